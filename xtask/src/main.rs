@@ -1,1 +1,35 @@
-fn main() {}
+//! `cargo xtask`: the chores of this project as commands, so that a person and a build machine run the very same ones.
+
+mod apt;
+mod bench;
+mod processes;
+mod test;
+mod workspace;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+cargo xtask test                                   format, lints, build, all tests, and proof that nothing outlives them
+cargo xtask bench [--only NAME] [--quick] [--binary OSTLER]
+                                                   ostler beside dtach, tmux, shpool and pueue; writes docs/benchmarks.md";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let done = match arguments.split_first() {
+        Some((command, rest)) if command == "test" => test::run(rest),
+        Some((command, rest)) if command == "bench" => bench::run(rest),
+        // What the benchmarks keep: a process that notes the time, exits on demand, or writes a lot.
+        Some((command, rest)) if command == bench::agent::COMMAND => bench::agent::run(rest),
+        Some(_) | None => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,1 +1,24 @@
+//! What a session is, without any I/O.
+//!
+//! * [`id`]: names of sessions, checked before they come near a path.
+//! * [`record`]: what stands in the files of a session folder.
+//! * [`fact`]: what a decoder can find in an agent's output.
+//! * [`event`]: what happens in the life of a session; the journal is a list of these.
+//! * [`life`]: the pure function from events to state and effects. The keeper acts on the effects; a reader folds the
+//!   same events through the same function, so the two cannot disagree.
+//! * [`outcome`]: how a run ended, and how that is judged from the evidence.
+//! * [`view`]: what `ls`, `show` and `wait` say about a session.
 
+pub mod event;
+pub mod fact;
+pub mod id;
+pub mod life;
+pub mod outcome;
+pub mod record;
+pub mod view;
+
+/// The version of every record's format. A higher one was written by a newer ostler.
+pub const SCHEMA: u32 = 1;
+
+/// The longest message that is accepted.
+pub const MESSAGE_LIMIT: usize = 16 * 1024 * 1024;

@@ -1,1 +1,26 @@
+//! The kernel, and nothing else: every system call of ostler that is not plain file reading lives here, and so does
+//! everything that is particular to Linux. A port to another system is a second implementation of this crate.
+//!
+//! Theory of operation:
+//!
+//! * A process is its [`process::Identity`]: pid, start time and boot together. A pid alone is a rumour.
+//! * Signals go through [`process::Pidfd`], which is opened first and compared afterwards, so that a reused pid can
+//!   never be hit, and which refuses 0, 1, ourselves and our parents.
+//! * "Gone" and "could not look" are different answers; the second is an error.
+//! * [`spawn`] is the one place that forks. The child gets the descriptors it is named and no others.
+//! * [`dir::Dir`] is a folder held open. Everything in a session folder is reached relative to it, so that no path is
+//!   too long and a renamed folder stays the same folder.
 
+pub mod cgroup;
+pub mod clock;
+pub mod descriptors;
+pub mod dir;
+pub mod lock;
+pub mod notify;
+pub mod pipes;
+pub mod process;
+pub mod pty;
+pub mod signals;
+pub mod socket;
+pub mod spawn;
+pub mod tree;

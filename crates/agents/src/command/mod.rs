@@ -1,0 +1,69 @@
+//! Any command. It says nothing that we understand: its process is its turn, and its exit code decides.
+
+use crate::{Agent, Answer, Decoder, Launch, Launching};
+use ostler_core::fact::{Ask, Fact};
+use ostler_core::record::{Ending, Mode, Plan, Speaks};
+
+pub struct Command;
+
+impl Agent for Command {
+    fn name(&self) -> &'static str {
+        "command"
+    }
+
+    fn launch(&self, request: &Launching<'_>) -> Launch {
+        let mode = request.session.mode;
+        Launch {
+            argv: request.session.arguments.clone(),
+            plan: Plan {
+                mode,
+                keep: false,
+                speaks: Speaks::Bytes,
+                // An interactive shell ignores SIGTERM; a terminal that goes away is what it understands.
+                ending: match mode {
+                    Mode::Headless => Ending::Terminate,
+                    Mode::Terminal => Ending::Hangup,
+                },
+                linger_ms: request.linger_ms,
+            },
+            native_id: None,
+            transcript: None,
+        }
+    }
+
+    fn decoder(&self) -> Box<dyn Decoder> {
+        Box::new(Silent)
+    }
+
+    /// Typed, as by a person: the line and the return key.
+    fn message(&self, _id: &str, text: &str) -> Vec<u8> {
+        typed(text)
+    }
+
+    fn interrupt(&self, _id: &str) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn answer(&self, _ask: &Ask, _answer: &Answer) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn transcript_holds(&self, _transcript: &[u8], _messages: &[String]) -> bool {
+        true
+    }
+}
+
+/// A line as a keyboard gives it: return is CR, and so are the line breaks inside.
+#[must_use]
+pub fn typed(text: &str) -> Vec<u8> {
+    let mut keys = text.replace("\r\n", "\r").replace('\n', "\r").into_bytes();
+    keys.push(b'\r');
+    keys
+}
+
+/// Output that means nothing to us.
+pub struct Silent;
+
+impl Decoder for Silent {
+    fn line(&mut self, _line: &[u8], _facts: &mut Vec<Fact>) {}
+}

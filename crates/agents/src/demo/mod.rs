@@ -1,0 +1,72 @@
+//! The built-in demo agent: a child process of our own binary that speaks the same lines as Claude Code.
+
+use crate::stream_json::{self, StreamJson};
+use crate::{Agent, Answer, Decoder, Launch, Launching};
+use ostler_core::fact::Ask;
+use ostler_core::record::{Ending, Mode, Plan, Speaks};
+
+pub struct Demo;
+
+/// The word on the command line that makes our binary the demo agent.
+pub const ENTRY: &str = "__demo";
+
+impl Agent for Demo {
+    fn name(&self) -> &'static str {
+        "demo"
+    }
+
+    fn launch(&self, request: &Launching<'_>) -> Launch {
+        let session = request.session;
+        let mut argv = vec![request.own_binary.to_owned(), ENTRY.to_owned()];
+        argv.push(if request.resume { "--resume" } else { "--session-id" }.to_owned());
+        argv.push(request.native_id.to_owned());
+        match session.mode {
+            Mode::Terminal => argv.push("--screen".to_owned()),
+            Mode::Headless => argv.push("--partial".to_owned()),
+        }
+        if session.attended && session.mode == Mode::Headless {
+            argv.push("--ask".to_owned());
+        }
+        argv.extend(session.arguments.iter().cloned());
+        let (speaks, ending) = match session.mode {
+            Mode::Headless => (Speaks::Turns, Ending::EndOfInput),
+            Mode::Terminal => (Speaks::Bytes, Ending::Hangup),
+        };
+        Launch {
+            argv,
+            plan: Plan { mode: session.mode, keep: session.keep, speaks, ending, linger_ms: request.linger_ms },
+            native_id: Some(request.native_id.to_owned()),
+            transcript: home(request.variable).map(|home| {
+                format!("{home}/projects/{}/{}.jsonl", stream_json::folder_name(&session.cwd), request.native_id)
+            }),
+        }
+    }
+
+    fn decoder(&self) -> Box<dyn Decoder> {
+        Box::new(StreamJson::default())
+    }
+
+    fn message(&self, id: &str, text: &str) -> Vec<u8> {
+        stream_json::message(id, text)
+    }
+
+    fn interrupt(&self, id: &str) -> Option<Vec<u8>> {
+        Some(stream_json::interrupt(id))
+    }
+
+    fn answer(&self, ask: &Ask, answer: &Answer) -> Option<Vec<u8>> {
+        Some(stream_json::answer(ask, answer))
+    }
+
+    fn transcript_holds(&self, transcript: &[u8], messages: &[String]) -> bool {
+        stream_json::transcript_holds(transcript, messages)
+    }
+}
+
+/// Where the demo agent keeps its own things.
+fn home(variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+    let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+    set("OSTLER_DEMO_HOME")
+        .or_else(|| set("XDG_DATA_HOME").map(|data| format!("{data}/ostler-demo")))
+        .or_else(|| set("HOME").map(|home| format!("{home}/.local/share/ostler-demo")))
+}

@@ -1,0 +1,147 @@
+//! What happens in the life of a session. The journal is a list of these, one JSON object per line; the state of a
+//! session is what [`crate::life`] makes of them in order.
+
+use crate::fact::{Ask, TurnEnd};
+use crate::outcome::{Exit, Outcome, Saved};
+use crate::record::Plan;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// One line of the journal.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// For people.
+    pub at: Timestamp,
+    /// For deadlines: milliseconds since boot, which no clock change moves.
+    pub ms: u64,
+    pub run: u32,
+    /// How far the agent's output had been understood, when the event was found there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub out: Option<u64>,
+    #[serde(flatten)]
+    pub event: Event,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "snake_case")]
+pub enum Event {
+    /// The program runs.
+    Started {
+        plan: Plan,
+    },
+    /// A keeper took over (the first, or a replacement).
+    KeeperStarted {
+        pid: i32,
+        version: String,
+    },
+    /// The holder died and another process watches the agent now.
+    HolderReplaced {
+        pid: i32,
+    },
+    /// A message was accepted into the inbox; `n` counts from 1 over the life of the session.
+    Accepted {
+        n: u64,
+        by: String,
+        #[serde(default)]
+        now: bool,
+    },
+    /// A waiting message was taken back.
+    Withdrawn {
+        n: u64,
+        by: String,
+    },
+    /// A message is being put into the agent's input. Written before the first byte.
+    Feeding {
+        n: u64,
+    },
+    /// Its last byte has been taken.
+    Delivered {
+        n: u64,
+    },
+    /// The agent's own name for the conversation.
+    Native {
+        id: String,
+    },
+    TurnStarted,
+    Asked {
+        ask: Ask,
+    },
+    AskClosed {
+        request: String,
+    },
+    Answered {
+        request: String,
+        by: String,
+        allowed: bool,
+    },
+    TurnEnded {
+        end: TurnEnd,
+    },
+    /// Somebody wants the running turn to end.
+    InterruptWanted {
+        by: String,
+    },
+    /// The agent was told, by its own means.
+    InterruptSent,
+    /// Somebody wants the session to end. Never forgotten, never taken back.
+    StopWanted {
+        by: String,
+        why: String,
+        how: StopHow,
+        grace_ms: u64,
+    },
+    /// The agent was asked to leave, as it likes to be asked.
+    EndAsked,
+    /// A signal was sent to the agent.
+    Signalled {
+        signal: i32,
+    },
+    /// The process is gone.
+    Exited {
+        exit: Exit,
+    },
+    /// What it left behind when it ended.
+    Left {
+        processes: Vec<String>,
+    },
+    /// What it left behind was told to go (`forced`: was killed).
+    Cleared {
+        forced: bool,
+    },
+    /// Nothing of it is alive any more, and its output is complete.
+    Empty,
+    /// Whether the end of the conversation is in the agent's own transcript.
+    Saved {
+        saved: Saved,
+    },
+    /// The result, as it stands in outcome.json.
+    Ended {
+        outcome: Outcome,
+    },
+    /// The oldest output was dropped up to this position.
+    Trimmed {
+        to: u64,
+    },
+    /// Something that a person should look at.
+    Alarm {
+        text: String,
+    },
+    /// Time passes. Never written down.
+    #[serde(skip)]
+    Tick,
+    /// From a newer version.
+    #[serde(other)]
+    Unknown,
+}
+
+/// What is to happen to the turn that runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopHow {
+    /// End it by the agent's own means.
+    Interrupt,
+    /// Let it finish.
+    AfterTurn,
+    /// Do not care.
+    Kill,
+}

@@ -1,0 +1,90 @@
+//! What an agent said, once its own format is understood. Decoders produce these; everything after them is the same for
+//! every agent.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// One thing that an agent's output tells.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Fact {
+    /// The agent's own name for the conversation.
+    Native { id: String },
+    /// A turn has begun that nobody saw begin.
+    TurnStarted,
+    /// Text as it is being written; the whole follows as [`Fact::Said`].
+    Saying { text: String },
+    /// A whole text of the agent.
+    Said { text: String },
+    /// The agent thinks aloud; shown dimmed, never part of the answer.
+    Thought { text: String },
+    /// A tool was called.
+    ToolCalled { name: String, detail: String },
+    /// A tool came back.
+    ToolReturned { text: String, failed: bool },
+    /// It wants a permission or an answer and waits.
+    Asked(Ask),
+    /// It no longer waits for the answer to this.
+    AskClosed { request: String },
+    /// The turn is over, by the agent's own word.
+    TurnEnded(TurnEnd),
+    /// Something this version does not know.
+    Unknown { kind: String },
+}
+
+/// What an agent asks a person.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ask {
+    /// The agent's own name for the question.
+    pub request: String,
+    /// What wants to be used, when it is a permission.
+    pub tool: Option<String>,
+    /// With which arguments.
+    #[serde(default)]
+    pub input: Value,
+    /// In words.
+    pub text: String,
+    /// What the agent proposes to allow for longer.
+    #[serde(default)]
+    pub suggestions: Value,
+}
+
+/// How a turn went, by the agent's own word.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TurnEnd {
+    pub verdict: Verdict,
+    /// The final answer.
+    #[serde(default)]
+    pub text: Option<String>,
+    /// One line: why it failed or was broken off.
+    #[serde(default)]
+    pub reason: Option<String>,
+    #[serde(default)]
+    pub tokens: Option<Tokens>,
+    /// Of this process so far, as agents count it.
+    #[serde(default)]
+    pub cost_usd: Option<f64>,
+    /// The agent's own names of the messages of this turn; the proof that it is saved looks for these.
+    #[serde(default)]
+    pub messages: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    Succeeded,
+    Failed,
+    Interrupted,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tokens {
+    pub input: u64,
+    pub output: u64,
+}
+
+impl std::ops::AddAssign for Tokens {
+    fn add_assign(&mut self, more: Tokens) {
+        self.input += more.input;
+        self.output += more.output;
+    }
+}

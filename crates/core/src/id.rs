@@ -1,0 +1,120 @@
+//! Names of sessions. An id is eight characters of Crockford's base32, which has no look-alikes, so that short prefixes
+//! are unique and can be read out over a telephone. Everything that reaches a path has passed through here.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+const LENGTH: usize = 8;
+
+/// The id of a session.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct SessionId([u8; LENGTH]);
+
+impl SessionId {
+    /// Forty random bits as an id.
+    #[must_use]
+    pub fn from_random(bits: u64) -> SessionId {
+        let mut text = [0; LENGTH];
+        for (place, character) in text.iter_mut().enumerate() {
+            *character = ALPHABET[(bits >> (place * 5)) as usize & 31];
+        }
+        SessionId(text)
+    }
+
+    #[must_use]
+    pub fn parse(text: &str) -> Option<SessionId> {
+        let bytes: [u8; LENGTH] = text.as_bytes().try_into().ok()?;
+        bytes.iter().all(|byte| ALPHABET.contains(byte)).then_some(SessionId(bytes))
+    }
+
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        // Only characters of the alphabet ever get in, and they are ASCII.
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
+
+/// What a person may type to mean a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Selector {
+    /// `@last`: the newest.
+    Newest,
+    /// A name, or the beginning of an id.
+    Text(String),
+}
+
+impl Selector {
+    /// `None` when it could be neither an id nor a name, for instance because it walks out of a folder.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Selector> {
+        if text == "@last" {
+            return Some(Selector::Newest);
+        }
+        is_name(text).then(|| Selector::Text(text.to_owned()))
+    }
+
+    /// Whether this is the beginning of that id.
+    #[must_use]
+    pub fn begins(&self, id: SessionId) -> bool {
+        match self {
+            Selector::Newest => false,
+            Selector::Text(text) => id.as_str().starts_with(&text.to_ascii_lowercase()),
+        }
+    }
+}
+
+/// Whether a session may be called this: letters, digits, `.`, `_`, `-`, not starting with a dot or dash.
+#[must_use]
+pub fn is_name(text: &str) -> bool {
+    let allowed = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-');
+    !text.is_empty() && text.len() <= 64 && !text.starts_with(['.', '-']) && text.chars().all(allowed)
+}
+
+impl TryFrom<String> for SessionId {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        SessionId::parse(&text).ok_or_else(|| format!("{text:?} is not a session id"))
+    }
+}
+
+impl From<SessionId> for String {
+    fn from(id: SessionId) -> String {
+        id.as_str().to_owned()
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl fmt::Debug for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_walks_out_of_a_folder_is_an_id_or_a_name() {
+        for text in ["..", "../x", "a/b", "", ".hidden", "-rf", "a\0b", "a b", "\u{1b}[2J"] {
+            assert_eq!(SessionId::parse(text), None);
+            assert_eq!(Selector::parse(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn every_random_id_reads_back() {
+        for bits in [0, u64::MAX, 0x1234_5678_9abc_def0] {
+            let id = SessionId::from_random(bits);
+            assert_eq!(SessionId::parse(id.as_str()), Some(id));
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! What the keeper should do, derived from the state alone.
+
+use super::state::{Process, State};
+use crate::event::StopHow;
+use crate::record::{Ending, Mode, Speaks};
+
+/// Something to do. Each one, once done, shows as an event that makes it no longer wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Put this message into the agent's input.
+    Feed { n: u64 },
+    /// End the running turn by the agent's own means.
+    Interrupt,
+    /// Find the end of the conversation in the agent's transcript; give up at that time (milliseconds since boot).
+    Prove { until_ms: u64 },
+    /// Ask the process to leave, as it likes to be asked.
+    AskToLeave,
+    /// Send the agent this signal.
+    Signal { signal: i32 },
+    /// See what is left of the tree; when nothing is, collect the last output.
+    LookAtTree,
+    /// Tell what is left to go, or kill it.
+    ClearTree { forced: bool },
+    /// Write the outcome.
+    Conclude,
+    /// Everything is done: holder and keeper leave.
+    Finish,
+    /// Look at the clock again then.
+    WakeAt { ms: u64 },
+}
+
+/// How long what is left behind may take between being told to go and being killed.
+const CLEAR_MS: u64 = 1000;
+/// How long a dead agent's transcript is waited for: another process may still be writing it.
+const LAST_LOOK_MS: u64 = 200;
+
+impl State {
+    /// What is to be done now. Empty for a reader, who only wants to know the state.
+    #[must_use]
+    pub fn wanted(&self, now_ms: u64) -> Vec<Effect> {
+        if self.outcome.is_some() {
+            return vec![Effect::Finish];
+        }
+        match self.process {
+            Process::Starting => Vec::new(),
+            Process::Running => self.while_it_runs(now_ms),
+            Process::Exited => self.after_its_exit(now_ms),
+        }
+    }
+
+    fn while_it_runs(&self, now_ms: u64) -> Vec<Effect> {
+        if self.stop.as_ref().is_some_and(|stop| stop.how == StopHow::Kill) {
+            return match self.killed_ms {
+                None => vec![Effect::Signal { signal: 9 }],
+                Some(_) => Vec::new(),
+            };
+        }
+        let mut effects = Vec::new();
+        let stop_interrupts =
+            self.plan.speaks == Speaks::Turns && self.stop.as_ref().is_some_and(|stop| stop.how == StopHow::Interrupt);
+        if self.turn_running() && !self.interrupt_sent && (self.interrupt.is_some() || stop_interrupts) {
+            effects.push(Effect::Interrupt);
+        }
+        match self.leaves_from(now_ms) {
+            Leaving::Now { since_ms, grace_ms } => effects.extend(self.see_it_off(since_ms, grace_ms, now_ms)),
+            Leaving::At { ms } => effects.push(Effect::WakeAt { ms }),
+            Leaving::ByItself => {}
+            Leaving::No => effects.extend(self.next_message().map(|n| Effect::Feed { n })),
+        }
+        effects
+    }
+
+    fn leaves_from(&self, now_ms: u64) -> Leaving {
+        let Some(stop) = &self.stop else {
+            return if self.is_done() {
+                Leaving::Now { since_ms: self.turn_ended_ms, grace_ms: self.plan.linger_ms }
+            } else {
+                Leaving::No
+            };
+        };
+        let grace_ms = stop.grace_ms;
+        let now = |since_ms| Leaving::Now { since_ms, grace_ms };
+        match (self.plan.speaks, stop.how) {
+            (Speaks::Bytes, StopHow::AfterTurn) => Leaving::ByItself,
+            (Speaks::Bytes, StopHow::Interrupt | StopHow::Kill) => now(stop.at_ms),
+            (Speaks::Turns, _) if !self.turn_running() => now(stop.at_ms.max(self.turn_ended_ms)),
+            (Speaks::Turns, StopHow::AfterTurn) => Leaving::ByItself,
+            // The turn was told to end; half of the grace is for that.
+            (Speaks::Turns, StopHow::Interrupt | StopHow::Kill) => {
+                let limit = stop.at_ms + grace_ms / 2;
+                if now_ms >= limit { now(limit) } else { Leaving::At { ms: limit } }
+            }
+        }
+    }
+
+    /// Prove that the turn is saved, ask, insist, kill.
+    fn see_it_off(&self, since_ms: u64, grace_ms: u64, now_ms: u64) -> Vec<Effect> {
+        if self.has_something_to_save() && self.saved.is_none() && self.end_asked_ms.is_none() {
+            return vec![Effect::Prove { until_ms: since_ms + grace_ms / 2 }];
+        }
+        let Some(asked_ms) = self.end_asked_ms else {
+            return vec![Effect::AskToLeave];
+        };
+        let terminate_ms = match self.plan.ending {
+            Ending::Terminate => None,
+            Ending::EndOfInput | Ending::Hangup => Some(asked_ms + grace_ms / 2),
+        };
+        let kill_ms = asked_ms + grace_ms;
+        if self.killed_ms.is_some() {
+            return Vec::new();
+        }
+        if now_ms >= kill_ms {
+            return vec![Effect::Signal { signal: 9 }];
+        }
+        match terminate_ms {
+            Some(ms) if self.terminated_ms.is_none() && now_ms >= ms => vec![Effect::Signal { signal: 15 }],
+            Some(ms) if self.terminated_ms.is_none() => vec![Effect::WakeAt { ms }],
+            Some(_) | None => vec![Effect::WakeAt { ms: kill_ms }],
+        }
+    }
+
+    fn has_something_to_save(&self) -> bool {
+        self.plan.speaks == Speaks::Turns
+            && self.plan.mode == Mode::Headless
+            && (self.last_turn.is_some() || self.turn_running())
+    }
+
+    fn next_message(&self) -> Option<u64> {
+        let may = match (self.plan.mode, self.plan.speaks) {
+            (Mode::Terminal, _) => true,
+            (Mode::Headless, Speaks::Turns) => !self.turn_running(),
+            (Mode::Headless, Speaks::Bytes) => false,
+        };
+        if may && self.feeding.is_none() { self.queue.first().copied() } else { None }
+    }
+
+    fn after_its_exit(&self, now_ms: u64) -> Vec<Effect> {
+        if !self.empty {
+            return self.clear_what_is_left(now_ms);
+        }
+        if self.has_something_to_save() && self.saved.is_none() {
+            return vec![Effect::Prove { until_ms: self.exit_ms + LAST_LOOK_MS }];
+        }
+        vec![Effect::Conclude]
+    }
+
+    fn clear_what_is_left(&self, now_ms: u64) -> Vec<Effect> {
+        let killing = self.stop.as_ref().is_some_and(|stop| stop.how == StopHow::Kill);
+        let told_ms = match self.cleared_ms {
+            Some(ms) => ms,
+            None => {
+                let lingers = if self.stop.is_some() { 0 } else { self.plan.linger_ms };
+                let limit = self.exit_ms + lingers;
+                return if now_ms < limit || self.left.is_empty() {
+                    vec![Effect::LookAtTree, Effect::WakeAt { ms: limit.max(now_ms + 1) }]
+                } else {
+                    vec![Effect::ClearTree { forced: killing }]
+                };
+            }
+        };
+        if now_ms >= told_ms + CLEAR_MS && !self.force_cleared {
+            return vec![Effect::ClearTree { forced: true }];
+        }
+        // Once killed they only have to be collected; whoever is stuck in the kernel is looked for again and again.
+        vec![Effect::LookAtTree, Effect::WakeAt { ms: (told_ms + CLEAR_MS).max(now_ms + 100) }]
+    }
+}
+
+/// Whether the process should leave.
+enum Leaving {
+    No,
+    /// It will have to, but not before this.
+    At {
+        ms: u64,
+    },
+    Now {
+        since_ms: u64,
+        grace_ms: u64,
+    },
+    /// At the end of its turn; nothing new may begin until then.
+    ByItself,
+}

@@ -1,0 +1,191 @@
+//! Drives the life cycle through every order of events and holds it to its invariants.
+
+use super::{Effect, Process, State, step};
+use crate::event::{Entry, Event, StopHow};
+use crate::fact::{Ask, TurnEnd, Verdict};
+use crate::outcome::{Exit, Kind, Saved, Source, judge};
+use crate::record::{Ending, Mode, Plan, Speaks};
+use jiff::Timestamp;
+use proptest::prelude::*;
+
+fn plan() -> impl Strategy<Value = Plan> {
+    let mode = prop_oneof![Just(Mode::Headless), Just(Mode::Terminal)];
+    let ending = prop_oneof![Just(Ending::EndOfInput), Just(Ending::Hangup), Just(Ending::Terminate)];
+    let speaks = prop_oneof![Just(Speaks::Bytes), Just(Speaks::Turns)];
+    (mode, any::<bool>(), speaks, ending).prop_map(|(mode, keep, speaks, ending)| Plan {
+        mode,
+        keep,
+        speaks: if mode == Mode::Terminal { Speaks::Bytes } else { speaks },
+        ending,
+        linger_ms: 2000,
+    })
+}
+
+fn turn_end() -> impl Strategy<Value = TurnEnd> {
+    prop_oneof![Just(Verdict::Succeeded), Just(Verdict::Failed), Just(Verdict::Interrupted)].prop_map(|verdict| {
+        TurnEnd { verdict, text: None, reason: None, tokens: None, cost_usd: None, messages: Vec::new() }
+    })
+}
+
+fn ask() -> Ask {
+    Ask {
+        request: "q".to_owned(),
+        tool: None,
+        input: serde_json::Value::Null,
+        text: String::new(),
+        suggestions: serde_json::Value::Null,
+    }
+}
+
+fn exit() -> impl Strategy<Value = Exit> {
+    prop_oneof![
+        (0..3).prop_map(|code| Exit { code: Some(code), signal: None }),
+        prop_oneof![Just(2), Just(9), Just(15)].prop_map(|signal| Exit { code: None, signal: Some(signal) }),
+        Just(Exit::UNKNOWN),
+    ]
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let by = || "someone".to_owned();
+    let how = prop_oneof![Just(StopHow::Interrupt), Just(StopHow::AfterTurn), Just(StopHow::Kill)];
+    prop_oneof![
+        Just(Event::TurnStarted),
+        turn_end().prop_map(|end| Event::TurnEnded { end }),
+        (1..6u64, any::<bool>()).prop_map(move |(n, now)| Event::Accepted { n, by: by(), now }),
+        (1..6u64).prop_map(move |n| Event::Withdrawn { n, by: by() }),
+        Just(Event::Asked { ask: ask() }),
+        Just(Event::Answered { request: "q".to_owned(), by: by(), allowed: true }),
+        Just(Event::InterruptWanted { by: by() }),
+        (how, 0..8000u64).prop_map(move |(how, grace_ms)| Event::StopWanted { by: by(), why: by(), how, grace_ms }),
+        exit().prop_map(|exit| Event::Exited { exit }),
+        Just(Event::KeeperStarted { pid: 2, version: String::new() }),
+        Just(Event::HolderReplaced { pid: 2 }),
+        Just(Event::Left { processes: vec!["x".to_owned()] }),
+        Just(Event::Tick),
+        Just(Event::Unknown),
+    ]
+}
+
+/// What a dutiful keeper answers to an effect.
+fn dutifully(effect: Effect, state: &State, now_ms: u64) -> Option<Event> {
+    match effect {
+        Effect::Feed { n } => Some(Event::Feeding { n }),
+        Effect::Interrupt => Some(Event::InterruptSent),
+        Effect::Prove { until_ms } => {
+            Some(Event::Saved { saved: if now_ms >= until_ms { Saved::Unverified } else { Saved::Verified } })
+        }
+        Effect::AskToLeave => Some(Event::EndAsked),
+        Effect::Signal { signal } => Some(Event::Signalled { signal }),
+        Effect::LookAtTree => Some(Event::Empty),
+        Effect::ClearTree { forced } => Some(Event::Cleared { forced }),
+        Effect::Conclude => Some(Event::Ended { outcome: judge(state, now_ms) }),
+        Effect::Finish | Effect::WakeAt { .. } => None,
+    }
+}
+
+struct World {
+    state: State,
+    now_ms: u64,
+    outcomes: u32,
+    wished: bool,
+}
+
+impl World {
+    fn new(plan: Plan) -> World {
+        let mut world = World { state: State::new(plan.clone()), now_ms: 0, outcomes: 0, wished: false };
+        world.happens(Event::Started { plan });
+        world
+    }
+
+    fn happens(&mut self, event: Event) -> Vec<Effect> {
+        let before = self.state.clone();
+        if matches!(event, Event::StopWanted { .. }) && before.outcome.is_none() {
+            self.wished = true;
+        }
+        let entry = Entry { at: Timestamp::UNIX_EPOCH, ms: self.now_ms, run: 1, out: None, event };
+        let (state, effects) = step(before.clone(), &entry);
+        if before.outcome.is_some() {
+            assert_eq!(state.outcome, before.outcome, "ended is final for a run");
+        } else if state.outcome.is_some() {
+            self.outcomes += 1;
+        }
+        assert!(!self.wished || state.stop.is_some(), "a stop wish is never forgotten");
+        if state.stop.is_some() {
+            let feeds = effects.iter().any(|effect| matches!(effect, Effect::Feed { .. }));
+            assert!(!feeds, "nothing is delivered after the wish to stop");
+        }
+        if before.process == Process::Exited {
+            assert_eq!(state.process, Process::Exited, "nothing resurrects a process");
+        }
+        self.state = state;
+        effects
+    }
+
+    /// Does what is wanted until nothing more is.
+    fn settle(&mut self, mut effects: Vec<Effect>) -> Option<u64> {
+        for _ in 0..50 {
+            let wake = effects.iter().find_map(|effect| match effect {
+                Effect::WakeAt { ms } => Some(*ms),
+                _ => None,
+            });
+            match effects.iter().find_map(|&effect| dutifully(effect, &self.state, self.now_ms)) {
+                Some(event) => effects = self.happens(event),
+                None => return wake,
+            }
+        }
+        unreachable!("effects never settle: {:?} wants {:?}", self.state, effects);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn in_every_order_of_events_the_invariants_hold(plan in plan(), events in prop::collection::vec((event(), 0..3000u64), 0..40)) {
+        let mut world = World::new(plan);
+        let mut reported = false;
+        for (event, pause) in events {
+            world.now_ms += pause;
+            // A process that has ended says nothing more.
+            if world.state.process == Process::Exited && matches!(event, Event::TurnEnded { .. }) {
+                continue;
+            }
+            reported |= matches!(&event, Event::TurnEnded { end } if end.verdict == Verdict::Succeeded);
+            let effects = world.happens(event);
+            world.settle(effects);
+        }
+        prop_assert!(world.outcomes <= 1, "at most one outcome");
+        if let Some(outcome) = &world.state.outcome {
+            let clean_exit = world.state.plan.speaks == Speaks::Bytes && outcome.exit_code == Some(0);
+            prop_assert!(outcome.kind != Kind::Succeeded || reported || clean_exit, "no success without evidence");
+            prop_assert!(outcome.kind != Kind::Lost || outcome.source == Source::None);
+        }
+    }
+
+    #[test]
+    fn once_stop_is_wanted_a_deaf_agent_is_killed_within_twice_the_grace(plan in plan(), grace in 0..8000u64, in_turn in any::<bool>()) {
+        let mut world = World::new(plan);
+        if in_turn {
+            world.happens(Event::TurnStarted);
+        }
+        let wish = Event::StopWanted { by: "t".to_owned(), why: "t".to_owned(), how: StopHow::Interrupt, grace_ms: grace };
+        let mut effects = world.happens(wish);
+        while let Some(wake) = world.settle(effects) {
+            prop_assert!(wake > world.now_ms, "waking in the past would spin");
+            world.now_ms = wake;
+            effects = world.happens(Event::Tick);
+        }
+        prop_assert!(world.state.killed_ms.is_some());
+        prop_assert!(world.now_ms <= 2 * grace + 1);
+    }
+
+    #[test]
+    fn a_keeper_that_starts_anew_wants_what_its_predecessor_wanted(plan in plan(), events in prop::collection::vec(event(), 0..20)) {
+        let mut world = World::new(plan);
+        for event in events {
+            let wanted = world.happens(event);
+            let again = world.happens(Event::KeeperStarted { pid: 3, version: String::new() });
+            prop_assert_eq!(wanted, again);
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! The life of a session as one pure function: `step(state, entry) → (state, effects)`.
+//!
+//! * [`State`] is what is known. It changes only by entries of the journal.
+//! * [`Effect`] is what the keeper should do now. Effects are derived from the state alone, so a keeper that was killed
+//!   loses nothing: its replacement folds the journal and wants the same things again. Whatever must not happen twice
+//!   is noted as an event before it is done, and is then no longer wanted.
+//!
+//! | process   | wants                                                                                             |
+//! | --------- | ------------------------------------------------------------------------------------------------- |
+//! | starting  | nothing                                                                                           |
+//! | running   | deliver messages between turns; pass on interrupts; when it should leave: prove, ask, TERM, KILL  |
+//! | exited    | clear what it left behind, collect its last output, prove, conclude                               |
+//! | concluded | finish; for ever                                                                                  |
+
+mod effects;
+#[cfg(test)]
+mod every_order;
+mod state;
+
+pub use effects::Effect;
+pub use state::{Process, State, Stop};
+
+use crate::event::Entry;
+
+/// Takes one entry in and says what is to be done now.
+#[must_use]
+pub fn step(mut state: State, entry: &Entry) -> (State, Vec<Effect>) {
+    state.apply(entry);
+    let effects = state.wanted(entry.ms);
+    (state, effects)
+}

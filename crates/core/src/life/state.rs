@@ -1,0 +1,319 @@
+//! What is known about a session, folded from its journal.
+
+use crate::event::{Entry, Event, StopHow};
+use crate::fact::{Ask, Tokens, TurnEnd, Verdict};
+use crate::outcome::{Exit, Outcome, Saved};
+use crate::record::{Mode, Plan, Speaks};
+use crate::view::Phase;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Process {
+    Starting,
+    Running,
+    Exited,
+}
+
+/// The wish to end the session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stop {
+    pub by: String,
+    pub why: String,
+    pub how: StopHow,
+    pub grace_ms: u64,
+    pub at_ms: u64,
+    /// A turn ran when it was made.
+    pub in_turn: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct State {
+    pub run: u32,
+    pub plan: Plan,
+    pub process: Process,
+    pub started_ms: u64,
+    pub native_id: Option<String>,
+
+    /// Messages that wait, by number, in the order in which they will be delivered.
+    pub queue: Vec<u64>,
+    /// The message that is being put into the agent's input.
+    pub feeding: Option<u64>,
+    turn: bool,
+    pub turn_ended_ms: u64,
+    /// Finished turns, over all runs and of this one.
+    pub turns: u32,
+    pub turns_of_run: u32,
+    pub last_turn: Option<TurnEnd>,
+    pub tokens: Option<Tokens>,
+    pub asks: Vec<Ask>,
+    /// Who wants the running turn to end.
+    pub interrupt: Option<String>,
+    pub interrupt_sent: bool,
+
+    pub stop: Option<Stop>,
+    pub end_asked_ms: Option<u64>,
+    pub terminated_ms: Option<u64>,
+    pub killed_ms: Option<u64>,
+
+    pub exit: Option<Exit>,
+    pub exit_ms: u64,
+    pub left: Vec<String>,
+    pub cleared_ms: Option<u64>,
+    pub force_cleared: bool,
+    pub empty: bool,
+    pub saved: Option<Saved>,
+    pub outcome: Option<Outcome>,
+
+    pub keeper_starts: u32,
+    pub alarm: Option<String>,
+    pub trimmed: u64,
+    /// Output up to here has been folded in.
+    pub understood: u64,
+    /// Where the output of the running turn begins.
+    pub turn_out: u64,
+}
+
+impl State {
+    /// A session of which nothing has happened yet.
+    #[must_use]
+    pub fn new(plan: Plan) -> State {
+        State {
+            run: 0,
+            plan,
+            process: Process::Starting,
+            started_ms: 0,
+            native_id: None,
+            queue: Vec::new(),
+            feeding: None,
+            turn: false,
+            turn_ended_ms: 0,
+            turns: 0,
+            turns_of_run: 0,
+            last_turn: None,
+            tokens: None,
+            asks: Vec::new(),
+            interrupt: None,
+            interrupt_sent: false,
+            stop: None,
+            end_asked_ms: None,
+            terminated_ms: None,
+            killed_ms: None,
+            exit: None,
+            exit_ms: 0,
+            left: Vec::new(),
+            cleared_ms: None,
+            force_cleared: false,
+            empty: false,
+            saved: None,
+            outcome: None,
+            keeper_starts: 0,
+            alarm: None,
+            trimmed: 0,
+            understood: 0,
+            turn_out: 0,
+        }
+    }
+
+    /// What carries over into the next run: the conversation, not the process.
+    fn next_run(&mut self, run: u32, plan: Plan, started_ms: u64) {
+        let before = std::mem::replace(self, State::new(plan));
+        self.run = run;
+        self.process = Process::Running;
+        self.started_ms = started_ms;
+        self.native_id = before.native_id;
+        self.queue = before.queue;
+        self.turns = before.turns;
+    }
+
+    pub(super) fn apply(&mut self, entry: &Entry) {
+        // Ended is final for a run: only the start of the next one is heard.
+        let starts = matches!(&entry.event, Event::Started { .. }) && entry.run > self.run;
+        let concerns_inbox =
+            matches!(&entry.event, Event::Accepted { .. } | Event::Withdrawn { .. } | Event::Alarm { .. });
+        if self.outcome.is_some() && !starts && !concerns_inbox {
+            return;
+        }
+        if let Some(out) = entry.out {
+            self.understood = self.understood.max(out);
+        }
+        match &entry.event {
+            Event::Started { plan } => {
+                if starts {
+                    self.next_run(entry.run, plan.clone(), entry.ms);
+                }
+            }
+            Event::KeeperStarted { .. } => self.keeper_starts += 1,
+            Event::Accepted { n, now, by } => {
+                if *now {
+                    self.queue.insert(0, *n);
+                    if self.turn_running() {
+                        self.interrupt.get_or_insert_with(|| by.clone());
+                    }
+                } else {
+                    self.queue.push(*n);
+                }
+            }
+            Event::Withdrawn { n, .. } => self.queue.retain(|waiting| waiting != n),
+            Event::Feeding { n } => {
+                self.queue.retain(|waiting| waiting != n);
+                self.feeding = Some(*n);
+                self.begin_turn();
+            }
+            Event::Delivered { .. } => self.feeding = None,
+            Event::Native { id } => self.native_id = Some(id.clone()),
+            Event::TurnStarted => self.begin_turn(),
+            Event::Asked { ask } => {
+                if self.process == Process::Running && !self.asks.iter().any(|open| open.request == ask.request) {
+                    self.begin_turn();
+                    self.asks.push(ask.clone());
+                }
+            }
+            Event::AskClosed { request } | Event::Answered { request, .. } => {
+                self.asks.retain(|open| open.request != *request);
+            }
+            Event::TurnEnded { end } => self.end_turn(end, entry.ms),
+            Event::InterruptWanted { by } => {
+                if self.turn_running() {
+                    self.interrupt.get_or_insert_with(|| by.clone());
+                }
+            }
+            Event::InterruptSent => self.interrupt_sent = true,
+            Event::StopWanted { by, why, how, grace_ms } => self.wish_to_stop(Stop {
+                by: by.clone(),
+                why: why.clone(),
+                how: *how,
+                grace_ms: *grace_ms,
+                at_ms: entry.ms,
+                in_turn: self.turn_running(),
+            }),
+            Event::EndAsked => {
+                self.end_asked_ms.get_or_insert(entry.ms);
+            }
+            Event::Signalled { signal } => match signal {
+                9 => self.killed_ms = Some(entry.ms),
+                _ => self.terminated_ms = Some(entry.ms),
+            },
+            Event::Exited { exit } => {
+                if self.process != Process::Exited {
+                    self.process = Process::Exited;
+                    self.exit = Some(*exit);
+                    self.exit_ms = entry.ms;
+                    self.asks.clear();
+                }
+            }
+            Event::Left { processes } => self.left.clone_from(processes),
+            Event::Cleared { forced } => {
+                self.cleared_ms.get_or_insert(entry.ms);
+                self.force_cleared |= *forced;
+            }
+            Event::Empty => self.empty = self.process == Process::Exited,
+            Event::Saved { saved } => self.saved = Some(*saved),
+            Event::Ended { outcome } => self.outcome = Some(outcome.clone()),
+            Event::Trimmed { to } => self.trimmed = *to,
+            Event::Alarm { text } => self.alarm = Some(text.clone()),
+            Event::HolderReplaced { .. } | Event::Tick | Event::Unknown => {}
+        }
+    }
+
+    fn begin_turn(&mut self) {
+        if self.plan.speaks == Speaks::Turns && self.process != Process::Exited && !self.turn {
+            self.turn = true;
+            self.saved = None;
+            self.interrupt = None;
+            self.interrupt_sent = false;
+            self.turn_out = self.understood;
+        }
+    }
+
+    fn end_turn(&mut self, end: &TurnEnd, now_ms: u64) {
+        let mut end = end.clone();
+        // A turn that we broke off is interrupted, whatever the agent calls it.
+        if self.interrupt_sent && end.verdict == Verdict::Failed {
+            end.verdict = Verdict::Interrupted;
+        }
+        if let Some(tokens) = end.tokens {
+            *self.tokens.get_or_insert_default() += tokens;
+        }
+        self.turn = false;
+        self.turn_ended_ms = now_ms;
+        self.turns += 1;
+        self.turns_of_run += 1;
+        self.last_turn = Some(end);
+        self.asks.clear();
+        self.feeding = None;
+        self.turn_out = self.understood;
+    }
+
+    /// The first wish stays on record; a later one can only be more urgent.
+    fn wish_to_stop(&mut self, wish: Stop) {
+        match &mut self.stop {
+            None => self.stop = Some(wish),
+            Some(first) => {
+                let urgency = |how| match how {
+                    StopHow::AfterTurn => 0,
+                    StopHow::Interrupt => 1,
+                    StopHow::Kill => 2,
+                };
+                if urgency(wish.how) > urgency(first.how) {
+                    first.how = wish.how;
+                    first.at_ms = wish.at_ms;
+                    first.grace_ms = wish.grace_ms;
+                } else if wish.how == first.how {
+                    // The earlier of the two ends.
+                    let ends = (first.at_ms + first.grace_ms).min(wish.at_ms + wish.grace_ms);
+                    first.grace_ms = ends.saturating_sub(first.at_ms);
+                }
+            }
+        }
+    }
+
+    /// Whether the agent is at work: between a message and its end-of-turn, or for a command as long as it lives.
+    #[must_use]
+    pub fn turn_running(&self) -> bool {
+        match self.plan.speaks {
+            Speaks::Bytes => self.process == Process::Running,
+            Speaks::Turns => self.turn,
+        }
+    }
+
+    /// Whether we did anything to end the process.
+    pub(crate) fn was_pushed(&self) -> bool {
+        self.end_asked_ms.is_some()
+            || self.terminated_ms.is_some()
+            || self.killed_ms.is_some()
+            || (self.interrupt_sent && self.stop.is_some())
+    }
+
+    /// It had to be killed although it was asked to leave.
+    pub(crate) fn wants_kill_explained(&self) -> bool {
+        self.stop.as_ref().is_some_and(|stop| stop.how != StopHow::Kill)
+    }
+
+    /// A turn of its own accord is over, nothing waits, and nobody asked to keep the process.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.plan.speaks == Speaks::Turns
+            && self.plan.mode == Mode::Headless
+            && !self.plan.keep
+            && self.turns_of_run > 0
+            && !self.turn
+            && self.queue.is_empty()
+            && self.feeding.is_none()
+    }
+
+    /// The word for it in `ls`.
+    #[must_use]
+    pub fn phase(&self) -> Phase {
+        if self.outcome.is_some() {
+            return Phase::Ended;
+        }
+        let waits = self.plan.speaks == Speaks::Turns && !self.queue.is_empty();
+        match self.process {
+            Process::Starting => Phase::Starting,
+            Process::Exited => Phase::Stopping,
+            Process::Running if self.stop.is_some() || self.is_done() => Phase::Stopping,
+            Process::Running if !self.asks.is_empty() => Phase::Asking,
+            Process::Running if self.turn_running() || waits => Phase::Working,
+            Process::Running => Phase::Idle,
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! How a run ended. Written once, by link(2), and never replaced.
+
+use crate::fact::{Tokens, TurnEnd, Verdict};
+use crate::life::State;
+use crate::record::Speaks;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// `exit.json`: what is known about the end of the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exit {
+    #[serde(default)]
+    pub code: Option<i32>,
+    #[serde(default)]
+    pub signal: Option<i32>,
+}
+
+impl Exit {
+    /// The process is gone and nobody can say how. Never read as success.
+    pub const UNKNOWN: Exit = Exit { code: None, signal: None };
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    Succeeded,
+    Failed,
+    Interrupted,
+    Stopped,
+    Lost,
+}
+
+impl Kind {
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::Succeeded => "succeeded",
+            Kind::Failed => "failed",
+            Kind::Interrupted => "interrupted",
+            Kind::Stopped => "stopped",
+            Kind::Lost => "lost",
+        }
+    }
+}
+
+impl From<Verdict> for Kind {
+    fn from(verdict: Verdict) -> Kind {
+        match verdict {
+            Verdict::Succeeded => Kind::Succeeded,
+            Verdict::Failed => Kind::Failed,
+            Verdict::Interrupted => Kind::Interrupted,
+        }
+    }
+}
+
+/// Whose word the kind is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    Agent,
+    Exit,
+    Ostler,
+    None,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Saved {
+    Verified,
+    Unverified,
+    NotApplicable,
+}
+
+impl Saved {
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Saved::Verified => "verified",
+            Saved::Unverified => "unverified",
+            Saved::NotApplicable => "not applicable",
+        }
+    }
+}
+
+/// `outcome.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    pub kind: Kind,
+    pub source: Source,
+    pub exit_code: Option<i32>,
+    pub signal: Option<i32>,
+    pub saved: Saved,
+    /// One line: who or what ended it.
+    pub cause: String,
+    /// The final answer.
+    pub text: Option<String>,
+    pub tokens: Option<Tokens>,
+    pub cost_usd: Option<f64>,
+    /// Finished turns of this run.
+    pub turns: u32,
+    pub duration_ms: u64,
+    /// What was still running when the program had ended, and was ended for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<String>,
+    /// What a reader of the ended session would otherwise have to work out again, and what a newer version added.
+    #[serde(flatten)]
+    pub more: Map<String, Value>,
+}
+
+/// Judges a run whose process is gone, from everything that is known about it: what the agent reported, then how the
+/// process ended, then "lost".
+#[must_use]
+pub fn judge(state: &State, now_ms: u64) -> Outcome {
+    let exit = state.exit.unwrap_or(Exit::UNKNOWN);
+    let (kind, source, cause) = verdict(state, exit);
+    let last = state.last_turn.as_ref();
+    let saved = state.saved.unwrap_or(match state.plan.speaks {
+        Speaks::Bytes => Saved::NotApplicable,
+        Speaks::Turns if last.is_none() && !state.turn_running() => Saved::NotApplicable,
+        Speaks::Turns => Saved::Unverified,
+    });
+    Outcome {
+        kind,
+        source,
+        exit_code: exit.code,
+        signal: exit.signal,
+        saved,
+        cause,
+        text: last.and_then(|turn| turn.text.clone()),
+        tokens: state.tokens,
+        cost_usd: last.and_then(|turn| turn.cost_usd),
+        turns: state.turns_of_run,
+        duration_ms: now_ms.saturating_sub(state.started_ms),
+        left: state.left.clone(),
+        more: Map::new(),
+    }
+}
+
+fn verdict(state: &State, exit: Exit) -> (Kind, Source, String) {
+    let forced =
+        if state.killed_ms.is_some() && state.wants_kill_explained() { "; killed at the end of the grace" } else { "" };
+    // Only a stop that reached the process before it ended by itself counts as one.
+    let stopped = state.stop.as_ref().filter(|_| state.was_pushed());
+    match state.plan.speaks {
+        Speaks::Turns if !state.turn_running() => {
+            if let Some(TurnEnd { verdict, reason, .. }) = &state.last_turn {
+                let cause = match (stopped, reason) {
+                    (Some(stop), _) => format!("stopped by {}: {}{forced}", stop.by, stop.why),
+                    (None, Some(reason)) => reason.clone(),
+                    (None, None) => format!("the agent reported the end of its turn{}", after_report(exit)),
+                };
+                // Stopped in the middle of a turn is a word of its own, even though the agent ended that turn politely.
+                let broken_off = stopped.is_some_and(|stop| stop.in_turn) && *verdict == Verdict::Interrupted;
+                let kind = if broken_off { Kind::Stopped } else { (*verdict).into() };
+                return (kind, Source::Agent, cause);
+            }
+        }
+        Speaks::Turns | Speaks::Bytes => {}
+    }
+    if let Some(stop) = stopped {
+        return (Kind::Stopped, Source::Ostler, format!("stopped by {}: {}{forced}", stop.by, stop.why));
+    }
+    let process = match state.plan.speaks {
+        Speaks::Bytes => "the program",
+        Speaks::Turns => "the agent",
+    };
+    let interrupted = state.interrupt.as_ref().filter(|_| exit.signal == Some(2) || exit.code == Some(130));
+    if let Some(by) = interrupted {
+        return (Kind::Interrupted, Source::Exit, format!("interrupted by {by}"));
+    }
+    match (exit.code, exit.signal, state.plan.speaks) {
+        (Some(0), _, Speaks::Bytes) => (Kind::Succeeded, Source::Exit, format!("{process} exited with 0")),
+        (Some(code), _, Speaks::Bytes) => (Kind::Failed, Source::Exit, format!("{process} exited with {code}")),
+        (Some(code), _, Speaks::Turns) => {
+            (Kind::Failed, Source::Exit, format!("{process} exited with {code} before the end of its turn"))
+        }
+        (None, Some(signal), _) => {
+            (Kind::Failed, Source::Exit, format!("{process} was killed by {}", signal_name(signal)))
+        }
+        (None, None, _) => (Kind::Lost, Source::None, format!("{process} is gone and nobody saw how it ended")),
+    }
+}
+
+fn after_report(exit: Exit) -> String {
+    match (exit.code, exit.signal) {
+        (Some(0), _) | (None, None) => String::new(),
+        (Some(code), _) => format!("; its process then exited with {code}"),
+        (None, Some(signal)) => format!("; its process was then killed by {}", signal_name(signal)),
+    }
+}
+
+/// A signal as people know it.
+#[must_use]
+pub fn signal_name(signal: i32) -> String {
+    let name = match signal {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        24 => "SIGXCPU",
+        25 => "SIGXFSZ",
+        31 => "SIGSYS",
+        other => return format!("signal {other}"),
+    };
+    name.to_owned()
+}

@@ -1,0 +1,162 @@
+//! What stands in the files of a session folder, apart from the journal.
+
+use crate::id::SessionId;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// `session.json`: what was asked for. Written once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Session {
+    pub schema: u32,
+    pub id: SessionId,
+    #[serde(default)]
+    pub name: Option<String>,
+    pub agent: String,
+    pub cwd: String,
+    pub mode: Mode,
+    #[serde(default)]
+    pub keep: bool,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    #[serde(default)]
+    pub parent: Option<SessionId>,
+    #[serde(default)]
+    pub model: Option<String>,
+    /// The command, or further arguments for the agent.
+    #[serde(default)]
+    pub arguments: Vec<String>,
+    /// A person watches and can be asked.
+    #[serde(default)]
+    pub attended: bool,
+    pub created: Timestamp,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    Headless,
+    Terminal,
+}
+
+/// `runs/<n>/run.json`: one life of the agent. The launcher writes it without `agent`, the holder adds that once the
+/// program runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run<Process> {
+    pub run: u32,
+    pub argv: Vec<String>,
+    pub plan: Plan,
+    #[serde(default)]
+    pub size: Option<(u16, u16)>,
+    /// The conversation that this run starts or goes on with, when we name it.
+    #[serde(default)]
+    pub native_id: Option<String>,
+    /// Where the agent writes its own transcript, when that is known beforehand.
+    #[serde(default)]
+    pub transcript: Option<String>,
+    #[serde(default)]
+    pub cgroup: Option<String>,
+    #[serde(default)]
+    pub started: Option<Timestamp>,
+    /// Milliseconds since boot when the program ran.
+    #[serde(default)]
+    pub started_ms: u64,
+    pub agent: Option<Process>,
+    /// What a newer version wrote here.
+    #[serde(flatten)]
+    pub more: Map<String, Value>,
+}
+
+/// `holder.json` and `keeper.json`: who they are.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Helper<Process> {
+    #[serde(flatten)]
+    pub process: Process,
+    pub version: String,
+    /// Keepers that died young, one after the other; only a holder counts them.
+    #[serde(default)]
+    pub crashes: u32,
+    /// The holder has stopped restarting the keeper until somebody asks for one.
+    #[serde(default)]
+    pub gave_up: bool,
+}
+
+/// How one run is driven. It stands in `run.json`, so that readers need to know nothing else about the agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    pub mode: Mode,
+    /// Stay for further messages when the turn is over.
+    pub keep: bool,
+    pub speaks: Speaks,
+    pub ending: Ending,
+    /// How long what is left of a program may take to leave by itself.
+    pub linger_ms: u64,
+}
+
+/// What the agent's standard output means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Speaks {
+    /// Nothing to us: the process is the turn, and its exit the end of it.
+    Bytes,
+    /// Messages in, facts out, several turns in one process.
+    Turns,
+}
+
+/// How the agent likes to be asked to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    EndOfInput,
+    Hangup,
+    Terminate,
+}
+
+/// A line of `inbox.jsonl`: what somebody wants of the session. Durable before anyone is told that it was accepted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Wish {
+    /// Names the wish for whoever made it; also the message's id in the agent's own transcript.
+    pub id: String,
+    pub at: Timestamp,
+    /// Who: a user and a process, in words.
+    pub by: String,
+    /// The run it was meant for; a wish to end does not carry over to the next.
+    pub run: u32,
+    #[serde(flatten)]
+    pub want: Want,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "want", rename_all = "snake_case")]
+pub enum Want {
+    /// Tell the agent this.
+    Message {
+        text: String,
+        /// Interrupt the running turn first.
+        #[serde(default)]
+        now: bool,
+    },
+    /// Take message `n` back, if it still waits.
+    Withdraw {
+        n: u64,
+    },
+    /// Answer a question.
+    Answer {
+        /// Which one; the oldest when not named.
+        #[serde(default)]
+        request: Option<String>,
+        allow: bool,
+        #[serde(default)]
+        text: Option<String>,
+    },
+    Interrupt,
+    Stop {
+        how: crate::event::StopHow,
+        grace_ms: u64,
+        why: String,
+    },
+    /// From a newer version.
+    #[serde(other)]
+    Unknown,
+}

@@ -1,0 +1,92 @@
+//! What is said about a session: the object behind `ls --json`, `show --json` and `wait --json`.
+
+use crate::SCHEMA;
+use crate::fact::Ask;
+use crate::id::SessionId;
+use crate::outcome::Outcome;
+use crate::record::Mode;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    Starting,
+    Working,
+    Idle,
+    Asking,
+    Stopping,
+    Ended,
+}
+
+impl Phase {
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Phase::Starting => "starting",
+            Phase::Working => "working",
+            Phase::Idle => "idle",
+            Phase::Asking => "asking",
+            Phase::Stopping => "stopping",
+            Phase::Ended => "ended",
+        }
+    }
+}
+
+/// One session, now.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct View {
+    pub schema: u32,
+    pub id: SessionId,
+    pub name: Option<String>,
+    pub agent: String,
+    pub native_id: Option<String>,
+    pub cwd: String,
+    pub mode: Mode,
+    pub state: Phase,
+    /// The agent process.
+    pub alive: bool,
+    /// The keeper process.
+    pub kept: bool,
+    pub ended: bool,
+    pub pid: Option<i32>,
+    pub holder_pid: Option<i32>,
+    pub keeper_pid: Option<i32>,
+    pub run: u32,
+    /// Finished, over all runs.
+    pub turns: u32,
+    pub queued: u32,
+    pub quiet_s: u64,
+    pub created: Timestamp,
+    pub updated: Timestamp,
+    pub transcript: Option<String>,
+    /// Of the newest run.
+    pub outcome: Option<Outcome>,
+    pub asking: Option<Ask>,
+    /// The last thing it printed or said.
+    pub last: Option<String>,
+    /// What a person should look at: a keeper that keeps dying, a full disk, dropped output.
+    pub alarm: Option<String>,
+    pub parent: Option<SessionId>,
+    pub archived: bool,
+    #[serde(skip)]
+    pub command: Vec<String>,
+}
+
+/// A folder that cannot be read as a session. It is shown, and harms nobody.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Damaged {
+    pub schema: u32,
+    pub id: String,
+    /// Always "damaged".
+    pub state: &'static str,
+    /// What is wrong with it.
+    pub damage: String,
+}
+
+impl Damaged {
+    #[must_use]
+    pub fn new(id: &str, damage: String) -> Damaged {
+        Damaged { schema: SCHEMA, id: id.to_owned(), state: "damaged", damage }
+    }
+}

@@ -1,0 +1,5 @@
+//! The demo agent alone, as its tests and whoever works on it start it; users get it as part of `ostler`.
+
+fn main() {
+    std::process::exit(ostler_demo::main(std::env::args_os().skip(1)));
+}

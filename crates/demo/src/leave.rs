@@ -1,0 +1,95 @@
+//! Why things end: a turn ([`Cut`]) or the whole process ([`Leave`]). Every end has one exit code and one answer to the
+//! question whether the transcript is written first, and both are here.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+use uuid::Uuid;
+
+/// Why a turn does not go on.
+#[derive(Debug)]
+pub enum Cut {
+    Interrupted,
+    Leave(Leave),
+}
+
+impl From<Leave> for Cut {
+    fn from(leave: Leave) -> Self {
+        Cut::Leave(leave)
+    }
+}
+
+/// Why the process ends.
+#[derive(Debug)]
+pub enum Leave {
+    /// No more input, and everything accepted is done.
+    Finished(LastTurn),
+    /// The person at the screen left.
+    Quit,
+    Signal(EndSignal),
+    /// On request of a test, in the middle of a turn and without a last word.
+    Crash,
+    Trouble(Trouble),
+}
+
+/// How the last turn went, as far as the exit code tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LastTurn {
+    WithoutError,
+    ApiError,
+}
+
+/// The signals that end the process in good order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndSignal {
+    Terminate,
+    HangUp,
+    Interrupt,
+}
+
+impl Leave {
+    /// As Claude Code's.
+    pub fn exit_code(&self) -> i32 {
+        match self {
+            Leave::Finished(LastTurn::WithoutError) | Leave::Quit => 0,
+            Leave::Finished(LastTurn::ApiError) => 1,
+            Leave::Signal(EndSignal::Terminate) => 143,
+            Leave::Signal(EndSignal::HangUp) => 129,
+            Leave::Signal(EndSignal::Interrupt) => 0,
+            Leave::Crash => 3,
+            Leave::Trouble(_) => 1,
+        }
+    }
+
+    /// Only a crash takes what was not yet written along.
+    pub fn writes_transcript(&self) -> bool {
+        match self {
+            Leave::Finished(_) | Leave::Quit | Leave::Signal(_) | Leave::Trouble(_) => true,
+            Leave::Crash => false,
+        }
+    }
+}
+
+/// What makes it impossible to go on.
+#[derive(Debug, Error)]
+pub enum Trouble {
+    #[error("this input line is no message: {0}")]
+    Malformed(String),
+    #[error("cannot read input: {0}")]
+    Input(#[source] io::Error),
+    #[error("cannot write output: {0}")]
+    Output(#[source] io::Error),
+    #[error("cannot wait for input: {0}")]
+    Wait(#[source] io::Error),
+    #[error("cannot listen for signals: {0}")]
+    Signals(#[source] io::Error),
+    #[error("--screen needs a terminal as stdin and stdout: {0}")]
+    NoTerminal(#[source] io::Error),
+    #[error("No conversation found with session ID: {0}")]
+    UnknownConversation(Uuid),
+    #[error("Session ID {0} is already in use.")]
+    ConversationExists(Uuid),
+    #[error("cannot use transcript {}: {source}", path.display())]
+    Transcript { path: PathBuf, source: io::Error },
+}

@@ -1,0 +1,97 @@
+//! Prompts with a meaning of their own, for tests: each makes the agent do one thing that whoever keeps it must get right.
+//! The table stands in the crate's documentation.
+
+use crate::face::{Ending, Verdict};
+use crate::leave::{Cut, Leave};
+use crate::story;
+use crate::turn::Turn;
+
+pub fn play(turn: &mut Turn<'_>, prompt: &str) -> Result<Ending, Cut> {
+    let (word, rest) = prompt.split_once(char::is_whitespace).unwrap_or((prompt, ""));
+    match word {
+        "say" => answer(turn, rest),
+        "count" => match rest.trim().parse() {
+            Ok(last) => count(turn, last),
+            Err(_) => story::play(turn, prompt),
+        },
+        "sleep" => sleep(turn),
+        "ask" => ask(turn, rest),
+        "fail" => fail(turn, rest),
+        "crash" => crash(turn),
+        "echo-length" => {
+            let text = format!("{} bytes, checksum {:016x}", prompt.len(), checksum(prompt.as_bytes()));
+            answer(turn, &text)
+        }
+        "leave" => leave_something(turn),
+        _ => story::play(turn, prompt),
+    }
+}
+
+/// FNV-1a, 64 bits: easy to compute again in any language.
+pub fn checksum(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// An answer of the model that is one text, and the end of the turn.
+pub fn answer(turn: &mut Turn<'_>, text: &str) -> Result<Ending, Cut> {
+    turn.think()?;
+    turn.say(text)?;
+    Ok(Ending::Done { text: text.to_owned() })
+}
+
+fn count(turn: &mut Turn<'_>, last: u64) -> Result<Ending, Cut> {
+    turn.think()?;
+    for number in 1..=last {
+        turn.state(&number.to_string())?;
+    }
+    Ok(Ending::Done { text: format!("counted to {last}") })
+}
+
+fn sleep(turn: &mut Turn<'_>) -> Result<Ending, Cut> {
+    turn.think()?;
+    let folder = turn.traits().cwd.clone();
+    let given = turn.bash(&folder, "sleep 1000", "Sleeps for a long time")?;
+    answer(turn, &format!("the sleep ended: {}", given.text))
+}
+
+fn ask(turn: &mut Turn<'_>, text: &str) -> Result<Ending, Cut> {
+    turn.think()?;
+    let verdict = turn.ask_only(text)?;
+    match verdict {
+        Verdict::Allowed => answer(turn, &format!("allowed: {text}")),
+        Verdict::Denied { reason } => answer(turn, &format!("denied: {text} ({reason})")),
+    }
+}
+
+fn fail(turn: &mut Turn<'_>, text: &str) -> Result<Ending, Cut> {
+    turn.think()?;
+    turn.say(text)?;
+    Ok(Ending::Failed { text: text.to_owned(), api_status: Some(500) })
+}
+
+fn crash(turn: &mut Turn<'_>) -> Result<Ending, Cut> {
+    turn.think()?;
+    turn.say("I feel unwell.")?;
+    Err(Cut::Leave(Leave::Crash))
+}
+
+fn leave_something(turn: &mut Turn<'_>) -> Result<Ending, Cut> {
+    turn.think()?;
+    let folder = turn.traits().cwd.clone();
+    let given = turn.bash(&folder, "setsid sleep 1000 & echo $!", "Leaves a process behind")?;
+    match given.is_error {
+        false => answer(turn, &format!("left process {} running", given.text)),
+        true => answer(turn, &format!("left nothing: {}", given.text)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_checksum_is_fnv_1a() {
+        assert_eq!(checksum(b""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(checksum(b"a"), 0xaf63_dc4c_8601_ec8c);
+    }
+}

@@ -1,0 +1,117 @@
+//! One of the two screens of a terminal, the primary or the alternate: its rows, and what belongs to it alone.
+
+use crate::cursor::SavedCursor;
+use crate::keyboard::KeyboardStack;
+use crate::row::Row;
+use crate::style::Style;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use std::ops::Range;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Buffer {
+    /// Never empty.
+    rows: VecDeque<Row>,
+    pub(crate) saved_cursor: SavedCursor,
+    /// Programs on one screen do not see what those on the other pushed.
+    pub(crate) keyboard: KeyboardStack,
+    /// Rows that left at the top, where somebody collects them.
+    #[serde(skip)]
+    scrolled_off: Option<Vec<Row>>,
+}
+
+impl Buffer {
+    pub(crate) fn new(rows: usize) -> Buffer {
+        Buffer {
+            rows: VecDeque::from(vec![Row::default(); rows.max(1)]),
+            saved_cursor: SavedCursor::default(),
+            keyboard: KeyboardStack::default(),
+            scrolled_off: None,
+        }
+    }
+
+    /// From now on keep the rows that leave at the top, until they are taken.
+    pub(crate) fn collect_scrolled_off(&mut self) {
+        self.scrolled_off.get_or_insert_default();
+    }
+
+    pub(crate) fn is_collecting(&self) -> bool {
+        self.scrolled_off.is_some()
+    }
+
+    pub(crate) fn take_scrolled_off(&mut self) -> Vec<Row> {
+        self.scrolled_off.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    pub(crate) fn rows(&self) -> impl DoubleEndedIterator<Item = &Row> + ExactSizeIterator {
+        self.rows.iter()
+    }
+
+    pub(crate) fn row(&self, row: usize) -> &Row {
+        &self.rows[row]
+    }
+
+    pub(crate) fn row_mut(&mut self, row: usize) -> &mut Row {
+        &mut self.rows[row]
+    }
+
+    pub(crate) fn take_rows(&mut self) -> VecDeque<Row> {
+        std::mem::take(&mut self.rows)
+    }
+
+    /// Puts rows in place; those that do not fit leave at the top.
+    pub(crate) fn set_rows(&mut self, mut rows: VecDeque<Row>, height: usize) {
+        while rows.len() > height {
+            if let Some(row) = rows.pop_front()
+                && let Some(scrolled_off) = &mut self.scrolled_off
+            {
+                scrolled_off.push(row);
+            }
+        }
+        rows.resize_with(height, Row::default);
+        self.rows = rows;
+    }
+
+    pub(crate) fn clear(&mut self, rows: Range<usize>, style: Style, columns: usize) {
+        for row in self.rows.range_mut(rows) {
+            row.clear(style, columns);
+        }
+    }
+
+    /// Moves the rows of `region` up by `count`; blank ones come in at its bottom.
+    pub(crate) fn scroll_up(&mut self, region: Range<usize>, count: usize, style: Style, columns: usize) {
+        let collected = region.start == 0;
+        for _ in 0..count.min(region.len()) {
+            let Some(mut row) = self.rows.remove(region.start) else { return };
+            if collected && let Some(scrolled_off) = &mut self.scrolled_off {
+                scrolled_off.push(std::mem::take(&mut row));
+            }
+            row.clear(style, columns);
+            self.rows.insert(region.end - 1, row);
+        }
+        self.cut_wraps(region);
+    }
+
+    /// Moves the rows of `region` down by `count`; blank ones come in at its top.
+    pub(crate) fn scroll_down(&mut self, region: Range<usize>, count: usize, style: Style, columns: usize) {
+        for _ in 0..count.min(region.len()) {
+            let Some(mut row) = self.rows.remove(region.end - 1) else { return };
+            row.clear(style, columns);
+            self.rows.insert(region.start, row);
+        }
+        self.cut_wraps(region);
+    }
+
+    /// Text that wrapped over an edge of a scrolled region no longer goes on there.
+    fn cut_wraps(&mut self, region: Range<usize>) {
+        if region.start > 0 {
+            self.rows[region.start - 1].wrapped = false;
+        }
+        self.rows[region.end - 1].wrapped = false;
+    }
+
+    /// Whether a buffer read from a file is one.
+    pub(crate) fn is_sound(&self, rows: usize, columns: usize) -> bool {
+        self.rows.len() == rows && self.rows.iter().all(|row| row.is_sound(columns)) && self.saved_cursor.is_sound(rows, columns)
+    }
+}

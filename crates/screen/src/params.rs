@@ -1,0 +1,117 @@
+//! The numbers of a control sequence, `1;38:5:9` in `ESC [ 1;38:5:9 m`, kept in a fixed space.
+
+use serde::{Deserialize, Serialize};
+
+/// More than any real sequence has; what comes after is dropped.
+const LIMIT: usize = 32;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Params {
+    values: [u16; LIMIT],
+    length: u8,
+    /// Bit n: value n was joined to the one before it by a colon.
+    joined: u32,
+    overflowed: bool,
+}
+
+impl Params {
+    pub(crate) fn digit(&mut self, digit: u8) {
+        if self.overflowed {
+            return;
+        }
+        self.length = self.length.max(1);
+        if let Some(value) = self.values.get_mut(usize::from(self.length) - 1) {
+            *value = value.saturating_mul(10).saturating_add(u16::from(digit));
+        }
+    }
+
+    pub(crate) fn semicolon(&mut self) {
+        self.start_value(false);
+    }
+
+    pub(crate) fn colon(&mut self) {
+        self.start_value(true);
+    }
+
+    fn start_value(&mut self, joined: bool) {
+        let index = self.length.max(1);
+        if usize::from(index) >= LIMIT {
+            self.overflowed = true;
+            return;
+        }
+        self.joined |= u32::from(joined) << index;
+        self.length = index + 1;
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    pub(crate) fn has_colons(&self) -> bool {
+        self.joined != 0
+    }
+
+    pub(crate) fn values(&self) -> &[u16] {
+        self.values.get(..usize::from(self.length)).unwrap_or(&self.values)
+    }
+
+    /// The value at `index`; an absent one is 0, as an empty one is.
+    pub(crate) fn get(&self, index: usize) -> u16 {
+        self.values().get(index).copied().unwrap_or(0)
+    }
+
+    /// A count or a position: absent and 0 both mean 1.
+    pub(crate) fn at_least_one(&self, index: usize) -> usize {
+        usize::from(self.get(index).max(1))
+    }
+
+    /// The parameters between semicolons, each with its colon-separated parts.
+    pub(crate) fn groups(&self) -> impl Iterator<Item = &[u16]> {
+        let mut start = 0;
+        std::iter::from_fn(move || {
+            let rest = self.values().get(start..).filter(|rest| !rest.is_empty())?;
+            let joined = (start + 1..).take_while(|&index| index < LIMIT && self.joined >> index & 1 == 1).count();
+            let group = rest.get(..=joined).unwrap_or(rest);
+            start += group.len();
+            Some(group)
+        })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of(text: &str) -> Params {
+        let mut params = Params::default();
+        for byte in text.bytes() {
+            match byte {
+                b'0'..=b'9' => params.digit(byte - b'0'),
+                b';' => params.semicolon(),
+                _ => params.colon(),
+            }
+        }
+        params
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn groups(text: &str) -> Vec<Vec<u16>> {
+        Params::of(text).groups().map(<[u16]>::to_vec).collect()
+    }
+
+    #[test]
+    fn colons_join_and_semicolons_part() {
+        assert_eq!(groups("1;38:5:9;4"), [vec![1], vec![38, 5, 9], vec![4]]);
+        assert_eq!(groups(""), Vec::<Vec<u16>>::new());
+        assert_eq!(groups(";"), [vec![0], vec![0]]);
+        assert_eq!(groups("4:"), [vec![4, 0]]);
+    }
+
+    #[test]
+    fn numbers_saturate_and_further_ones_are_dropped() {
+        assert_eq!(Params::of("99999999").get(0), u16::MAX);
+        let many = Params::of(&"7;".repeat(100));
+        assert_eq!(many.values(), [7; LIMIT]);
+        assert_eq!(groups(&"7:".repeat(100)), [vec![7; LIMIT]]);
+    }
+}

@@ -1,0 +1,28 @@
+//! Descriptors that arrive by number: handed over by whoever started us.
+
+#![expect(unsafe_code, reason = "a number becomes an owned descriptor here and nowhere else")]
+
+use rustix::fd::{FromRawFd, OwnedFd, RawFd};
+use std::io;
+
+/// Takes ownership of a descriptor that our starter gave us under this number, and keeps it from our own children.
+pub fn inherited(number: RawFd) -> io::Result<OwnedFd> {
+    if number < 3 {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("descriptor {number} is not ours to take")));
+    }
+    // SAFETY: checked to be open below before anything uses it; each number is taken once, at the start of a process
+    // that was handed exactly these descriptors.
+    let fd = unsafe { OwnedFd::from_raw_fd(number) };
+    if let Err(error) = rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC) {
+        // Not open: forget the number rather than close what is not there.
+        std::mem::forget(fd);
+        return Err(error.into());
+    }
+    Ok(fd)
+}
+
+/// The open file behind this program, for starting it again whatever happens to its path.
+pub fn own_binary() -> io::Result<OwnedFd> {
+    use rustix::fs::{Mode, OFlags, open};
+    Ok(open("/proc/self/exe", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)
+}

@@ -1,0 +1,239 @@
+//! A folder held open, and the ways in which we write into one.
+//!
+//! What matters is written to a temporary name, synced, given its name, and the folder synced: after a power cut it is
+//! there whole or not at all. `publish_once` gives the name with link(2), which fails when the name is taken, so the
+//! first writer wins and nobody is ever overwritten.
+
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, FallocateFlags, Mode, OFlags};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// An open folder.
+#[derive(Debug)]
+pub struct Dir(OwnedFd);
+
+/// Whether to wait until the bytes are on the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sync {
+    /// Enough against the death of processes.
+    No,
+    /// Needed against the death of the machine.
+    Yes,
+}
+
+const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+impl Dir {
+    pub fn open(path: impl AsRef<Path>) -> io::Result<Dir> {
+        Ok(Dir(rustix::fs::open(path.as_ref(), FOLDER, Mode::empty())?))
+    }
+
+    /// A folder below this one. A link in its place is not followed.
+    pub fn open_dir(&self, name: &str) -> io::Result<Dir> {
+        Ok(Dir(rustix::fs::openat(&self.0, name, FOLDER | OFlags::NOFOLLOW, Mode::empty())?))
+    }
+
+    /// Makes a folder that only its owner may enter.
+    pub fn make_dir(&self, name: &str) -> io::Result<()> {
+        Ok(rustix::fs::mkdirat(&self.0, name, Mode::RWXU)?)
+    }
+
+    #[must_use]
+    pub fn adopt(fd: OwnedFd) -> Dir {
+        Dir(fd)
+    }
+
+    pub fn duplicate(&self) -> io::Result<Dir> {
+        Ok(Dir(rustix::io::fcntl_dupfd_cloexec(&self.0, 3)?))
+    }
+
+    /// Opens a file of this folder; a new one is readable by its owner alone.
+    pub fn file(&self, name: &str, flags: OFlags) -> io::Result<OwnedFd> {
+        Ok(rustix::fs::openat(&self.0, name, flags | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::RUSR | Mode::WUSR)?)
+    }
+
+    /// The whole file; `None` when there is none.
+    pub fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
+        let file = match self.file(name, OFlags::RDONLY) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let mut bytes = Vec::with_capacity(1024);
+        File::from(file).read_to_end(&mut bytes)?;
+        Ok(Some(bytes))
+    }
+
+    /// Replaces the file as one step: readers see the old bytes or the new ones.
+    pub fn replace(&self, name: &str, bytes: &[u8], sync: Sync) -> io::Result<()> {
+        let temporary = self.temporary(name, bytes, sync)?;
+        if let Err(error) = rustix::fs::renameat(&self.0, temporary.as_str(), &self.0, name) {
+            self.discard(&temporary);
+            return Err(error.into());
+        }
+        self.settle(sync)
+    }
+
+    /// Creates the file as one step, durably, unless it exists. `Ok(false)`: somebody was first, and theirs stays.
+    pub fn publish_once(&self, name: &str, bytes: &[u8]) -> io::Result<bool> {
+        let temporary = self.temporary(name, bytes, Sync::Yes)?;
+        let linked = rustix::fs::linkat(&self.0, temporary.as_str(), &self.0, name, AtFlags::empty());
+        self.discard(&temporary);
+        match linked {
+            Ok(()) => self.settle(Sync::Yes).map(|()| true),
+            Err(Errno::EXIST) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn temporary(&self, name: &str, bytes: &[u8], sync: Sync) -> io::Result<String> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let pid = rustix::process::getpid().as_raw_nonzero();
+        let temporary = format!(".{name}.{pid}.{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+        let mut file = File::from(self.file(&temporary, OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC)?);
+        let written = file.write_all(bytes).and_then(|()| match sync {
+            Sync::Yes => file.sync_all(),
+            Sync::No => Ok(()),
+        });
+        match written {
+            Ok(()) => Ok(temporary),
+            Err(error) => {
+                self.discard(&temporary);
+                Err(error)
+            }
+        }
+    }
+
+    /// Best effort: a left-over temporary file is never read by anyone.
+    fn discard(&self, name: &str) {
+        let _ = rustix::fs::unlinkat(&self.0, name, AtFlags::empty());
+    }
+
+    fn settle(&self, sync: Sync) -> io::Result<()> {
+        match sync {
+            Sync::Yes => self.sync(),
+            Sync::No => Ok(()),
+        }
+    }
+
+    /// Waits until the names in this folder are on the disk.
+    pub fn sync(&self) -> io::Result<()> {
+        Ok(rustix::fs::fsync(&self.0)?)
+    }
+
+    /// Removes a file; one that is not there is removed.
+    pub fn remove(&self, name: &str) -> io::Result<()> {
+        match rustix::fs::unlinkat(&self.0, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Gives something in this folder a name in another, unless that name is taken.
+    pub fn rename_new(&self, name: &str, into: &Dir, new: &str) -> io::Result<()> {
+        Ok(rustix::fs::renameat_with(&self.0, name, &into.0, new, rustix::fs::RenameFlags::NOREPLACE)?)
+    }
+
+    /// Size of a file and when it last changed (seconds and nanoseconds of the wall clock); `None` when there is none.
+    pub fn stat(&self, name: &str) -> io::Result<Option<FileStat>> {
+        match rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(FileStat {
+                size: u64::try_from(stat.st_size).unwrap_or(0),
+                modified_s: stat.st_mtime,
+                modified_ns: i64::try_from(stat.st_mtime_nsec).unwrap_or(0),
+            })),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The names in this folder, in no order.
+    pub fn names(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in rustix::fs::Dir::read_from(&self.0)? {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            if name != "." && name != ".." {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+
+    /// A file of this size that really occupies the disk.
+    pub fn reserve(&self, name: &str, bytes: u64) -> io::Result<()> {
+        let file = self.file(name, OFlags::WRONLY | OFlags::CREATE)?;
+        match rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, bytes) {
+            Ok(()) => Ok(()),
+            Err(Errno::OPNOTSUPP) => {
+                let mut file = File::from(file);
+                let zeros = vec![0; usize::try_from(bytes).unwrap_or(0)];
+                file.write_all(&zeros)
+            }
+            Err(error) => {
+                self.discard(name);
+                Err(error.into())
+            }
+        }
+    }
+}
+
+impl AsFd for Dir {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// What `stat` says about a file, as far as we ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileStat {
+    pub size: u64,
+    pub modified_s: i64,
+    pub modified_ns: i64,
+}
+
+/// Gives the first `bytes` of a file back to the disk without moving the rest: every noted position stays valid.
+pub fn forget_front(file: impl AsFd, bytes: u64) -> io::Result<()> {
+    Ok(rustix::fs::fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, 0, bytes)?)
+}
+
+/// The position of an open file, which it shares with everyone who inherited it.
+pub fn position(file: impl AsFd) -> io::Result<u64> {
+    Ok(rustix::fs::seek(file, rustix::fs::SeekFrom::Current(0))?)
+}
+
+/// Free space for us on the disk that holds this folder.
+pub fn free_space(folder: impl AsFd) -> io::Result<u64> {
+    let stat = rustix::fs::fstatvfs(folder)?;
+    Ok(stat.f_bavail * stat.f_frsize)
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_to_publish_wins_and_is_never_overwritten() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = Dir::open(folder.path()).unwrap();
+        assert!(dir.publish_once("outcome.json", b"first").unwrap());
+        assert!(!dir.publish_once("outcome.json", b"second").unwrap());
+        assert_eq!(dir.read("outcome.json").unwrap().unwrap(), b"first");
+        assert_eq!(dir.names().unwrap(), ["outcome.json"], "no temporary file stays");
+    }
+
+    #[test]
+    fn forgetting_the_front_keeps_every_position() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = Dir::open(folder.path()).unwrap();
+        dir.replace("out", &[b'x'; 10_000], Sync::No).unwrap();
+        let file = dir.file("out", OFlags::RDWR).unwrap();
+        forget_front(&file, 8192).unwrap();
+        let bytes = dir.read("out").unwrap().unwrap();
+        assert_eq!((bytes.len(), bytes[8191], bytes[8192]), (10_000, 0, b'x'));
+    }
+}

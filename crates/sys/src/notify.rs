@@ -1,0 +1,78 @@
+//! Being told when a stranger changes a file.
+//!
+//! A user has 128 inotify instances in all, so this is used only where the writer cannot tell us (an agent's
+//! transcript, somebody else's sessions), and everyone who uses it has a way to go on without.
+
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+use std::io;
+use std::mem::MaybeUninit;
+use std::path::Path;
+
+/// One inotify instance.
+#[derive(Debug)]
+pub struct Watcher(OwnedFd);
+
+/// Names one watched path in what [`Watcher::changed`] returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Watch(i32);
+
+impl Watcher {
+    /// Fails when the user has no instance left.
+    pub fn new() -> io::Result<Watcher> {
+        Ok(Watcher(inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?))
+    }
+
+    /// Watches a folder (names that come, go or change) or a file (content that changes).
+    pub fn watch(&self, path: &Path) -> io::Result<Watch> {
+        let what = WatchFlags::MODIFY
+            | WatchFlags::CREATE
+            | WatchFlags::MOVED_TO
+            | WatchFlags::MOVED_FROM
+            | WatchFlags::DELETE
+            | WatchFlags::CLOSE_WRITE;
+        Ok(Watch(inotify::add_watch(&self.0, path, what)?))
+    }
+
+    pub fn forget(&self, watch: Watch) {
+        // It goes by itself when the path is gone.
+        let _ = inotify::remove_watch(&self.0, watch.0);
+    }
+
+    /// The watches on which something happened since the last call, each once; never waits.
+    pub fn changed(&self) -> io::Result<Vec<Watch>> {
+        let mut space = [MaybeUninit::uninit(); 4096];
+        let mut reader = inotify::Reader::new(&self.0, &mut space);
+        let mut changed: Vec<Watch> = Vec::new();
+        loop {
+            match reader.next() {
+                Ok(event) => {
+                    let watch = Watch(event.wd());
+                    if event.events().contains(ReadFlags::QUEUE_OVERFLOW) {
+                        // Events were dropped: whoever asks must look at everything, which -1 stands for.
+                        return Ok(vec![Watch(-1)]);
+                    }
+                    if !changed.contains(&watch) {
+                        changed.push(watch);
+                    }
+                }
+                Err(rustix::io::Errno::AGAIN) => return Ok(changed),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+impl Watch {
+    /// Stands for "something was missed, look everywhere".
+    #[must_use]
+    pub fn is_everything(self) -> bool {
+        self.0 == -1
+    }
+}
+
+impl AsFd for Watcher {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}

@@ -1,0 +1,362 @@
+//! Who a process is, whether it lives, and the only way to signal one.
+//!
+//! The race this solves: between noting a pid and using it the process may end and the number go to a stranger
+//! (`pid_max` is often 32768). So a record carries the start time and the boot, and a signal is sent through a pidfd that
+//! was opened *before* the start time was compared: from then on the descriptor can only ever mean that process.
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::sync::OnceLock;
+
+/// One process, for as long as the machine remembers anything: pid, start time in clock ticks since boot, boot id.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "Unchecked")]
+pub struct Identity {
+    pid: i32,
+    start: u64,
+    boot: String,
+}
+
+/// What stands in a record, before anyone believes it.
+#[derive(Deserialize)]
+struct Unchecked {
+    pid: i64,
+    start: u64,
+    boot: String,
+}
+
+impl TryFrom<Unchecked> for Identity {
+    type Error = String;
+
+    /// A record that names pid 0, 1 or a negative number is damaged: `kill` would read those as "everyone".
+    fn try_from(raw: Unchecked) -> Result<Self, String> {
+        match i32::try_from(raw.pid) {
+            Ok(pid) if pid > 1 => Ok(Identity { pid, start: raw.start, boot: raw.boot }),
+            _ => Err(format!("{} is not a process we could have started", raw.pid)),
+        }
+    }
+}
+
+/// What the kernel says about a process, at the moment of asking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    Alive,
+    Gone,
+}
+
+impl Identity {
+    /// The process that has this pid now; `None` when there is none.
+    pub fn of(pid: i32) -> io::Result<Option<Identity>> {
+        if pid <= 1 {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{pid} is not a process of ours")));
+        }
+        Ok(Stat::read(pid)?.map(|stat| Identity { pid, start: stat.start, boot: boot_id().to_owned() }))
+    }
+
+    /// This very process.
+    pub fn me() -> io::Result<Identity> {
+        let pid = rustix::process::getpid().as_raw_nonzero().get();
+        Identity::of(pid)?.ok_or_else(|| io::Error::other("/proc does not show this process"))
+    }
+
+    #[must_use]
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    #[must_use]
+    pub fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// Whether it lives now. A process that has exited but was not yet collected is gone; one of which only the first
+    /// thread has ended is not.
+    pub fn look(&self) -> io::Result<Life> {
+        if self.boot != boot_id() {
+            return Ok(Life::Gone);
+        }
+        match Stat::read(self.pid)? {
+            Some(stat) if stat.start != self.start => Ok(Life::Gone),
+            None => Ok(Life::Gone),
+            Some(stat) if !stat.is_zombie() => Ok(Life::Alive),
+            Some(_) => Ok(match Pidfd::open(self)? {
+                Some(pidfd) if !pidfd.has_exited()? => Life::Alive,
+                Some(_) | None => Life::Gone,
+            }),
+        }
+    }
+
+    /// [`Identity::look`] for callers to whom "could not look" must count as alive.
+    #[must_use]
+    pub fn may_live(&self) -> bool {
+        !matches!(self.look(), Ok(Life::Gone))
+    }
+}
+
+/// A process held by descriptor: it can be watched and signalled, and never be confused with another.
+#[derive(Debug)]
+pub struct Pidfd {
+    fd: OwnedFd,
+    pid: i32,
+}
+
+impl Pidfd {
+    /// Opens the process, then compares its start time. `None` when it is gone (or the pid is somebody else's by now).
+    pub fn open(who: &Identity) -> io::Result<Option<Pidfd>> {
+        if who.boot != boot_id() {
+            return Ok(None);
+        }
+        let Some(pid) = Pid::from_raw(who.pid) else {
+            return Ok(None);
+        };
+        let fd = match pidfd_open(pid, PidfdFlags::NONBLOCK) {
+            Ok(fd) => fd,
+            Err(rustix::io::Errno::SRCH) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        match Stat::read(who.pid)? {
+            Some(stat) if stat.start == who.start => Ok(Some(Pidfd { fd, pid: who.pid })),
+            Some(_) | None => Ok(None),
+        }
+    }
+
+    /// Takes over a pidfd that was handed to us for a process known by `who`.
+    #[must_use]
+    pub fn adopt(fd: OwnedFd, who: &Identity) -> Pidfd {
+        Pidfd { fd, pid: who.pid }
+    }
+
+    /// True once the whole process has exited, collected or not.
+    pub fn has_exited(&self) -> io::Result<bool> {
+        let mut fds = [PollFd::new(&self.fd, PollFlags::IN)];
+        poll(&mut fds, Some(&rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 }))?;
+        Ok(!fds[0].revents().is_empty())
+    }
+
+    /// Sends a signal. `Ok(false)` when the process was gone already. Refuses ourselves and our parents: whatever a
+    /// damaged record says, we do not end who asked us or who holds us.
+    pub fn signal(&self, signal: Signal) -> io::Result<bool> {
+        self.check_not_ours()?;
+        match pidfd_send_signal(&self.fd, signal) {
+            Ok(()) => Ok(true),
+            Err(rustix::io::Errno::SRCH) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Signals the process group that it leads, as a terminal does with Ctrl-C; itself alone on kernels that cannot.
+    pub fn signal_group(&self, signal: Signal) -> io::Result<bool> {
+        self.check_not_ours()?;
+        if crate::spawn::signal_group(self.fd.as_fd(), signal.as_raw()) { Ok(true) } else { self.signal(signal) }
+    }
+
+    fn check_not_ours(&self) -> io::Result<()> {
+        if self.pid <= 1 || is_self_or_ancestor(self.pid)? {
+            return Err(io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                format!("process {} is ourselves or a parent of ours; not signalled", self.pid),
+            ));
+        }
+        Ok(())
+    }
+
+    /// How it ended, from the kernel, for someone who is not its parent. `None` where the kernel does not say: it is
+    /// older than 6.15, or nobody has collected the process yet.
+    #[must_use]
+    pub fn exit_status(&self) -> Option<WaitStatus> {
+        crate::spawn::pidfd_exit_status(self.fd.as_fd()).map(WaitStatus)
+    }
+}
+
+impl AsFd for Pidfd {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// The kernel's word about an ended process, as `wait` gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WaitStatus(pub(crate) i32);
+
+impl WaitStatus {
+    /// The exit code, unless a signal ended it.
+    #[must_use]
+    pub fn code(self) -> Option<i32> {
+        (self.0 & 0x7f == 0).then_some((self.0 >> 8) & 0xff)
+    }
+
+    /// The signal that ended it.
+    #[must_use]
+    pub fn signal(self) -> Option<i32> {
+        let signal = self.0 & 0x7f;
+        (signal != 0 && signal != 0x7f).then_some(signal)
+    }
+}
+
+/// The few fields of `/proc/<pid>/stat` that we use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stat {
+    pub pid: i32,
+    pub parent: i32,
+    pub state: u8,
+    pub start: u64,
+}
+
+impl Stat {
+    /// `None` when there is no such process. Any other trouble is an error: it means that we could not look.
+    pub fn read(pid: i32) -> io::Result<Option<Stat>> {
+        let mut path = [0u8; 24];
+        let path = proc_stat_path(pid, &mut path);
+        let file = match rustix::fs::open(
+            path,
+            rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::CLOEXEC,
+            rustix::fs::Mode::empty(),
+        ) {
+            Ok(file) => file,
+            Err(rustix::io::Errno::NOENT) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let mut text = [0u8; 1024];
+        let length = match rustix::io::read(&file, &mut text) {
+            Ok(length) => length,
+            Err(rustix::io::Errno::SRCH) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        Stat::parse(pid, &text[..length])
+            .map(Some)
+            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, format!("/proc/{pid}/stat is not understood")))
+    }
+
+    /// The name of a program may hold spaces and parentheses, so fields count from the last `)`.
+    fn parse(pid: i32, text: &[u8]) -> Option<Stat> {
+        let end = text.iter().rposition(|&byte| byte == b')')?;
+        let mut fields = text[end + 1..].split(|&byte| byte == b' ').filter(|field| !field.is_empty());
+        let state = *fields.next()?.first()?;
+        let parent = number(fields.next()?)?;
+        // Field 22 of the line; state was field 3.
+        let start = number(fields.nth(17)?)?;
+        Some(Stat { pid, parent: i32::try_from(parent).ok()?, state, start })
+    }
+
+    #[must_use]
+    pub fn is_zombie(&self) -> bool {
+        matches!(self.state, b'Z' | b'X')
+    }
+
+    #[must_use]
+    pub fn identity(&self) -> Identity {
+        Identity { pid: self.pid, start: self.start, boot: boot_id().to_owned() }
+    }
+}
+
+fn number(field: &[u8]) -> Option<u64> {
+    std::str::from_utf8(field).ok()?.trim_end().parse().ok()
+}
+
+/// "/proc/<pid>/stat" without an allocation: `ls` asks this a thousand times.
+fn proc_stat_path(pid: i32, buffer: &mut [u8; 24]) -> &[u8] {
+    use std::io::Write;
+    let mut cursor = io::Cursor::new(&mut buffer[..]);
+    // 24 bytes hold the longest pid, so the write cannot fail.
+    let _ = write!(cursor, "/proc/{pid}/stat");
+    let length = usize::try_from(cursor.position()).unwrap_or(0);
+    &buffer[..length]
+}
+
+/// The id of this boot; a record from another one speaks of processes that cannot live.
+#[must_use]
+pub fn boot_id() -> &'static str {
+    static BOOT: OnceLock<String> = OnceLock::new();
+    BOOT.get_or_init(|| {
+        // Without it no record matches any process, which errs towards "gone" for old records only: ours carry the
+        // same empty text.
+        std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+    })
+}
+
+fn is_self_or_ancestor(pid: i32) -> io::Result<bool> {
+    let mut current = rustix::process::getpid().as_raw_nonzero().get();
+    // Bounded: a chain of parents that changes under us must not keep us here.
+    for _ in 0..1000 {
+        if current == pid {
+            return Ok(true);
+        }
+        match Stat::read(current)? {
+            Some(stat) if stat.parent > 1 => current = stat.parent,
+            Some(_) | None => return Ok(false),
+        }
+    }
+    Ok(false)
+}
+
+/// What a process was started as, for people to read. Empty when it is gone.
+#[must_use]
+pub fn command_line(pid: i32) -> Vec<String> {
+    std::fs::read(format!("/proc/{pid}/cmdline"))
+        .unwrap_or_default()
+        .split(|&byte| byte == 0)
+        .filter(|word| !word.is_empty())
+        .map(|word| String::from_utf8_lossy(word).into_owned())
+        .collect()
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_parentheses_and_spaces_does_not_shift_the_fields() {
+        let text = b"42 (a) R 9 (b)) S 7 42 42 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987654 1 2\n";
+        let stat = Stat::parse(42, text).unwrap();
+        assert_eq!((stat.state, stat.parent, stat.start), (b'S', 7, 987_654));
+    }
+
+    #[test]
+    fn records_that_name_everyone_are_refused() {
+        for pid in [0, 1, -1, -7, i64::from(i32::MAX) + 1] {
+            let record = format!(r#"{{"pid":{pid},"start":1,"boot":"x"}}"#);
+            assert!(serde_json::from_str::<Identity>(&record).is_err(), "{pid}");
+        }
+    }
+
+    #[test]
+    fn another_boot_means_gone_even_when_pid_and_start_match() {
+        let mut me = Identity::me().unwrap();
+        assert_eq!(me.look().unwrap(), Life::Alive);
+        me.boot = "another".to_owned();
+        assert_eq!(me.look().unwrap(), Life::Gone);
+        assert!(Pidfd::open(&me).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_reused_pid_is_neither_alive_nor_openable() {
+        let mut me = Identity::me().unwrap();
+        me.start += 1;
+        assert_eq!(me.look().unwrap(), Life::Gone);
+        assert!(Pidfd::open(&me).unwrap().is_none());
+    }
+
+    #[test]
+    fn ourselves_and_our_parents_are_never_signalled() {
+        let me = Identity::me().unwrap();
+        let refused = Pidfd::open(&me).unwrap().unwrap().signal(Signal::TERM).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);
+        let parent = Identity::of(Stat::read(me.pid()).unwrap().unwrap().parent).unwrap().unwrap();
+        assert!(Pidfd::open(&parent).unwrap().unwrap().signal(Signal::TERM).is_err());
+    }
+
+    #[test]
+    fn an_exited_child_is_gone_before_anyone_collects_it() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let who = Identity::of(i32::try_from(child.id()).unwrap()).unwrap().unwrap();
+        let pidfd = Pidfd::open(&who).unwrap().unwrap();
+        poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], None).unwrap();
+        assert_eq!(who.look().unwrap(), Life::Gone);
+        child.wait().unwrap();
+        assert_eq!(who.look().unwrap(), Life::Gone);
+    }
+}

@@ -1,0 +1,126 @@
+//! The meeting place of a session: a socket in its folder that keeps message boundaries.
+//!
+//! It is reached through `/proc/self/fd/<folder>/sock`, because a socket's name may have only 108 bytes and a home may
+//! be deeper. Connections are answered only for the same user.
+
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect, listen,
+    recv, send, socket_with, socketpair,
+};
+use std::io;
+
+use crate::dir::Dir;
+
+/// The largest packet that is ever sent.
+pub const PACKET: usize = 64 * 1024;
+
+const KIND: SocketType = SocketType::SEQPACKET;
+
+fn address(folder: &Dir) -> io::Result<SocketAddrUnix> {
+    Ok(SocketAddrUnix::new(format!("/proc/self/fd/{}/sock", folder.as_fd().as_raw_fd()))?)
+}
+
+/// Opens the meeting place. One left over by the dead is replaced; the caller makes sure that nobody lives there.
+pub fn open(folder: &Dir) -> io::Result<OwnedFd> {
+    folder.remove("sock")?;
+    let socket = socket_with(AddressFamily::UNIX, KIND, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)?;
+    bind(&socket, &address(folder)?)?;
+    listen(&socket, 4096)?;
+    Ok(socket)
+}
+
+/// A connection to whoever keeps the session; `None` when nobody does. As long as one of the two helpers lives the
+/// socket is open, so this waits for a restarting keeper and never fails because of it.
+pub fn reach(folder: &Dir) -> io::Result<Option<OwnedFd>> {
+    let socket = socket_with(AddressFamily::UNIX, KIND, SocketFlags::CLOEXEC, None)?;
+    loop {
+        match connect(&socket, &address(folder)?) {
+            Ok(()) => return Ok(Some(socket)),
+            Err(Errno::CONNREFUSED | Errno::NOENT) => return Ok(None),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// The next client that waits, if it belongs to our user. Others are turned away unheard.
+pub fn accept(listener: impl AsFd) -> io::Result<Option<OwnedFd>> {
+    let client = match accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+        Ok(client) => client,
+        Err(Errno::AGAIN | Errno::CONNABORTED | Errno::INTR) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let peer = rustix::net::sockopt::socket_peercred(&client)?;
+    let me = rustix::process::geteuid();
+    Ok((peer.uid == me || peer.uid.is_root()).then_some(client))
+}
+
+/// Two connected ends, for two processes of ours.
+pub fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    Ok(socketpair(AddressFamily::UNIX, KIND, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)?)
+}
+
+/// What came of reading or writing one packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packet {
+    Done(usize),
+    NotNow,
+    HungUp,
+}
+
+pub fn receive(socket: impl AsFd, buffer: &mut [u8]) -> io::Result<Packet> {
+    loop {
+        match recv(socket.as_fd(), &mut *buffer, RecvFlags::empty()) {
+            Ok((0, _)) | Err(Errno::CONNRESET | Errno::PIPE) => return Ok(Packet::HungUp),
+            Ok((length, _)) => return Ok(Packet::Done(length)),
+            Err(Errno::AGAIN) => return Ok(Packet::NotNow),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+pub fn transmit(socket: impl AsFd, bytes: &[u8]) -> io::Result<Packet> {
+    loop {
+        match send(socket.as_fd(), bytes, SendFlags::NOSIGNAL) {
+            Ok(length) => return Ok(Packet::Done(length)),
+            Err(Errno::AGAIN) => return Ok(Packet::NotNow),
+            Err(Errno::CONNRESET | Errno::PIPE | Errno::NOTCONN) => return Ok(Packet::HungUp),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Sends one open file along with a packet.
+pub fn transmit_with_file(socket: impl AsFd, bytes: &[u8], file: impl AsFd) -> io::Result<()> {
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, sendmsg};
+    let files = [file.as_fd()];
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    control.push(SendAncillaryMessage::ScmRights(&files));
+    sendmsg(socket, &[io::IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL)?;
+    Ok(())
+}
+
+/// Receives one packet and the open file that may come with it.
+pub fn receive_with_file(socket: impl AsFd, buffer: &mut [u8]) -> io::Result<(Packet, Option<OwnedFd>)> {
+    use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, recvmsg};
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let received = match recvmsg(socket, &mut [io::IoSliceMut::new(buffer)], &mut control, RecvFlags::CMSG_CLOEXEC) {
+        Ok(received) => received,
+        Err(Errno::AGAIN | Errno::INTR) => return Ok((Packet::NotNow, None)),
+        Err(Errno::CONNRESET | Errno::PIPE) => return Ok((Packet::HungUp, None)),
+        Err(error) => return Err(error.into()),
+    };
+    let mut file = None;
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(files) = message {
+            file = files.into_iter().last();
+        }
+    }
+    Ok((if received.bytes == 0 { Packet::HungUp } else { Packet::Done(received.bytes) }, file))
+}

@@ -1,0 +1,60 @@
+//! Who descends from whom, at one moment.
+
+use crate::process::{Identity, Stat};
+use std::collections::{HashMap, HashSet};
+use std::io;
+
+/// Every process of the machine, looked at once.
+#[derive(Debug)]
+pub struct Processes {
+    all: HashMap<i32, Stat>,
+    children: HashMap<i32, Vec<i32>>,
+}
+
+impl Processes {
+    /// Takes the picture. A process that ends while we look is left out.
+    pub fn look() -> io::Result<Processes> {
+        let mut all = HashMap::new();
+        let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
+        for entry in std::fs::read_dir("/proc")? {
+            let name = entry?.file_name();
+            let Some(pid) = name.to_str().and_then(|name| name.parse::<i32>().ok()) else {
+                continue;
+            };
+            // Whoever vanished or may not be looked at is not below us.
+            if let Ok(Some(stat)) = Stat::read(pid) {
+                children.entry(stat.parent).or_default().push(pid);
+                all.insert(pid, stat);
+            }
+        }
+        Ok(Processes { all, children })
+    }
+
+    #[must_use]
+    pub fn get(&self, pid: i32) -> Option<&Stat> {
+        self.all.get(&pid)
+    }
+
+    /// Everything below `roots`, the roots themselves left out, without what is `foreign` and whatever is below that.
+    /// The dead are left out, their children are not.
+    pub fn below(&self, roots: &[i32], foreign: impl Fn(&Stat) -> bool) -> Vec<Identity> {
+        let mut seen: HashSet<i32> = roots.iter().copied().collect();
+        let mut open: Vec<i32> = roots.to_vec();
+        let mut found = Vec::new();
+        while let Some(pid) = open.pop() {
+            for &child in self.children.get(&pid).into_iter().flatten() {
+                let Some(stat) = self.all.get(&child) else {
+                    continue;
+                };
+                if !seen.insert(child) || foreign(stat) {
+                    continue;
+                }
+                if !stat.is_zombie() {
+                    found.push(stat.identity());
+                }
+                open.push(child);
+            }
+        }
+        found
+    }
+}

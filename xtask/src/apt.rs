@@ -1,0 +1,42 @@
+//! Programs of the system that a chore needs: found on PATH, else installed where we may, else named to the user.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The first file of this name on PATH that is there.
+pub fn on_path(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|dir| dir.join(program)).find(|file| file.is_file())
+}
+
+/// Installs the packages whose program is missing (each package is named like its program). Returns a sentence for
+/// those that are still missing afterwards.
+pub fn install_missing(programs: &[&str]) -> Result<(), String> {
+    let missing = |programs: &[&str]| -> Vec<String> {
+        programs.iter().filter(|program| on_path(program).is_none()).map(ToString::to_string).collect()
+    };
+    let wanted = missing(programs);
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    if let (Some(apt), true) = (on_path("apt-get"), rustix::process::geteuid().is_root()) {
+        install(&apt, &wanted);
+    }
+    let still = missing(programs);
+    if still.is_empty() { Ok(()) } else { Err(format!("not installed: {0}; apt-get install {0}", still.join(" "))) }
+}
+
+/// Tries the package lists that are there first, then fresh ones. Whether it worked is seen by looking again.
+fn install(apt: &Path, packages: &[String]) {
+    let quietly = |arguments: &[&str]| {
+        let mut command = Command::new(apt);
+        command.args(arguments).env("DEBIAN_FRONTEND", "noninteractive").stdin(Stdio::null()).stdout(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    };
+    let mut install = vec!["install", "--yes", "--no-install-recommends"];
+    install.extend(packages.iter().map(String::as_str));
+    eprintln!("apt-get {}", install.join(" "));
+    if !quietly(&install) && quietly(&["update"]) {
+        quietly(&install);
+    }
+}

@@ -1,0 +1,91 @@
+//! The programs that the benchmarks let each tool keep: this binary again, under a name of its own.
+//!
+//! They measure from the inside what cannot be seen from the outside: when a program really ended, how long it was held
+//! up by the tool that reads its terminal. All of them report through a FIFO, never through the output under test.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use super::clock::Moment;
+
+/// The word that selects this module in our own command line.
+pub const COMMAND: &str = "bench-agent";
+
+/// One write of `pour`: what a program that means to be fast writes at once.
+const BLOCK: usize = 64 * 1024;
+
+/// A line of 128 bytes such as agents write; the block is a whole number of them.
+const LINE: &[u8; 128] =
+    b"{\"type\":\"assistant\",\"text\":\"The quick brown fox jumps over the lazy dog, and the ostler minds the horse meanwhile. 0123456\"} \n";
+
+pub fn run(arguments: &[String]) -> Result<()> {
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["pour", bytes] => pour(bytes.parse().context("how many bytes?")?),
+        ["timed", report, command @ ..] => timed(Path::new(report), command),
+        ["exit-on-demand", gate, report] => exit_on_demand(Path::new(gate), Path::new(report)),
+        ["on-terminal", report, command @ ..] => on_terminal(Path::new(report), command),
+        _ => bail!("unknown {COMMAND}: {words:?}"),
+    }
+}
+
+/// Writes that many bytes of lines, a block at a time.
+fn pour(bytes: usize) -> Result<()> {
+    let block = LINE.repeat(BLOCK / LINE.len());
+    let mut out = std::io::stdout().lock();
+    let mut left = bytes;
+    while left > 0 {
+        let part = block.get(..left.min(block.len())).unwrap_or(&block);
+        out.write_all(part)?;
+        out.flush()?;
+        left -= part.len();
+    }
+    Ok(())
+}
+
+/// Runs a command and reports when it started and when it ended.
+fn timed(report: &Path, command: &[&str]) -> Result<()> {
+    let (mut command, mut report) = (command_of(command)?, open_for_writing(report)?);
+    let started = Moment::now();
+    let status = command.status()?;
+    let ended = Moment::now();
+    writeln!(report, "{} {}", started.to_word(), ended.to_word())?;
+    if status.success() { Ok(()) } else { bail!("{status}") }
+}
+
+/// Reports that it is up, waits for a line at the gate, and reports the moment of its end as its last act.
+fn exit_on_demand(gate: &Path, report: &Path) -> Result<()> {
+    let (mut gate, mut report) = (File::open(gate)?, open_for_writing(report)?);
+    writeln!(report, "up")?;
+    // A byte at a time: the gate is shared with the next program, whose line must stay in it.
+    let mut byte = [0];
+    while gate.read(&mut byte)? == 1 && byte != *b"\n" {}
+    report.write_all(format!("{}\n", Moment::now().to_word()).as_bytes())?;
+    // Nothing between the note and the end of the process, not even our own tidying up.
+    std::process::exit(0)
+}
+
+/// Makes its stdin the controlling terminal, reports the moment, and becomes the command.
+fn on_terminal(report: &Path, command: &[&str]) -> Result<()> {
+    let (mut command, mut report) = (command_of(command)?, open_for_writing(report)?);
+    rustix::process::setsid()?;
+    rustix::process::ioctl_tiocsctty(std::io::stdin())?;
+    writeln!(report, "{}", Moment::now().to_word())?;
+    Err(command.exec().into())
+}
+
+fn command_of(words: &[&str]) -> Result<Command> {
+    let (program, arguments) = words.split_first().context("no command")?;
+    let mut command = Command::new(program);
+    command.args(arguments);
+    Ok(command)
+}
+
+fn open_for_writing(fifo: &Path) -> Result<File> {
+    OpenOptions::new().write(true).open(fifo).with_context(|| format!("cannot open {}", fifo.display()))
+}

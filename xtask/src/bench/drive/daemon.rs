@@ -1,0 +1,54 @@
+//! A server that stays in the foreground as our child, so that its start, its death and its end are seen.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, PidfdFlags, Signal};
+
+use crate::processes::is_readable;
+
+const START_LIMIT: Duration = Duration::from_secs(10);
+const END_LIMIT: Duration = Duration::from_secs(10);
+
+pub struct Daemon {
+    child: Child,
+    pidfd: OwnedFd,
+}
+
+impl Daemon {
+    /// Starts it and returns once `answers` does.
+    pub fn start(command: &mut Command, answers: impl Fn() -> bool) -> Result<Self> {
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let child = child.with_context(|| format!("cannot start {:?}", command.get_program()))?;
+        let pidfd = rustix::process::pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?;
+        let daemon = Self { child, pidfd };
+        let deadline = Instant::now() + START_LIMIT;
+        while !answers() {
+            // Its death is an event; that it listens is only known by asking again.
+            if is_readable(&daemon.pidfd, Duration::from_millis(5)) {
+                bail!("{:?} ended instead of serving", command.get_program());
+            }
+            if Instant::now() > deadline {
+                bail!("{:?} does not answer", command.get_program());
+            }
+        }
+        Ok(daemon)
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        // Each may fail only because it is gone already, which is what we want.
+        let _ = rustix::process::pidfd_send_signal(self.pidfd.as_fd(), Signal::TERM);
+        if !is_readable(&self.pidfd, END_LIMIT) {
+            let _ = rustix::process::pidfd_send_signal(self.pidfd.as_fd(), Signal::KILL);
+        }
+        let _ = self.child.wait();
+    }
+}

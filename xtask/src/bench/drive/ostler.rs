@@ -1,0 +1,110 @@
+//! Our own program, in a home of its own.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use crate::bench::Bench;
+use crate::bench::execute::run;
+use crate::bench::scratch::Scratch;
+
+pub struct Ostler<'a> {
+    scratch: &'a Scratch,
+    binary: &'a Path,
+    home: PathBuf,
+}
+
+/// What `--json` says of a session, as far as the benchmarks look.
+pub struct Session {
+    pub id: String,
+    pub alive: bool,
+    pub kept: bool,
+    pub holder_pid: Option<i32>,
+    pub keeper_pid: Option<i32>,
+}
+
+impl<'a> Ostler<'a> {
+    pub fn in_new_home(bench: &'a Bench) -> Result<Self> {
+        let home = bench.scratch.folder("ostler")?;
+        Ok(Self { scratch: &bench.scratch, binary: &bench.tools.ostler, home })
+    }
+
+    pub fn command<I: IntoIterator<Item: AsRef<OsStr>>>(&self, arguments: I) -> Command {
+        let mut command = self.scratch.command(self.binary);
+        command.env("OSTLER_HOME", &self.home).args(arguments);
+        command
+    }
+
+    /// `run -d …`: the new session's id.
+    pub fn launch<I: IntoIterator<Item: AsRef<OsStr>>>(&self, arguments: I) -> Result<String> {
+        let stdout = run(self.command(["run", "-d"]).args(arguments))?.stdout;
+        match stdout.split_whitespace().collect::<Vec<_>>().as_slice() {
+            [id] => Ok((*id).to_owned()),
+            [] | [_, _, ..] => bail!("ostler run -d printed {stdout:?} instead of an id"),
+        }
+    }
+
+    pub fn sessions(&self) -> Result<Vec<Session>> {
+        let listed: Value = serde_json::from_str(&run(&mut self.command(["ls", "-a", "--json"]))?.stdout)
+            .context("ostler ls --json is not JSON")?;
+        listed.as_array().context("ostler ls --json is no array")?.iter().map(Session::from_json).collect()
+    }
+
+    pub fn show(&self, id: &str) -> Result<Session> {
+        let shown = run(&mut self.command(["show", id, "--json"]))?.stdout;
+        Session::from_json(&serde_json::from_str(&shown).context("ostler show --json is not JSON")?)
+    }
+
+    pub fn stop(&self, id: &str) -> Result<()> {
+        // Exit code 6 says that it was stopped on request, which it was: only what is left of it matters here.
+        match run(&mut self.command(["stop", "--kill", id])) {
+            Ok(_) => Ok(()),
+            Err(error) if !self.show(id)?.alive => {
+                drop(error);
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    pub fn folder(&self, id: &str) -> PathBuf {
+        self.folders().join(id)
+    }
+
+    pub fn folders(&self) -> PathBuf {
+        self.home.join("sessions")
+    }
+
+    /// Forgets every session: for rows whose output fills disks.
+    pub fn empty_home(&self) -> Result<()> {
+        std::fs::remove_dir_all(&self.home)?;
+        Ok(std::fs::create_dir(&self.home)?)
+    }
+}
+
+impl Session {
+    fn from_json(session: &Value) -> Result<Self> {
+        let truth = |key: &str| session.get(key).and_then(Value::as_bool).with_context(|| format!("no `{key}`"));
+        let pid = |key: &str| session.get(key).and_then(Value::as_i64).and_then(|pid| i32::try_from(pid).ok());
+        Ok(Self {
+            id: session.get("id").and_then(Value::as_str).context("no `id`")?.to_owned(),
+            alive: truth("alive")?,
+            kept: truth("kept")?,
+            holder_pid: pid("holder_pid"),
+            keeper_pid: pid("keeper_pid"),
+        })
+    }
+}
+
+impl Drop for Ostler<'_> {
+    fn drop(&mut self) {
+        let living = self.sessions().map(|sessions| sessions.into_iter().filter(|session| session.alive));
+        let ended = living.and_then(|living| living.map(|session| self.stop(&session.id)).collect::<Result<()>>());
+        if let Err(error) = ended {
+            eprintln!("ostler's sessions were not ended by its own means: {error:#}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! A row of the table: what was measured, what came out, and what was to be reached.
+
+use super::measure::{Contender, Measured, Samples};
+
+pub struct Row {
+    /// The name that `--only` takes.
+    pub name: &'static str,
+    pub title: String,
+    /// How it is measured, in one line.
+    pub how: &'static str,
+    pub unit: Unit,
+    pub measured: Vec<Measured>,
+    pub goals: Vec<Goal>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    Milliseconds,
+    /// KiB of proportional set size, per session.
+    Kibibytes,
+    MegabytesPerSecond,
+}
+
+/// What our own figure has to be.
+#[derive(Clone, Copy)]
+pub enum Goal {
+    AtMost(f64),
+    AtMostTimes(f64, Contender),
+    Below(Contender),
+    AtLeastTimes(f64, Contender),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    Reached,
+    Missed,
+    /// One of the two figures is missing.
+    Unknown,
+}
+
+impl Unit {
+    pub fn show(self, value: f64) -> String {
+        match self {
+            Self::Milliseconds if value >= 1000.0 => format!("{:.2} s", value / 1000.0),
+            Self::Milliseconds if value >= 100.0 => format!("{value:.0} ms"),
+            Self::Milliseconds if value >= 10.0 => format!("{value:.1} ms"),
+            Self::Milliseconds => format!("{value:.2} ms"),
+            Self::Kibibytes if value >= 10_240.0 => format!("{:.1} MiB", value / 1024.0),
+            Self::Kibibytes => format!("{value:.0} KiB"),
+            Self::MegabytesPerSecond if value >= 10.0 => format!("{value:.0} MB/s"),
+            Self::MegabytesPerSecond => format!("{value:.1} MB/s"),
+        }
+    }
+
+    fn less_is_better(self) -> bool {
+        match self {
+            Self::Milliseconds | Self::Kibibytes => true,
+            Self::MegabytesPerSecond => false,
+        }
+    }
+}
+
+impl Row {
+    pub fn median(&self, who: Contender) -> Option<f64> {
+        let measured = self.measured.iter().find(|measured| measured.who == who)?;
+        measured.samples.as_ref().ok().map(Samples::median)
+    }
+
+    /// How many times as much time or memory this figure stands for, compared with ours: more is always worse.
+    pub fn ratio_to_ours(&self, who: Contender) -> Option<f64> {
+        let (ours, theirs) = (self.median(Contender::Ostler)?, self.median(who)?);
+        Some(if self.unit.less_is_better() { theirs / ours } else { ours / theirs })
+    }
+
+    pub fn verdict(&self, goal: Goal) -> Verdict {
+        let reached = |other: Contender, holds: fn(f64, f64, f64) -> bool, factor: f64| {
+            Some(holds(self.median(Contender::Ostler)?, factor, self.median(other)?))
+        };
+        let reached = match goal {
+            Goal::AtMost(limit) => self.median(Contender::Ostler).map(|ours| ours <= limit),
+            Goal::AtMostTimes(factor, other) => reached(other, |ours, factor, theirs| ours <= factor * theirs, factor),
+            Goal::Below(other) => reached(other, |ours, _, theirs| ours < theirs, 1.0),
+            Goal::AtLeastTimes(factor, other) => reached(other, |ours, factor, theirs| ours >= factor * theirs, factor),
+        };
+        match reached {
+            Some(true) => Verdict::Reached,
+            Some(false) => Verdict::Missed,
+            None => Verdict::Unknown,
+        }
+    }
+
+    pub fn goal_in_words(&self, goal: Goal) -> String {
+        match goal {
+            Goal::AtMost(limit) => format!("≤ {}", self.unit.show(limit)),
+            Goal::AtMostTimes(factor, other) => format!("≤ {factor} × {}", other.name()),
+            Goal::Below(other) => format!("below {}", other.name()),
+            Goal::AtLeastTimes(factor, other) => format!("≥ {factor} × {}", other.name()),
+        }
+    }
+}

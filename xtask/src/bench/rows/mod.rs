@@ -1,0 +1,10 @@
+//! The rows of the table, one file each: what is prepared, what is timed, what is to be reached.
+
+pub mod attach;
+pub mod headless;
+pub mod launch;
+pub mod listing;
+pub mod memory;
+pub mod output;
+pub mod recovery;
+pub mod wake;

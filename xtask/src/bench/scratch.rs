@@ -1,0 +1,77 @@
+//! A place for everything that a run of the benchmarks writes, far from the user's own sessions, servers and settings.
+//!
+//! Two folders: one below target/, on a real disk, for data; one with a short name for sockets, whose paths the kernel
+//! limits to 107 bytes. Both go when the run is over.
+
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::workspace;
+
+pub struct Scratch {
+    data: PathBuf,
+    short: PathBuf,
+    names_given: Cell<usize>,
+}
+
+impl Scratch {
+    pub fn create() -> Result<Self> {
+        let mine = std::process::id();
+        let scratch = Self {
+            data: workspace::target().join("bench").join(format!("scratch-{mine}")),
+            short: std::env::temp_dir().join(format!("ob{mine}")),
+            names_given: Cell::new(0),
+        };
+        for folder in [&scratch.data, &scratch.short] {
+            std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        }
+        Ok(scratch)
+    }
+
+    /// A new, empty folder on disk.
+    pub fn folder(&self, about: &str) -> Result<PathBuf> {
+        let folder = self.data.join(self.unique(about));
+        std::fs::create_dir(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        Ok(folder)
+    }
+
+    /// A path that is short enough for a socket, and that nothing has yet.
+    pub fn socket(&self, about: &str) -> PathBuf {
+        self.short.join(self.unique(about))
+    }
+
+    /// A path on disk that nothing has yet.
+    pub fn file(&self, about: &str) -> PathBuf {
+        self.data.join(self.unique(about))
+    }
+
+    fn unique(&self, about: &str) -> String {
+        let number = self.names_given.get() + 1;
+        self.names_given.set(number);
+        format!("{about}-{number}")
+    }
+
+    /// The command with nothing of the caller's environment but the way to programs: pueue, for one, stores the
+    /// environment with every task, and the length of ours must not decide a comparison.
+    pub fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command.env_clear().current_dir(&self.data);
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into()));
+        command.envs([("TERM", "xterm-256color"), ("LANG", "C.UTF-8"), ("SHELL", "/bin/sh"), ("USER", "bench")]);
+        command.env("HOME", &self.data).env("XDG_RUNTIME_DIR", &self.short);
+        command
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        for folder in [&self.data, &self.short] {
+            if let Err(error) = std::fs::remove_dir_all(folder) {
+                eprintln!("{} stays behind: {error}", folder.display());
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! A client on a terminal of its own: what a person sees after typing `attach`.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, PidfdFlags, Signal};
+use rustix::pty::OpenptFlags;
+use rustix::termios::Winsize;
+
+use super::agent;
+use super::clock::{Mailbox, Moment};
+use crate::processes::is_readable;
+
+pub const ROWS: u16 = 24;
+pub const COLUMNS: u16 = 80;
+
+/// How long a client may take to leave a terminal that went away.
+const LEAVE_LIMIT: Duration = Duration::from_secs(5);
+
+/// How long a screen may take to arrive.
+const SCREEN_LIMIT: Duration = Duration::from_secs(30);
+
+pub struct Client {
+    screen: OwnedFd,
+    child: Child,
+    pidfd: OwnedFd,
+    started: Moment,
+}
+
+impl Client {
+    /// Starts the command on a new terminal. `command` must run our own `on-terminal` program, see [`on_terminal`].
+    pub fn start(mut command: Command, reports: &mut Mailbox) -> Result<Self> {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let screen = rustix::pty::openpt(flags).context("no pseudo-terminal")?;
+        rustix::pty::grantpt(&screen)?;
+        rustix::pty::unlockpt(&screen)?;
+        let size = Winsize { ws_row: ROWS, ws_col: COLUMNS, ws_xpixel: 0, ws_ypixel: 0 };
+        rustix::termios::tcsetwinsize(&screen, size)?;
+        let inside = rustix::pty::ioctl_tiocgptpeer(&screen, flags)?;
+        command.stdin(inside.try_clone()?).stdout(inside.try_clone()?).stderr(inside);
+        let child = command.spawn().context("cannot start a client")?;
+        // The command holds the other side of the terminal as long as it exists.
+        drop(command);
+        let pidfd = rustix::process::pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?;
+        let started = Moment::from_word(&reports.receive(SCREEN_LIMIT)?)?;
+        Ok(Self { screen, child, pidfd, started })
+    }
+
+    /// Milliseconds from the start of the client until all of these texts were on the screen.
+    pub fn ms_until_shown(&self, texts: &[&str]) -> Result<f64> {
+        let longest = texts.iter().map(|text| text.len()).max().unwrap_or(0);
+        let mut missing = texts.to_vec();
+        let mut seen: Vec<u8> = Vec::new();
+        let deadline = Instant::now() + SCREEN_LIMIT;
+        let mut screen = File::from(self.screen.try_clone()?);
+        while !missing.is_empty() {
+            if !is_readable(&self.screen, deadline.saturating_duration_since(Instant::now())) {
+                bail!("the screen never showed {}", missing.join(", "));
+            }
+            let mut chunk = [0; 16 * 1024];
+            // A client that has left closes the terminal, which reads as an error.
+            let read = screen.read(&mut chunk).with_context(|| {
+                format!("the client left after {:?}", String::from_utf8_lossy(seen.get(..200).unwrap_or(&seen)))
+            })?;
+            let at = Moment::now();
+            seen.extend_from_slice(chunk.get(..read).unwrap_or_default());
+            missing.retain(|text| !seen.windows(text.len()).any(|window| window == text.as_bytes()));
+            if missing.is_empty() {
+                return Ok(at.ms_since(self.started));
+            }
+            // A text may come in two pieces; what is older than that need not be searched again.
+            seen.drain(..seen.len().saturating_sub(longest));
+        }
+        Ok(0.0)
+    }
+
+    /// Takes the terminal away, as a dropped SSH line does, and waits until the client has left.
+    pub fn hang_up(self) -> Result<()> {
+        let Self { screen, mut child, pidfd, started: _ } = self;
+        drop(screen);
+        let left = is_readable(&pidfd, LEAVE_LIMIT);
+        if !left {
+            rustix::process::pidfd_send_signal(pidfd.as_fd(), Signal::KILL)?;
+        }
+        child.wait()?;
+        if left { Ok(()) } else { bail!("the client stayed although its terminal was gone") }
+    }
+}
+
+/// Turns `command` into one that first takes its stdin for its terminal and notes the time.
+pub fn on_terminal(agent: &mut Command, reports: &Mailbox, command: &Command) {
+    agent.args([agent::COMMAND, "on-terminal"]).arg(reports.path());
+    agent.arg(command.get_program()).args(command.get_args());
+    agent.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+}

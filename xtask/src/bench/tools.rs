@@ -1,0 +1,99 @@
+//! The programs to compare: ours, built for release, and the others, from the system or built below target/.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, anyhow};
+
+use crate::{apt, workspace};
+
+pub struct Tools {
+    pub ostler: PathBuf,
+    pub dtach: Tool,
+    pub tmux: Tool,
+    pub shpool: Tool,
+    pub pueue: Tool,
+    pub pueued: Tool,
+}
+
+/// A program that may be missing; then the reason stands in its place in the table.
+pub struct Tool(Result<PathBuf, String>);
+
+impl Tool {
+    pub fn path(&self) -> Result<&Path> {
+        self.0.as_deref().map_err(|reason| anyhow!("{reason}"))
+    }
+
+    fn of_system(program: &str) -> Self {
+        let missing = apt::install_missing(&[program]);
+        Self(missing.and_then(|()| apt::on_path(program).ok_or_else(|| format!("{program} is not on PATH"))))
+    }
+
+    fn of_crate(name: &str, program: &str) -> Self {
+        let program = tools_folder().join("bin").join(program);
+        if program.is_file() {
+            return Self(Ok(program));
+        }
+        Self(install_crate(name).map(|()| program).map_err(|error| format!("{error:#}")))
+    }
+}
+
+impl Tools {
+    /// `ours`: a binary that is already built; else it is built now.
+    pub fn provide(ours: Option<PathBuf>) -> Result<Self> {
+        let ostler = match ours {
+            Some(binary) => std::path::absolute(binary)?,
+            None => build_ours()?,
+        };
+        Ok(Self {
+            ostler,
+            dtach: Tool::of_system("dtach"),
+            tmux: Tool::of_system("tmux"),
+            shpool: Tool::of_crate("shpool", "shpool"),
+            pueue: Tool::of_crate("pueue", "pueue"),
+            pueued: Tool::of_crate("pueue", "pueued"),
+        })
+    }
+
+    /// Name and version of each program that is there, as it says itself.
+    pub fn versions(&self) -> Vec<String> {
+        let asked: [(&str, Option<&Path>, &str); 5] = [
+            ("ostler", Some(&self.ostler), "--version"),
+            ("dtach", self.dtach.path().ok(), "--help"),
+            ("tmux", self.tmux.path().ok(), "-V"),
+            ("shpool", self.shpool.path().ok(), "version"),
+            ("pueue", self.pueue.path().ok(), "--version"),
+        ];
+        asked.into_iter().filter_map(|(name, path, how)| Some(format!("{name} {}", version(path?, how)))).collect()
+    }
+}
+
+/// The word that starts with a digit in the first line that a program prints.
+fn version(program: &Path, how: &str) -> String {
+    let Ok(output) = Command::new(program).arg(how).output() else {
+        return "?".to_owned();
+    };
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let number = text.split_whitespace().find(|word| word.starts_with(|first: char| first.is_ascii_digit()));
+    number.unwrap_or("?").to_owned()
+}
+
+fn build_ours() -> Result<PathBuf> {
+    workspace::run_visibly(workspace::cargo().args(["build", "--release", "--package", "ostler"]))?;
+    let binary = workspace::target().join("release").join("ostler");
+    binary.canonicalize().with_context(|| format!("no binary at {}", binary.display()))
+}
+
+fn tools_folder() -> PathBuf {
+    workspace::root().join("target").join("bench-tools")
+}
+
+/// Builds a crate from the registry, as its users do: outside the workspace, whose settings (a static binary) are ours
+/// and would change what is compared.
+fn install_crate(name: &str) -> Result<()> {
+    let folder = tools_folder();
+    std::fs::create_dir_all(&folder)?;
+    let mut cargo = workspace::cargo();
+    cargo.current_dir("/").env("CARGO_TARGET_DIR", folder.join("build"));
+    workspace::run_visibly(cargo.args(["install", "--locked", "--root"]).arg(&folder).arg(name))
+}

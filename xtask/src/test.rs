@@ -1,0 +1,126 @@
+//! `cargo xtask test`: everything that must hold before a change goes in, by one command.
+//!
+//! It promises three things beside a green run: the tests see a clean environment (no settings of whoever runs them, no
+//! home folder with real conversations in it); a missing optional check is said aloud; and nothing that the tests
+//! started outlives them. Whatever does is named, makes the run fail, and is then ended.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use crate::processes::{Baseline, become_subreaper, is_childless};
+use crate::{apt, workspace};
+
+/// Programs that tests drive. A test that needs one says so itself; here they are only provided.
+const PROGRAMS: [&str; 2] = ["tmux", "strace"];
+
+/// Settings of the person at the keyboard that would lead a test to their files or their running session.
+const FOREIGN_PREFIXES: [&str; 3] = ["OSTLER_", "XDG_", "CLAUDE_CODE_"];
+const FOREIGN_NAMES: [&str; 7] =
+    ["CLAUDECODE", "CLAUDE_CONFIG_DIR", "CLAUDE_ENV_FILE", "CLAUDE_PROJECT_DIR", "CODEX_HOME", "TMUX", "TMUX_PANE"];
+
+/// A process that was told to end needs a moment to be gone; one that needs longer than this was not told.
+const MOMENT: Duration = Duration::from_secs(2);
+
+pub fn run(arguments: &[String]) -> Result<()> {
+    if let Some(unknown) = arguments.first() {
+        bail!("`test` takes no arguments, not even {unknown}");
+    }
+    become_subreaper()?;
+    if let Err(missing) = apt::install_missing(&PROGRAMS) {
+        eprintln!("{missing}; tests that need it will say so");
+    }
+
+    // Every check runs, so that one run shows all there is to mend; only tests without a binary are pointless.
+    let mut failed = Vec::new();
+    let mut check = |result: Result<()>| match result {
+        Ok(()) => true,
+        Err(error) => {
+            failed.push(format!("{error:#}"));
+            false
+        }
+    };
+    check(cargo(["fmt", "--all", "--check"]));
+    check(cargo(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]));
+    check(licences_and_advisories());
+    if check(cargo(["build", "--package", "ostler"])) {
+        let before = Baseline::now()?;
+        check(tests());
+        check(nothing_outlives(&before));
+    }
+
+    if failed.is_empty() {
+        eprintln!("\nall checks passed");
+        return Ok(());
+    }
+    bail!("{} failed:\n  {}", if failed.len() == 1 { "a check" } else { "checks" }, failed.join("\n  "));
+}
+
+fn cargo<const N: usize>(arguments: [&str; N]) -> Result<()> {
+    workspace::run_visibly(workspace::cargo().args(arguments))
+}
+
+fn licences_and_advisories() -> Result<()> {
+    let mut asked = workspace::cargo();
+    asked.args(["deny", "--version"]).stdout(Stdio::null()).stderr(Stdio::null());
+    if asked.status().is_ok_and(|status| status.success()) {
+        return cargo(["deny", "check"]);
+    }
+    eprintln!("\nleft out: cargo deny check (cargo install cargo-deny)");
+    Ok(())
+}
+
+fn tests() -> Result<()> {
+    let home = empty_home()?;
+    let mut command = workspace::cargo();
+    command.args(["test", "--workspace", "--no-fail-fast"]);
+    clean_environment(&mut command, &home);
+    workspace::run_visibly(&mut command)
+}
+
+/// A home folder of this run's own, with nothing in it.
+fn empty_home() -> Result<PathBuf> {
+    let home = workspace::target().join("test-home");
+    match std::fs::remove_dir_all(&home) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(error).context("cannot empty the tests' home folder");
+        }
+        Ok(()) | Err(_) => {}
+    }
+    std::fs::create_dir_all(&home).context("cannot make the tests' home folder")?;
+    Ok(home)
+}
+
+fn clean_environment(command: &mut Command, home: &Path) {
+    for (name, _) in std::env::vars_os() {
+        let foreign = name.to_str().is_some_and(|name| {
+            FOREIGN_NAMES.contains(&name) || FOREIGN_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        });
+        if foreign {
+            command.env_remove(name);
+        }
+    }
+    // Cargo and rustup keep their things in the real home.
+    if let Some(real) = std::env::home_dir() {
+        for (name, folder) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
+            if std::env::var_os(name).is_none() {
+                command.env(name, real.join(folder));
+            }
+        }
+    }
+    command.env("HOME", home);
+}
+
+/// Names everything that the tests left running, then ends it.
+fn nothing_outlives(before: &Baseline) -> Result<()> {
+    let left = before.settle(MOMENT)?;
+    if left.is_empty() {
+        eprintln!("\nnothing that the tests started is alive{}", if is_childless() { " (no child is left)" } else { "" });
+        return Ok(());
+    }
+    let listed = left.iter().map(|process| format!("    {process}")).collect::<Vec<_>>().join("\n");
+    before.end_newcomers().context("left running by the tests")?;
+    bail!("{} left running by the tests (ended now):\n{listed}", left.len());
+}

@@ -9,9 +9,10 @@ mod workspace;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-cargo xtask test                                   format, lints, build, all tests, and proof that nothing outlives them
-cargo xtask bench [--only NAME] [--quick] [--binary OSTLER]
-                                                   ostler beside dtach, tmux, shpool and pueue; writes docs/benchmarks.md";
+cargo xtask test
+    format, lints, build, all tests, and the proof that nothing outlives them
+cargo xtask bench [--only ROW] [--quick] [--binary OSTLER]
+    ostler beside dtach, tmux, shpool and pueue; a whole run writes docs/benchmarks.md and docs/benchmarks.svg";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

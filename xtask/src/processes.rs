@@ -49,6 +49,10 @@ impl Identity {
         Ok(Self { pid, start_ticks })
     }
 
+    pub fn pid(self) -> i32 {
+        self.pid
+    }
+
     /// A pidfd of exactly this process; none when it is gone.
     pub fn open(self) -> Option<OwnedFd> {
         let pidfd = rustix::process::pidfd_open(Pid::from_raw(self.pid)?, PidfdFlags::empty()).ok()?;
@@ -73,6 +77,11 @@ impl Identity {
 pub struct Baseline(HashSet<Identity>);
 
 impl Baseline {
+    /// Everybody below us is a newcomer.
+    pub fn none() -> Self {
+        Self(HashSet::new())
+    }
+
     pub fn now() -> Result<Self> {
         Ok(Self(living_descendants()?.into_iter().map(|process| process.identity).collect()))
     }
@@ -205,15 +214,14 @@ fn clock_time(start_ticks: u64) -> String {
     format!("{:02}:{:02}:{:02} UTC", seconds / 3600 % 24, seconds / 60 % 60, seconds % 60)
 }
 
+/// Held by every test that has children: looking around collects exits, and would collect those of another test.
+#[cfg(test)]
+pub static CHILDREN: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may fail")]
 mod tests {
-    use std::sync::Mutex;
-
     use super::*;
-
-    /// Looking around collects the exits of our children, and would collect those of another test.
-    static CHILDREN: Mutex<()> = Mutex::new(());
 
     #[test]
     fn a_name_with_brackets_and_blanks_does_not_shift_the_fields() {

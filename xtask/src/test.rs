@@ -117,7 +117,10 @@ fn clean_environment(command: &mut Command, home: &Path) {
 fn nothing_outlives(before: &Baseline) -> Result<()> {
     let left = before.settle(MOMENT)?;
     if left.is_empty() {
-        eprintln!("\nnothing that the tests started is alive{}", if is_childless() { " (no child is left)" } else { "" });
+        eprintln!(
+            "\nnothing that the tests started is alive{}",
+            if is_childless() { " (no child is left)" } else { "" }
+        );
         return Ok(());
     }
     let listed = left.iter().map(|process| format!("    {process}")).collect::<Vec<_>>().join("\n");

@@ -39,6 +39,9 @@ pub trait Agent: Sync {
 pub trait Decoder {
     /// One line without its newline; what it means is added to `facts`.
     fn line(&mut self, line: &[u8], facts: &mut Vec<Fact>);
+
+    /// The agent's names for the messages of the turn that is not over yet.
+    fn messages_so_far(&self) -> Vec<String>;
 }
 
 /// What a start is made from.

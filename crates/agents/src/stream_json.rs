@@ -83,6 +83,10 @@ impl Decoder for StreamJson {
             other => facts.push(Fact::Unknown { kind: other.to_owned() }),
         }
     }
+
+    fn messages_so_far(&self) -> Vec<String> {
+        self.messages.clone()
+    }
 }
 
 impl StreamJson {

@@ -1,1 +1,27 @@
-fn main() {}
+//! `ostler`: the program. One file per command below `commands`.
+
+mod args;
+mod client;
+mod commands;
+mod config;
+mod context;
+mod exit;
+mod follow;
+mod ui;
+
+fn main() -> std::process::ExitCode {
+    // Helpers and the demo agent are this same binary. They are entered first: before argument parsing, threads or
+    // anything else that would make them larger than they need to be.
+    let arguments: Option<Vec<String>> = std::env::args_os().map(|word| word.into_string().ok()).collect();
+    if let Some(code) = arguments.as_deref().and_then(enter_hidden) {
+        return std::process::ExitCode::from(u8::try_from(code).unwrap_or(125));
+    }
+    commands::main(std::env::args_os())
+}
+
+fn enter_hidden(arguments: &[String]) -> Option<i32> {
+    if arguments.get(1).map(String::as_str) == Some(ostler_agents::demo::ENTRY) {
+        return Some(ostler_demo::main(arguments.iter().skip(2).map(Into::into)));
+    }
+    ostler_keeper::enter(arguments)
+}

@@ -18,6 +18,12 @@ pub struct Entry {
     /// How far the agent's output had been understood, when the event was found there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub out: Option<u64>,
+    /// The wish that this is the answer to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wish: Option<String>,
+    /// How far the inbox had been worked through, when this is the answer to a wish.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inbox: Option<u64>,
     #[serde(flatten)]
     pub event: Event,
 }
@@ -38,13 +44,16 @@ pub enum Event {
     HolderReplaced {
         pid: i32,
     },
-    /// A message was accepted into the inbox; `n` counts from 1 over the life of the session.
+    /// A message was accepted; `n` counts from 1 over the life of the session, `at` is its place in the inbox.
     Accepted {
         n: u64,
+        at: u64,
         by: String,
         #[serde(default)]
         now: bool,
     },
+    /// A wish that cannot be granted, and why.
+    Refused { why: String },
     /// A waiting message was taken back.
     Withdrawn {
         n: u64,

@@ -57,6 +57,9 @@ pub struct Run<Process> {
     pub transcript: Option<String>,
     #[serde(default)]
     pub cgroup: Option<String>,
+    /// Terminal output past this many bytes drops its oldest part.
+    #[serde(default)]
+    pub output_limit: Option<u64>,
     #[serde(default)]
     pub started: Option<Timestamp>,
     /// Milliseconds since boot when the program ran.

@@ -33,7 +33,7 @@ pub struct Agent {
     turn: TurnState,
     asked: Option<Asked>,
     /// What this process would have cost so far, had it a model.
-    pub spent_usd: f64,
+    pub spent_micro_usd: u64,
 }
 
 /// What the agent was told to be.
@@ -81,7 +81,7 @@ impl Agent {
             input: Input::Open,
             turn: TurnState::None,
             asked: None,
-            spent_usd: 0.0,
+            spent_micro_usd: 0,
         }
     }
 
@@ -146,7 +146,8 @@ impl Agent {
     /// Whether the input is ready.
     fn poll(&self, until: Option<Instant>, also: &[BorrowedFd<'_>]) -> io::Result<bool> {
         let now = Instant::now();
-        let deadline = if self.signals.any() { Some(now) } else { until.into_iter().chain(self.transcript.due()).min() };
+        let deadline =
+            if self.signals.any() { Some(now) } else { until.into_iter().chain(self.transcript.due()).min() };
         let timeout = deadline.map(|deadline| deadline.saturating_duration_since(now));
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
 

@@ -37,7 +37,7 @@ pub enum Leave {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LastTurn {
     WithoutError,
-    ApiError,
+    Failed,
 }
 
 /// The signals that end the process in good order.
@@ -53,7 +53,7 @@ impl Leave {
     pub fn exit_code(&self) -> i32 {
         match self {
             Leave::Finished(LastTurn::WithoutError) | Leave::Quit => 0,
-            Leave::Finished(LastTurn::ApiError) => 1,
+            Leave::Finished(LastTurn::Failed) => 1,
             Leave::Signal(EndSignal::Terminate) => 143,
             Leave::Signal(EndSignal::HangUp) => 129,
             Leave::Signal(EndSignal::Interrupt) => 0,

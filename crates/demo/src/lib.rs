@@ -43,7 +43,7 @@
 //! | `sleep` | runs the tool command `sleep 1000` |
 //! | `ask TEXT` | asks for permission, with or without `--ask`, and answers `allowed: TEXT` or `denied: TEXT (why)` |
 //! | `fail TEXT` | `result` as after an API error: `success`, `is_error`, `api_error_status` 500, TEXT |
-//! | `crash` | exits with 3 in the middle of the turn, nothing written |
+//! | `crash` | exits with 3 in the middle of the turn; what was not yet written is lost |
 //! | `echo-length …` | answers `<bytes> bytes, checksum <16 hex digits>` of the whole prompt; see [`checksum`] |
 //! | `leave` | a tool leaves `sleep 1000` behind in a session of its own; answers `left process <pid> running` |
 //!
@@ -51,8 +51,12 @@
 //!
 //! Descriptors it inherits beyond stderr should be marked close-on-exec before [`main`], or its tools inherit them too.
 //!
+//! # How it waits
+//!
 //! One thread, one place that waits (`Agent::wait`): input, signals, a tool's pipe and its pidfd, a deadline.
 //! When nothing is to be done it sleeps without a timer.
+
+#![forbid(unsafe_code)]
 
 mod agent;
 mod face;

@@ -95,14 +95,14 @@ impl Speaker {
         json!({
             "type": "system",
             "subtype": "init",
-            "session_id": self.session,
+            "session_id": self.session.to_string(),
             "cwd": self.cwd,
             "tools": ToolCall::NAMES,
             "mcp_servers": [],
             "model": MODEL,
             "permissionMode": if self.asks { "default" } else { "acceptEdits" },
             "apiKeySource": "none",
-            "uuid": Uuid::new_v4(),
+            "uuid": Uuid::new_v4().to_string(),
         })
     }
 
@@ -110,9 +110,9 @@ impl Speaker {
         json!({
             "type": "stream_event",
             "event": {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}},
-            "session_id": self.session,
+            "session_id": self.session.to_string(),
             "parent_tool_use_id": null,
-            "uuid": Uuid::new_v4(),
+            "uuid": Uuid::new_v4().to_string(),
         })
     }
 
@@ -120,7 +120,7 @@ impl Speaker {
         json!({
             "type": role(&message.content),
             "message": self::message(&message.content),
-            "session_id": self.session,
+            "session_id": self.session.to_string(),
             "parent_tool_use_id": null,
             "uuid": message.uuid,
         })
@@ -146,12 +146,12 @@ impl Speaker {
             "api_error_status": null,
             "duration_ms": u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX),
             "num_turns": report.rounds,
-            "session_id": self.session,
+            "session_id": self.session.to_string(),
             "total_cost_usd": report.total_cost_usd,
             "usage": usage(report.usage),
             "permission_denials": denied.collect::<Vec<Value>>(),
             "terminal_reason": reason,
-            "uuid": Uuid::new_v4(),
+            "uuid": Uuid::new_v4().to_string(),
         });
         match &report.ending {
             Ending::Done { text } => line["result"] = json!(text),

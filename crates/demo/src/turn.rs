@@ -13,17 +13,17 @@ use crate::script;
 use crate::tools::{self, Given, Running};
 
 /// The time a word takes to come.
-const WORD: Duration = Duration::from_millis(45);
+const WORD: Duration = Duration::from_millis(50);
 /// The time before an answer of the model begins.
-const THOUGHT: Duration = Duration::from_millis(600);
+const THOUGHT: Duration = Duration::from_millis(900);
 /// The time a change to a file takes, so that the eye can follow.
 const LOOK: Duration = Duration::from_millis(300);
 /// A text comes in at most so many pieces, however long it is.
 const MOST_PIECES: usize = 200;
 
-/// Invented prices, so that the cost grows as it would.
-const USD_PER_INPUT_TOKEN: f64 = 1e-6;
-const USD_PER_OUTPUT_TOKEN: f64 = 5e-6;
+/// Invented prices in millionths of a dollar, so that the cost grows as it would.
+const PRICE_OF_INPUT_TOKEN: u64 = 1;
+const PRICE_OF_OUTPUT_TOKEN: u64 = 5;
 
 /// Plays the whole turn that `prompt` asks for.
 pub fn play(agent: &mut Agent, prompt: &Prompt) -> Result<LastTurn, Leave> {
@@ -39,13 +39,20 @@ pub fn play(agent: &mut Agent, prompt: &Prompt) -> Result<LastTurn, Leave> {
         Err(Cut::Leave(leave)) => return Err(leave),
     };
     let last_turn = match ending {
-        Ending::Failed { .. } => LastTurn::ApiError,
+        Ending::Failed { .. } => LastTurn::Failed,
         Ending::Done { .. } | Ending::Interrupted => LastTurn::WithoutError,
     };
     let Turn { agent, rounds, usage, denied, .. } = turn;
-    let total_cost_usd = agent.spent_usd;
+    let total_cost_usd = agent.spent_micro_usd as f64 / 1e6;
     agent.end_turn();
-    agent.show(Scene::TurnEnds(&Report { ending, duration: started.elapsed(), rounds, usage, total_cost_usd, denied }))?;
+    agent.show(Scene::TurnEnds(&Report {
+        ending,
+        duration: started.elapsed(),
+        rounds,
+        usage,
+        total_cost_usd,
+        denied,
+    }))?;
     Ok(last_turn)
 }
 
@@ -94,7 +101,7 @@ impl<'a> Turn<'a> {
         self.rounds += 1;
         self.answer_id = format!("msg_demo_{}", Uuid::new_v4().simple());
         self.usage.input_tokens += self.context_tokens;
-        self.agent.spent_usd += self.context_tokens as f64 * USD_PER_INPUT_TOKEN;
+        self.agent.spent_micro_usd += self.context_tokens * PRICE_OF_INPUT_TOKEN;
         self.pause(THOUGHT)
     }
 
@@ -245,7 +252,7 @@ impl<'a> Turn<'a> {
 
     fn tell(&mut self, block: Block, output_tokens: u64) -> Result<(), Leave> {
         self.usage.output_tokens += output_tokens;
-        self.agent.spent_usd += output_tokens as f64 * USD_PER_OUTPUT_TOKEN;
+        self.agent.spent_micro_usd += output_tokens * PRICE_OF_OUTPUT_TOKEN;
         let usage = Usage { input_tokens: self.context_tokens, output_tokens };
         self.context_tokens += output_tokens;
         self.agent.tell(Content::Agent { id: self.answer_id.clone(), block, usage })

@@ -1,1 +1,51 @@
+//! The two processes of a session.
+//!
+//! ```text
+//! ostler run ──starts──► holder ──parent of──► agent ──► its tools …
+//!                          │  ▲
+//!               parent of  ▼  │ hands over the same descriptors after a crash or an upgrade
+//!                        keeper ◄──socket── clients
+//! ```
+//!
+//! The race this solves: whoever stands between an agent and the world can be killed at any moment, and whatever it held
+//! in memory, in flight or by right of being a parent is then gone. So there are two of them, and each can be replaced:
+//!
+//! * The [`holder`] has no judgement. It keeps every descriptor open, collects exits and restarts the keeper.
+//! * The [`keeper`] has no possessions. Everything it decides follows from files, so its replacement decides the same.
+//! * Bytes never pass through the memory of either: the kernel moves them, and the positions of the open files, which
+//!   both share, say how far.
+//! * A keeper whose holder died starts a stand-in with the same descriptors. A command that finds an agent with neither
+//!   starts a stand-in with what can still be had.
+//!
+//! [`handles`] is the contract between the two, by name, so that either may be of another version. [`launch`] is the
+//! client's side of starting a session, [`wire`] what clients and keeper say to each other.
 
+mod control;
+mod files;
+mod handles;
+pub mod holder;
+pub mod keeper;
+pub mod launch;
+mod start;
+pub mod wire;
+
+/// The word on the command line that makes our binary a holder, a keeper, or a process that takes one snapshot.
+pub const HOLDER: &str = "__holder";
+pub const KEEPER: &str = "__keeper";
+pub const SNAPSHOT: &str = "__snapshot";
+
+/// Which ostler this is.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Enters a helper process if that is what these arguments ask for. Called first thing in `main`, before argument
+/// parsing, threads or any runtime: a helper should be as small as it can be.
+#[must_use]
+pub fn enter(arguments: &[String]) -> Option<i32> {
+    let rest = arguments.get(2..).unwrap_or_default();
+    match arguments.get(1).map(String::as_str) {
+        Some(HOLDER) => Some(holder::main(rest)),
+        Some(KEEPER) => Some(keeper::main(rest)),
+        Some(SNAPSHOT) => Some(keeper::snapshots::main(rest)),
+        Some(_) | None => None,
+    }
+}

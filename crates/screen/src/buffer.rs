@@ -39,6 +39,13 @@ impl Buffer {
         self.scrolled_off.is_some()
     }
 
+    /// Takes the first rows, which are about to be scrolled off, if somebody wants them.
+    pub(crate) fn collect(&mut self, count: usize) {
+        if let Some(scrolled_off) = &mut self.scrolled_off {
+            scrolled_off.extend(self.rows.range_mut(..count).map(std::mem::take));
+        }
+    }
+
     pub(crate) fn take_scrolled_off(&mut self) -> Vec<Row> {
         self.scrolled_off.as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -72,7 +79,11 @@ impl Buffer {
         self.rows = rows;
     }
 
+    /// Makes rows blank; the text above them no longer goes on there.
     pub(crate) fn clear(&mut self, rows: Range<usize>, style: Style, columns: usize) {
+        if let Some(above) = rows.start.checked_sub(1) {
+            self.rows[above].wrapped = false;
+        }
         for row in self.rows.range_mut(rows) {
             row.clear(style, columns);
         }
@@ -80,12 +91,8 @@ impl Buffer {
 
     /// Moves the rows of `region` up by `count`; blank ones come in at its bottom.
     pub(crate) fn scroll_up(&mut self, region: Range<usize>, count: usize, style: Style, columns: usize) {
-        let collected = region.start == 0;
         for _ in 0..count.min(region.len()) {
             let Some(mut row) = self.rows.remove(region.start) else { return };
-            if collected && let Some(scrolled_off) = &mut self.scrolled_off {
-                scrolled_off.push(std::mem::take(&mut row));
-            }
             row.clear(style, columns);
             self.rows.insert(region.end - 1, row);
         }
@@ -112,6 +119,8 @@ impl Buffer {
 
     /// Whether a buffer read from a file is one.
     pub(crate) fn is_sound(&self, rows: usize, columns: usize) -> bool {
-        self.rows.len() == rows && self.rows.iter().all(|row| row.is_sound(columns)) && self.saved_cursor.is_sound(rows, columns)
+        self.rows.len() == rows
+            && self.rows.iter().all(|row| row.is_sound(columns))
+            && self.saved_cursor.is_sound(rows, columns)
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Cursor {
     pub(crate) row: usize,
     pub(crate) column: usize,
-    /// The last column has been written; the next character starts a new row. Until then the cursor stays there.
+    /// The last column has just been written; the next character starts a new row. Until then the cursor stays there.
     pub(crate) wrap_pending: bool,
 }
 

@@ -1,5 +1,6 @@
 //! The numbers of a control sequence, `1;38:5:9` in `ESC [ 1;38:5:9 m`, kept in a fixed space.
 
+use crate::ascii::push;
 use serde::{Deserialize, Serialize};
 
 /// More than any real sequence has; what comes after is dropped.
@@ -77,6 +78,19 @@ impl Params {
         })
     }
 
+    /// Writes the parameters as they were read.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        for (group_index, group) in self.groups().enumerate() {
+            for (index, value) in group.iter().enumerate() {
+                match (group_index, index) {
+                    (0, 0) => push(out, format_args!("{value}")),
+                    (_, 0) => push(out, format_args!(";{value}")),
+                    (_, _) => push(out, format_args!(":{value}")),
+                }
+            }
+        }
+    }
+
     #[cfg(test)]
     pub(crate) fn of(text: &str) -> Params {
         let mut params = Params::default();
@@ -105,6 +119,15 @@ mod tests {
         assert_eq!(groups(""), Vec::<Vec<u16>>::new());
         assert_eq!(groups(";"), [vec![0], vec![0]]);
         assert_eq!(groups("4:"), [vec![4, 0]]);
+    }
+
+    #[test]
+    fn parameters_are_written_as_they_were_read() {
+        for text in ["", "1", "1;38:5:9;4", "0;0", "4:3;2"] {
+            let mut out = Vec::new();
+            Params::of(text).write(&mut out);
+            assert_eq!(String::from_utf8_lossy(&out), text);
+        }
     }
 
     #[test]

@@ -101,6 +101,34 @@ impl Parser {
         }
     }
 
+    /// Writes what was read of a character or a sequence that is not complete yet, for a terminal that will be given
+    /// the rest. Of a string that is not kept whole, an opening is written that makes the terminal skip to its end.
+    pub(crate) fn write_unfinished(&self, out: &mut Vec<u8>) {
+        match &self.state {
+            State::Ground => out.extend_from_slice(self.partial.bytes()),
+            State::Escape { intermediate } => {
+                out.push(ESC);
+                out.extend(*intermediate);
+            }
+            State::Csi(csi) => {
+                out.extend_from_slice(b"\x1b[");
+                out.extend(csi.marker);
+                csi.params.write(out);
+                out.extend(csi.intermediate);
+            }
+            State::BadCsi => out.extend_from_slice(b"\x1b[0<"),
+            State::Text(string) => match string.kind {
+                StringKind::Osc if string.payload.len() < STRING_LIMIT => {
+                    out.extend_from_slice(b"\x1b]");
+                    out.extend_from_slice(&string.payload);
+                }
+                // No terminal knows this number.
+                StringKind::Osc => out.extend_from_slice(b"\x1b]99999;"),
+                StringKind::Ignored => out.extend_from_slice(b"\x1b^"),
+            },
+        }
+    }
+
     fn advance(&mut self, byte: u8, to: &mut impl Perform) {
         match &mut self.state {
             State::Ground => self.ground(byte, to),
@@ -277,7 +305,11 @@ mod tests {
             self.0.push(format!("^{byte:02x}"));
         }
         fn escape(&mut self, intermediate: Option<u8>, last: u8) {
-            self.0.push(format!("ESC{}{}", intermediate.map(char::from).map_or(String::new(), String::from), last as char));
+            self.0.push(format!(
+                "ESC{}{}",
+                intermediate.map(char::from).map_or(String::new(), String::from),
+                last as char
+            ));
         }
         fn csi(&mut self, sequence: &Csi, last: u8) {
             let marker = sequence.marker.map(char::from);

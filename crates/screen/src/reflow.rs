@@ -12,15 +12,22 @@ use std::collections::VecDeque;
 
 /// Gives the primary screen a new size. `cursors` are brought to where their text went; the first of them stays on the
 /// screen whatever else has to leave at the top.
-pub(crate) fn rewrap(buffer: &mut Buffer, old_columns: usize, rows: usize, columns: usize, cursors: &mut [&mut Cursor]) {
+pub(crate) fn rewrap(
+    buffer: &mut Buffer,
+    old_columns: usize,
+    rows: usize,
+    columns: usize,
+    cursors: &mut [&mut Cursor],
+) {
     let old_rows = buffer.take_rows();
-    let mut wrapped = if old_columns == columns { old_rows } else { wrap_lines(old_rows, old_columns, columns, cursors) };
+    let mut wrapped =
+        if old_columns == columns { old_rows } else { wrap_lines(old_rows, old_columns, columns, cursors) };
 
     let needed = cursors.first().map_or(0, |cursor| cursor.row + 1);
     while wrapped.len() > rows.max(needed) && wrapped.back().is_some_and(|row| row.used() == 0) {
         wrapped.pop_back();
     }
-    // A screen that is too high even so loses what is below the cursor only as far as the cursor must stay in view.
+    // What leaves at the top is scrolled off, what is cut at the bottom is lost: cut only so that the cursor stays.
     let leaving = wrapped.len().saturating_sub(rows).min(needed.saturating_sub(1));
     wrapped.truncate(leaving + rows);
     buffer.set_rows(wrapped, rows);
@@ -40,6 +47,7 @@ pub(crate) fn cut(buffer: &mut Buffer, rows: usize, columns: usize, cursors: &mu
     buffer.set_rows(kept, rows);
     for cursor in cursors {
         cursor.clamp(rows, columns);
+        cursor.wrap_pending = false;
     }
 }
 
@@ -53,12 +61,13 @@ struct Line {
 }
 
 fn wrap_lines(rows: VecDeque<Row>, old_columns: usize, columns: usize, cursors: &mut [&mut Cursor]) -> VecDeque<Row> {
+    let before: Vec<Cursor> = cursors.iter().map(|cursor| **cursor).collect();
     let mut result = VecDeque::new();
     let mut line = Line::default();
     let mut rows = rows.into_iter().enumerate().peekable();
     while let Some((number, row)) = rows.next() {
         let start = line.cells.len();
-        for (index, cursor) in cursors.iter().enumerate().filter(|(_, cursor)| cursor.row == number) {
+        for (index, cursor) in before.iter().enumerate().filter(|(_, cursor)| cursor.row == number) {
             line.cursors.push((index, start + cursor.column + usize::from(cursor.wrap_pending)));
         }
         let next_is_wide = rows.peek().is_some_and(|(_, next)| next.cell(0).shape == Shape::Wide);
@@ -95,7 +104,9 @@ impl Line {
         loop {
             let end = self.row_end(start, columns);
             let last = end == self.cells.len();
-            for &(index, offset) in self.cursors.iter().filter(|(_, offset)| *offset >= start && (*offset < end || last)) {
+            for &(index, offset) in
+                self.cursors.iter().filter(|(_, offset)| *offset >= start && (*offset < end || last))
+            {
                 let column = offset - start;
                 // Behind the last cell of a full row the cursor waits in the last column.
                 let wrap_pending = column == columns && end - start == columns;

@@ -68,6 +68,11 @@ impl Row {
         &self.cells
     }
 
+    /// Whether the last column was written.
+    pub(crate) fn is_full(&self, columns: usize) -> bool {
+        self.cells.len() >= columns
+    }
+
     pub(crate) fn marks(&self) -> &[Mark] {
         &self.marks
     }
@@ -213,7 +218,11 @@ impl Row {
             expected && !cell.character.is_control()
         });
         let marked = self.marks.iter().all(|mark| mark.column < self.cells.len() && !mark.character.is_control());
-        paired && !right_half_due && marked && self.marks.is_sorted_by_key(|mark| mark.column) && self.cells.len() <= columns
+        paired
+            && !right_half_due
+            && marked
+            && self.marks.is_sorted_by_key(|mark| mark.column)
+            && self.cells.len() <= columns
     }
 
     fn put(&mut self, column: usize, cell: Cell) {
@@ -223,7 +232,8 @@ impl Row {
         }
     }
 
-    fn pad_to(&mut self, columns: usize) {
+    /// Makes the row reach to `columns`, with blanks.
+    pub(crate) fn pad_to(&mut self, columns: usize) {
         if self.cells.len() < columns {
             self.cells.resize(columns, Cell::blank(Style::default()));
         }

@@ -2,9 +2,9 @@
 //!
 //! A style is small and copied into every cell, so that no table of styles has to be kept, bounded or swept.
 
+use crate::ascii::push;
 use crate::params::Params;
 use serde::{Deserialize, Serialize};
-use std::io::Write;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Colour {
@@ -187,12 +187,6 @@ impl Style {
     }
 }
 
-/// Appends formatted ASCII.
-pub(crate) fn push(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
-    // Writing to a vector cannot fail.
-    let _ = out.write_fmt(text);
-}
-
 fn write_colour(out: &mut Vec<u8>, colour: Colour, base: u8) {
     match colour {
         Colour::Default => {}
@@ -280,7 +274,8 @@ mod tests {
 
     #[test]
     fn what_is_written_sets_the_same_style_again() {
-        for parameters in ["1;3;5;7;8;9;53", "2;4;91;107", "4:3;58:2::9:8:7", "21;58:5:3", "38;5;77;48;2;4;5;6", "4:5"] {
+        for parameters in ["1;3;5;7;8;9;53", "2;4;91;107", "4:3;58:2::9:8:7", "21;58:5:3", "38;5;77;48;2;4;5;6", "4:5"]
+        {
             let style = style_of(parameters);
             let mut again = style_of("1;2;3;4;5;6;7;8;9;31;41");
             for sequence in written(style).split("\x1b[").skip(1) {

@@ -8,11 +8,9 @@ use serde::{Deserialize, Serialize};
 /// A character of which some bytes are still to come, or nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Partial {
-    bits: u32,
+    bytes: [u8; 4],
+    length: u8,
     missing: u8,
-    /// What the next byte must lie between; only the first continuation byte has limits of its own.
-    lowest: u8,
-    highest: u8,
 }
 
 /// What a byte did.
@@ -32,39 +30,60 @@ impl Partial {
         self.missing == 0
     }
 
+    /// The bytes that are there.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.bytes.get(..usize::from(self.length)).unwrap_or_default()
+    }
+
     /// Takes one byte of 0x80 or above, or any byte while a character is unfinished.
     pub(crate) fn push(&mut self, byte: u8) -> Step {
         if self.is_empty() {
-            return self.start(byte);
+            return match following(byte) {
+                0 => Step::Wrong,
+                missing => {
+                    *self = Partial { bytes: [byte, 0, 0, 0], length: 1, missing };
+                    Step::Unfinished
+                }
+            };
         }
-        if !(self.lowest..=self.highest).contains(&byte) {
-            *self = Partial::default();
-            return Step::CutOff;
+        let allowed = self.allows(byte);
+        match self.bytes.get_mut(usize::from(self.length)) {
+            Some(slot) if allowed => *slot = byte,
+            Some(_) | None => {
+                *self = Partial::default();
+                return Step::CutOff;
+            }
         }
-        self.bits = self.bits << 6 | u32::from(byte & 0x3f);
+        self.length += 1;
         self.missing -= 1;
-        (self.lowest, self.highest) = (0x80, 0xbf);
         if self.missing > 0 {
             return Step::Unfinished;
         }
-        let character = char::from_u32(self.bits).unwrap_or(char::REPLACEMENT_CHARACTER);
-        *self = Partial::default();
-        Step::Finished(character)
+        let finished = std::mem::take(self);
+        let character = str::from_utf8(finished.bytes()).ok().and_then(|text| text.chars().next());
+        Step::Finished(character.unwrap_or(char::REPLACEMENT_CHARACTER))
     }
 
-    fn start(&mut self, byte: u8) -> Step {
-        let (missing, lowest, highest, mask) = match byte {
-            0xc2..=0xdf => (1, 0x80, 0xbf, 0x1f),
-            0xe0 => (2, 0xa0, 0xbf, 0x0f),
-            0xed => (2, 0x80, 0x9f, 0x0f),
-            0xe1..=0xef => (2, 0x80, 0xbf, 0x0f),
-            0xf0 => (3, 0x90, 0xbf, 0x07),
-            0xf1..=0xf3 => (3, 0x80, 0xbf, 0x07),
-            0xf4 => (3, 0x80, 0x8f, 0x07),
-            0x00..=0xc1 | 0xf5..=0xff => return Step::Wrong,
-        };
-        *self = Partial { bits: u32::from(byte & mask), missing, lowest, highest };
-        Step::Unfinished
+    /// Whether `byte` may come next. After some first bytes not every second one may, lest there be two ways to write a
+    /// character, or a surrogate, or a number beyond Unicode.
+    fn allows(&self, byte: u8) -> bool {
+        match (self.length, self.bytes[0]) {
+            (1, 0xe0) => (0xa0..=0xbf).contains(&byte),
+            (1, 0xed) => (0x80..=0x9f).contains(&byte),
+            (1, 0xf0) => (0x90..=0xbf).contains(&byte),
+            (1, 0xf4) => (0x80..=0x8f).contains(&byte),
+            (_, _) => (0x80..=0xbf).contains(&byte),
+        }
+    }
+}
+
+/// How many bytes follow a first one; 0 if it cannot be a first one.
+fn following(first: u8) -> u8 {
+    match first {
+        0xc2..=0xdf => 1,
+        0xe0..=0xef => 2,
+        0xf0..=0xf4 => 3,
+        0x00..=0xc1 | 0xf5..=0xff => 0,
     }
 }
 

@@ -1,1 +1,65 @@
+//! The session folder, and the view that readers compute from it.
+//!
+//! * [`home`]: where everything lives, and how a person's word becomes a session.
+//! * [`folder`]: one session's folder with its records.
+//! * [`journal`], [`inbox`], [`feed`]: the files that grow, each with its own rule for a torn end.
+//! * [`look`]: what is true of a session now, from files and kernel, without locks.
+//! * [`closing`]: writing the outcome, once.
+//! * [`conversation`]: what was said, for `logs`.
+//! * [`terminal`]: the screen of a terminal session.
+//!
+//! Raw bytes first, meaning second: a wrong decoder is mended by decoding again.
 
+pub mod closing;
+pub mod conversation;
+pub mod feed;
+pub mod folder;
+pub mod home;
+pub mod inbox;
+pub mod journal;
+pub mod look;
+pub mod terminal;
+
+use ostler_core::record::{Helper, Run};
+use ostler_sys::process::Identity;
+use std::io;
+
+/// `run.json` with a process as the kernel knows it.
+pub type RunRecord = Run<Identity>;
+/// `holder.json` and `keeper.json`.
+pub type HelperRecord = Helper<Identity>;
+
+/// Why a session folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    #[error("{file}: {error}")]
+    Io { file: String, error: io::Error },
+    #[error("{file} is not readable: {reason}")]
+    Damaged { file: String, reason: String },
+    #[error("{file} was written by a newer ostler (format {schema})")]
+    Newer { file: String, schema: u64 },
+    #[error("{file} is missing")]
+    Missing { file: String },
+}
+
+impl StoreError {
+    fn io(file: impl Into<String>) -> impl FnOnce(io::Error) -> StoreError {
+        let file = file.into();
+        move |error| StoreError::Io { file, error }
+    }
+
+    /// Whether the disk was full.
+    #[must_use]
+    pub fn is_full_disk(&self) -> bool {
+        match self {
+            StoreError::Io { error, .. } => is_full_disk(error),
+            StoreError::Damaged { .. } | StoreError::Newer { .. } | StoreError::Missing { .. } => false,
+        }
+    }
+}
+
+/// Whether an error means that there is no room (or no quota) left.
+#[must_use]
+pub fn is_full_disk(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}

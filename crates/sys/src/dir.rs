@@ -187,6 +187,12 @@ impl AsFd for Dir {
     }
 }
 
+impl From<Dir> for OwnedFd {
+    fn from(dir: Dir) -> OwnedFd {
+        dir.0
+    }
+}
+
 /// What `stat` says about a file, as far as we ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileStat {

@@ -177,6 +177,12 @@ impl AsFd for Pidfd {
     }
 }
 
+impl From<Pidfd> for OwnedFd {
+    fn from(pidfd: Pidfd) -> OwnedFd {
+        pidfd.fd
+    }
+}
+
 /// The kernel's word about an ended process, as `wait` gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaitStatus(pub(crate) i32);

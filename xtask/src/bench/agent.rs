@@ -19,14 +19,19 @@ pub const COMMAND: &str = "bench-agent";
 /// One write of `pour`: what a program that means to be fast writes at once.
 const BLOCK: usize = 64 * 1024;
 
-/// A line of 128 bytes such as agents write; the block is a whole number of them.
-const LINE: &[u8; 128] =
-    b"{\"type\":\"assistant\",\"text\":\"The quick brown fox jumps over the lazy dog, and the ostler minds the horse meanwhile. 0123456\"} \n";
+/// A line such as headless agents write.
+const JSON_LINE: &[u8] = b"{\"type\":\"assistant\",\"text\":\"The quick brown fox jumps over the lazy dog, \
+                          and the ostler minds the horse meanwhile. 012345678\"}\n";
+
+/// A line such as agents draw: a changed line of a program, its file and its number, in colour.
+const COLOURED_LINE: &str = "\x1b[2m│\x1b[0m \x1b[32m+ fn keep(horse: Horse) -> Result<Stall, Bolted> {\x1b[0m   \
+                             \x1b[1;34msrc/stable.rs\x1b[0m:\x1b[33m118\x1b[0m\n";
 
 pub fn run(arguments: &[String]) -> Result<()> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
-        ["pour", bytes] => pour(bytes.parse().context("how many bytes?")?),
+        ["pour", "json", bytes] => pour(JSON_LINE, bytes.parse().context("how many bytes?")?),
+        ["pour", "colours", bytes] => pour(COLOURED_LINE.as_bytes(), bytes.parse().context("how many bytes?")?),
         ["timed", report, command @ ..] => timed(Path::new(report), command),
         ["exit-on-demand", gate, report] => exit_on_demand(Path::new(gate), Path::new(report)),
         ["on-terminal", report, command @ ..] => on_terminal(Path::new(report), command),
@@ -34,9 +39,9 @@ pub fn run(arguments: &[String]) -> Result<()> {
     }
 }
 
-/// Writes that many bytes of lines, a block at a time.
-fn pour(bytes: usize) -> Result<()> {
-    let block = LINE.repeat(BLOCK / LINE.len());
+/// Writes that many bytes of a line over and over, a block at a time.
+fn pour(line: &[u8], bytes: usize) -> Result<()> {
+    let block = line.repeat(BLOCK / line.len());
     let mut out = std::io::stdout().lock();
     let mut left = bytes;
     while left > 0 {

@@ -11,6 +11,7 @@ use rustix::fs::MemfdFlags;
 use rustix::process::{Pid, PidfdFlags, Signal};
 
 use super::clock::Moment;
+use super::rest::until_at_rest;
 use crate::processes::is_readable;
 
 /// No measured command takes longer; one that does hangs.
@@ -44,10 +45,6 @@ pub fn start(command: &mut Command) -> Result<Started> {
 }
 
 impl Started {
-    pub fn pid(&self) -> u32 {
-        self.child.id()
-    }
-
     /// Waits for the end. An exit code other than 0 is an error, with the last line of stderr.
     pub fn finish(mut self, limit: Duration) -> Result<(Finished, Moment)> {
         if !is_readable(&self.pidfd, limit) {
@@ -64,24 +61,9 @@ impl Started {
         Ok((Finished { ms: ended.ms_since(self.at), stdout: read_back(&mut self.stdout)? }, ended))
     }
 
-    /// True when the process does nothing but wait: no thread of it ran for a while. False when it has ended.
-    pub fn until_it_waits(&self) -> Result<bool> {
-        const LOOK_EVERY: Duration = Duration::from_millis(4);
-        const UNCHANGED_LOOKS: u32 = 6;
-        let mut unchanged = 0;
-        let mut before = switches(self.child.id())?;
-        for _ in 0..LIMIT.as_millis() / LOOK_EVERY.as_millis() {
-            if is_readable(&self.pidfd, LOOK_EVERY) {
-                return Ok(false);
-            }
-            let now = switches(self.child.id())?;
-            unchanged = if now == before { unchanged + 1 } else { 0 };
-            if unchanged == UNCHANGED_LOOKS {
-                return Ok(true);
-            }
-            before = now;
-        }
-        bail!("{} never came to rest", self.shown);
+    /// Returns once the process does nothing but wait.
+    pub fn until_it_waits(&self) -> Result<()> {
+        until_at_rest(&[i32::try_from(self.child.id())?]).with_context(|| self.shown.clone())
     }
 
     /// Lets time pass while it waits; false when it ended meanwhile.
@@ -93,16 +75,6 @@ impl Started {
 /// Starts a command and waits for its end.
 pub fn run(command: &mut Command) -> Result<Finished> {
     Ok(start(command)?.finish(LIMIT)?.0)
-}
-
-/// How often each thread of a process was put aside, by itself or by others: a thread that ran has a new number.
-fn switches(pid: u32) -> Result<Vec<String>> {
-    let mut counts = Vec::new();
-    for task in std::fs::read_dir(format!("/proc/{pid}/task")).context("a process that should wait is gone")? {
-        let status = std::fs::read_to_string(task?.path().join("status")).unwrap_or_default();
-        counts.extend(status.lines().filter(|line| line.contains("ctxt_switches")).map(str::to_owned));
-    }
-    Ok(counts)
 }
 
 fn read_back(file: &mut File) -> Result<String> {

@@ -41,6 +41,10 @@ impl Contender {
 pub struct Samples(Vec<f64>);
 
 impl Samples {
+    pub fn new(samples: Vec<f64>) -> Option<Self> {
+        (!samples.is_empty()).then_some(Self(samples))
+    }
+
     pub fn count(&self) -> usize {
         self.0.len()
     }
@@ -52,10 +56,6 @@ impl Samples {
         let middle = sorted.len() / 2;
         let at = |index: usize| sorted.get(index).copied().unwrap_or(f64::NAN);
         if sorted.len().is_multiple_of(2) { f64::midpoint(at(middle - 1), at(middle)) } else { at(middle) }
-    }
-
-    fn from_nonempty(samples: Vec<f64>) -> Option<Self> {
-        (!samples.is_empty()).then_some(Self(samples))
     }
 }
 
@@ -88,8 +88,8 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// One sample of each contender per round. `rest` waits until the machine is as quiet as before the sample; that it never
-/// becomes so is held against the contender whose turn it was.
+/// One sample of each contender per round. `rest` waits until the machine is as quiet as before the sample; that it
+/// never becomes so is held against the contender whose turn it was.
 pub fn take_turns(entries: Vec<Entry<'_>>, rounds: usize, mut rest: impl FnMut() -> Result<()>) -> Vec<Measured> {
     struct Turn<'a> {
         entry: Entry<'a>,
@@ -108,9 +108,8 @@ pub fn take_turns(entries: Vec<Entry<'_>>, rounds: usize, mut rest: impl FnMut()
     }
     let finish = |Turn { entry, samples }: Turn<'_>| {
         // Half a series is no median of the whole: an error anywhere is the result.
-        let samples = entry
-            .take
-            .and_then(|_| Samples::from_nonempty(samples).ok_or_else(|| "no rounds were asked for".to_owned()));
+        let samples =
+            entry.take.and_then(|_| Samples::new(samples).ok_or_else(|| "no rounds were asked for".to_owned()));
         Measured { who: entry.who, command: entry.command, samples }
     };
     turns.into_iter().map(finish).collect()

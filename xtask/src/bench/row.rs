@@ -98,3 +98,36 @@ impl Row {
         }
     }
 }
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    /// A row with these medians.
+    pub fn row(unit: Unit, figures: &[(Contender, f64)]) -> Row {
+        let measured = |(who, figure): &(Contender, f64)| Measured {
+            who: *who,
+            command: "",
+            samples: Samples::new(vec![*figure]).ok_or_else(String::new),
+        };
+        let measured = figures.iter().map(measured).collect();
+        Row { name: "row", title: "a row".to_owned(), how: "", unit, measured, goals: Vec::new() }
+    }
+
+    #[test]
+    fn a_goal_is_reached_missed_or_not_known() {
+        let row = row(Unit::Milliseconds, &[(Contender::Ostler, 3.0), (Contender::Dtach, 2.0)]);
+        assert_eq!(row.verdict(Goal::AtMost(3.0)), Verdict::Reached);
+        assert_eq!(row.verdict(Goal::AtMostTimes(1.5, Contender::Dtach)), Verdict::Reached);
+        assert_eq!(row.verdict(Goal::Below(Contender::Dtach)), Verdict::Missed);
+        assert_eq!(row.verdict(Goal::Below(Contender::Tmux)), Verdict::Unknown);
+    }
+
+    #[test]
+    fn more_is_worse_in_a_ratio_whatever_the_unit() {
+        let time = row(Unit::Milliseconds, &[(Contender::Ostler, 2.0), (Contender::Tmux, 6.0)]);
+        let speed = row(Unit::MegabytesPerSecond, &[(Contender::Ostler, 6.0), (Contender::Tmux, 2.0)]);
+        assert_eq!(time.ratio_to_ours(Contender::Tmux), Some(3.0));
+        assert_eq!(speed.ratio_to_ours(Contender::Tmux), Some(3.0));
+    }
+}

@@ -66,4 +66,8 @@ pub struct Silent;
 
 impl Decoder for Silent {
     fn line(&mut self, _line: &[u8], _facts: &mut Vec<Fact>) {}
+
+    fn messages_so_far(&self) -> Vec<String> {
+        Vec::new()
+    }
 }

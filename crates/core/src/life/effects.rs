@@ -131,7 +131,7 @@ impl State {
             (Mode::Headless, Speaks::Turns) => !self.turn_running(),
             (Mode::Headless, Speaks::Bytes) => false,
         };
-        if may && self.feeding.is_none() { self.queue.first().copied() } else { None }
+        if may && self.feeding.is_none() { self.queue.first().map(|message| message.n) } else { None }
     }
 
     fn after_its_exit(&self, now_ms: u64) -> Vec<Effect> {

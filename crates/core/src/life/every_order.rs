@@ -51,7 +51,7 @@ fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
         Just(Event::TurnStarted),
         turn_end().prop_map(|end| Event::TurnEnded { end }),
-        (1..6u64, any::<bool>()).prop_map(move |(n, now)| Event::Accepted { n, by: by(), now }),
+        (1..6u64, any::<bool>()).prop_map(move |(n, now)| Event::Accepted { n, at: 0, by: by(), now }),
         (1..6u64).prop_map(move |n| Event::Withdrawn { n, by: by() }),
         Just(Event::Asked { ask: ask() }),
         Just(Event::Answered { request: "q".to_owned(), by: by(), allowed: true }),
@@ -69,7 +69,7 @@ fn event() -> impl Strategy<Value = Event> {
 /// What a dutiful keeper answers to an effect.
 fn dutifully(effect: Effect, state: &State, now_ms: u64) -> Option<Event> {
     match effect {
-        Effect::Feed { n } => Some(Event::Feeding { n }),
+        Effect::Feed { n } => Some(if state.feeding.is_some() { Event::Delivered { n } } else { Event::Feeding { n } }),
         Effect::Interrupt => Some(Event::InterruptSent),
         Effect::Prove { until_ms } => {
             Some(Event::Saved { saved: if now_ms >= until_ms { Saved::Unverified } else { Saved::Verified } })
@@ -102,7 +102,7 @@ impl World {
         if matches!(event, Event::StopWanted { .. }) && before.outcome.is_none() {
             self.wished = true;
         }
-        let entry = Entry { at: Timestamp::UNIX_EPOCH, ms: self.now_ms, run: 1, out: None, event };
+        let entry = Entry { at: Timestamp::UNIX_EPOCH, ms: self.now_ms, run: 1, out: None, wish: None, inbox: None, event };
         let (state, effects) = step(before.clone(), &entry);
         if before.outcome.is_some() {
             assert_eq!(state.outcome, before.outcome, "ended is final for a run");

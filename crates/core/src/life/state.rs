@@ -13,6 +13,13 @@ pub enum Process {
     Exited,
 }
 
+/// A message that was accepted: its number, and where it stands in the inbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    pub n: u64,
+    pub at: u64,
+}
+
 /// The wish to end the session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stop {
@@ -33,10 +40,16 @@ pub struct State {
     pub started_ms: u64,
     pub native_id: Option<String>,
 
-    /// Messages that wait, by number, in the order in which they will be delivered.
-    pub queue: Vec<u64>,
+    /// Messages ever accepted.
+    pub messages: u64,
+    /// Messages that wait, in the order in which they will be delivered.
+    pub queue: Vec<Message>,
     /// The message that is being put into the agent's input.
-    pub feeding: Option<u64>,
+    pub feeding: Option<Message>,
+    /// The message that began the newest turn.
+    pub last_fed: Option<Message>,
+    /// The inbox has been worked through up to here.
+    pub inbox: u64,
     turn: bool,
     pub turn_ended_ms: u64,
     /// Finished turns, over all runs and of this one.
@@ -82,8 +95,11 @@ impl State {
             process: Process::Starting,
             started_ms: 0,
             native_id: None,
+            messages: 0,
             queue: Vec::new(),
             feeding: None,
+            last_fed: None,
+            inbox: 0,
             turn: false,
             turn_ended_ms: 0,
             turns: 0,
@@ -120,20 +136,24 @@ impl State {
         self.process = Process::Running;
         self.started_ms = started_ms;
         self.native_id = before.native_id;
+        self.messages = before.messages;
         self.queue = before.queue;
+        self.inbox = before.inbox;
         self.turns = before.turns;
     }
 
     pub(super) fn apply(&mut self, entry: &Entry) {
         // Ended is final for a run: only the start of the next one is heard.
         let starts = matches!(&entry.event, Event::Started { .. }) && entry.run > self.run;
-        let concerns_inbox =
-            matches!(&entry.event, Event::Accepted { .. } | Event::Withdrawn { .. } | Event::Alarm { .. });
+        let concerns_inbox = entry.wish.is_some() || matches!(&entry.event, Event::Alarm { .. });
         if self.outcome.is_some() && !starts && !concerns_inbox {
             return;
         }
         if let Some(out) = entry.out {
             self.understood = self.understood.max(out);
+        }
+        if let Some(inbox) = entry.inbox {
+            self.inbox = self.inbox.max(inbox);
         }
         match &entry.event {
             Event::Started { plan } => {
@@ -142,20 +162,23 @@ impl State {
                 }
             }
             Event::KeeperStarted { .. } => self.keeper_starts += 1,
-            Event::Accepted { n, now, by } => {
+            Event::Accepted { n, at, now, by } => {
+                let message = Message { n: *n, at: *at };
+                self.messages = self.messages.max(*n);
                 if *now {
-                    self.queue.insert(0, *n);
+                    self.queue.insert(0, message);
                     if self.turn_running() {
                         self.interrupt.get_or_insert_with(|| by.clone());
                     }
                 } else {
-                    self.queue.push(*n);
+                    self.queue.push(message);
                 }
             }
-            Event::Withdrawn { n, .. } => self.queue.retain(|waiting| waiting != n),
+            Event::Withdrawn { n, .. } => self.queue.retain(|waiting| waiting.n != *n),
             Event::Feeding { n } => {
-                self.queue.retain(|waiting| waiting != n);
-                self.feeding = Some(*n);
+                self.feeding = self.queue.iter().find(|waiting| waiting.n == *n).copied();
+                self.last_fed = self.feeding;
+                self.queue.retain(|waiting| waiting.n != *n);
                 self.begin_turn();
             }
             Event::Delivered { .. } => self.feeding = None,
@@ -174,6 +197,8 @@ impl State {
             Event::InterruptWanted { by } => {
                 if self.turn_running() {
                     self.interrupt.get_or_insert_with(|| by.clone());
+                    // A command may need telling more than once; an agent's turn ends, or it does not.
+                    self.interrupt_sent &= self.plan.speaks == Speaks::Turns;
                 }
             }
             Event::InterruptSent => self.interrupt_sent = true,
@@ -210,7 +235,7 @@ impl State {
             Event::Ended { outcome } => self.outcome = Some(outcome.clone()),
             Event::Trimmed { to } => self.trimmed = *to,
             Event::Alarm { text } => self.alarm = Some(text.clone()),
-            Event::HolderReplaced { .. } | Event::Tick | Event::Unknown => {}
+            Event::HolderReplaced { .. } | Event::Refused { .. } | Event::Tick | Event::Unknown => {}
         }
     }
 
@@ -239,7 +264,6 @@ impl State {
         self.turns_of_run += 1;
         self.last_turn = Some(end);
         self.asks.clear();
-        self.feeding = None;
         self.turn_out = self.understood;
     }
 

@@ -40,11 +40,7 @@ impl<'a> Ostler<'a> {
 
     /// `run -d …`: the new session's id.
     pub fn launch<I: IntoIterator<Item: AsRef<OsStr>>>(&self, arguments: I) -> Result<String> {
-        let stdout = run(self.command(["run", "-d"]).args(arguments))?.stdout;
-        match stdout.split_whitespace().collect::<Vec<_>>().as_slice() {
-            [id] => Ok((*id).to_owned()),
-            [] | [_, _, ..] => bail!("ostler run -d printed {stdout:?} instead of an id"),
-        }
+        Ok(printed_id(&run(self.command(["run", "-d"]).args(arguments))?.stdout)?.to_owned())
     }
 
     pub fn sessions(&self) -> Result<Vec<Session>> {
@@ -85,6 +81,14 @@ impl<'a> Ostler<'a> {
     }
 }
 
+/// The id that `run -d` prints, alone on stdout.
+pub fn printed_id(stdout: &str) -> Result<&str> {
+    match stdout.split_whitespace().collect::<Vec<_>>().as_slice() {
+        [id] => Ok(id),
+        [] | [_, _, ..] => bail!("ostler run -d printed {stdout:?} instead of an id"),
+    }
+}
+
 impl Session {
     fn from_json(session: &Value) -> Result<Self> {
         let truth = |key: &str| session.get(key).and_then(Value::as_bool).with_context(|| format!("no `{key}`"));
@@ -102,7 +106,7 @@ impl Session {
 impl Drop for Ostler<'_> {
     fn drop(&mut self) {
         let living = self.sessions().map(|sessions| sessions.into_iter().filter(|session| session.alive));
-        let ended = living.and_then(|living| living.map(|session| self.stop(&session.id)).collect::<Result<()>>());
+        let ended = living.and_then(|mut living| living.try_for_each(|session| self.stop(&session.id)));
         if let Err(error) = ended {
             eprintln!("ostler's sessions were not ended by its own means: {error:#}");
         }

@@ -18,29 +18,14 @@ pub struct Tmux<'a> {
 
 impl<'a> Tmux<'a> {
     pub fn start(bench: &'a Bench) -> Result<Self> {
-        let tmux = Self {
-            scratch: &bench.scratch,
-            program: bench.tools.tmux.path()?,
-            socket: bench.scratch.socket("t"),
-        };
+        let tmux =
+            Self { scratch: &bench.scratch, program: bench.tools.tmux.path()?, socket: bench.scratch.socket("t") };
         run(tmux.command().args(["start-server", ";", "set-option", "-g", "exit-empty", "off"]))?;
         Ok(tmux)
     }
 
     pub fn command(&self) -> Command {
-        self.command_at(&self.socket)
-    }
-
-    /// A server that does not run yet.
-    pub fn cold_command(&self) -> Command {
-        self.command_at(&self.scratch.socket("tc"))
-    }
-
-    fn command_at(&self, socket: &Path) -> Command {
-        let mut command = self.scratch.command(self.program);
-        // Without the user's settings file.
-        command.arg("-S").arg(socket).args(["-f", "/dev/null"]);
-        command
+        command_at(self.scratch, self.program, &self.socket)
     }
 
     /// Starts a detached session of one shell command, of the size at which clients will attach.
@@ -62,6 +47,18 @@ impl<'a> Tmux<'a> {
     pub fn program(&self) -> &Path {
         self.program
     }
+}
+
+/// A command to a server that does not run yet, and that leaves with its last session.
+pub fn cold_command(bench: &Bench) -> Result<Command> {
+    Ok(command_at(&bench.scratch, bench.tools.tmux.path()?, &bench.scratch.socket("tc")))
+}
+
+fn command_at(scratch: &Scratch, program: &Path, socket: &Path) -> Command {
+    let mut command = scratch.command(program);
+    // Without the user's settings file.
+    command.arg("-S").arg(socket).args(["-f", "/dev/null"]);
+    command
 }
 
 impl Drop for Tmux<'_> {

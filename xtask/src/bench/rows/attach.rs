@@ -24,15 +24,15 @@ const LINE_BYTES: usize = 10;
 const SHOWN: usize = 20;
 
 pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
-    let lines = bench.choose(1_000_000, 20_000);
+    let lines = bench.choose(1_000_000, 100_000);
     let entries = vec![
         Entry::new(Contender::Ostler, "ostler attach ID", || {
-            let (ostler, mut history) = (Ostler::in_new_home(bench)?, History::new(bench, lines)?);
+            let (ostler, history) = (Ostler::in_new_home(bench)?, History::new(bench, lines)?);
             let id = ostler.launch(["-t", "--", "sh", "-c", &history.script()])?;
-            history.once_written(|| ostler.command(["attach", &id]))
+            history.once_written(move || ostler.command(["attach", &id]))
         }),
         Entry::new(Contender::Tmux, "tmux attach", || {
-            let (tmux, mut history) = (Tmux::start(bench)?, History::new(bench, lines)?);
+            let (tmux, history) = (Tmux::start(bench)?, History::new(bench, lines)?);
             tmux.launch("history", &history.script())?;
             history.once_written(move || {
                 let mut attach = tmux.command();
@@ -41,7 +41,7 @@ pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
             })
         }),
         Entry::new(Contender::Dtach, "dtach -a SOCKET -r winch (the program redraws itself)", || {
-            let (dtach, mut history) = (Dtach::new(bench)?, History::new(bench, lines)?);
+            let (dtach, history) = (Dtach::new(bench)?, History::new(bench, lines)?);
             let (sessions, sockets) = dtach.launch(1, &["bash", "-c", &history.redrawing_script()])?;
             history.once_written(move || {
                 let _alive_meanwhile = &sessions;
@@ -51,7 +51,7 @@ pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
             })
         }),
         Entry::new(Contender::Shpool, "shpool attach NAME", || {
-            let (shpool, mut history) = (Shpool::start(bench)?, History::new(bench, lines)?);
+            let (shpool, history) = (Shpool::start(bench)?, History::new(bench, lines)?);
             let script = bench.scratch.file("history.sh");
             std::fs::write(&script, history.script())?;
             run(&mut shpool.launch_command("history", &format!("sh {}", script.display())))?;
@@ -66,7 +66,8 @@ pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
     Ok(vec![Row {
         name: NAME,
         title: format!("attach until the screen is complete, {megabytes} MB of history"),
-        how: "The client runs on a terminal of 80 × 24; from its exec until the last twenty lines of the history have arrived. dtach keeps no screen, so there the program draws it again.",
+        how: "The client runs on a terminal of 80 × 24; from its exec until the last twenty lines of the \
+              history have arrived. dtach keeps no screen, so there the program draws it again.",
         unit: Unit::Milliseconds,
         measured: bench.take_turns(entries, bench.choose(30, 3))?,
         goals: vec![Goal::AtMost(30.0)],
@@ -103,10 +104,7 @@ impl<'a> History<'a> {
     }
 
     /// Waits for the history, looks at it once, and returns what takes a sample.
-    fn once_written(
-        mut self,
-        attach: impl Fn() -> Command + 'a,
-    ) -> Result<impl FnMut(usize) -> Result<f64> + 'a> {
+    fn once_written(mut self, attach: impl Fn() -> Command + 'a) -> Result<impl FnMut(usize) -> Result<f64> + 'a> {
         self.written.receive(LIMIT)?;
         let mut sample = move |_| self.look(&attach());
         // The tool may be a few kilobytes behind its program; once the end has been seen it is not.

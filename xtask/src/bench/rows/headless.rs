@@ -15,7 +15,7 @@ pub const NAME: &str = "headless";
 pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
     let bytes = bench.choose(1 << 30, 64 << 20);
     let program = bench.agent.display().to_string();
-    let words = [program, agent::COMMAND.to_owned(), "pour".to_owned(), bytes.to_string()];
+    let words = [program, agent::COMMAND.to_owned(), "pour".to_owned(), "json".to_owned(), bytes.to_string()];
     let entries = vec![
         Entry::new(Contender::Ostler, "ostler run -d -- COMMAND, then ostler wait ID", || {
             let ostler = Ostler::in_new_home(bench)?;
@@ -44,7 +44,8 @@ pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
     Ok(vec![Row {
         name: NAME,
         title: format!("headless output to disk, {} MiB", bytes >> 20),
-        how: "A program writes lines in blocks of 64 KiB; from before the start until the tool says it has ended, with every byte in the file. Ours includes starting the session and `wait`.",
+        how: "A program writes lines in blocks of 64 KiB; from before the start until the tool says it has ended, with \
+              every byte in the file. Ours includes starting the session and `wait`.",
         unit: Unit::MegabytesPerSecond,
         measured: bench.take_turns(entries, bench.choose(9, 2))?,
         goals: vec![Goal::AtLeastTimes(1.0, Contender::Cat)],

@@ -4,9 +4,9 @@ use anyhow::Result;
 
 use crate::bench::Bench;
 use crate::bench::drive::dtach::Dtach;
-use crate::bench::drive::ostler::Ostler;
+use crate::bench::drive::ostler::{Ostler, printed_id};
 use crate::bench::drive::shpool::Shpool;
-use crate::bench::drive::tmux::Tmux;
+use crate::bench::drive::tmux::{self, Tmux};
 use crate::bench::execute::run;
 use crate::bench::measure::{Contender, Entry};
 use crate::bench::row::{Goal, Row, Unit};
@@ -17,7 +17,12 @@ pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
     let entries = vec![
         Entry::new(Contender::Ostler, "ostler run -d -- true", || {
             let ostler = Ostler::in_new_home(bench)?;
-            Ok(move |_| Ok(run(&mut ostler.command(["run", "-d", "--", "true"]))?.ms))
+            Ok(move |_| {
+                let launched = run(&mut ostler.command(["run", "-d", "--", "true"]))?;
+                // Started for certain: its end must be known, and be that of `true`.
+                run(&mut ostler.command(["wait", printed_id(&launched.stdout)?]))?;
+                Ok(launched.ms)
+            })
         }),
         Entry::new(Contender::Dtach, "dtach -n SOCKET true", || {
             let dtach = Dtach::new(bench)?;
@@ -28,8 +33,7 @@ pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
             Ok(move |_| Ok(run(tmux.command().args(["new-session", "-d", "true"]))?.ms))
         }),
         Entry::new(Contender::TmuxCold, "the same, no server running yet", || {
-            let tmux = Tmux::start(bench)?;
-            Ok(move |_| Ok(run(tmux.cold_command().args(["new-session", "-d", "true"]))?.ms))
+            Ok(|_| Ok(run(tmux::cold_command(bench)?.args(["new-session", "-d", "true"]))?.ms))
         }),
         Entry::new(Contender::Shpool, "shpool attach --background --cmd true NAME", || {
             let shpool = Shpool::start(bench)?;
@@ -39,7 +43,8 @@ pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
     Ok(vec![Row {
         name: NAME,
         title: "start a session".to_owned(),
-        how: "From before the command is spawned until it has exited; before the next sample everything it started has ended.",
+        how: "From before the command is spawned until it has exited; before the next sample \
+              everything it started has ended.",
         unit: Unit::Milliseconds,
         measured: bench.take_turns(entries, bench.choose(200, 5))?,
         goals: vec![

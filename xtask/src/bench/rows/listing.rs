@@ -27,6 +27,7 @@ fn some_alive(bench: &Bench) -> Result<Row> {
             for _ in 0..all - alive {
                 ostler.launch(["--", "true"])?;
             }
+            bench.wait_until_quiet()?;
             for _ in 0..alive {
                 ostler.launch(["--", "sleep", "600"])?;
             }

@@ -32,7 +32,8 @@ pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
     Ok(vec![Row {
         name: NAME,
         title: "the keeper is killed until its replacement stands".to_owned(),
-        how: "From the signal until keeper.json names another process, read in a loop; then `ostler show` must call it alive. No other tool here survives this.",
+        how: "From the signal until keeper.json names another process, read in a loop; then \
+              `ostler show` must call it alive. No other tool here survives this.",
         unit: Unit::Milliseconds,
         measured: bench.take_turns(entries, bench.choose(30, 3))?,
         goals: vec![Goal::AtMost(50.0)],

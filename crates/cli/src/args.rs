@@ -1,0 +1,264 @@
+//! The command line, as it is typed.
+
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+/// Keeps coding-agent sessions: start agents, close the laptop, come back tomorrow.
+#[derive(Parser)]
+#[command(name = "ostler", version, max_term_width = 100, disable_help_subcommand = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Start a session and follow it to its end
+    Run(Run),
+    /// List sessions
+    Ls(Ls),
+    /// Show one session in full
+    Show(Show),
+    /// Show the conversation, or what a command printed
+    Logs(Logs),
+    /// Wait until sessions have ended
+    Wait(Wait),
+    /// Send a message; it is delivered at the end of the running turn
+    Send(Send),
+    /// Answer what a session asks
+    Answer(Answer),
+    /// Show a session's screen and type into it; Ctrl-\ leaves it running
+    Attach(Attach),
+    /// End the running turn, keep the session
+    Interrupt(One),
+    /// End a session properly: turn over, saved, nothing left running
+    Stop(Stop),
+    /// Put ended sessions away (ends those that run)
+    Archive(Many),
+    /// Bring archived sessions back
+    Restore(Many),
+    /// Delete sessions for good
+    Purge(Purge),
+    /// Look for orphans, damage and missing pieces, and say what to do about each
+    Doctor(Doctor),
+    /// Everything that happens to every session, as JSON lines
+    Events(Events),
+    /// Replace the keepers of running sessions by those of this binary
+    Upgrade(Upgrade),
+    /// Print completions for a shell
+    Completions {
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, or write all of them into a folder
+    Man {
+        #[arg(value_name = "FOLDER")]
+        folder: Option<PathBuf>,
+    },
+}
+
+#[derive(Args)]
+#[command(
+    override_usage = "ostler run [OPTIONS] [AGENT] [PROMPT] [-- ARGS…]\n       ostler run [OPTIONS] -- COMMAND…",
+    after_help = "Exit codes: 0 succeeded, 1 failed, 2 wrong usage, 4 asks, 5 lost, 6 stopped or interrupted, \
+                  7 refused, 8 not proven saved, 125 ostler itself failed."
+)]
+pub struct Run {
+    /// [AGENT] [PROMPT]: an agent's name, then what to do ("-" reads it from standard input)
+    #[arg(value_name = "WORDS", num_args = 0..)]
+    pub words: Vec<String>,
+    /// A command to keep; or, behind an agent, further arguments for it
+    #[arg(last = true, value_name = "ARGS")]
+    pub arguments: Vec<String>,
+    /// Print the id and return once the program runs
+    #[arg(short, long)]
+    pub detach: bool,
+    /// In a terminal of its own, to attach to
+    #[arg(short, long)]
+    pub terminal: bool,
+    /// Keep the agent for further messages when its turn is over
+    #[arg(long)]
+    pub keep: bool,
+    /// A name to call it by
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Where it works
+    #[arg(long, value_name = "FOLDER")]
+    pub cwd: Option<PathBuf>,
+    /// Which model the agent should use
+    #[arg(long)]
+    pub model: Option<String>,
+    /// Read the prompt from a file
+    #[arg(short = 'f', long = "file", value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// key=value, for finding it again (may be repeated)
+    #[arg(long = "label", value_name = "KEY=VALUE")]
+    pub labels: Vec<String>,
+}
+
+#[derive(Args)]
+pub struct Ls {
+    /// Also those that ended more than a day ago, and archived ones
+    #[arg(short, long)]
+    pub all: bool,
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct Show {
+    pub id: String,
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct Logs {
+    pub id: String,
+    /// Go on as it grows
+    #[arg(short, long)]
+    pub follow: bool,
+    /// The agent's own bytes, unchanged
+    #[arg(long)]
+    pub raw: bool,
+    /// One JSON object per thing said
+    #[arg(long, conflicts_with = "raw")]
+    pub json: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "Exit codes: 0 succeeded, 1 failed, 2 wrong usage, 3 no such session, 4 asks, 5 lost, \
+                        6 stopped or interrupted, 8 not proven saved, 124 time is up.")]
+pub struct Wait {
+    #[arg(required = true, value_name = "ID")]
+    pub ids: Vec<String>,
+    /// Return when the first of them is there
+    #[arg(long)]
+    pub any: bool,
+    /// Give up after this long, with 124
+    #[arg(long, value_name = "T", conflicts_with = "poll")]
+    pub timeout: Option<String>,
+    /// Look for this long: 0 also when it is alive and well then
+    #[arg(long, value_name = "T")]
+    pub poll: Option<String>,
+    /// What to wait for
+    #[arg(long, value_enum, default_value_t = Until::Ended)]
+    pub until: Until,
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Until {
+    /// The end of the turn that runs or waits
+    Turn,
+    /// A question
+    Asking,
+    /// The end of the session
+    Ended,
+}
+
+#[derive(Args)]
+pub struct Send {
+    pub id: String,
+    /// What to tell it ("-" reads from standard input)
+    #[arg(required_unless_present_any = ["list", "withdraw"])]
+    pub message: Option<String>,
+    /// Interrupt the running turn first
+    #[arg(long)]
+    pub now: bool,
+    /// Show the messages that still wait
+    #[arg(long, conflicts_with_all = ["message", "now", "withdraw"])]
+    pub list: bool,
+    /// Take message N back
+    #[arg(long, value_name = "N", conflicts_with_all = ["message", "now"])]
+    pub withdraw: Option<u64>,
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+#[command(group = clap::ArgGroup::new("verdict").required(true).multiple(true).args(["allow", "deny", "text"]))]
+pub struct Answer {
+    pub id: String,
+    #[arg(long, conflicts_with = "deny")]
+    pub allow: bool,
+    #[arg(long)]
+    pub deny: bool,
+    /// In words; with --deny the reason that the agent is given
+    #[arg(long)]
+    pub text: Option<String>,
+    /// Which question, when there are several
+    #[arg(long, value_name = "REQUEST")]
+    pub request: Option<String>,
+}
+
+#[derive(Args)]
+pub struct Attach {
+    pub id: String,
+    /// Only look
+    #[arg(long)]
+    pub read_only: bool,
+}
+
+#[derive(Args)]
+pub struct One {
+    pub id: String,
+}
+
+#[derive(Args)]
+pub struct Many {
+    #[arg(required = true, value_name = "ID")]
+    pub ids: Vec<String>,
+}
+
+#[derive(Args)]
+#[command(after_help = "Exit codes: 0 ended and saved (or nothing to save), 3 no such session, 8 ended but not proven saved.")]
+pub struct Stop {
+    #[arg(required = true, value_name = "ID")]
+    pub ids: Vec<String>,
+    /// Let the running turn finish first
+    #[arg(long, conflicts_with = "kill")]
+    pub after_turn: bool,
+    /// At once; what was not saved is lost
+    #[arg(long)]
+    pub kill: bool,
+    /// How long it may take before it is killed
+    #[arg(long, value_name = "T")]
+    pub grace: Option<String>,
+}
+
+#[derive(Args)]
+pub struct Purge {
+    /// Ended or archived sessions
+    #[arg(value_name = "ID", required_unless_present = "archived")]
+    pub ids: Vec<String>,
+    /// Everything that is archived
+    #[arg(long, conflicts_with = "ids")]
+    pub archived: bool,
+    /// Of these, only what ended longer ago than this
+    #[arg(long, value_name = "T")]
+    pub older_than: Option<String>,
+    /// Only say what would be deleted
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+#[derive(Args)]
+pub struct Doctor {
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct Events {
+    /// Go on as things happen
+    #[arg(short, long)]
+    pub follow: bool,
+}
+
+#[derive(Args)]
+pub struct Upgrade {
+    /// Only these sessions
+    #[arg(value_name = "ID")]
+    pub ids: Vec<String>,
+}

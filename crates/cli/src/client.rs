@@ -1,0 +1,154 @@
+//! Talking to a session: making wishes, and being told when something changes.
+
+use crate::context::wish;
+use crate::exit::{Failure, Result};
+use ostler_core::record::Want;
+use ostler_core::view::View;
+use ostler_keeper::launch;
+use ostler_keeper::wire::{self, Reply, Request};
+use ostler_store::folder::Folder;
+use ostler_store::home::Place;
+use ostler_store::{closing, inbox, look};
+use ostler_sys::process::{Identity, Pidfd};
+use ostler_sys::socket::{self, PACKET, Packet};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// What became of a wish.
+#[derive(Debug)]
+pub enum Granted {
+    Yes,
+    Refused(String),
+    /// The session has ended; nobody is there to grant anything.
+    Ended(Box<View>),
+}
+
+/// Looks, and writes down the end of a session that ended with nobody there.
+pub fn look_and_record(place: &Place) -> Result<View> {
+    let view = look::look(place)?;
+    if view.ended && !place.archived {
+        closing::record_if_lost(&place.open()?)?;
+    }
+    Ok(view)
+}
+
+/// Makes a wish and waits until it is granted or refused. Durable before this returns, whatever dies in between.
+pub fn make_wish(place: &Place, want: Want) -> Result<Granted> {
+    let view = look_and_record(place)?;
+    if view.ended {
+        return Ok(Granted::Ended(Box::new(view)));
+    }
+    let wish = wish(view.run, want);
+    inbox::append(&place.open()?, &wish)?;
+    loop {
+        let Some(socket) = launch::reach(place)? else {
+            let view = look_and_record(place)?;
+            if view.ended {
+                return Ok(Granted::Ended(Box::new(view)));
+            }
+            return Err(Failure::ours(format!("session {} has no keeper and none can be started", place.id)));
+        };
+        if let Some(reply) = ask(&socket, &wish.id)? {
+            return Ok(reply);
+        }
+        // The keeper went away; its replacement reads the same inbox.
+    }
+}
+
+fn ask(socket: &OwnedFd, id: &str) -> Result<Option<Granted>> {
+    if socket::transmit(socket, &wire::encode(&Request::Wish { id: id.to_owned() }))? == Packet::HungUp {
+        return Ok(None);
+    }
+    let mut buffer = vec![0; PACKET];
+    loop {
+        match socket::receive(socket, &mut buffer)? {
+            Packet::Done(length) => match serde_json::from_slice(&buffer[..length]) {
+                Ok(Reply::Wish { id: of, refused }) if of == id => {
+                    return Ok(Some(refused.map_or(Granted::Yes, Granted::Refused)));
+                }
+                Ok(_) | Err(_) => {}
+            },
+            Packet::NotNow => {}
+            Packet::HungUp => return Ok(None),
+        }
+    }
+}
+
+/// Is told when something about a session may have changed.
+pub struct Watch {
+    folder: Folder,
+    on: On,
+}
+
+/// What there is to wait for.
+enum On {
+    Keeper(OwnedFd),
+    /// Nobody keeps it; the agent itself.
+    Agent(Pidfd),
+    Nothing,
+}
+
+impl Watch {
+    /// Subscribes. Look at the session after this, and again whenever `descriptor` is readable.
+    pub fn new(place: &Place) -> Result<Watch> {
+        let mut watch = Watch { folder: place.open()?, on: On::Nothing };
+        watch.subscribe()?;
+        Ok(watch)
+    }
+
+    fn subscribe(&mut self) -> Result<()> {
+        if let Some(socket) = socket::reach(self.folder.dir())?
+            && socket::transmit(&socket, &wire::encode(&Request::Watch))? != Packet::HungUp
+        {
+            rustix::io::ioctl_fionbio(&socket, true).map_err(std::io::Error::from)?;
+            self.on = On::Keeper(socket);
+            return Ok(());
+        }
+        self.on = match self.agent()? {
+            Some(agent) => match Pidfd::open(&agent)? {
+                Some(pidfd) if !pidfd.has_exited()? => On::Agent(pidfd),
+                Some(_) | None => On::Nothing,
+            },
+            None => On::Nothing,
+        };
+        Ok(())
+    }
+
+    fn agent(&self) -> Result<Option<Identity>> {
+        let run = self.folder.newest_run()?;
+        Ok(if run == 0 { None } else { self.folder.run(run)?.record()?.agent })
+    }
+
+    /// Readable when something may have changed; `None` when nothing of the session lives any more.
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        match &self.on {
+            On::Keeper(socket) => Some(socket.as_fd()),
+            On::Agent(pidfd) => Some(pidfd.as_fd()),
+            On::Nothing => None,
+        }
+    }
+
+    /// Takes the news away, and finds the replacement of a keeper that is gone.
+    pub fn heed(&mut self) -> Result<()> {
+        let gone = match &self.on {
+            On::Keeper(socket) => drain(socket)?,
+            On::Agent(_) | On::Nothing => true,
+        };
+        if gone { self.subscribe() } else { Ok(()) }
+    }
+
+    pub fn folder(&self) -> &Folder {
+        &self.folder
+    }
+}
+
+/// Reads everything; true when the other side is gone.
+fn drain(socket: &OwnedFd) -> Result<bool> {
+    let mut buffer = vec![0; PACKET];
+    loop {
+        match socket::receive(socket, &mut buffer)? {
+            Packet::Done(_) => {}
+            Packet::NotNow => return Ok(false),
+            Packet::HungUp => return Ok(true),
+        }
+    }
+}

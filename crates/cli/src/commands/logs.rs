@@ -1,0 +1,84 @@
+//! `ostler logs`: the conversation, or what a command printed.
+
+use crate::args::Logs;
+use crate::client::Watch;
+use crate::context::Context;
+use crate::exit::{Code, Failure, Result};
+use crate::follow::{Left, Printer, Show, follow};
+use crate::ui::conversation::Talk;
+use crate::ui::style::Style;
+use ostler_core::fact::Fact;
+use ostler_core::record::Speaks;
+use ostler_store::conversation::{Item, Reader};
+use ostler_store::look;
+use rustix::event::{PollFd, PollFlags, poll};
+use serde_json::json;
+use std::io::IsTerminal;
+
+pub fn run(context: &Context, args: &Logs) -> Result<Code> {
+    let place = context.home.select(&args.id)?;
+    let folder = place.open()?;
+    let number = folder.newest_run()?;
+    if number == 0 {
+        return Err(Failure::new(Code::Failed, format!("{} never ran; there is nothing to show", place.id)));
+    }
+    if args.json {
+        if folder.run(number)?.record()?.plan.speaks == Speaks::Bytes {
+            return Err(Failure::usage("a command has no conversation; ostler logs --raw gives its output"));
+        }
+        return json_lines(args.follow, &place);
+    }
+    let show = if args.raw { Show::Raw } else { Show::Plain };
+    let mut printer = Printer::new(&folder, show, Talk::new(Style::detect(std::io::stderr().is_terminal())))?;
+    if args.follow && !place.archived {
+        match follow(&place, &mut printer, None, true)? {
+            Left::Ended(_) | Left::Asks(_) | Left::Called => {}
+        }
+    } else {
+        printer.print()?;
+    }
+    printer.finish()?;
+    Ok(Code::Succeeded)
+}
+
+fn json_lines(follow: bool, place: &ostler_store::home::Place) -> Result<Code> {
+    let mut watch = Watch::new(place)?;
+    let folder = place.open()?;
+    let mut reader = Reader::new(&folder);
+    loop {
+        let view = look::look(place)?;
+        for item in reader.next()? {
+            println!("{}", to_json(&item));
+        }
+        if !follow || view.ended {
+            return Ok(Code::Succeeded);
+        }
+        if let Some(fd) = watch.descriptor() {
+            match poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::IN)], None) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(std::io::Error::from(error).into()),
+            }
+        }
+        watch.heed()?;
+    }
+}
+
+fn to_json(item: &Item) -> serde_json::Value {
+    match item {
+        Item::Told { n, text } => json!({ "kind": "told", "n": n, "text": text }),
+        Item::Answered { by, allowed } => json!({ "kind": "answered", "by": by, "allowed": allowed }),
+        Item::Agent(fact) => match fact {
+            Fact::Native { id } => json!({ "kind": "conversation", "native_id": id }),
+            Fact::TurnStarted => json!({ "kind": "turn_started" }),
+            Fact::Saying { text } => json!({ "kind": "saying", "text": text }),
+            Fact::Said { text } => json!({ "kind": "said", "text": text }),
+            Fact::Thought { text } => json!({ "kind": "thought", "text": text }),
+            Fact::ToolCalled { name, detail } => json!({ "kind": "tool_called", "name": name, "detail": detail }),
+            Fact::ToolReturned { text, failed } => json!({ "kind": "tool_returned", "text": text, "failed": failed }),
+            Fact::Asked(ask) => json!({ "kind": "asked", "ask": ask }),
+            Fact::AskClosed { request } => json!({ "kind": "ask_closed", "request": request }),
+            Fact::TurnEnded(end) => json!({ "kind": "turn_ended", "end": end }),
+            Fact::Unknown { kind } => json!({ "kind": "unknown", "name": kind }),
+        },
+    }
+}

@@ -1,0 +1,205 @@
+//! `ostler ls`, and `ostler` alone: what there is, made for eyes on a terminal and for scripts on a pipe.
+
+use crate::args::Ls;
+use crate::context::{Context, variable};
+use crate::exit::{Code, Result};
+use crate::ui::style::Style;
+use crate::ui::table::{Cell, lay_out};
+use crate::ui::time::age;
+use jiff::Timestamp;
+use ostler_core::outcome::Kind;
+use ostler_core::view::{Damaged, Phase, View};
+use ostler_store::home::Place;
+use ostler_store::look;
+use std::io::{IsTerminal, Write};
+
+/// Ended sessions are listed for this long without `-a`.
+const RECENT_S: i64 = 24 * 3600;
+
+/// A session, or what is wrong with its folder.
+pub enum Listed {
+    Good(Box<View>),
+    Bad(Damaged),
+}
+
+pub fn run(context: &Context, args: &Ls) -> Result<Code> {
+    let listed = list(context, args.all)?;
+    if args.json { print_json(&listed)? } else { print_table(context, &listed)? }
+    Ok(Code::Succeeded)
+}
+
+/// `ostler` alone: the list, or on a fresh machine the three commands to start with.
+pub fn bare(context: &Context) -> Result<Code> {
+    let listed = list(context, false)?;
+    if listed.is_empty() {
+        let style = context.style;
+        println!("ostler keeps coding-agent sessions. Start with:\n");
+        for (command, what) in [
+            ("ostler run demo \"fix the failing test\"", "see one work, without key or network"),
+            ("ostler run -d -- make test", "keep any command in the background"),
+            ("ostler ls", "see what runs"),
+        ] {
+            println!("  {}{}{}", style.bold(command), " ".repeat(42 - command.len()), style.dim(what));
+        }
+        println!("\nostler --help lists the rest.");
+        return Ok(Code::Succeeded);
+    }
+    print_table(context, &listed)?;
+    Ok(Code::Succeeded)
+}
+
+/// Looks at all of them, with as many threads as the machine has; one damaged folder stops nobody.
+pub fn list(context: &Context, all: bool) -> Result<Vec<Listed>> {
+    let mut places = context.home.live_places()?;
+    if all {
+        places.extend(context.home.archived_places()?);
+    }
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8);
+    let mut listed: Vec<Listed> = if places.len() < 32 || threads == 1 {
+        places.iter().filter_map(look_at).collect()
+    } else {
+        let share = places.len().div_ceil(threads);
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = places
+                .chunks(share)
+                .map(|share| scope.spawn(move || share.iter().filter_map(look_at).collect::<Vec<_>>()))
+                .collect();
+            workers.into_iter().flat_map(|worker| worker.join().unwrap_or_default()).collect()
+        })
+    };
+    if !all {
+        let now = Timestamp::now().as_second();
+        listed.retain(|one| match one {
+            Listed::Good(view) => !view.ended || now - view.updated.as_second() < RECENT_S,
+            Listed::Bad(_) => true,
+        });
+    }
+    listed.sort_by_key(|one| match one {
+        Listed::Bad(damaged) => (0, 0, damaged.id.clone()),
+        Listed::Good(view) => {
+            let group = if needs_person(view) { 1 } else if view.ended { 3 } else { 2 };
+            (group, -view.created.as_microsecond(), view.id.as_str().to_owned())
+        }
+    });
+    Ok(listed)
+}
+
+/// `None` for a folder that was purged or archived while we looked.
+fn look_at(place: &Place) -> Option<Listed> {
+    match look::look(place) {
+        Ok(view) => Some(Listed::Good(Box::new(View { archived: place.archived, ..view }))),
+        Err(_) if !place.path.exists() => None,
+        Err(error) => Some(Listed::Bad(Damaged::new(place.id.as_str(), error.to_string()))),
+    }
+}
+
+fn print_json(listed: &[Listed]) -> Result<()> {
+    let mut out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
+    out.write_all(b"[")?;
+    for (index, one) in listed.iter().enumerate() {
+        out.write_all(if index == 0 { b"\n" } else { b",\n" })?;
+        match one {
+            Listed::Good(view) => serde_json::to_writer(&mut out, view).map_err(std::io::Error::from)?,
+            Listed::Bad(damaged) => serde_json::to_writer(&mut out, damaged).map_err(std::io::Error::from)?,
+        }
+    }
+    out.write_all(b"\n]\n")?;
+    Ok(out.flush()?)
+}
+
+fn needs_person(view: &View) -> bool {
+    view.state == Phase::Asking || view.alarm.is_some() && !view.ended
+}
+
+fn print_table(context: &Context, listed: &[Listed]) -> Result<()> {
+    let style = context.style;
+    let width = if std::io::stdout().is_terminal() { ostler_sys::pty::size(std::io::stdout()) } else { None };
+    let head = |text: &str| Cell::painted(text, move |text| style.dim(text));
+    let mut rows = vec![["", "ID", "STATE", "AGENT", "AGE", "WHERE", "LAST"].map(head).into()];
+    rows.extend(listed.iter().map(|one| match one {
+        Listed::Good(view) => row(view, style),
+        Listed::Bad(damaged) => vec![
+            Cell::painted("!", move |text| style.red(text)),
+            Cell::new(&damaged.id),
+            Cell::painted("damaged", move |text| style.red(text)),
+            Cell::new("-"),
+            Cell::new("-"),
+            Cell::new("-"),
+            Cell::new(&damaged.damage),
+        ],
+    }));
+    let text = lay_out(&rows, width.map(|(_, columns)| usize::from(columns)));
+    Ok(std::io::stdout().lock().write_all(text.as_bytes())?)
+}
+
+fn row(view: &View, style: Style) -> Vec<Cell> {
+    let (mark, word) = state_word(view);
+    let paint = move |text: &str| match mark {
+        "?" | "!" => style.yellow(text),
+        "✘" => style.red(text),
+        "✔" => style.dim(text),
+        _ => style.green(text),
+    };
+    let name = match &view.name {
+        Some(name) => format!("{} {name}", view.id),
+        None => view.id.as_str().to_owned(),
+    };
+    let agent = if view.agent == "command" { command_name(view) } else { view.agent.clone() };
+    let last = match (&view.alarm, &view.asking) {
+        (Some(alarm), _) if !view.ended => format!("! {alarm}"),
+        (_, Some(ask)) => format!("asks: {} {}", ask.tool.as_deref().unwrap_or(""), ask.text),
+        _ => view.last.clone().unwrap_or_default(),
+    };
+    vec![
+        Cell::painted(mark, paint),
+        Cell::painted(&name, move |text| style.bold(text)),
+        Cell::painted(&word, paint),
+        Cell::new(&agent),
+        Cell::new(&age(Timestamp::now().as_second() - view.created.as_second())),
+        Cell::painted(&tilde(&view.cwd), move |text| style.dim(text)),
+        Cell::new(last.lines().next().unwrap_or_default()),
+    ]
+}
+
+/// A command is known by its program.
+fn command_name(view: &View) -> String {
+    let program = view.command.first().map_or("command", String::as_str);
+    let short = program.rsplit('/').next().unwrap_or(program);
+    crate::ui::table::cut(short, 16)
+}
+
+/// The mark and the word for a state; what needs a person stands out.
+pub fn state_word(view: &View) -> (&'static str, String) {
+    let archived = if view.archived { " (archived)" } else { "" };
+    if let Some(outcome) = view.outcome.as_ref().filter(|_| view.ended) {
+        let mark = match outcome.kind {
+            Kind::Succeeded => "✔",
+            Kind::Failed | Kind::Lost => "✘",
+            Kind::Interrupted | Kind::Stopped => "■",
+        };
+        return (mark, format!("{}{archived}", outcome.kind.word()));
+    }
+    let quiet = if view.state == Phase::Working && view.quiet_s >= 60 {
+        format!(", quiet {}", age(i64::try_from(view.quiet_s).unwrap_or(i64::MAX)))
+    } else {
+        String::new()
+    };
+    let mark = match view.state {
+        Phase::Asking => "?",
+        _ if view.alarm.is_some() => "!",
+        Phase::Starting | Phase::Working | Phase::Idle | Phase::Stopping | Phase::Ended => "●",
+    };
+    (mark, format!("{}{quiet}", view.state.word()))
+}
+
+/// Home as `~`.
+pub fn tilde(path: &str) -> String {
+    match variable("HOME").filter(|home| home.len() > 1) {
+        Some(home) => match path.strip_prefix(&home) {
+            Some("") => "~".to_owned(),
+            Some(rest) if rest.starts_with('/') => format!("~{rest}"),
+            Some(_) | None => path.to_owned(),
+        },
+        None => path.to_owned(),
+    }
+}

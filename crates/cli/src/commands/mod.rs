@@ -1,0 +1,90 @@
+//! One file per command.
+
+mod answer;
+mod archive;
+mod attach;
+mod doctor;
+mod events;
+mod interrupt;
+mod logs;
+mod ls;
+mod purge;
+mod reference;
+mod restore;
+mod run;
+mod send;
+mod show;
+mod stop;
+mod upgrade;
+mod wait;
+
+use crate::args::{Cli, Command};
+use crate::context::Context;
+use crate::exit::{Code, Failure, Result};
+use clap::Parser;
+use clap::error::ErrorKind;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// Parses, runs one command, and turns what came of it into words and an exit code.
+pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    let code = match Cli::try_parse_from(arguments) {
+        Ok(cli) => dispatch(cli).unwrap_or_else(|failure| complain(&failure)),
+        Err(error) => explain(&error),
+    };
+    ExitCode::from(code.number())
+}
+
+fn dispatch(cli: Cli) -> Result<Code> {
+    // These need no home.
+    match &cli.command {
+        Some(Command::Completions { shell }) => return reference::completions(*shell),
+        Some(Command::Man { folder }) => return reference::man(folder.as_deref()),
+        _ => {}
+    }
+    let context = Context::new()?;
+    match cli.command {
+        None => ls::bare(&context),
+        Some(Command::Run(args)) => run::run(&context, args),
+        Some(Command::Ls(args)) => ls::run(&context, &args),
+        Some(Command::Show(args)) => show::run(&context, &args),
+        Some(Command::Logs(args)) => logs::run(&context, &args),
+        Some(Command::Wait(args)) => wait::run(&context, &args),
+        Some(Command::Send(args)) => send::run(&context, args),
+        Some(Command::Answer(args)) => answer::run(&context, args),
+        Some(Command::Attach(args)) => attach::run(&context, &args),
+        Some(Command::Interrupt(args)) => interrupt::run(&context, &args),
+        Some(Command::Stop(args)) => stop::run(&context, &args),
+        Some(Command::Archive(args)) => archive::run(&context, &args),
+        Some(Command::Restore(args)) => restore::run(&context, &args),
+        Some(Command::Purge(args)) => purge::run(&context, &args),
+        Some(Command::Doctor(args)) => doctor::run(&context, &args),
+        Some(Command::Events(args)) => events::run(&context, &args),
+        Some(Command::Upgrade(args)) => upgrade::run(&context, &args),
+        Some(Command::Completions { .. } | Command::Man { .. }) => Ok(Code::Succeeded),
+    }
+}
+
+fn complain(failure: &Failure) -> Code {
+    eprintln!("ostler: {failure}");
+    failure.code
+}
+
+/// clap's long complaint as our one line; help and version as they are.
+fn explain(error: &clap::Error) -> Code {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            // A closed pipe is no reason to complain.
+            let _ = error.print();
+            Code::Succeeded
+        }
+        _ => {
+            let text = error.to_string();
+            let first = text.lines().next().unwrap_or_default();
+            let first = first.strip_prefix("error: ").unwrap_or(first).trim_end_matches(':');
+            let detail: Vec<&str> = text.lines().skip(1).take_while(|line| line.starts_with("  ")).map(str::trim).collect();
+            let detail = if detail.is_empty() { String::new() } else { format!(": {}", detail.join(", ")) };
+            complain(&Failure::usage(format!("{first}{detail}; ostler --help shows the way")))
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! `ostler completions` and `ostler man`: what other programs know about our command line.
+
+use crate::args::Cli;
+use crate::exit::{Code, Result};
+use clap::CommandFactory;
+use std::path::Path;
+
+pub fn completions(shell: clap_complete::Shell) -> Result<Code> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "ostler", &mut script);
+    crate::follow::out(&script)?;
+    Ok(Code::Succeeded)
+}
+
+pub fn man(folder: Option<&Path>) -> Result<Code> {
+    match folder {
+        Some(folder) => {
+            std::fs::create_dir_all(folder)?;
+            clap_mangen::generate_to(Cli::command(), folder)?;
+        }
+        None => {
+            let mut page = Vec::new();
+            clap_mangen::Man::new(Cli::command()).render(&mut page)?;
+            crate::follow::out(&page)?;
+        }
+    }
+    Ok(Code::Succeeded)
+}

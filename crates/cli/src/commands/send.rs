@@ -1,0 +1,101 @@
+//! `ostler send`: a durable message, delivered at the end of the running turn.
+
+use super::run::{read_all, text};
+use crate::args::Send;
+use crate::client::{Granted, look_and_record, make_wish};
+use crate::context::{Context, wish};
+use crate::exit::{Code, Failure, Result};
+use crate::ui::table::{Cell, lay_out};
+use ostler_core::MESSAGE_LIMIT;
+use ostler_core::record::{Mode, Speaks, Want};
+use ostler_store::home::Place;
+use ostler_store::{inbox, look};
+use serde_json::json;
+
+pub fn run(context: &Context, args: Send) -> Result<Code> {
+    let place = context.home.select(&args.id)?;
+    if args.list {
+        return list(&place, args.json);
+    }
+    if let Some(n) = args.withdraw {
+        return withdraw(&place, n);
+    }
+    let message = match args.message.as_deref() {
+        Some("-") => text(read_all(&mut std::io::stdin().lock(), "standard input")?)?,
+        Some(message) => message.to_owned(),
+        None => String::new(),
+    };
+    if message.trim().is_empty() {
+        return Err(Failure::usage("the message is empty; say something"));
+    }
+    if message.len() > MESSAGE_LIMIT {
+        return Err(Failure::usage("the message is longer than 16 MiB; put it into a file and tell the agent where it is"));
+    }
+    send(&place, Want::Message { text: message, now: args.now })
+}
+
+fn send(place: &Place, want: Want) -> Result<Code> {
+    let folder = place.open()?;
+    let number = folder.newest_run()?;
+    let plan = if number == 0 { None } else { Some(folder.run(number)?.record()?.plan) };
+    if plan.as_ref().is_none_or(|plan| plan.mode == Mode::Headless && plan.speaks == Speaks::Bytes) {
+        return Err(Failure::new(Code::Failed, format!("{} is a command and takes no messages; run it with -t to type into it", place.id)));
+    }
+    if place.archived {
+        return Err(Failure::new(Code::Failed, format!("{} is archived; ostler restore {} brings it back", place.id, place.id)));
+    }
+    let view = look_and_record(place)?;
+    if view.ended && view.mode == Mode::Terminal {
+        return Err(Failure::new(Code::Failed, format!("{} has ended; there is no terminal to type into", place.id)));
+    }
+    if view.ended {
+        inbox::append(&folder, &wish(view.run, want))?;
+        println!("{}: accepted; it has ended, so this goes out with the next resume", place.id);
+        return Ok(Code::Succeeded);
+    }
+    match make_wish(place, want.clone())? {
+        Granted::Yes => println!("{}: accepted", place.id),
+        Granted::Refused(why) => return Err(Failure::new(Code::Failed, format!("{}: {why}", place.id))),
+        // It ended between the look and the wish; the message is in the inbox all the same.
+        Granted::Ended(_) => println!("{}: accepted; it has ended, so this goes out with the next resume", place.id),
+    }
+    Ok(Code::Succeeded)
+}
+
+fn withdraw(place: &Place, n: u64) -> Result<Code> {
+    match make_wish(place, Want::Withdraw { n })? {
+        Granted::Yes => {
+            println!("{}: message {n} withdrawn", place.id);
+            Ok(Code::Succeeded)
+        }
+        Granted::Refused(why) => Err(Failure::new(Code::Failed, format!("{}: {why}", place.id))),
+        Granted::Ended(_) => Err(Failure::new(Code::Failed, format!("{} has ended; resume it first", place.id))),
+    }
+}
+
+/// What still waits: what the keeper has taken in, and what it has not seen yet.
+fn list(place: &Place, as_json: bool) -> Result<Code> {
+    let folder = place.open()?;
+    let run = folder.run(folder.newest_run()?)?;
+    let state = look::fold(&folder, &run, &run.record()?, &folder.session()?)?.state;
+    let mut waiting = Vec::new();
+    for message in &state.queue {
+        if let Some(wish) = inbox::read_one(folder.dir(), message.at)? {
+            waiting.push((message.n, wish));
+        }
+    }
+    let (unseen, _) = inbox::read(folder.dir(), state.inbox)?;
+    let new = unseen.into_iter().filter(|placed| matches!(placed.wish.want, Want::Message { .. }));
+    waiting.extend((state.messages + 1..).zip(new.map(|placed| placed.wish)));
+    let mut rows = Vec::new();
+    for (n, wish) in waiting {
+        let Want::Message { text, .. } = wish.want else { continue };
+        if as_json {
+            println!("{}", json!({ "n": n, "at": wish.at, "by": wish.by, "text": text }));
+        } else {
+            rows.push(vec![Cell::new(&n.to_string()), Cell::new(&wish.by), Cell::new(text.lines().next().unwrap_or_default())]);
+        }
+    }
+    print!("{}", lay_out(&rows, None));
+    Ok(Code::Succeeded)
+}

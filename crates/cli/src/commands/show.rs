@@ -1,0 +1,87 @@
+//! `ostler show`: one session in full.
+
+use super::ls::{state_word, tilde};
+use crate::args::Show;
+use crate::context::Context;
+use crate::exit::{Code, Result};
+use crate::ui::table::{Cell, lay_out};
+use crate::ui::time::{age, duration};
+use jiff::Timestamp;
+use ostler_core::outcome::{Outcome, Saved};
+use ostler_core::view::View;
+use ostler_store::look;
+
+pub fn run(context: &Context, args: &Show) -> Result<Code> {
+    let place = context.home.select(&args.id)?;
+    let view = look::look(&place)?;
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&view).unwrap_or_default());
+    } else {
+        print!("{}", describe(context, &view, &place.path.to_string_lossy()));
+    }
+    Ok(Code::Succeeded)
+}
+
+fn describe(context: &Context, view: &View, folder: &str) -> String {
+    let style = context.style;
+    let mut rows: Vec<Vec<Cell>> = Vec::new();
+    let mut row = |name: &str, value: &str| {
+        if !value.is_empty() {
+            rows.push(vec![Cell::painted(name, move |text| style.dim(text)), Cell::new(value)]);
+        }
+    };
+    let or_none = |pid: Option<i32>| pid.map_or("none".to_owned(), |pid| pid.to_string());
+    row("session", &format!("{} {}", view.id, view.name.as_deref().unwrap_or("")));
+    row("state", &state_word(view).1);
+    row("alarm", view.alarm.as_deref().unwrap_or(""));
+    if let Some(ask) = &view.asking {
+        row("asks", &format!("{} {}", ask.tool.as_deref().unwrap_or(""), ask.text));
+        row("answer with", &format!("ostler answer {} --allow | --deny", view.id));
+    }
+    row("agent", &view.agent);
+    row("command", &view.command.join(" "));
+    row("mode", if view.mode == ostler_core::record::Mode::Terminal { "terminal" } else { "headless" });
+    row("where", &tilde(&view.cwd));
+    row("created", &format!("{} ago", age(Timestamp::now().as_second() - view.created.as_second())));
+    if !view.ended {
+        row("processes", &format!("agent {}, holder {}, keeper {}", or_none(view.pid), or_none(view.holder_pid), or_none(view.keeper_pid)));
+        row("quiet", &duration(view.quiet_s * 1000));
+    }
+    row("runs", &view.run.to_string());
+    row("turns", &view.turns.to_string());
+    if view.queued > 0 {
+        row("waiting", &format!("{} messages; ostler send {} --list", view.queued, view.id));
+    }
+    row("conversation", view.native_id.as_deref().unwrap_or(""));
+    row("transcript", &view.transcript.as_deref().map(tilde).unwrap_or_default());
+    row("parent", &view.parent.map(|id| id.to_string()).unwrap_or_default());
+    row("folder", &tilde(folder));
+    if let Some(outcome) = &view.outcome {
+        describe_outcome(&mut row, outcome);
+    }
+    row("last", view.last.as_deref().and_then(|last| last.lines().next()).unwrap_or(""));
+    lay_out(&rows, None)
+}
+
+fn describe_outcome(row: &mut impl FnMut(&str, &str), outcome: &Outcome) {
+    let exit = match (outcome.exit_code, outcome.signal) {
+        (Some(code), _) => format!(", exit code {code}"),
+        (None, Some(signal)) => format!(", {}", ostler_core::outcome::signal_name(signal)),
+        (None, None) => String::new(),
+    };
+    row("outcome", &format!("{}{exit}", outcome.kind.word()));
+    row("because", &outcome.cause);
+    if outcome.saved != Saved::NotApplicable {
+        row("saved", outcome.saved.word());
+    }
+    row("took", &duration(outcome.duration_ms));
+    if let Some(tokens) = outcome.tokens {
+        row("tokens", &format!("{} in, {} out", tokens.input, tokens.output));
+    }
+    if let Some(cost) = outcome.cost_usd {
+        row("cost", &format!("${cost:.4}"));
+    }
+    for process in &outcome.left {
+        row("left running", process);
+    }
+}

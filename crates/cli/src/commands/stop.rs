@@ -1,0 +1,67 @@
+//! `ostler stop`: end sessions properly.
+
+use super::wait;
+use crate::args::Stop;
+use crate::client::{Granted, make_wish};
+use crate::context::Context;
+use crate::exit::{Code, Failure, Result};
+use crate::ui::time::parse_duration;
+use ostler_core::event::StopHow;
+use ostler_core::outcome::Saved;
+use ostler_core::record::Want;
+use ostler_core::view::View;
+use ostler_store::home::Place;
+
+pub fn run(context: &Context, args: &Stop) -> Result<Code> {
+    let grace = match &args.grace {
+        Some(text) => parse_duration(text).map_err(Failure::usage)?,
+        None => context.config.grace,
+    };
+    let how = match (args.kill, args.after_turn) {
+        (true, _) => StopHow::Kill,
+        (false, true) => StopHow::AfterTurn,
+        (false, false) => StopHow::Interrupt,
+    };
+    let places = args.ids.iter().map(|id| Ok(context.home.select(id)?)).collect::<Result<Vec<_>>>()?;
+    let want = Want::Stop {
+        how,
+        grace_ms: u64::try_from(grace.as_millis()).unwrap_or(u64::MAX),
+        why: if args.kill { "stop --kill" } else { "stop" }.to_owned(),
+    };
+    // All of them are told before any is waited for.
+    let told: Vec<(Place, Granted)> = places
+        .into_iter()
+        .map(|place| {
+            let granted = make_wish(&place, want.clone())?;
+            Ok((place, granted))
+        })
+        .collect::<Result<_>>()?;
+    let mut code = Code::Succeeded;
+    for (place, granted) in told {
+        let (view, was_over) = match granted {
+            Granted::Ended(view) => (*view, true),
+            Granted::Yes => (wait::until_ended(&place)?, false),
+            Granted::Refused(why) => return Err(Failure::new(Code::Failed, format!("{}: {why}", place.id))),
+        };
+        println!("{}", ostler_screen::printable(&summary(&view, was_over)));
+        let saved = view.outcome.as_ref().map(|outcome| outcome.saved);
+        if saved == Some(Saved::Unverified) && !was_over {
+            eprintln!("ostler: {}: the last turn could not be found in the agent's transcript; ostler logs {} still has it", view.id, view.id);
+            code = Code::NotSaved;
+        }
+    }
+    Ok(code)
+}
+
+/// One line about how it ended.
+fn summary(view: &View, was_over: bool) -> String {
+    let Some(outcome) = &view.outcome else {
+        return format!("{}: ended", view.id);
+    };
+    let when = if was_over { "had ended before" } else { "ended" };
+    let saved = match outcome.saved {
+        Saved::NotApplicable => String::new(),
+        saved @ (Saved::Verified | Saved::Unverified) => format!(", saved: {}", saved.word()),
+    };
+    format!("{}: {when}, {}{saved} ({})", view.id, outcome.kind.word(), outcome.cause)
+}

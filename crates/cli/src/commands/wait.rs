@@ -1,0 +1,198 @@
+//! `ostler wait`: block, without polling, until sessions are where you want them. Any number of waiters, and none of them
+//! needs anything to be running: they read the files and are woken by the kernel.
+
+use crate::args::{Until, Wait};
+use crate::client::{Watch, look_and_record};
+use crate::context::Context;
+use crate::exit::{Code, Failure, Result};
+use crate::ui::time::parse_duration;
+use ostler_core::outcome::Kind;
+use ostler_core::view::{Phase, View};
+use ostler_store::home::Place;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::Timespec;
+use std::time::{Duration, Instant};
+
+/// One session that is waited for.
+struct Waited {
+    place: Place,
+    watch: Watch,
+    view: View,
+    turns_before: Option<u32>,
+    code: Option<Code>,
+}
+
+pub fn run(context: &Context, args: &Wait) -> Result<Code> {
+    let duration = |text: &Option<String>| text.as_deref().map(parse_duration).transpose().map_err(Failure::usage);
+    let limit = duration(&args.timeout)?.or(duration(&args.poll)?);
+    let deadline = limit.map(|limit| Instant::now() + limit);
+    let places = args.ids.iter().map(|id| Ok(context.home.select(id)?)).collect::<Result<Vec<_>>>()?;
+    let mut waited = places.into_iter().map(|place| Waited::new(place, args.until)).collect::<Result<Vec<_>>>()?;
+    loop {
+        for one in waited.iter_mut().filter(|one| one.code.is_none()) {
+            one.look(args.until)?;
+        }
+        let done = waited.iter().filter(|one| one.code.is_some()).count();
+        if done == waited.len() || (args.any && done > 0) {
+            return Ok(report(args, &waited));
+        }
+        if !sleep(&mut waited, deadline)? {
+            return Ok(time_is_up(args, &waited));
+        }
+    }
+}
+
+/// Waits for one session to end, for commands that must know.
+pub fn until_ended(place: &Place) -> Result<View> {
+    let mut waited = [Waited::new(place.clone(), Until::Ended)?];
+    loop {
+        waited[0].look(Until::Ended)?;
+        if waited[0].view.ended {
+            let [waited] = waited;
+            return Ok(waited.view);
+        }
+        sleep(&mut waited, None)?;
+    }
+}
+
+impl Waited {
+    fn new(place: Place, until: Until) -> Result<Waited> {
+        // Subscribe first, look afterwards: what happens in between wakes us.
+        let watch = Watch::new(&place)?;
+        let view = look_and_record(&place)?;
+        let runs = matches!(view.state, Phase::Starting | Phase::Working | Phase::Asking | Phase::Stopping);
+        let turns_before = (until == Until::Turn && runs).then_some(view.turns);
+        Ok(Waited { place, watch, view, turns_before, code: None })
+    }
+
+    fn look(&mut self, until: Until) -> Result<()> {
+        self.view = look_and_record(&self.place)?;
+        let view = &self.view;
+        if let Some(outcome) = view.outcome.as_ref().filter(|_| view.ended) {
+            self.code = Some(Code::of(outcome));
+            return Ok(());
+        }
+        self.code = match until {
+            Until::Ended => None,
+            Until::Asking => (view.state == Phase::Asking).then_some(Code::Asks),
+            Until::Turn => match self.turns_before {
+                None => Some(self.turn_code()?),
+                Some(before) if view.turns > before => Some(self.turn_code()?),
+                Some(_) => None,
+            },
+        };
+        Ok(())
+    }
+
+    /// How the last turn of a session that goes on went.
+    fn turn_code(&self) -> Result<Code> {
+        let folder = self.watch.folder();
+        let run = folder.run(self.view.run)?;
+        let state = ostler_store::look::fold(folder, &run, &run.record()?, &folder.session()?)?.state;
+        Ok(match state.last_turn.map(|turn| Kind::from(turn.verdict)) {
+            None | Some(Kind::Succeeded) => Code::Succeeded,
+            Some(Kind::Failed) => Code::Failed,
+            Some(Kind::Interrupted | Kind::Stopped) => Code::Stopped,
+            Some(Kind::Lost) => Code::Lost,
+        })
+    }
+}
+
+/// Sleeps until something may have changed. False when the time is up.
+fn sleep(waited: &mut [Waited], deadline: Option<Instant>) -> Result<bool> {
+    let open: Vec<usize> = (0..waited.len()).filter(|&index| waited[index].code.is_none()).collect();
+    // A session of which nothing lives has just changed: look again at once.
+    if open.iter().any(|&index| waited[index].watch.descriptor().is_none()) {
+        for index in open {
+            waited[index].watch.heed()?;
+        }
+        return Ok(true);
+    }
+    let mut fds: Vec<PollFd<'_>> = open
+        .iter()
+        .filter_map(|&index| waited[index].watch.descriptor())
+        .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
+        .collect();
+    let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+    if left == Some(Duration::ZERO) {
+        return Ok(false);
+    }
+    let timeout = left.map(|left| Timespec {
+        tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(left.subsec_nanos()),
+    });
+    match poll(&mut fds, timeout.as_ref()) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        Err(error) => return Err(std::io::Error::from(error).into()),
+    }
+    let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+    drop(fds);
+    for (index, ready) in open.into_iter().zip(ready) {
+        if ready {
+            waited[index].watch.heed()?;
+        }
+    }
+    Ok(true)
+}
+
+fn report(args: &Wait, waited: &[Waited]) -> Code {
+    for one in waited.iter().filter(|one| one.code.is_some() || !args.any) {
+        if args.json {
+            println!("{}", serde_json::to_string(&one.view).unwrap_or_default());
+        } else {
+            println!("{}", line(&one.view));
+        }
+    }
+    let code = worst(waited.iter().filter_map(|one| one.code));
+    // "Lost" is what a poller must not take for "still running".
+    if args.poll.is_some() && code == Code::Lost { Code::TimedOut } else { code }
+}
+
+/// Of several results the one that a script must not miss.
+fn worst(codes: impl Iterator<Item = Code>) -> Code {
+    let rank = |code: &Code| match code {
+        Code::Succeeded => 0,
+        Code::Asks => 1,
+        Code::NotSaved => 2,
+        Code::Stopped => 3,
+        Code::Failed => 4,
+        Code::Lost => 5,
+        Code::Usage | Code::NoSession | Code::Refused | Code::TimedOut | Code::Ours => 6,
+    };
+    codes.max_by_key(rank).unwrap_or(Code::Succeeded)
+}
+
+fn time_is_up(args: &Wait, waited: &[Waited]) -> Code {
+    for one in waited {
+        let view = &one.view;
+        if args.json {
+            println!("{}", serde_json::to_string(view).unwrap_or_default());
+        } else if view.ended || one.code.is_some() {
+            println!("{}", line(view));
+        } else if args.poll.is_some() {
+            println!(
+                "{} status=alive state={} quiet={}s; wait again: ostler wait {}",
+                view.id,
+                view.state.word(),
+                view.quiet_s,
+                view.id
+            );
+        } else {
+            println!("{} state={} quiet={}s; still alive when the time was up", view.id, view.state.word(), view.quiet_s);
+        }
+    }
+    let ended = worst(waited.iter().filter_map(|one| one.code));
+    match (args.poll.is_some(), ended) {
+        (true, Code::Succeeded) => Code::Succeeded,
+        (true, other) => other,
+        (false, _) => Code::TimedOut,
+    }
+}
+
+fn line(view: &View) -> String {
+    let words = match &view.outcome {
+        Some(outcome) => format!("{} status={} cause={:?}", view.id, outcome.kind.word(), outcome.cause),
+        None => format!("{} state={}", view.id, view.state.word()),
+    };
+    ostler_screen::printable(&words).into_owned()
+}

@@ -1,0 +1,99 @@
+//! `$XDG_CONFIG_HOME/ostler/config.toml`: what a person may set. Everything has a default; an unknown word is an error
+//! that names it, because a misspelt setting that is silently ignored is worse.
+
+use crate::exit::{Failure, Result};
+use crate::ui::time::{parse_duration, parse_size};
+use serde::Deserialize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    default_agent: Option<String>,
+    detach_key: Option<String>,
+    linger: Option<String>,
+    grace: Option<String>,
+    terminal_output_limit: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    pub default_agent: Option<String>,
+    /// The byte that the detach key sends.
+    pub detach_key: u8,
+    /// How long what is left of a program may take to leave by itself.
+    pub linger: Duration,
+    /// How long `stop` waits before it kills.
+    pub grace: Duration,
+    pub terminal_output_limit: u64,
+}
+
+impl Config {
+    pub fn load(variable: &dyn Fn(&str) -> Option<String>) -> Result<Config> {
+        let file = match path(variable).map(|path| (std::fs::read_to_string(&path), path)) {
+            None => File::default(),
+            Some((Err(error), _)) if error.kind() == std::io::ErrorKind::NotFound => File::default(),
+            Some((Err(error), path)) => return Err(Failure::ours(format!("{}: {error}", path.display()))),
+            Some((Ok(text), path)) => {
+                toml::from_str(&text).map_err(|error| wrong(&path, error.message()))?
+            }
+        };
+        let path = path(variable).unwrap_or_default();
+        let duration = |text: Option<String>, default| match text {
+            None => Ok(default),
+            Some(text) => parse_duration(&text).map_err(|words| wrong(&path, &words)),
+        };
+        Ok(Config {
+            default_agent: file.default_agent,
+            detach_key: match file.detach_key {
+                None => 0x1c,
+                Some(key) => control_key(&key)
+                    .ok_or_else(|| wrong(&path, &format!("detach_key {key:?} is not of the form ctrl-x")))?,
+            },
+            linger: duration(file.linger, Duration::from_secs(2))?,
+            grace: duration(file.grace, Duration::from_secs(10))?,
+            terminal_output_limit: match file.terminal_output_limit {
+                None => 64 << 20,
+                Some(text) => parse_size(&text).map_err(|words| wrong(&path, &words))?,
+            },
+        })
+    }
+
+    pub fn linger_ms(&self) -> u64 {
+        u64::try_from(self.linger.as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+fn wrong(path: &std::path::Path, words: &str) -> Failure {
+    Failure::usage(format!("{}: {words}; mend it or remove it", path.display()))
+}
+
+fn path(variable: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let folder = set("XDG_CONFIG_HOME").or_else(|| set("HOME").map(|home| home.join(".config")))?;
+    Some(folder.join("ostler/config.toml"))
+}
+
+/// `ctrl-a` … `ctrl-z`, and the five others that a terminal can send.
+fn control_key(text: &str) -> Option<u8> {
+    let key = text.to_ascii_lowercase();
+    let key = key.strip_prefix("ctrl-")?.as_bytes();
+    match key {
+        [letter @ (b'a'..=b'z' | b'[' | b'\\' | b']' | b'^' | b'_')] => Some(letter & 0x1f),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_what_a_terminal_sends() {
+        assert_eq!(control_key("ctrl-\\"), Some(0x1c));
+        assert_eq!(control_key("Ctrl-A"), Some(1));
+        assert_eq!(control_key("alt-a"), None);
+        assert_eq!(control_key("ctrl-"), None);
+    }
+}

@@ -1,0 +1,49 @@
+//! What every command needs: where things live, who asks, and whom it talks to.
+
+use crate::config::Config;
+use crate::exit::{Failure, Result};
+use crate::ui::style::Style;
+use jiff::Timestamp;
+use ostler_core::id::SessionId;
+use ostler_core::record::{Want, Wish};
+use ostler_store::home::Home;
+use std::io::IsTerminal;
+
+pub struct Context {
+    pub home: Home,
+    pub config: Config,
+    /// For standard output.
+    pub style: Style,
+}
+
+impl Context {
+    pub fn new() -> Result<Context> {
+        let home = Home::find(&variable)
+            .ok_or_else(|| Failure::ours("neither OSTLER_HOME nor HOME is set; set one of them"))?;
+        Ok(Context { home, config: Config::load(&variable)?, style: Style::detect(std::io::stdout().is_terminal()) })
+    }
+}
+
+/// A variable of our environment, when it is text.
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// Who asks, in words: a person or another session, and the process.
+pub fn who() -> String {
+    let pid = std::process::id();
+    let session = variable("OSTLER_SESSION").and_then(|id| SessionId::parse(&id));
+    let name = match session {
+        Some(id) => format!("session {id}"),
+        None => variable("USER")
+            .or_else(|| variable("LOGNAME"))
+            .filter(|name| ostler_core::id::is_name(name))
+            .unwrap_or_else(|| format!("uid {}", rustix::process::getuid().as_raw())),
+    };
+    format!("{name} (pid {pid})")
+}
+
+/// A wish of ours.
+pub fn wish(run: u32, want: Want) -> Wish {
+    Wish { id: uuid::Uuid::new_v4().to_string(), at: Timestamp::now(), by: who(), run, want }
+}

@@ -1,0 +1,127 @@
+//! Exit codes, and errors as one line for a person: what is wrong; what to do.
+
+use ostler_core::outcome::{Kind, Outcome, Saved};
+use ostler_keeper::launch::LaunchError;
+use ostler_store::StoreError;
+use ostler_store::home::NotFound;
+use std::fmt;
+
+/// What `run`, `wait`, `stop` and `resume` say with their exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    Succeeded,
+    Failed,
+    Usage,
+    NoSession,
+    Asks,
+    Lost,
+    Stopped,
+    Refused,
+    NotSaved,
+    TimedOut,
+    Ours,
+}
+
+impl Code {
+    pub fn number(self) -> u8 {
+        match self {
+            Code::Succeeded => 0,
+            Code::Failed => 1,
+            Code::Usage => 2,
+            Code::NoSession => 3,
+            Code::Asks => 4,
+            Code::Lost => 5,
+            Code::Stopped => 6,
+            Code::Refused => 7,
+            Code::NotSaved => 8,
+            Code::TimedOut => 124,
+            Code::Ours => 125,
+        }
+    }
+
+    /// What an outcome means to a script.
+    pub fn of(outcome: &Outcome) -> Code {
+        match outcome.kind {
+            Kind::Succeeded if outcome.saved == Saved::Unverified => Code::NotSaved,
+            Kind::Succeeded => Code::Succeeded,
+            Kind::Failed => Code::Failed,
+            Kind::Interrupted | Kind::Stopped => Code::Stopped,
+            Kind::Lost => Code::Lost,
+        }
+    }
+}
+
+/// An error that ends a command.
+#[derive(Debug)]
+pub struct Failure {
+    pub code: Code,
+    pub words: String,
+}
+
+impl Failure {
+    pub fn new(code: Code, words: impl Into<String>) -> Failure {
+        Failure { code, words: words.into() }
+    }
+
+    pub fn usage(words: impl Into<String>) -> Failure {
+        Failure::new(Code::Usage, words)
+    }
+
+    pub fn ours(words: impl Into<String>) -> Failure {
+        Failure::new(Code::Ours, words)
+    }
+}
+
+impl fmt::Display for Failure {
+    /// One line, whatever was put in: names and paths come from outside.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let line = self.words.replace('\n', " ");
+        f.write_str(&ostler_screen::printable(&line))
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Failure {
+        let hint = match &error {
+            StoreError::Newer { .. } => "; use that ostler, or a newer one",
+            StoreError::Io { error, .. } if ostler_store::is_full_disk(error) => "; free some disk space",
+            StoreError::Io { error, .. } if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                "; check who owns it, or set OSTLER_HOME"
+            }
+            StoreError::Io { .. } => "",
+            StoreError::Damaged { .. } | StoreError::Missing { .. } => "; ostler doctor says more",
+        };
+        Failure::ours(format!("{error}{hint}"))
+    }
+}
+
+impl From<NotFound> for Failure {
+    fn from(error: NotFound) -> Failure {
+        match error {
+            NotFound::None(_) => Failure::new(Code::NoSession, format!("{error}; ostler ls -a shows what there is")),
+            NotFound::Ambiguous { .. } => Failure::usage(format!("{error}; type more of it")),
+            NotFound::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<LaunchError> for Failure {
+    fn from(error: LaunchError) -> Failure {
+        match error {
+            LaunchError::Store(error) => error.into(),
+            LaunchError::NotStarted(words) => Failure::ours(words),
+            LaunchError::System(error) if ostler_store::is_full_disk(&error) => {
+                Failure::ours("no room on the disk for a session; free some disk space")
+            }
+            other @ (LaunchError::Holder(_) | LaunchError::System(_)) => Failure::ours(other.to_string()),
+        }
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Failure {
+        Failure::ours(error.to_string())
+    }
+}
+
+pub type Result<T> = std::result::Result<T, Failure>;

@@ -1,0 +1,195 @@
+//! Following a session: what it prints or says, as it comes, until it ends. The files are read here; the keeper only says
+//! that they have grown, so a keeper that is killed in between makes no difference.
+
+use crate::client::{Watch, look_and_record};
+use crate::exit::Result;
+use crate::ui::conversation::Talk;
+use ostler_core::record::{Mode, Speaks};
+use ostler_core::view::View;
+use ostler_screen::{PlainText, printable_lines};
+use ostler_store::conversation::Reader;
+use ostler_store::folder::{Folder, RunFolder};
+use ostler_store::home::Place;
+use ostler_store::look::read_from;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::BorrowedFd;
+use std::io::Write;
+
+/// How output is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Show {
+    /// The program's own bytes.
+    Raw,
+    /// Made safe for a terminal.
+    Plain,
+}
+
+/// Prints what a session has said, and on request what it says from now on.
+pub struct Printer<'a>(How<'a>);
+
+enum How<'a> {
+    /// A conversation.
+    Talk { reader: Reader<'a>, talk: Talk },
+    /// What a program prints, both streams.
+    Bytes { run: RunFolder, streams: [Stream; 2], show: Show },
+    /// What a program draws, as text.
+    Drawn { run: RunFolder, position: u64, text: Box<PlainText> },
+}
+
+#[derive(Default)]
+struct Stream {
+    position: u64,
+    /// The beginning of a line whose end has not come yet.
+    partial: Vec<u8>,
+}
+
+impl<'a> Printer<'a> {
+    /// Starts at the beginning, or where the oldest output was dropped.
+    pub fn new(folder: &'a Folder, show: Show, talk: Talk) -> Result<Printer<'a>> {
+        let run = folder.run(folder.newest_run()?)?;
+        let plan = run.record()?.plan;
+        let how = match (plan.speaks, plan.mode, show) {
+            (Speaks::Turns, _, Show::Plain) => How::Talk { reader: Reader::new(folder), talk },
+            (Speaks::Bytes, Mode::Terminal, Show::Plain) => {
+                let position = trimmed(folder, &run)?;
+                How::Drawn { run, position, text: Box::new(PlainText::new(ostler_screen::Size { rows: 24, columns: 80 })) }
+            }
+            (_, _, show) => {
+                let position = trimmed(folder, &run)?;
+                How::Bytes { run, streams: [Stream { position, ..Stream::default() }, Stream::default()], show }
+            }
+        };
+        Ok(Printer(how))
+    }
+
+    /// Prints what has come since the last call.
+    pub fn print(&mut self) -> Result<()> {
+        match &mut self.0 {
+            How::Talk { reader, talk } => {
+                for item in reader.next()? {
+                    let (mut said, mut about) = (String::new(), String::new());
+                    talk.show(&item, &mut said, &mut about);
+                    out(said.as_bytes())?;
+                    err(about.as_bytes())?;
+                }
+            }
+            How::Bytes { run, streams: [first, second], show } => {
+                first.print(run, "out", *show, out)?;
+                second.print(run, "err", *show, err)?;
+            }
+            How::Drawn { run, position, text } => {
+                let mut plain = String::new();
+                read_from(run.dir(), "out", position, |bytes| text.feed(bytes, &mut |piece| plain.push_str(piece)))?;
+                out(plain.as_bytes())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Prints the ends of lines that will not come any more.
+    pub fn finish(self) -> Result<()> {
+        match self.0 {
+            How::Talk { .. } => {}
+            How::Bytes { streams: [first, second], .. } => {
+                out(printable_lines(&String::from_utf8_lossy(&first.partial)).as_bytes())?;
+                err(printable_lines(&String::from_utf8_lossy(&second.partial)).as_bytes())?;
+            }
+            How::Drawn { text, .. } => {
+                let mut plain = String::new();
+                text.finish(&mut |piece| plain.push_str(piece));
+                out(plain.as_bytes())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Stream {
+    fn print(&mut self, run: &RunFolder, name: &str, show: Show, to: fn(&[u8]) -> Result<()>) -> Result<()> {
+        let mut result = Ok(());
+        let partial = &mut self.partial;
+        read_from(run.dir(), name, &mut self.position, |bytes| {
+            if result.is_err() {
+                return;
+            }
+            result = match show {
+                Show::Raw => to(bytes),
+                // Whole lines only: half an escape sequence looks harmless.
+                Show::Plain => {
+                    partial.extend_from_slice(bytes);
+                    let end = partial.iter().rposition(|&byte| byte == b'\n').map_or(0, |place| place + 1);
+                    let lines: Vec<u8> = partial.drain(..end).collect();
+                    to(printable_lines(&String::from_utf8_lossy(&lines)).as_bytes())
+                }
+            };
+        })?;
+        result
+    }
+}
+
+/// Where the output that is still there begins; says so when that is not the beginning.
+fn trimmed(folder: &Folder, run: &RunFolder) -> Result<u64> {
+    let state = ostler_store::look::fold(folder, run, &run.record()?, &folder.session()?)?.state;
+    if state.trimmed > 0 {
+        eprintln!("ostler: the oldest {} of output were dropped", crate::ui::time::size(state.trimmed));
+    }
+    Ok(state.trimmed)
+}
+
+pub fn out(bytes: &[u8]) -> Result<()> {
+    put(&mut std::io::stdout().lock(), bytes)
+}
+
+pub fn err(bytes: &[u8]) -> Result<()> {
+    put(&mut std::io::stderr().lock(), bytes)
+}
+
+fn put(to: &mut impl Write, bytes: &[u8]) -> Result<()> {
+    if bytes.is_empty() {
+        return Ok(());
+    }
+    Ok(to.write_all(bytes).and_then(|()| to.flush())?)
+}
+
+/// Why following stopped.
+pub enum Left {
+    Ended(Box<View>),
+    /// It asks, and whoever follows said that this is reason enough.
+    Asks(Box<View>),
+    /// Whoever follows wants to do something else.
+    Called,
+}
+
+/// Prints until the session has ended, or `called` is readable, or it asks and `answers` is false.
+pub fn follow(place: &Place, printer: &mut Printer<'_>, called: Option<BorrowedFd<'_>>, answers: bool) -> Result<Left> {
+    let mut watch = Watch::new(place)?;
+    loop {
+        // The view first: when it says "ended", everything that was printed is in the files.
+        let view = look_and_record(place)?;
+        printer.print()?;
+        if view.ended {
+            return Ok(Left::Ended(Box::new(view)));
+        }
+        if view.asking.is_some() && !answers {
+            return Ok(Left::Asks(Box::new(view)));
+        }
+        let Some(descriptor) = watch.descriptor() else {
+            watch.heed()?;
+            continue;
+        };
+        let mut fds = vec![PollFd::from_borrowed_fd(descriptor, PollFlags::IN)];
+        fds.extend(called.map(|called| PollFd::from_borrowed_fd(called, PollFlags::IN)));
+        match poll(&mut fds, None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(std::io::Error::from(error).into()),
+        }
+        let (changed, was_called) =
+            (!fds[0].revents().is_empty(), fds.get(1).is_some_and(|fd| !fd.revents().is_empty()));
+        if changed {
+            watch.heed()?;
+        }
+        if was_called {
+            return Ok(Left::Called);
+        }
+    }
+}

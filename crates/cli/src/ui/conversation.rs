@@ -1,0 +1,104 @@
+//! A conversation as a person reads it: what was told, what the agent said and did.
+
+use super::style::Style;
+use super::table::cut;
+use ostler_core::fact::Fact;
+use ostler_screen::{printable, printable_lines};
+use ostler_store::conversation::Item;
+
+/// How many lines of a tool's output are shown.
+const TOOL_LINES: usize = 6;
+
+/// Turns items into text. Remembers what has been shown piece by piece, so that the whole is not shown again.
+#[derive(Debug)]
+pub struct Talk {
+    style: Style,
+    /// Text of the agent that was shown while it was being written.
+    streamed: String,
+}
+
+impl Talk {
+    pub fn new(style: Style) -> Talk {
+        Talk { style, streamed: String::new() }
+    }
+
+    /// What the agent says goes to one side (standard output), everything about it to the other.
+    pub fn show(&mut self, item: &Item, said: &mut String, about: &mut String) {
+        let style = self.style;
+        match item {
+            Item::Told { text, .. } => {
+                self.end_streamed(said);
+                for (index, line) in printable_lines(text).lines().take(20).enumerate() {
+                    let mark = if index == 0 { "›" } else { " " };
+                    about.push_str(&format!("{} {}\n", style.cyan(mark), style.bold(&cut(line, 400))));
+                }
+            }
+            Item::Answered { by, allowed } => {
+                let verdict = if *allowed { style.green("allowed") } else { style.red("denied") };
+                about.push_str(&format!("  {verdict} by {}\n", printable(by)));
+            }
+            Item::Agent(fact) => self.show_fact(fact, said, about),
+        }
+    }
+
+    fn show_fact(&mut self, fact: &Fact, said: &mut String, about: &mut String) {
+        let style = self.style;
+        match fact {
+            Fact::Saying { text } => {
+                let text = printable_lines(text).into_owned();
+                said.push_str(&text);
+                self.streamed.push_str(&text);
+            }
+            Fact::Said { text } => {
+                if self.streamed.is_empty() {
+                    said.push_str(printable_lines(text).trim_end());
+                    said.push('\n');
+                } else {
+                    self.end_streamed(said);
+                }
+            }
+            Fact::Thought { text } => {
+                self.end_streamed(said);
+                for line in printable_lines(text).lines() {
+                    about.push_str(&format!("  {}\n", style.dim(line)));
+                }
+            }
+            Fact::ToolCalled { name, detail } => {
+                self.end_streamed(said);
+                about.push_str(&format!("{} {} {}\n", style.yellow("●"), style.bold(&printable(name)), cut(&printable(detail), 200)));
+            }
+            Fact::ToolReturned { text, failed } => {
+                let text = printable_lines(text);
+                let lines: Vec<&str> = text.lines().collect();
+                for line in lines.iter().take(TOOL_LINES) {
+                    let line = cut(line, 200);
+                    about.push_str(&format!("  {}\n", if *failed { style.red(&line) } else { style.dim(&line) }));
+                }
+                if lines.len() > TOOL_LINES {
+                    about.push_str(&format!("  {}\n", style.dim(&format!("… {} more lines", lines.len() - TOOL_LINES))));
+                }
+            }
+            Fact::Asked(ask) => {
+                self.end_streamed(said);
+                let tool = ask.tool.as_deref().unwrap_or("a question");
+                about.push_str(&format!("{} {}: {}\n", style.yellow("? asks"), printable(tool), printable(&ask.text)));
+            }
+            Fact::TurnEnded(end) => {
+                self.end_streamed(said);
+                if let Some(reason) = &end.reason {
+                    about.push_str(&format!("{}\n", style.red(&printable(reason))));
+                }
+            }
+            Fact::Native { .. } | Fact::TurnStarted | Fact::AskClosed { .. } | Fact::Unknown { .. } => {}
+        }
+    }
+
+    fn end_streamed(&mut self, said: &mut String) {
+        if !self.streamed.is_empty() {
+            if !self.streamed.ends_with('\n') {
+                said.push('\n');
+            }
+            self.streamed.clear();
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! How things look: colour, tables, times. Pure functions from values to text.
+
+pub mod conversation;
+pub mod style;
+pub mod table;
+pub mod time;

@@ -1,0 +1,11 @@
+//! The demo agent as others meet it: a process, its pipes or its terminal, its exit code and its transcript.
+
+#![expect(clippy::unwrap_used, reason = "a test that finds no value has failed")]
+
+mod ending;
+mod interrupting;
+mod permission;
+mod saving;
+mod screen;
+mod stage;
+mod turns;

@@ -1,0 +1,95 @@
+//! What holder and keeper say to each other: one letter per packet. A letter that is not known is ignored, so either may
+//! be newer. Nothing depends on a packet arriving: each stands for something that a look at the files shows as well.
+
+use ostler_sys::socket::{self, Packet};
+use rustix::fd::{AsFd, OwnedFd};
+use std::io;
+
+/// From keeper to holder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Close the agent's input.
+    CloseInput,
+    /// Everything is recorded: leave.
+    Finish,
+    /// Start keepers from the binary that comes with this packet.
+    UseBinary,
+}
+
+/// From holder to keeper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum News {
+    /// exit.json is written.
+    Exited,
+    /// Something that the agent left behind has ended.
+    Reaped,
+    /// Somebody wants the machine, or us, to end.
+    Terminated,
+}
+
+impl Order {
+    fn letter(self) -> u8 {
+        match self {
+            Order::CloseInput => b'c',
+            Order::Finish => b'f',
+            Order::UseBinary => b'b',
+        }
+    }
+
+    fn of(letter: u8) -> Option<Order> {
+        [Order::CloseInput, Order::Finish, Order::UseBinary].into_iter().find(|order| order.letter() == letter)
+    }
+}
+
+impl News {
+    fn letter(self) -> u8 {
+        match self {
+            News::Exited => b'e',
+            News::Reaped => b'r',
+            News::Terminated => b't',
+        }
+    }
+
+    fn of(letter: u8) -> Option<News> {
+        [News::Exited, News::Reaped, News::Terminated].into_iter().find(|news| news.letter() == letter)
+    }
+}
+
+pub fn order(line: impl AsFd, order: Order) -> io::Result<Packet> {
+    socket::transmit(line, &[order.letter()])
+}
+
+pub fn order_with_file(line: impl AsFd, order: Order, file: impl AsFd) -> io::Result<()> {
+    socket::transmit_with_file(line, &[order.letter()], file)
+}
+
+/// The next order; the outer `None` means that none waits, the inner one that it is not known.
+pub fn next_order(line: impl AsFd) -> io::Result<Option<(Option<Order>, Option<OwnedFd>)>> {
+    let mut letter = [0; 16];
+    match socket::receive_with_file(line, &mut letter)? {
+        (Packet::Done(_), file) => Ok(Some((Order::of(letter[0]), file))),
+        (Packet::NotNow | Packet::HungUp, _) => Ok(None),
+    }
+}
+
+/// Tells the keeper. When its line is full it has enough news to look at everything anyway.
+pub fn tell(line: impl AsFd, news: News) -> io::Result<Packet> {
+    socket::transmit(line, &[news.letter()])
+}
+
+/// What the holder says next.
+pub enum Heard {
+    News(Option<News>),
+    Nothing,
+    /// The holder is gone.
+    Silence,
+}
+
+pub fn hear(line: impl AsFd) -> io::Result<Heard> {
+    let mut letter = [0; 16];
+    Ok(match socket::receive(line, &mut letter)? {
+        Packet::Done(_) => Heard::News(News::of(letter[0])),
+        Packet::NotNow => Heard::Nothing,
+        Packet::HungUp => Heard::Silence,
+    })
+}

@@ -1,0 +1,150 @@
+//! The descriptors of a session, by name.
+//!
+//! This is the contract between a holder and a keeper of any two versions. They travel as arguments of the form
+//! `name=number`. A name that one side does not know is kept and handed on unchanged; a name that is missing means that
+//! there is no such thing (an agent without a terminal has no `pty`). A name never changes its meaning.
+
+use ostler_sys::descriptors::{inherited, own_binary};
+use ostler_sys::spawn::{Leads, Program, Start, StartError, Started};
+use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::collections::BTreeMap;
+use std::ffi::CString;
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+
+/// The session's folder.
+pub const FOLDER: &str = "folder";
+/// The socket at which clients knock; open as long as any helper lives.
+pub const DOOR: &str = "door";
+/// Our own binary, to start the other helper from.
+pub const BINARY: &str = "binary";
+/// A pidfd of the agent.
+pub const AGENT: &str = "agent";
+/// The keeper's end of the line to its holder.
+pub const HOLDER_LINE: &str = "holder_line";
+/// The files, at their shared positions.
+pub const OUT: &str = "out";
+pub const ERR: &str = "err";
+pub const IN: &str = "in";
+/// Both ends of the agent's pipes.
+pub const STDIN_READ: &str = "stdin_read";
+pub const STDIN_WRITE: &str = "stdin_write";
+pub const STDOUT_READ: &str = "stdout_read";
+pub const STDOUT_WRITE: &str = "stdout_write";
+pub const STDERR_READ: &str = "stderr_read";
+pub const STDERR_WRITE: &str = "stderr_write";
+/// Our side of the terminal, and the pipes through which bytes pass between it and the files: the kernel moves bytes only
+/// to or from a pipe, and these outlive whoever is moving.
+pub const PTY: &str = "pty";
+pub const KEYS_READ: &str = "keys_read";
+pub const KEYS_WRITE: &str = "keys_write";
+pub const DRAWN_READ: &str = "drawn_read";
+pub const DRAWN_WRITE: &str = "drawn_write";
+
+/// Descriptors by name.
+#[derive(Debug, Default)]
+pub struct Handles(BTreeMap<String, OwnedFd>);
+
+impl Handles {
+    /// Takes over what was handed to us.
+    pub fn from_arguments(arguments: &[String]) -> io::Result<Handles> {
+        let mut handles = Handles::default();
+        for argument in arguments {
+            let Some((name, number)) = argument.split_once('=') else {
+                continue;
+            };
+            let number: RawFd = number
+                .parse()
+                .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, format!("{argument:?} names no descriptor")))?;
+            handles.put(name, inherited(number)?);
+        }
+        Ok(handles)
+    }
+
+    pub fn put(&mut self, name: &str, handle: OwnedFd) {
+        self.0.insert(name.to_owned(), handle);
+    }
+
+    /// Closes our copy.
+    pub fn close(&mut self, name: &str) {
+        self.0.remove(name);
+    }
+
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&OwnedFd> {
+        self.0.get(name)
+    }
+
+    pub fn need(&self, name: &str) -> io::Result<&OwnedFd> {
+        self.get(name)
+            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, format!("no descriptor called {name}")))
+    }
+
+    /// A copy that shares everything with ours, the position in a file included.
+    pub fn copy(&self, name: &str) -> io::Result<Option<OwnedFd>> {
+        Ok(self.get(name).map(|handle| rustix::io::fcntl_dupfd_cloexec(handle, 3)).transpose()?)
+    }
+
+    /// Starts another helper of this session and hands it all of these, plus `more`.
+    pub fn start_helper(
+        &self,
+        word: &str,
+        more: &[(&str, BorrowedFd<'_>)],
+        flags: &[&str],
+    ) -> Result<Started, StartError> {
+        let ours = self.0.iter().map(|(name, handle)| (name.as_str(), handle.as_raw_fd()));
+        let others = more.iter().map(|(name, handle)| (*name, handle.as_raw_fd()));
+        self.start(word, flags, ours.chain(others))
+    }
+
+    /// Starts a process that gets the folder of a run and nothing else.
+    pub fn start_snapshot(&self, word: &str, run: BorrowedFd<'_>) -> Result<Started, StartError> {
+        self.start(word, &[], std::iter::once(("run", run.as_raw_fd())))
+    }
+
+    fn start<'a>(
+        &self,
+        word: &str,
+        flags: &[&str],
+        handed: impl Iterator<Item = (&'a str, RawFd)>,
+    ) -> Result<Started, StartError> {
+        let own = if self.get(BINARY).is_none() { Some(own_binary().map_err(StartError::Fork)?) } else { None };
+        let Some(binary) = self.get(BINARY).or(own.as_ref()) else {
+            return Err(StartError::NotFound);
+        };
+        let mut words = vec!["ostler".to_owned(), word.to_owned()];
+        words.extend(flags.iter().map(|&flag| flag.to_owned()));
+        let mut descriptors = Vec::new();
+        for (target, (name, source)) in (3..).zip(handed) {
+            words.push(format!("{name}={target}"));
+            descriptors.push((source, target));
+        }
+        let null = rustix::fs::open("/dev/null", rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC, rustix::fs::Mode::empty())
+            .map_err(|error| StartError::Descriptors(error.into()))?;
+        descriptors.extend((0..3).map(|target| (null.as_raw_fd(), target)));
+        let arguments: Vec<CString> = words.into_iter().map(CString::new).collect::<Result<_, _>>()?;
+        Start {
+            program: Program::Open(rustix::fd::AsFd::as_fd(binary)),
+            arguments: &arguments,
+            environment: &environment(),
+            folder: None,
+            descriptors: &descriptors,
+            leads: Leads::Session,
+            cgroup: None,
+        }
+        .start()
+    }
+}
+
+/// Our own environment, as a child gets it.
+#[must_use]
+pub fn environment() -> Vec<CString> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| {
+            let mut entry = name.into_vec();
+            entry.push(b'=');
+            entry.extend(value.into_vec());
+            CString::new(entry).ok()
+        })
+        .collect()
+}

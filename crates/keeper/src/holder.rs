@@ -1,0 +1,376 @@
+//! The holder: the small parent of the agent. It opens the terminal or the pipes, starts the agent, and from then on only
+//! waits: collects exits, writes `exit.json`, keeps every descriptor open, and starts the keeper again when it dies.
+//!
+//! | happens                        | does                                                                        |
+//! | ------------------------------ | --------------------------------------------------------------------------- |
+//! | the agent ends                 | exit.json, then collects it, then tells the keeper                          |
+//! | something it left behind ends  | collects it, tells the keeper                                               |
+//! | the keeper ends                | starts it again: at once, or after a growing pause when it keeps dying young |
+//! | a client knocks, no keeper     | starts it again                                                             |
+//! | SIGTERM                        | tells the keeper, who stops the session                                     |
+//! | "close input", "finish"        | does so                                                                     |
+//!
+//! A stand-in holder is the same without being anybody's parent: it watches the agent through its pidfd, and asks the
+//! kernel how it ended.
+
+use crate::control::{self, News, Order};
+use crate::files::{enter_folder, helper_record, write_exit};
+use crate::handles::{self, Handles};
+use crate::start::{self, NotStarted};
+use crate::{KEEPER, launch};
+use ostler_store::folder::{Folder, RunFolder};
+use ostler_sys::clock::since_boot_ms;
+use ostler_sys::dir::Dir;
+use ostler_sys::process::{Identity, Pidfd};
+use ostler_sys::signals::{Signals, ignore};
+use ostler_sys::{socket, spawn};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::process::Signal;
+use rustix::time::Timespec;
+use std::io;
+
+/// A keeper that lived shorter than this died young.
+const YOUNG_MS: u64 = 60;
+/// So many may die young before there is a pause; so many before we stop until somebody knocks.
+const FREE_DEATHS: u32 = 5;
+const LAST_DEATH: u32 = 20;
+/// A new binary whose keepers die young so often is given up for the one before it.
+const NEW_BINARY_DEATHS: u32 = 3;
+const LONGEST_PAUSE_MS: u64 = 10_000;
+/// How long the kernel is given to tell how a process ended that somebody else must collect.
+const EXIT_WAIT_MS: u64 = 3000;
+
+/// What a stand-in is given by the keeper that starts it: its end of the line, and a pidfd of that keeper.
+pub const LINE: &str = "line";
+pub const KEEPER_PROCESS: &str = "keeper";
+
+/// The process called `__holder`.
+#[must_use]
+pub fn main(arguments: &[String]) -> i32 {
+    ignore(Signal::PIPE);
+    let _ = rustix::thread::set_name(c"ostler-holder");
+    match run(arguments) {
+        Ok(()) => 0,
+        // Nobody reads a helper's standard error; a launch has its own way of being told.
+        Err(_) => 1,
+    }
+}
+
+fn run(arguments: &[String]) -> io::Result<()> {
+    let mut handles = Handles::from_arguments(arguments)?;
+    let folder = enter_folder(&handles)?;
+    let number = option(arguments, "--run").and_then(|number| number.parse().ok()).unwrap_or(1);
+    let signals = Signals::take(&[Signal::CHILD, Signal::TERM, Signal::HUP, Signal::INT])?;
+    rustix::process::set_child_subreaper(rustix::process::Pid::from_raw(1))?;
+    let run = folder.run(number).map_err(io::Error::other)?;
+    let line = match handles.copy(LINE)? {
+        Some(line) => line,
+        None => {
+            let (line, keeper_line) = socket::pair()?;
+            handles.put(handles::HOLDER_LINE, keeper_line);
+            line
+        }
+    };
+    handles.close(LINE);
+
+    let agent = if arguments.iter().any(|argument| argument == "--stand-in") {
+        let record = run.record().map_err(io::Error::other)?;
+        let process = record.agent.ok_or_else(|| io::Error::other("no agent to stand in for"))?;
+        if handles.get(handles::DOOR).is_none() {
+            handles.put(handles::DOOR, socket::open(folder.dir())?);
+        }
+        folder.write_holder(&helper_record()?).map_err(io::Error::other)?;
+        let ended = run.exit().map_err(io::Error::other)?.is_some();
+        AgentWatch { watch: if ended { Watch::Over } else { Watch::Stranger { exited_ms: None } }, process }
+    } else {
+        let process = begin(arguments, &folder, &run, &mut handles)?;
+        AgentWatch { watch: Watch::Child, process }
+    };
+    let keeping = match handles.copy(KEEPER_PROCESS)? {
+        Some(pidfd) => Keeping::Alive { pidfd, since_ms: since_boot_ms() },
+        None => Keeping::Pausing { until_ms: 0 },
+    };
+    handles.close(KEEPER_PROCESS);
+    Holder { folder, run, handles, signals, line, agent, keeping, deaths: 0, binary_before: None }.wait()
+}
+
+/// The value after a flag.
+fn option<'a>(arguments: &'a [String], flag: &str) -> Option<&'a str> {
+    let place = arguments.iter().position(|argument| argument == flag)?;
+    arguments.get(place + 1).map(String::as_str)
+}
+
+/// The launch of a fresh run: starts the agent and tells the launcher. When it fails nothing half-made is left.
+fn begin(arguments: &[String], folder: &Folder, run: &RunFolder, handles: &mut Handles) -> io::Result<Identity> {
+    let report = handles.copy("report")?;
+    let sessions = handles.copy("sessions")?.map(Dir::adopt);
+    let piped = handles.copy("piped")?;
+    for name in ["report", "sessions", "piped"] {
+        handles.close(name);
+    }
+    let id = option(arguments, "--new");
+    let reveal = || match (&sessions, id) {
+        (Some(sessions), Some(id)) => sessions.rename_new(&launch::hidden_name(id), sessions, id),
+        (None, _) | (_, None) => Ok(()),
+    };
+    let started = start::start(folder, run, handles, piped, reveal);
+    let words = match &started {
+        Ok(_) => "ok".to_owned(),
+        Err(error) => {
+            if let (Some(sessions), Some(id)) = (&sessions, id) {
+                discard(sessions, id);
+            }
+            error.to_string()
+        }
+    };
+    if let Some(report) = report {
+        // A launcher that was killed meanwhile does not change what was started.
+        let _ = rustix::io::write(&report, words.as_bytes());
+    }
+    started.map(|agent| agent.process).map_err(|error| match error {
+        NotStarted::System(error) => error,
+        other => io::Error::other(other.to_string()),
+    })
+}
+
+/// Removes a session that never was, hidden or revealed.
+fn discard(sessions: &Dir, id: &str) {
+    let base = format!("/proc/self/fd/{}", sessions.as_fd().as_raw_fd());
+    for name in [launch::hidden_name(id), id.to_owned()] {
+        // One of the two does not exist.
+        let _ = std::fs::remove_dir_all(format!("{base}/{name}"));
+    }
+}
+
+struct Holder {
+    folder: Folder,
+    run: RunFolder,
+    handles: Handles,
+    signals: Signals,
+    /// Our end of the line; the keepers' end is among the handles.
+    line: OwnedFd,
+    agent: AgentWatch,
+    keeping: Keeping,
+    /// Keepers that died young, one after the other.
+    deaths: u32,
+    binary_before: Option<OwnedFd>,
+}
+
+struct AgentWatch {
+    process: Identity,
+    watch: Watch,
+}
+
+/// How the end of the agent will be learnt.
+enum Watch {
+    /// It is our child.
+    Child,
+    /// It is somebody else's; since when it is known to have exited.
+    Stranger { exited_ms: Option<u64> },
+    Over,
+}
+
+/// What we do about the keeper.
+enum Keeping {
+    Alive { pidfd: OwnedFd, since_ms: u64 },
+    Pausing { until_ms: u64 },
+    /// Not before that, and not before somebody knocks.
+    GivenUp { until_ms: u64 },
+}
+
+/// What woke us.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Woken {
+    Signals,
+    Line,
+    Keeper,
+    Agent,
+    Door,
+}
+
+impl Holder {
+    fn wait(mut self) -> io::Result<()> {
+        // An agent may have ended before we first look.
+        self.collect()?;
+        loop {
+            self.look_after_keeper()?;
+            for woken in self.poll()? {
+                match woken {
+                    Woken::Signals => self.heed_signals()?,
+                    Woken::Line => {
+                        if self.heed_orders()? {
+                            return Ok(());
+                        }
+                    }
+                    Woken::Keeper => self.keeper_died(),
+                    Woken::Agent => self.stranger_exited()?,
+                    Woken::Door => self.start_keeper(),
+                }
+            }
+            self.learn_strangers_end()?;
+        }
+    }
+
+    fn poll(&self) -> io::Result<Vec<Woken>> {
+        let mut kinds = vec![Woken::Signals, Woken::Line];
+        let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN), PollFd::new(&self.line, PollFlags::IN)];
+        let mut deadline = None;
+        match &self.keeping {
+            Keeping::Alive { pidfd, .. } => {
+                kinds.push(Woken::Keeper);
+                fds.push(PollFd::new(pidfd, PollFlags::IN));
+            }
+            Keeping::Pausing { until_ms } => deadline = Some(*until_ms),
+            Keeping::GivenUp { until_ms } if since_boot_ms() < *until_ms => deadline = Some(*until_ms),
+            Keeping::GivenUp { .. } => {
+                if let Some(door) = self.handles.get(handles::DOOR) {
+                    kinds.push(Woken::Door);
+                    fds.push(PollFd::new(door, PollFlags::IN));
+                }
+            }
+        }
+        if let (Watch::Stranger { exited_ms }, Some(agent)) = (&self.agent.watch, self.handles.get(handles::AGENT)) {
+            kinds.push(Woken::Agent);
+            // Readable when it has exited; hung up when somebody has collected it.
+            fds.push(PollFd::new(agent, if exited_ms.is_none() { PollFlags::IN } else { PollFlags::empty() }));
+            deadline = deadline.into_iter().chain(exited_ms.map(|ms| ms + EXIT_WAIT_MS)).min();
+        }
+        let timeout = deadline.map(|ms| {
+            let wait = ms.saturating_sub(since_boot_ms());
+            Timespec { tv_sec: i64::try_from(wait / 1000).unwrap_or(0), tv_nsec: i64::try_from(wait % 1000).unwrap_or(0) * 1_000_000 }
+        });
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let woken = kinds.iter().zip(&fds).filter(|(_, fd)| !fd.revents().is_empty()).map(|(&kind, _)| kind);
+        Ok(woken.collect())
+    }
+
+    fn heed_signals(&mut self) -> io::Result<()> {
+        while let Some(signal) = self.signals.next()? {
+            if signal == Signal::CHILD.as_raw() {
+                self.collect()?;
+            } else if signal == Signal::TERM.as_raw() {
+                control::tell(&self.line, News::Terminated)?;
+            }
+            // A hang-up or Ctrl-C that reaches us was meant for a terminal that we do not have.
+        }
+        Ok(())
+    }
+
+    /// Collects every child that has ended. What the agent's end was is on disk before its pid is free again.
+    fn collect(&mut self) -> io::Result<()> {
+        while let Some(ended) = spawn::next_ended()? {
+            if ended.pid == self.agent.process.pid() && matches!(self.agent.watch, Watch::Child) {
+                write_exit(&self.folder, &self.run, Some(ended.status))?;
+                self.agent.watch = Watch::Over;
+                spawn::collect(ended.pid);
+                control::tell(&self.line, News::Exited)?;
+            } else {
+                spawn::collect(ended.pid);
+                control::tell(&self.line, News::Reaped)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn stranger_exited(&mut self) -> io::Result<()> {
+        if let Watch::Stranger { exited_ms } = &mut self.agent.watch {
+            exited_ms.get_or_insert_with(since_boot_ms);
+        }
+        Ok(())
+    }
+
+    fn learn_strangers_end(&mut self) -> io::Result<()> {
+        let Watch::Stranger { exited_ms: Some(exited_ms) } = self.agent.watch else {
+            return Ok(());
+        };
+        let status = match self.handles.copy(handles::AGENT)? {
+            Some(pidfd) => Pidfd::adopt(pidfd, &self.agent.process).exit_status(),
+            None => None,
+        };
+        if status.is_some() || since_boot_ms() >= exited_ms + EXIT_WAIT_MS {
+            write_exit(&self.folder, &self.run, status)?;
+            self.agent.watch = Watch::Over;
+            control::tell(&self.line, News::Exited)?;
+        }
+        Ok(())
+    }
+
+    /// True when it is time to leave.
+    fn heed_orders(&mut self) -> io::Result<bool> {
+        while let Some((order, file)) = control::next_order(&self.line)? {
+            match order {
+                Some(Order::CloseInput) => self.handles.close(handles::STDIN_WRITE),
+                Some(Order::Finish) => return Ok(true),
+                Some(Order::UseBinary) => {
+                    if let Some(binary) = file {
+                        self.binary_before = self.handles.copy(handles::BINARY)?;
+                        self.handles.put(handles::BINARY, binary);
+                        self.deaths = 0;
+                    }
+                }
+                None => {}
+            }
+        }
+        Ok(false)
+    }
+
+    fn keeper_died(&mut self) {
+        let Keeping::Alive { since_ms, .. } = self.keeping else {
+            return;
+        };
+        let now = since_boot_ms();
+        self.deaths = if now.saturating_sub(since_ms) < YOUNG_MS { self.deaths + 1 } else { 0 };
+        if self.deaths >= NEW_BINARY_DEATHS
+            && let Some(before) = self.binary_before.take()
+        {
+            self.handles.put(handles::BINARY, before);
+            self.deaths = 0;
+        }
+        self.keeping = if self.deaths >= LAST_DEATH {
+            Keeping::GivenUp { until_ms: now + LONGEST_PAUSE_MS }
+        } else {
+            let pause = match self.deaths.checked_sub(FREE_DEATHS) {
+                None => 0,
+                Some(further) => (10 << further.min(10)).min(LONGEST_PAUSE_MS),
+            };
+            Keeping::Pausing { until_ms: now + pause }
+        };
+        if self.deaths >= FREE_DEATHS {
+            self.show_crash_loop();
+        }
+    }
+
+    /// `ls` reads the count from our record. When it cannot be written the keeper's absence shows all the same.
+    fn show_crash_loop(&self) {
+        if let Ok(mut record) = helper_record() {
+            record.crashes = self.deaths;
+            record.gave_up = matches!(self.keeping, Keeping::GivenUp { .. });
+            let _ = self.folder.write_holder(&record);
+        }
+    }
+
+    fn look_after_keeper(&mut self) -> io::Result<()> {
+        if let Keeping::Pausing { until_ms } = self.keeping
+            && since_boot_ms() >= until_ms
+        {
+            self.start_keeper();
+        }
+        Ok(())
+    }
+
+    fn start_keeper(&mut self) {
+        let number = self.run.number.to_string();
+        self.keeping = match self.handles.start_helper(KEEPER, &[], &["--run", &number]) {
+            Ok(started) => Keeping::Alive { pidfd: started.pidfd, since_ms: since_boot_ms() },
+            // No process, no memory: as bad as a keeper that died at once.
+            Err(_) => {
+                self.deaths += 1;
+                Keeping::Pausing { until_ms: since_boot_ms() + 1000 }
+            }
+        };
+    }
+}

@@ -1,0 +1,151 @@
+//! The people at the door.
+
+use crate::wire::{self, Incoming, Reply, Request};
+use ostler_sys::socket::{self, PACKET, Packet};
+use rustix::fd::OwnedFd;
+use std::io;
+
+/// A client that shows the terminal.
+#[derive(Clone, Debug)]
+pub struct Attached {
+    pub name: String,
+    pub rows: u16,
+    pub columns: u16,
+    pub read_only: bool,
+}
+
+pub struct Client {
+    pub socket: OwnedFd,
+    watches: bool,
+    /// Something changed and the client could not be told yet.
+    behind: bool,
+    pub attached: Option<Attached>,
+}
+
+/// Something a client wants of the keeper.
+pub enum Wanted {
+    Wish { id: String },
+    Keys { position: u64, keys: Vec<u8> },
+    Window,
+    Attached,
+    Upgrade { binary: String },
+}
+
+#[derive(Default)]
+pub struct Clients {
+    list: Vec<Client>,
+}
+
+impl Clients {
+    /// Lets everyone in who waits outside.
+    pub fn welcome(&mut self, door: &OwnedFd) -> io::Result<()> {
+        while let Some(socket) = socket::accept(door)? {
+            self.list.push(Client { socket, watches: false, behind: false, attached: None });
+        }
+        Ok(())
+    }
+
+    pub fn list(&self) -> &[Client] {
+        &self.list
+    }
+
+    pub fn get(&self, index: usize) -> Option<&Client> {
+        self.list.get(index)
+    }
+
+    pub fn is_behind(client: &Client) -> bool {
+        client.behind
+    }
+
+    /// The next thing this client wants. `None`: nothing now. A client that hung up is gone after this.
+    pub fn hear(&mut self, index: usize) -> io::Result<Option<Wanted>> {
+        let mut buffer = vec![0; PACKET];
+        loop {
+            let Some(client) = self.list.get_mut(index) else {
+                return Ok(None);
+            };
+            let length = match socket::receive(&client.socket, &mut buffer)? {
+                Packet::Done(length) => length,
+                Packet::NotNow => return Ok(None),
+                Packet::HungUp => {
+                    client.watches = false;
+                    return Err(io::ErrorKind::ConnectionReset.into());
+                }
+            };
+            match wire::parse(&buffer[..length]) {
+                Incoming::Request(Request::Watch) => {
+                    client.watches = true;
+                    client.tell_changed()?;
+                }
+                Incoming::Request(Request::Wish { id }) => return Ok(Some(Wanted::Wish { id })),
+                Incoming::Request(Request::Attach { client: name, rows, columns, read_only }) => {
+                    client.attached = Some(Attached { name, rows, columns, read_only });
+                    client.watches = true;
+                    client.tell_changed()?;
+                    return Ok(Some(Wanted::Attached));
+                }
+                Incoming::Request(Request::Resize { rows, columns }) => {
+                    if let Some(attached) = &mut client.attached {
+                        (attached.rows, attached.columns) = (rows, columns);
+                        return Ok(Some(Wanted::Window));
+                    }
+                }
+                Incoming::Request(Request::Upgrade { binary }) => return Ok(Some(Wanted::Upgrade { binary })),
+                Incoming::Keys { position, keys } => {
+                    return Ok(Some(Wanted::Keys { position, keys: keys.to_vec() }));
+                }
+                // From a newer client, or not from a client at all.
+                Incoming::Request(Request::Unknown) | Incoming::Nonsense => {}
+            }
+        }
+    }
+
+    /// Answers one client. One that does not listen misses the answer and asks again.
+    pub fn say(&self, index: usize, reply: &Reply) -> io::Result<()> {
+        if let Some(client) = self.list.get(index) {
+            socket::transmit(&client.socket, &wire::encode(reply))?;
+        }
+        Ok(())
+    }
+
+    /// Tells everyone who watches.
+    pub fn tell_changed(&mut self) -> io::Result<()> {
+        for client in self.list.iter_mut().filter(|client| client.watches) {
+            client.tell_changed()?;
+        }
+        Ok(())
+    }
+
+    /// Tells a client that had no room to be told before.
+    pub fn catch_up(&mut self, index: usize) -> io::Result<()> {
+        match self.list.get_mut(index) {
+            Some(client) if client.behind => client.tell_changed(),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    pub fn remove(&mut self, index: usize) -> Option<Client> {
+        (index < self.list.len()).then(|| self.list.remove(index))
+    }
+
+    /// This client is the newest at the window now.
+    pub fn move_to_front(&mut self, index: usize) {
+        if index < self.list.len() {
+            let client = self.list.remove(index);
+            self.list.push(client);
+        }
+    }
+
+    /// The window that counts: that of the newest client which may type.
+    pub fn window(&self) -> Option<(u16, u16)> {
+        let writers = self.list.iter().filter_map(|client| client.attached.as_ref()).filter(|who| !who.read_only);
+        writers.last().map(|who| (who.rows, who.columns)).filter(|&(rows, columns)| rows > 0 && columns > 0)
+    }
+}
+
+impl Client {
+    fn tell_changed(&mut self) -> io::Result<()> {
+        self.behind = socket::transmit(&self.socket, &wire::encode(&Reply::Changed))? == Packet::NotNow;
+        Ok(())
+    }
+}

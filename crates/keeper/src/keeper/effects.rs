@@ -1,0 +1,240 @@
+//! Doing what the life cycle wants. Each effect, once done, is noted and no longer wanted.
+
+use super::proof::{self, LOOK_AGAIN_MS, Proof};
+use super::tree::{self, Tree};
+use super::{About, Keeper, KeeperError};
+use crate::control::{self, Order};
+use crate::handles;
+use ostler_agents::command::typed;
+use ostler_core::event::Event;
+use ostler_core::life::{Effect, Message};
+use ostler_core::outcome::{Saved, judge};
+use ostler_core::record::{Ending, Mode, Speaks, Want};
+use ostler_store::{closing, inbox};
+use ostler_sys::clock::since_boot_ms;
+use ostler_sys::process::Pidfd;
+use ostler_sys::pty;
+use rustix::process::Signal;
+use std::path::Path;
+
+impl Keeper {
+    /// Acts until nothing more is wanted now.
+    pub(super) fn act(&mut self) -> Result<(), KeeperError> {
+        loop {
+            self.wake_ms = None;
+            let mut progress = false;
+            for effect in self.state.wanted(since_boot_ms()) {
+                progress |= self.perform(effect)?;
+                if progress {
+                    break;
+                }
+            }
+            if !progress || self.done {
+                return Ok(());
+            }
+        }
+    }
+
+    /// True when something was noted, so that other things may be wanted now.
+    fn perform(&mut self, effect: Effect) -> Result<bool, KeeperError> {
+        match effect {
+            Effect::Feed { n } => {
+                let Some(message) = self.state.queue.iter().find(|message| message.n == n).copied() else {
+                    return Ok(false);
+                };
+                self.note_about(About { out: self.heard(), ..About::default() }, Event::Feeding { n })?;
+                self.feed(message)?;
+                self.move_bytes()?;
+                Ok(true)
+            }
+            Effect::Interrupt => {
+                self.interrupt()?;
+                self.note(Event::InterruptSent)?;
+                Ok(true)
+            }
+            Effect::Prove { until_ms } => self.prove(until_ms),
+            Effect::AskToLeave => {
+                self.ask_to_leave()?;
+                self.note(Event::EndAsked)?;
+                Ok(true)
+            }
+            Effect::Signal { signal } => {
+                self.signal_agent(if signal == 9 { Signal::KILL } else { Signal::TERM })?;
+                self.note(Event::Signalled { signal })?;
+                Ok(true)
+            }
+            Effect::LookAtTree => self.look_at_tree(),
+            Effect::ClearTree { forced } => {
+                let tree = self.tree();
+                tree.end(&tree.left()?, forced)?;
+                self.note(Event::Cleared { forced })?;
+                Ok(true)
+            }
+            Effect::Conclude => {
+                let outcome = judge(&self.state, since_boot_ms());
+                let outcome =
+                    closing::publish(&self.folder, &self.run, &self.session, &self.record, &self.state, outcome)?;
+                self.note(Event::Ended { outcome })?;
+                Ok(true)
+            }
+            Effect::Finish => {
+                self.finish()?;
+                Ok(false)
+            }
+            Effect::WakeAt { ms } => {
+                self.wake_by(ms);
+                Ok(false)
+            }
+        }
+    }
+
+    fn wake_by(&mut self, ms: u64) {
+        self.wake_ms = Some(self.wake_ms.map_or(ms, |earlier| earlier.min(ms)));
+    }
+
+    /// Puts a message into the agent's input, or the rest of it.
+    pub(super) fn feed(&mut self, message: Message) -> Result<(), KeeperError> {
+        let Some(wish) = inbox::read_one(self.folder.dir(), message.at)? else {
+            return self.note(Event::Alarm { text: format!("message {} is not readable in the inbox", message.n) });
+        };
+        let Want::Message { text, .. } = wish.want else {
+            return Ok(());
+        };
+        let bytes = match self.record.plan.mode {
+            Mode::Terminal => typed(&text),
+            Mode::Headless => self.agent.message(&wish.id, &text),
+        };
+        match self.input.put(&format!("message-{}", message.n), bytes) {
+            Err(error) if error.is_full_disk() => self.streams.disk_full = true,
+            other => other?,
+        }
+        Ok(())
+    }
+
+    fn interrupt(&mut self) -> Result<(), KeeperError> {
+        match (self.record.plan.mode, self.record.plan.speaks, self.handles.get(handles::PTY)) {
+            (Mode::Headless, Speaks::Turns, _) => {
+                let name = format!("interrupt-{}", self.state.turns);
+                if let Some(bytes) = self.agent.interrupt(&name) {
+                    self.input.put(&name, bytes)?;
+                    self.input.pump(&self.handles)?;
+                }
+            }
+            (Mode::Terminal, _, Some(terminal)) => pty::signal_foreground(terminal, Signal::INT)?,
+            (Mode::Headless, Speaks::Bytes, _) | (Mode::Terminal, _, None) => {
+                if let Some(agent) = Pidfd::open(&self.process)? {
+                    agent.signal_group(Signal::INT)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks as this agent likes to be asked. Also called by a keeper whose predecessor may not have got to it.
+    pub(super) fn ask_to_leave(&mut self) -> Result<(), KeeperError> {
+        match self.record.plan.ending {
+            Ending::EndOfInput => {
+                if let Some(line) = self.handles.get(handles::HOLDER_LINE) {
+                    control::order(line, Order::CloseInput)?;
+                }
+                self.handles.close(handles::STDIN_WRITE);
+            }
+            Ending::Hangup => self.signal_agent(Signal::HUP)?,
+            Ending::Terminate => self.signal_agent(Signal::TERM)?,
+        }
+        Ok(())
+    }
+
+    /// Signals the agent, by identity. One that is stopped must be woken to hear it.
+    fn signal_agent(&self, signal: Signal) -> Result<(), KeeperError> {
+        if let Some(agent) = Pidfd::open(&self.process)? {
+            agent.signal(signal)?;
+            agent.signal(Signal::CONT)?;
+        }
+        Ok(())
+    }
+
+    fn prove(&mut self, until_ms: u64) -> Result<bool, KeeperError> {
+        let Some(transcript) = self.record.transcript.clone() else {
+            self.note(Event::Saved { saved: Saved::NotApplicable })?;
+            return Ok(true);
+        };
+        let transcript = Path::new(&transcript);
+        let mut messages = match &self.state.last_turn {
+            Some(turn) if !self.state.turn_running() => turn.messages.clone(),
+            Some(_) | None => self.output.as_ref().map(|output| output.messages_so_far()).unwrap_or_default(),
+        };
+        if let Some(prompt) = self.state.last_fed {
+            messages.extend(inbox::read_one(self.folder.dir(), prompt.at)?.map(|wish| wish.id));
+        }
+        // Watch first, look afterwards: what is written in between wakes us.
+        if self.proof.is_none() {
+            self.proof = Some(Proof::watch(transcript));
+        }
+        let saved = if proof::holds(self.agent, transcript, &messages)? {
+            Saved::Verified
+        } else if since_boot_ms() >= until_ms {
+            Saved::Unverified
+        } else {
+            let watched = self.proof.as_ref().is_some_and(|proof| proof.watcher.is_some());
+            self.wake_by(if watched { until_ms } else { until_ms.min(since_boot_ms() + LOOK_AGAIN_MS) });
+            return Ok(false);
+        };
+        self.proof = None;
+        self.note(Event::Saved { saved })?;
+        Ok(true)
+    }
+
+    fn tree(&self) -> Tree<'_> {
+        Tree {
+            session: self.session.id,
+            group: self.group.as_ref(),
+            holder: self.holder_pid,
+            agent: self.process.pid(),
+            snapshot: self.snapshots.process_id(),
+        }
+    }
+
+    fn look_at_tree(&mut self) -> Result<bool, KeeperError> {
+        let tree = self.tree();
+        let left = tree.left()?;
+        if left.is_empty() {
+            return self.collect_last_output();
+        }
+        if self.state.force_cleared {
+            // Born between the look and the kill.
+            tree.end(&left, true)?;
+        }
+        if self.state.left.is_empty() {
+            let processes = tree::describe(&left);
+            self.note(Event::Left { processes })?;
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// Nobody is left to write: what is in the pipes now is all there will be.
+    fn collect_last_output(&mut self) -> Result<bool, KeeperError> {
+        if !self.streams.drain(&self.handles)? {
+            return Ok(false);
+        }
+        self.understand()?;
+        self.note(Event::Empty)?;
+        Ok(true)
+    }
+
+    fn finish(&mut self) -> Result<(), KeeperError> {
+        self.clients.tell_changed()?;
+        self.folder.spend_reserve();
+        if let Some(group) = &self.group {
+            group.remove();
+        }
+        // From here on nobody is to be met: who knocks reads the outcome.
+        self.folder.dir().remove("sock")?;
+        if let Some(line) = self.handles.get(handles::HOLDER_LINE) {
+            control::order(line, Order::Finish)?;
+        }
+        self.done = true;
+        Ok(())
+    }
+}

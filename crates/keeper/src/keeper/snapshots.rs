@@ -1,0 +1,74 @@
+//! Snapshots of a terminal's screen, at least every MiB of output, so that attaching never replays more.
+//!
+//! Each is taken by a short-lived process of its own. The bytes are untrusted: an emulator that stumbles over them costs
+//! one snapshot, not a keeper; and its memory is given back when it is done.
+
+use crate::SNAPSHOT;
+use crate::handles::Handles;
+use ostler_store::folder::RunFolder;
+use ostler_store::terminal::{SNAPSHOT_EVERY, snapshot_position, take_snapshot};
+use ostler_sys::dir::Dir;
+use ostler_sys::spawn::{self, Started};
+use rustix::fd::{AsFd, OwnedFd};
+use std::io;
+
+/// Output may run so far ahead of the snapshots before it has to wait for them.
+const AHEAD: u64 = 8 * SNAPSHOT_EVERY;
+
+pub struct Snapshots {
+    taken: u64,
+    process: Option<Started>,
+    /// One that failed is tried again only after more output.
+    not_before: u64,
+}
+
+impl Snapshots {
+    pub fn new(run: &RunFolder) -> Snapshots {
+        Snapshots { taken: snapshot_position(run.dir()).unwrap_or(0), process: None, not_before: 0 }
+    }
+
+    /// What to poll for the end of the process that takes one.
+    pub fn process(&self) -> Option<&OwnedFd> {
+        self.process.as_ref().map(|process| &process.pidfd)
+    }
+
+    pub fn process_id(&self) -> Option<i32> {
+        self.process.as_ref().map(|process| process.pid)
+    }
+
+    /// Takes one when it is due. `position`: the present end of the output.
+    pub fn take_when_due(&mut self, handles: &Handles, run: &RunFolder, position: u64) {
+        let due = position >= self.taken.max(self.not_before) + SNAPSHOT_EVERY;
+        if due && self.process.is_none() {
+            let none = Handles::default();
+            let handles = if handles.get(crate::handles::BINARY).is_some() { handles } else { &none };
+            self.not_before = position;
+            // Without a process to be had the next MiB tries again.
+            self.process = handles.start_snapshot(SNAPSHOT, run.dir().as_fd()).ok();
+        }
+    }
+
+    /// The process has ended: how far is the newest snapshot now?
+    pub fn taken(&mut self, run: &RunFolder) -> u64 {
+        if let Some(process) = self.process.take() {
+            spawn::collect(process.pid);
+        }
+        self.taken = snapshot_position(run.dir()).unwrap_or(self.taken);
+        self.taken
+    }
+
+    /// Whether output should wait for the snapshots.
+    pub fn are_behind(&self, position: u64) -> bool {
+        self.process.is_some() && position > self.taken + AHEAD
+    }
+}
+
+/// The process called `__snapshot`.
+#[must_use]
+pub fn main(arguments: &[String]) -> i32 {
+    let result = Handles::from_arguments(arguments).and_then(|handles| {
+        let run = rustix::io::fcntl_dupfd_cloexec(handles.need("run")?, 3)?;
+        take_snapshot(&Dir::adopt(run)).map_err(io::Error::other)
+    });
+    i32::from(result.is_err())
+}

@@ -1,0 +1,118 @@
+//! The agent's output, from its pipes or its terminal into files, by the kernel's hand.
+//!
+//! A full disk stops the moving. The agent then waits at a full pipe, nothing is lost, and it goes on when there is room.
+
+use crate::handles::{self, Handles};
+use ostler_core::record::Mode;
+use ostler_sys::pipes::{Moved, shift};
+use rustix::fd::OwnedFd;
+use rustix::pipe::fcntl_setpipe_size;
+use std::io;
+
+/// How many pieces are moved before we look at anything else.
+const TURNS: u32 = 16;
+/// A pipe through which this much comes at once deserves more room. All pipes of a user share a limit, so only those.
+const BUSY: usize = 48 * 1024;
+const WIDE: usize = 256 * 1024;
+
+/// One way from the agent to a file.
+struct Stream {
+    from: &'static str,
+    /// A terminal is no pipe, and the kernel moves bytes only to or from one.
+    through: Option<(&'static str, &'static str)>,
+    to: &'static str,
+    ended: bool,
+    wide: bool,
+}
+
+pub struct Streams {
+    streams: Vec<Stream>,
+    /// There was no room; not tried again before the next look.
+    pub disk_full: bool,
+}
+
+impl Streams {
+    pub fn new(mode: Mode) -> Streams {
+        let stream = |from, through, to| Stream { from, through, to, ended: false, wide: false };
+        let streams = match mode {
+            Mode::Headless => {
+                vec![stream(handles::STDOUT_READ, None, handles::OUT), stream(handles::STDERR_READ, None, handles::ERR)]
+            }
+            Mode::Terminal => {
+                vec![stream(handles::PTY, Some((handles::DRAWN_WRITE, handles::DRAWN_READ)), handles::OUT)]
+            }
+        };
+        Streams { streams, disk_full: false }
+    }
+
+    /// What to poll for output.
+    pub fn sources<'a>(&self, handles: &'a Handles) -> Vec<&'a OwnedFd> {
+        if self.disk_full {
+            return Vec::new();
+        }
+        self.streams.iter().filter(|stream| !stream.ended).filter_map(|stream| handles.get(stream.from)).collect()
+    }
+
+    /// Moves what there is. True when anything was moved.
+    pub fn pump(&mut self, handles: &Handles) -> io::Result<bool> {
+        let mut moved = false;
+        for stream in &mut self.streams {
+            for _ in 0..TURNS {
+                match stream.step(handles) {
+                    Ok(Moved::Some(_)) => moved = true,
+                    Ok(Moved::NotNow) => break,
+                    Ok(Moved::End) => {
+                        stream.ended = true;
+                        break;
+                    }
+                    Err(error) if ostler_store::is_full_disk(&error) => {
+                        self.disk_full = true;
+                        break;
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(moved)
+    }
+
+    /// Moves everything that is still under way. False when the disk is too full for that.
+    pub fn drain(&mut self, handles: &Handles) -> io::Result<bool> {
+        self.disk_full = false;
+        while self.pump(handles)? {}
+        Ok(!self.disk_full)
+    }
+}
+
+impl Stream {
+    fn step(&mut self, handles: &Handles) -> io::Result<Moved> {
+        let (Some(from), Some(to)) = (handles.get(self.from), handles.get(self.to)) else {
+            return Ok(Moved::End);
+        };
+        let Some((write, read)) = self.through else {
+            let moved = shift(from, to)?;
+            if let Moved::Some(count) = moved
+                && count > BUSY
+                && !self.wide
+            {
+                self.wide = true;
+                // A narrow pipe is slower and otherwise the same.
+                let _ = fcntl_setpipe_size(from, WIDE);
+            }
+            return Ok(moved);
+        };
+        let (Some(write), Some(read)) = (handles.get(write), handles.get(read)) else {
+            return Ok(Moved::End);
+        };
+        // What a predecessor left in between goes first.
+        let waited = shift(read, to)?;
+        match (shift(from, write)?, waited) {
+            (Moved::Some(count), _) => {
+                while let Moved::Some(_) = shift(read, to)? {}
+                Ok(Moved::Some(count))
+            }
+            (Moved::NotNow | Moved::End, Moved::Some(count)) => Ok(Moved::Some(count)),
+            (nothing, _) => Ok(nothing),
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What a session's processes are, and how those that it leaves behind are ended.
+//!
+//! A process belongs to us when the session's cgroup holds it or when it descends from our holder or our agent, unless it
+//! belongs to another session: `ostler run` inside an agent starts a session of its own, which outlives this one. Such a
+//! process is recognised by its cgroup, or as a helper that its own session folder confirms by identity.
+
+use ostler_core::id::SessionId;
+use ostler_store::HelperRecord;
+use ostler_sys::cgroup::Group;
+use ostler_sys::process::{Identity, Pidfd, Stat, command_line};
+use ostler_sys::tree::Processes;
+use rustix::process::Signal;
+use std::collections::HashSet;
+use std::io;
+use std::path::Path;
+
+pub struct Tree<'a> {
+    pub session: SessionId,
+    pub group: Option<&'a Group>,
+    pub holder: Option<i32>,
+    pub agent: i32,
+    /// The process that takes a picture of the screen.
+    pub snapshot: Option<i32>,
+}
+
+impl Tree<'_> {
+    /// Everything of this session that is alive, apart from the helpers and the agent itself.
+    pub fn left(&self) -> io::Result<Vec<Identity>> {
+        let all = Processes::look()?;
+        let me = rustix::process::getpid().as_raw_nonzero().get();
+        let ours = |pid: i32| pid == me || Some(pid) == self.holder || Some(pid) == self.snapshot;
+        let foreign = |stat: &Stat| ours(stat.pid) || self.is_anothers(stat.pid);
+        let mut roots = vec![self.agent];
+        roots.extend(self.holder);
+        let mut found: HashSet<Identity> = all.below(&roots, foreign).into_iter().collect();
+        if let Some(group) = self.group {
+            let contained = group.processes()?.into_iter().filter_map(|pid| all.get(pid)).filter(|stat| !stat.is_zombie());
+            found.extend(contained.filter(|stat| !ours(stat.pid)).map(Stat::identity));
+        }
+        found.retain(|process| process.pid() != self.agent);
+        Ok(found.into_iter().collect())
+    }
+
+    fn is_anothers(&self, pid: i32) -> bool {
+        let in_other_group = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).is_ok_and(|text| {
+            let mine = format!("ostler-{}", self.session);
+            text.lines()
+                .filter_map(|line| line.strip_prefix("0::"))
+                .flat_map(|path| path.split('/'))
+                .any(|part| part.starts_with("ostler-") && part != mine)
+        });
+        in_other_group || is_helper_of_another(pid)
+    }
+
+    /// Tells all of it to go. A fork in flight is met by the next look.
+    pub fn end(&self, processes: &[Identity], forced: bool) -> io::Result<()> {
+        if forced && self.group.is_some_and(Group::kill) && processes.is_empty() {
+            return Ok(());
+        }
+        for process in processes {
+            if let Some(pidfd) = Pidfd::open(process)? {
+                if forced {
+                    pidfd.signal(Signal::KILL)?;
+                } else {
+                    pidfd.signal(Signal::TERM)?;
+                    pidfd.signal(Signal::CONT)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Helpers work in their session's folder, and the record there says who they are. Nobody else is believed to be one.
+fn is_helper_of_another(pid: i32) -> bool {
+    let record = match command_line(pid).get(1).map(String::as_str) {
+        Some(crate::HOLDER) => "holder.json",
+        Some(crate::KEEPER) => "keeper.json",
+        Some(_) | None => return false,
+    };
+    let folder = format!("/proc/{pid}/cwd");
+    let confirmed = std::fs::read(Path::new(&folder).join(record))
+        .ok()
+        .and_then(|bytes| serde_json::from_slice::<HelperRecord>(&bytes).ok())
+        .is_some_and(|helper| Identity::of(pid).is_ok_and(|process| process.as_ref() == Some(&helper.process)));
+    confirmed
+}
+
+/// Names for people: `1234 sleep 600`.
+pub fn describe(processes: &[Identity]) -> Vec<String> {
+    let mut names: Vec<String> = processes
+        .iter()
+        .map(|process| {
+            let mut words = command_line(process.pid()).join(" ");
+            if let Some((cut, _)) = words.char_indices().nth(120) {
+                words.truncate(cut);
+            }
+            format!("{} {words}", process.pid()).trim_end().to_owned()
+        })
+        .collect();
+    names.sort();
+    names
+}

@@ -1,0 +1,86 @@
+//! Working through the inbox: each wish is granted or refused, once, and the journal says which.
+
+use super::{About, Keeper, KeeperError};
+use ostler_agents::Answer;
+use ostler_core::event::Event;
+use ostler_core::record::{Mode, Speaks, Want};
+use ostler_store::inbox::{self, Placed};
+
+impl Keeper {
+    pub(super) fn work_inbox(&mut self) -> Result<(), KeeperError> {
+        let (wishes, _) = inbox::read(self.folder.dir(), self.state.inbox)?;
+        for Placed { wish, at, end } in wishes {
+            // A wish about a process does not carry over to the next one; a message does.
+            let stale = wish.run != self.record.run && !matches!(wish.want, Want::Message { .. } | Want::Withdraw { .. });
+            let event = if stale {
+                refused(format!("it was meant for run {}, and this is run {}", wish.run, self.record.run))
+            } else {
+                self.grant(&wish.by, at, wish.want)?
+            };
+            let is_stop = matches!(event, Event::StopWanted { .. });
+            let answer = if let Event::Refused { why } = &event { Some(why.clone()) } else { None };
+            self.answers.insert(wish.id.clone(), answer);
+            self.note_about(About { out: self.heard(), wish: Some(wish.id), inbox: Some(end) }, event)?;
+            if is_stop {
+                // Before any signal: whatever happens now, nothing resurrects this session.
+                self.journal.sync()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How far the agent has been heard, which places what people say among what it says.
+    pub(super) fn heard(&self) -> Option<u64> {
+        self.output.as_ref().map(|_| self.state.understood)
+    }
+
+    fn grant(&mut self, by: &str, at: u64, want: Want) -> Result<Event, KeeperError> {
+        let by = by.to_owned();
+        Ok(match want {
+            Want::Message { now, .. } => match (self.record.plan.mode, self.record.plan.speaks) {
+                (Mode::Headless, Speaks::Bytes) => refused("a command takes no messages".to_owned()),
+                (Mode::Terminal, _) | (Mode::Headless, Speaks::Turns) => {
+                    Event::Accepted { n: self.state.messages + 1, at, by, now }
+                }
+            },
+            Want::Withdraw { n } => {
+                if self.state.queue.iter().any(|message| message.n == n) {
+                    Event::Withdrawn { n, by }
+                } else if n > self.state.messages || n == 0 {
+                    refused(format!("there is no message {n}"))
+                } else {
+                    refused(format!("message {n} no longer waits"))
+                }
+            }
+            Want::Answer { request, allow, text } => self.answer(by, request, &Answer { allow, text })?,
+            Want::Interrupt if self.state.turn_running() => Event::InterruptWanted { by },
+            Want::Interrupt => refused("no turn runs".to_owned()),
+            Want::Stop { how, grace_ms, why } => Event::StopWanted { by, why, how, grace_ms },
+            Want::Unknown => refused("this ostler does not know such a wish".to_owned()),
+        })
+    }
+
+    fn answer(&mut self, by: String, request: Option<String>, answer: &Answer) -> Result<Event, KeeperError> {
+        let asked = match &request {
+            Some(request) => self.state.asks.iter().find(|ask| ask.request == *request),
+            None => self.state.asks.first(),
+        };
+        let Some(ask) = asked.cloned() else {
+            let earlier = request.and_then(|request| self.answered.get(&request));
+            return Ok(refused(match earlier {
+                Some(by) => format!("it was already answered by {by}"),
+                None => "it asks nothing".to_owned(),
+            }));
+        };
+        let Some(bytes) = self.agent.answer(&ask, answer) else {
+            return Ok(refused("this agent cannot be answered".to_owned()));
+        };
+        self.input.put(&format!("answer-{}", ask.request), bytes)?;
+        self.answered.insert(ask.request.clone(), by.clone());
+        Ok(Event::Answered { request: ask.request, by, allowed: answer.allow })
+    }
+}
+
+fn refused(why: String) -> Event {
+    Event::Refused { why }
+}

@@ -1,0 +1,173 @@
+//! The client's side of starting a session: makes its folder, starts a holder, and learns over a pipe whether the program
+//! really runs. And for an agent that has lost both helpers: starts a stand-in.
+
+use crate::HOLDER;
+use crate::handles::{self, Handles};
+use ostler_core::id::SessionId;
+use ostler_core::record::{Session, Wish};
+use ostler_store::folder::Folder;
+use ostler_store::home::{Home, Place};
+use ostler_store::{RunRecord, StoreError, inbox};
+use ostler_sys::dir::Dir;
+use ostler_sys::spawn::{Leads, Program, Start, StartError};
+use ostler_sys::{cgroup, descriptors, lock, socket};
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::fs::OFlags;
+use rustix::pipe::{PipeFlags, pipe_with};
+use std::ffi::CString;
+use std::io;
+
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    /// The holder's own words.
+    #[error("{0}")]
+    NotStarted(String),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("cannot start a holder: {0}")]
+    Holder(#[from] StartError),
+    #[error("{0}")]
+    System(#[from] io::Error),
+}
+
+/// Everything about a session that is to begin.
+pub struct Launch<'a> {
+    pub session: &'a Session,
+    pub run: &'a RunRecord,
+    /// Its first message.
+    pub prompt: Option<&'a Wish>,
+    /// What the program reads, when something was piped in.
+    pub piped: Option<OwnedFd>,
+    /// The environment of the agent, complete.
+    pub environment: &'a [CString],
+}
+
+/// What a session is called in the sessions folder until its holder stands.
+#[must_use]
+pub fn hidden_name(id: &str) -> String {
+    format!(".new-{id}")
+}
+
+/// Starts the session. When this returns, the program runs.
+pub fn launch(home: &Home, launch: Launch<'_>) -> Result<Place, LaunchError> {
+    let id = launch.session.id;
+    let sessions = home.open_or_make(&home.sessions())?;
+    let hidden = hidden_name(id.as_str());
+    sessions.make_dir(&hidden)?;
+    let result = start_hidden(&sessions, &hidden, launch);
+    if result.is_err() {
+        // The holder removes what it was given; this is for what never reached one.
+        let _ = std::fs::remove_dir_all(home.sessions().join(&hidden));
+    }
+    result?;
+    Ok(Place { id, path: home.sessions().join(id.as_str()), archived: false })
+}
+
+fn start_hidden(sessions: &Dir, hidden: &str, launch: Launch<'_>) -> Result<(), LaunchError> {
+    let folder = Folder::new(sessions.open_dir(hidden)?);
+    folder.write_session(launch.session)?;
+    if !folder.keep_reserve() {
+        return Err(io::Error::from(io::ErrorKind::StorageFull).into());
+    }
+    let run = folder.make_run(launch.run.run)?;
+    run.write_record(launch.run)?;
+    if let Some(prompt) = launch.prompt {
+        inbox::append(&folder, prompt)?;
+    }
+    let mut more = vec![("sessions", sessions.as_fd())];
+    if let Some(piped) = &launch.piped {
+        more.push(("piped", piped.as_fd()));
+    }
+    let id = launch.session.id;
+    start_holder(&folder, id, launch.run.run, &["--new", id.as_str()], &more, launch.environment)
+}
+
+/// Starts a holder that starts the run, and waits for its word.
+fn start_holder(
+    folder: &Folder,
+    id: SessionId,
+    run: u32,
+    flags: &[&str],
+    more: &[(&str, rustix::fd::BorrowedFd<'_>)],
+    environment: &[CString],
+) -> Result<(), LaunchError> {
+    let (report, reporter) = pipe_with(PipeFlags::CLOEXEC).map_err(io::Error::from)?;
+    let binary = descriptors::own_binary()?;
+    let number = run.to_string();
+    let mut words = vec!["ostler", HOLDER, id.as_str(), "--run", &number];
+    words.extend(flags);
+    let mut handles =
+        vec![(handles::FOLDER, folder.dir().as_fd()), (handles::BINARY, binary.as_fd()), ("report", reporter.as_fd())];
+    handles.extend_from_slice(more);
+    let named: Vec<String> = (3..).zip(&handles).map(|(target, (name, _))| format!("{name}={target}")).collect();
+    words.extend(named.iter().map(String::as_str));
+    let mut placed: Vec<_> = (3..).zip(&handles).map(|(target, (_, handle))| (handle.as_raw_fd(), target)).collect();
+    let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, rustix::fs::Mode::empty())
+        .map_err(io::Error::from)?;
+    placed.extend((0..3).map(|target| (null.as_raw_fd(), target)));
+    let arguments: Vec<CString> = words.into_iter().map(CString::new).collect::<Result<_, _>>().map_err(StartError::Text)?;
+    // Inside another session's cgroup we would end with it.
+    let outside = cgroup::base().and_then(|base| base.to_leave_for());
+    Start {
+        program: Program::Open(binary.as_fd()),
+        arguments: &arguments,
+        environment,
+        folder: None,
+        descriptors: &placed,
+        leads: Leads::Session,
+        cgroup: outside.as_ref().map(AsFd::as_fd),
+    }
+    .start()?;
+    drop(reporter);
+    let mut words = Vec::new();
+    io::Read::read_to_end(&mut std::fs::File::from(report), &mut words)?;
+    match words.as_slice() {
+        b"ok" => Ok(()),
+        b"" => Err(LaunchError::NotStarted("the holder was killed before the program ran".to_owned())),
+        words => Err(LaunchError::NotStarted(String::from_utf8_lossy(words).into_owned())),
+    }
+}
+
+/// A connection to the keeper of a session that has not ended. Where both helpers are gone and the agent is not, a
+/// stand-in is started first. `None`: nobody is there any more.
+pub fn reach(place: &Place) -> Result<Option<OwnedFd>, LaunchError> {
+    let folder = place.open()?;
+    if let Some(socket) = socket::reach(folder.dir())? {
+        return Ok(Some(socket));
+    }
+    let number = folder.newest_run()?;
+    if number == 0 {
+        return Ok(None);
+    }
+    let run = folder.run(number)?;
+    let alive = match run.record()?.agent {
+        Some(agent) => agent.look()? == ostler_sys::process::Life::Alive,
+        None => false,
+    };
+    if !alive || run.outcome()?.is_some() {
+        return Ok(None);
+    }
+    rescue(&folder, number)?;
+    Ok(socket::reach(folder.dir())?)
+}
+
+/// Starts a stand-in holder, once: of many who find the agent alone, one does it and the others wait for it.
+fn rescue(folder: &Folder, run: u32) -> Result<(), LaunchError> {
+    let file = folder.dir().file("rescue.lock", OFlags::RDWR | OFlags::CREATE)?;
+    let _held = lock::exclusive(file)?;
+    if socket::reach(folder.dir())?.is_some() {
+        return Ok(());
+    }
+    let mut handles = Handles::default();
+    handles.put(handles::FOLDER, folder.dir().duplicate()?.into());
+    handles.put(handles::BINARY, descriptors::own_binary()?);
+    // The door is opened here, so that whoever is next finds it.
+    handles.put(handles::DOOR, socket::open(folder.dir())?);
+    if let Some(agent) = folder.run(run)?.record()?.agent
+        && let Some(pidfd) = ostler_sys::process::Pidfd::open(&agent)?
+    {
+        handles.put(handles::AGENT, pidfd.into());
+    }
+    handles.start_helper(HOLDER, &[], &["--stand-in", "--run", &run.to_string()])?;
+    Ok(())
+}

@@ -1,0 +1,169 @@
+//! Starting the agent: its terminal or pipes, its files, its cgroup, and then the program itself.
+
+use crate::files::helper_record;
+use crate::handles::{self, Handles, environment};
+use jiff::Timestamp;
+use ostler_core::record::{Mode, Session, Speaks};
+use ostler_store::folder::{Folder, RunFolder};
+use ostler_store::{RunRecord, StoreError, terminal};
+use ostler_sys::cgroup::Group;
+use ostler_sys::clock::since_boot_ms;
+use ostler_sys::pipes::Pipe;
+use ostler_sys::process::Identity;
+use ostler_sys::pty::Pty;
+use ostler_sys::spawn::{Leads, Program, Start, StartError};
+use ostler_sys::{lock, socket};
+use rustix::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use rustix::fs::OFlags;
+use std::ffi::CString;
+use std::io;
+
+/// Why a session could not be started, in words for the person who asked.
+#[derive(Debug, thiserror::Error)]
+pub enum NotStarted {
+    #[error("{program}: {error}")]
+    Program { program: String, error: StartError },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("{0}")]
+    System(#[from] io::Error),
+}
+
+/// Where the agent's lock is in the agent: out of the way of what shells use.
+const LOCK_NUMBER: RawFd = 63;
+
+/// A started agent.
+pub struct Agent {
+    pub process: Identity,
+}
+
+/// What the agent's own descriptors 0, 1 and 2 will be.
+struct Standard {
+    input: OwnedFd,
+    output: OwnedFd,
+    error: OwnedFd,
+}
+
+/// Opens everything, shows the session to the world through `reveal`, and starts the program. The handles then hold all
+/// that a keeper needs.
+pub fn start(
+    folder: &Folder,
+    run: &RunFolder,
+    handles: &mut Handles,
+    piped: Option<OwnedFd>,
+    reveal: impl FnOnce() -> io::Result<()>,
+) -> Result<Agent, NotStarted> {
+    let session = folder.session()?;
+    let mut record = run.record()?;
+    let standard = open_streams(&record, run, handles, piped)?;
+    let lock_file = folder.dir().file("agent.lock", OFlags::RDWR | OFlags::CREATE)?;
+    let agent_lock = lock::try_exclusive(lock_file)?
+        .ok_or_else(|| io::Error::other("a process of an earlier run still holds agent.lock"))?;
+    handles.put(handles::DOOR, socket::open(folder.dir())?);
+    folder.write_holder(&helper_record()?)?;
+    reveal()?;
+
+    let group = Group::make(session.id.as_str());
+    let started = start_program(&session, &record, &standard, agent_lock.file(), group.as_ref());
+    let started = match started {
+        Ok(started) => started,
+        Err(error) => {
+            if let Some(group) = group {
+                group.remove();
+            }
+            return Err(NotStarted::Program { program: record.argv.first().cloned().unwrap_or_default(), error });
+        }
+    };
+    let process = Identity::of(started.pid)?.ok_or_else(|| io::Error::other("/proc does not show our own child"))?;
+    handles.put(handles::AGENT, started.pidfd);
+    record.agent = Some(process.clone());
+    record.started = Some(Timestamp::now());
+    record.started_ms = since_boot_ms();
+    record.cgroup = group.map(|group| group.path().to_string_lossy().into_owned());
+    run.write_record(&record)?;
+    Ok(Agent { process })
+}
+
+fn start_program(
+    session: &Session,
+    record: &RunRecord,
+    standard: &Standard,
+    agent_lock: &OwnedFd,
+    group: Option<&Group>,
+) -> Result<ostler_sys::spawn::Started, StartError> {
+    let arguments: Vec<CString> = record.argv.iter().map(|word| CString::new(word.as_str())).collect::<Result<_, _>>()?;
+    let cwd = CString::new(session.cwd.as_str())?;
+    Start {
+        program: Program::Named(record.argv.first().map_or("", String::as_str)),
+        arguments: &arguments,
+        environment: &environment(),
+        folder: Some(&cwd),
+        descriptors: &[
+            (standard.input.as_raw_fd(), 0),
+            (standard.output.as_raw_fd(), 1),
+            (standard.error.as_raw_fd(), 2),
+            (agent_lock.as_raw_fd(), LOCK_NUMBER),
+        ],
+        leads: match record.plan.mode {
+            Mode::Headless => Leads::Session,
+            Mode::Terminal => Leads::Terminal,
+        },
+        cgroup: group.map(AsFd::as_fd),
+    }
+    .start()
+}
+
+fn open_streams(
+    record: &RunRecord,
+    run: &RunFolder,
+    handles: &mut Handles,
+    piped: Option<OwnedFd>,
+) -> Result<Standard, NotStarted> {
+    let file = |name: &str| run.dir().file(name, OFlags::RDWR | OFlags::CREATE);
+    handles.put(handles::OUT, file("out")?);
+    handles.put(handles::IN, file("in")?);
+    match record.plan.mode {
+        Mode::Terminal => {
+            let (rows, columns) = record.size.unwrap_or((24, 80));
+            let pty = Pty::open(rows, columns)?;
+            terminal::note_size(run.dir(), terminal::Resize { at: 0, rows, columns })?;
+            put_pipe(handles, handles::KEYS_READ, handles::KEYS_WRITE)?;
+            put_pipe(handles, handles::DRAWN_READ, handles::DRAWN_WRITE)?;
+            let standard =
+                Standard { input: copy(&pty.theirs)?, output: copy(&pty.theirs)?, error: pty.theirs };
+            handles.put(handles::PTY, pty.ours);
+            Ok(standard)
+        }
+        Mode::Headless => {
+            handles.put(handles::ERR, file("err")?);
+            put_pipe(handles, handles::STDOUT_READ, handles::STDOUT_WRITE)?;
+            put_pipe(handles, handles::STDERR_READ, handles::STDERR_WRITE)?;
+            let input = match (record.plan.speaks, piped) {
+                (Speaks::Turns, _) => {
+                    put_pipe(handles, handles::STDIN_READ, handles::STDIN_WRITE)?;
+                    copy(handles.need(handles::STDIN_READ)?)?
+                }
+                (Speaks::Bytes, Some(piped)) => piped,
+                (Speaks::Bytes, None) => rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, rustix::fs::Mode::empty())
+                    .map_err(io::Error::from)?,
+            };
+            Ok(Standard {
+                input,
+                output: copy(handles.need(handles::STDOUT_WRITE)?)?,
+                error: copy(handles.need(handles::STDERR_WRITE)?)?,
+            })
+        }
+    }
+}
+
+fn put_pipe(handles: &mut Handles, read: &str, write: &str) -> io::Result<()> {
+    let pipe = Pipe::blocking()?;
+    pipe.widen(1 << 20);
+    handles.put(read, pipe.read);
+    handles.put(write, pipe.write);
+    Ok(())
+}
+
+fn copy(handle: &OwnedFd) -> io::Result<OwnedFd> {
+    Ok(rustix::io::fcntl_dupfd_cloexec(handle, 3)?)
+}

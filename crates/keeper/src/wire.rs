@@ -1,0 +1,88 @@
+//! What clients and keeper say to each other over the session's socket.
+//!
+//! Packets that begin with `{` are JSON. Keys typed into a terminal are raw: one byte 1, the position of the first key in
+//! everything this client has typed, then the keys. The keeper says how many it has; after a reconnection the client
+//! sends from there, so no key is lost or typed twice whatever was killed.
+//!
+//! Neither output nor state travels here. Clients read the files themselves and are only told that something changed.
+
+use serde::{Deserialize, Serialize};
+
+/// From client to keeper.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case")]
+pub enum Request {
+    /// Tell me whenever anything changes.
+    Watch,
+    /// I have put a wish into the inbox; tell me what became of it.
+    Wish { id: String },
+    /// I show the terminal to a person; `client` names me for as long as I live.
+    Attach {
+        client: String,
+        rows: u16,
+        columns: u16,
+        #[serde(default)]
+        read_only: bool,
+    },
+    /// My window has this size now.
+    Resize { rows: u16, columns: u16 },
+    /// Make way for a keeper started from this binary.
+    Upgrade { binary: String },
+    #[serde(other)]
+    Unknown,
+}
+
+/// From keeper to client.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "say", rename_all = "snake_case")]
+pub enum Reply {
+    /// Output, state, or both.
+    Changed,
+    /// Your wish was granted, or why not.
+    Wish { id: String, refused: Option<String> },
+    /// I have this many of your keys.
+    Keys { received: u64 },
+    /// I am leaving; my replacement will answer on a new connection.
+    Upgrading,
+    #[serde(other)]
+    Unknown,
+}
+
+const KEYS: u8 = 1;
+
+/// What a packet from a client is.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Incoming<'a> {
+    Request(Request),
+    Keys { position: u64, keys: &'a [u8] },
+    Nonsense,
+}
+
+#[must_use]
+pub fn parse(packet: &[u8]) -> Incoming<'_> {
+    match packet {
+        [KEYS, rest @ ..] => match rest.split_first_chunk::<8>() {
+            Some((position, keys)) => Incoming::Keys { position: u64::from_le_bytes(*position), keys },
+            None => Incoming::Nonsense,
+        },
+        json => serde_json::from_slice(json).map_or(Incoming::Nonsense, Incoming::Request),
+    }
+}
+
+/// A packet of keys.
+#[must_use]
+pub fn keys(position: u64, keys: &[u8]) -> Vec<u8> {
+    let mut packet = vec![KEYS];
+    packet.extend(position.to_le_bytes());
+    packet.extend(keys);
+    packet
+}
+
+/// How many keys fit into one packet.
+pub const KEYS_AT_ONCE: usize = 32 * 1024;
+
+/// Requests and replies are plain data and always have a JSON form.
+#[must_use]
+pub fn encode<T: Serialize>(message: &T) -> Vec<u8> {
+    serde_json::to_vec(message).unwrap_or_default()
+}

@@ -1,0 +1,188 @@
+//! The way back: from the state of the emulator to bytes that put any xterm-like terminal into that state.
+//!
+//! Everything is said outright and in an order that does not depend on what the terminal did before: first it is
+//! reset, then both screens are drawn with every mode off, then the modes go on. When the alternate screen is shown, the
+//! primary one is drawn before it, so that leaving it later uncovers the right contents with the cursor in the
+//! right place. Text that was broken because it did not fit is written in one go and breaks again by itself, so that
+//! the terminal knows it for one line when it is copied or the window changes.
+//!
+//! Nothing here asks the terminal a question, and nothing untrusted gets in but printable characters.
+
+use crate::ascii::push;
+use crate::buffer::Buffer;
+use crate::charset::Charsets;
+use crate::cursor::{Cursor, SavedCursor};
+use crate::row::{Row, Shape};
+use crate::style::Style;
+use crate::terminal::{Margins, Terminal};
+use std::ops::Range;
+
+/// Gives a terminal back as a shell expects it, from any state: in the middle of a sequence, on the alternate screen,
+/// with the mouse and the keyboard in any mode. The cursor goes to the last row, where no text can be written over.
+pub(crate) const RESET: &str = concat!(
+    // Whatever sequence or string was left open is dropped, not carried out; a synchronised update and a hyperlink end.
+    "\x18\x1b\\\x1b[?2026l\x1b]8;;\x1b\\",
+    // The keyboard, for the alternate screen and then for the primary one.
+    "\x1b[<99u\x1b[?1049l\x1b[<99u\x1b[>4m\x1b>\x1b[?1l",
+    // Mouse, focus, paste, colour scheme and size reports.
+    "\x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1005l\x1b[?1006l\x1b[?1015l\x1b[?1016l",
+    "\x1b[?1004l\x1b[?2004l\x1b[?2031l\x1b[?2048l",
+    // Insert and newline mode, reverse video, all margins, origin, wrapping, charsets, style.
+    "\x1b[4l\x1b[20l\x1b[?5l\x1b[?69l\x1b[?6l\x1b[r\x1b[?7h\x1b(B\x1b)B\x0f\x1b[0m",
+    // The cursor.
+    "\x1b[?25h\x1b[0 q\x1b[9999;1H",
+);
+
+/// Nothing that stands in the way of drawing.
+const NEUTRAL: &[u8] = b"\x1b[?6l\x1b[r\x1b(B\x1b)B\x0f\x1b[0m";
+
+impl Terminal {
+    pub(crate) fn redraw(&self) -> Vec<u8> {
+        let mut painter = Painter { out: RESET.into(), columns: self.columns(), margins: self.margins };
+        // Shown at once rather than row by row, where the terminal can.
+        painter.out.extend_from_slice(b"\x1b[?2026h");
+        painter.tab_stops(self);
+        if let Some(primary) = &self.behind {
+            painter.buffer(primary);
+            // Saves the cursor once more, which stands where it was saved.
+            painter.out.extend_from_slice(b"\x1b[?1049h");
+        }
+        painter.buffer(&self.shown);
+        let live = SavedCursor { cursor: self.cursor, style: self.style, charsets: self.charsets, origin: self.origin };
+        painter.out.extend_from_slice(NEUTRAL);
+        if self.margins != Margins::full(self.size) {
+            painter.set_margins();
+        }
+        painter.pose(&self.shown, &live);
+        painter.modes(self);
+        painter.out.extend_from_slice(b"\x1b[?2026l");
+        painter.out
+    }
+}
+
+struct Painter {
+    out: Vec<u8>,
+    columns: usize,
+    margins: Margins,
+}
+
+impl Painter {
+    fn tab_stops(&mut self, terminal: &Terminal) {
+        self.out.extend_from_slice(b"\x1b[3g");
+        for stop in terminal.tabs.stops() {
+            push(&mut self.out, format_args!("\x1b[1;{}H\x1bH", stop + 1));
+        }
+    }
+
+    /// Draws one screen, sets its keyboard flags and saves its cursor.
+    fn buffer(&mut self, buffer: &Buffer) {
+        self.out.extend_from_slice(NEUTRAL);
+        self.out.extend_from_slice(b"\x1b[H\x1b[2J");
+        self.rows(buffer);
+        for flags in buffer.keyboard.flags() {
+            push(&mut self.out, format_args!("\x1b[>{flags}u"));
+        }
+        if buffer.saved_cursor.origin {
+            self.set_margins();
+        }
+        self.pose(buffer, &buffer.saved_cursor);
+        self.out.extend_from_slice(b"\x1b7");
+    }
+
+    fn rows(&mut self, buffer: &Buffer) {
+        let mut style = Style::default();
+        let mut broken_before = false;
+        let mut rows = buffer.rows().enumerate().peekable();
+        while let Some((number, row)) = rows.next() {
+            let length = row.cells().len();
+            if length > 0 && !broken_before {
+                push(&mut self.out, format_args!("\x1b[{}H", number + 1));
+            }
+            self.cells(row, 0..length, &mut style);
+            broken_before = rows.peek().is_some_and(|(_, next)| breaks_between(row, next, self.columns));
+        }
+        if style != Style::default() {
+            Style::default().write_sgr(&mut self.out);
+        }
+    }
+
+    fn cells(&mut self, row: &Row, columns: Range<usize>, style: &mut Style) {
+        for column in columns {
+            let cell = row.cell(column);
+            if cell.style != *style {
+                *style = cell.style;
+                style.write_sgr(&mut self.out);
+            }
+            match cell.shape {
+                Shape::Narrow | Shape::Wide => self.character(cell.character),
+                Shape::Tail => {}
+            }
+            if !row.marks().is_empty() {
+                row.marks_at(column).for_each(|mark| self.character(mark));
+            }
+        }
+    }
+
+    fn character(&mut self, character: char) {
+        self.out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+    }
+
+    fn set_margins(&mut self) {
+        push(&mut self.out, format_args!("\x1b[{};{}r", self.margins.top + 1, self.margins.bottom + 1));
+    }
+
+    /// From neutral, puts the cursor in place, with its style, its charsets and its way of counting rows.
+    fn pose(&mut self, buffer: &Buffer, pose: &SavedCursor) {
+        let Cursor { row, column, wrap_pending } = pose.cursor;
+        let (top, reachable) =
+            if pose.origin { (self.margins.top, self.margins.region().contains(&row)) } else { (0, true) };
+        if pose.origin {
+            self.out.extend_from_slice(b"\x1b[?6h");
+        }
+        let text = buffer.row(row);
+        // A cursor that waits at the edge gets there only by writing the last character once more.
+        let waits = wrap_pending && reachable && text.is_full(self.columns);
+        let start = match text.cell(column).shape {
+            Shape::Tail if waits => column - 1,
+            Shape::Narrow | Shape::Wide | Shape::Tail => column,
+        };
+        push(&mut self.out, format_args!("\x1b[{};{}H", row.saturating_sub(top) + 1, start + 1));
+        let mut style = Style::default();
+        if waits {
+            self.cells(text, start..column + 1, &mut style);
+        }
+        if pose.style != style {
+            pose.style.write_sgr(&mut self.out);
+        }
+        self.charsets(pose.charsets);
+    }
+
+    fn charsets(&mut self, charsets: Charsets) {
+        self.out.extend_from_slice(&[0x1b, b'(', charsets.g0.designator(), 0x1b, b')', charsets.g1.designator()]);
+        self.out.push(if charsets.shifted { 0x0e } else { 0x0f });
+    }
+
+    /// What must not be on while the screens are drawn.
+    fn modes(&mut self, terminal: &Terminal) {
+        if terminal.insert {
+            self.out.extend_from_slice(b"\x1b[4h");
+        }
+        if terminal.newline {
+            self.out.extend_from_slice(b"\x1b[20h");
+        }
+        if !terminal.autowrap {
+            self.out.extend_from_slice(b"\x1b[?7l");
+        }
+        terminal.modes.write(&mut self.out);
+        if let Some(title) = &terminal.title {
+            push(&mut self.out, format_args!("\x1b]2;{title}\x1b\\"));
+        }
+    }
+}
+
+/// Whether the text of `row` goes on in `next` so that a terminal breaks it there by itself: the row is full, or all but
+/// for a last column into which a wide character did not fit.
+fn breaks_between(row: &Row, next: &Row, columns: usize) -> bool {
+    let left_one_free = row.cells().len() + 1 == columns && next.cell(0).shape == Shape::Wide;
+    row.wrapped && !next.cells().is_empty() && (row.is_full(columns) || left_one_free)
+}

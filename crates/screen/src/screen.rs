@@ -1,0 +1,86 @@
+//! The state of a terminal after some prefix of a program's output.
+
+use crate::parser::Parser;
+use crate::redraw::RESET;
+use crate::size::Size;
+use crate::snapshot::{self, DamagedSnapshot};
+use crate::terminal::Terminal;
+
+/// What a terminal shows after the bytes it was fed, and all it needs to go on from there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Screen {
+    terminal: Terminal,
+    parser: Parser,
+}
+
+impl Screen {
+    /// An empty screen. A size of nothing is one cell, an absurd one is cut.
+    pub fn new(size: Size) -> Screen {
+        Screen { terminal: Terminal::new(size), parser: Parser::default() }
+    }
+
+    /// Takes the next bytes of the output; where they were cut makes no difference.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        self.parser.feed(bytes, &mut self.terminal);
+    }
+
+    pub fn resize(&mut self, size: Size) {
+        self.terminal.resize(size);
+    }
+
+    pub fn size(&self) -> Size {
+        self.terminal.size
+    }
+
+    /// The whole state as bytes: a screen restored from them behaves as this one for all further input, even one that
+    /// begins in the middle of a character or an escape sequence.
+    pub fn snapshot(&self) -> Vec<u8> {
+        snapshot::write(&self.terminal, &self.parser)
+    }
+
+    pub fn restore(bytes: &[u8]) -> Result<Screen, DamagedSnapshot> {
+        let (terminal, parser) = snapshot::read(bytes)?;
+        Ok(Screen { terminal, parser })
+    }
+
+    /// Bytes that bring any xterm-like terminal of the same size from any state to this one, so that it may be given the
+    /// further output as it comes, even if that begins in the middle of a character or an escape sequence.
+    pub fn redraw(&self) -> Vec<u8> {
+        let mut bytes = self.terminal.redraw();
+        self.parser.write_unfinished(&mut bytes);
+        bytes
+    }
+
+    /// Bytes that give a terminal back to the shell in a sane state, whatever was drawn on it, with the cursor at the
+    /// start of the last row.
+    pub fn reset() -> &'static [u8] {
+        RESET.as_bytes()
+    }
+
+    /// The visible rows, without blanks at their ends.
+    pub fn text(&self) -> Vec<String> {
+        let text_of = |row: &crate::row::Row| {
+            let mut text = String::new();
+            row.write_text(&mut text, 0);
+            text.truncate(text.trim_end_matches(' ').len());
+            text
+        };
+        self.terminal.shown.rows().map(text_of).collect()
+    }
+
+    /// Row and column of the cursor, counted from 0.
+    pub fn cursor(&self) -> (u16, u16) {
+        // Both are smaller than the size, which is a u16.
+        (self.terminal.cursor.row as u16, self.terminal.cursor.column as u16)
+    }
+
+    /// The window title, if the program set one.
+    pub fn title(&self) -> Option<&str> {
+        self.terminal.title.as_deref()
+    }
+
+    /// Whether the alternate screen is shown, the one of editors and full-screen programs.
+    pub fn is_alternate(&self) -> bool {
+        self.terminal.behind.is_some()
+    }
+}

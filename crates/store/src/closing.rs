@@ -1,0 +1,72 @@
+//! Writing the outcome, once. The keeper does it at the end of a run; where no helper is left, the next command that is
+//! more than a look does it in its place.
+
+use crate::folder::{Folder, RunFolder};
+use crate::journal::Journal;
+use crate::look::{fold, last_line, look_at, unrecorded_outcome};
+use crate::{RunRecord, StoreError};
+use jiff::Timestamp;
+use ostler_core::event::{Entry, Event};
+use ostler_core::life::State;
+use ostler_core::outcome::Outcome;
+use ostler_core::record::Session;
+use ostler_sys::clock::since_boot_ms;
+use ostler_sys::lock;
+use rustix::fs::OFlags;
+
+/// Publishes the outcome and returns the one that counts: somebody else's, if theirs was first.
+pub fn publish(
+    folder: &Folder,
+    run: &RunFolder,
+    session: &Session,
+    record: &RunRecord,
+    state: &State,
+    mut outcome: Outcome,
+) -> Result<Outcome, StoreError> {
+    let mut note = |name: &str, value: serde_json::Value| {
+        if !value.is_null() {
+            outcome.more.insert(name.to_owned(), value);
+        }
+    };
+    note("ended", Timestamp::now().to_string().into());
+    note("native_id", state.native_id.clone().or_else(|| record.native_id.clone()).into());
+    note("transcript", record.transcript.clone().into());
+    note("turns_total", state.turns.into());
+    note("queued", state.queue.len().into());
+    note("inbox", state.inbox.into());
+    note("last", last_line(run.dir(), &session.agent, record.plan.speaks)?.into());
+    note("alarm", state.alarm.clone().into());
+    folder.even_when_full(|| run.publish_outcome(&outcome))?;
+    run.outcome()?.ok_or_else(|| StoreError::Missing { file: "outcome.json".to_owned() })
+}
+
+/// Records the end of a run that ended with nobody there. Does nothing while anyone of it lives, or when it is recorded.
+pub fn record_if_lost(folder: &Folder) -> Result<(), StoreError> {
+    let view = look_at(folder, false)?;
+    if !view.ended || view.run == 0 {
+        return Ok(());
+    }
+    let run = folder.run(view.run)?;
+    if run.outcome()?.is_some() {
+        return Ok(());
+    }
+    let name = "keeper.lock";
+    let file = folder.dir().file(name, OFlags::RDWR | OFlags::CREATE).map_err(StoreError::io(name))?;
+    let Some(_held) = lock::try_exclusive(file).map_err(StoreError::io(name))? else {
+        return Ok(());
+    };
+    let (session, record) = (folder.session()?, run.record()?);
+    let state = fold(folder, &run, &record, &session)?.state;
+    let outcome = unrecorded_outcome(&state, &run)?;
+    let outcome = publish(folder, &run, &session, &record, &state, outcome)?;
+    let entry = Entry {
+        at: Timestamp::now(),
+        ms: since_boot_ms(),
+        run: run.number,
+        out: None,
+        wish: None,
+        inbox: None,
+        event: Event::Ended { outcome },
+    };
+    folder.even_when_full(|| Journal::open(folder.dir())?.append(&entry))
+}

@@ -1,0 +1,133 @@
+//! What was said, in order: the agent's facts from `out`, and between them the messages that it was given.
+
+use crate::folder::Folder;
+use crate::look::read_from;
+use crate::{StoreError, inbox, journal};
+use ostler_agents::Decoder;
+use ostler_agents::lines::{Line, Lines};
+use ostler_core::event::Event;
+use ostler_core::fact::Fact;
+use ostler_core::record::{Speaks, Want};
+use std::collections::{HashMap, VecDeque};
+
+/// One thing in a conversation.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Item {
+    /// Somebody told the agent this.
+    Told { n: u64, text: String },
+    /// Somebody answered a question.
+    Answered { by: String, allowed: bool },
+    /// The agent said or did this.
+    Agent(Fact),
+}
+
+/// Reads a conversation from its beginning and then as it grows, over all its runs.
+pub struct Reader<'a> {
+    folder: &'a Folder,
+    run: Option<Run>,
+    journal_end: u64,
+    places: HashMap<u64, u64>,
+    /// Things that happened when the output had reached that position.
+    between: VecDeque<(u32, u64, Item)>,
+}
+
+struct Run {
+    number: u32,
+    position: u64,
+    lines: Lines,
+    decoder: Box<dyn Decoder>,
+    /// Position behind the last whole line.
+    understood: u64,
+}
+
+impl<'a> Reader<'a> {
+    #[must_use]
+    pub fn new(folder: &'a Folder) -> Reader<'a> {
+        Reader { folder, run: None, journal_end: 0, places: HashMap::new(), between: VecDeque::new() }
+    }
+
+    /// What has come since the last call.
+    pub fn next(&mut self) -> Result<Vec<Item>, StoreError> {
+        self.read_journal()?;
+        let mut items = Vec::new();
+        let newest = self.folder.newest_run()?;
+        let first = self.run.as_ref().map_or(1, |run| run.number);
+        for number in first..=newest {
+            if self.run.as_ref().is_none_or(|run| run.number != number) {
+                self.run = self.open_run(number)?;
+            }
+            self.read_run(&mut items)?;
+        }
+        Ok(items)
+    }
+
+    fn read_journal(&mut self) -> Result<(), StoreError> {
+        let found = journal::read(self.folder.dir(), self.journal_end)?;
+        self.journal_end = found.end;
+        for entry in found.entries {
+            let item = match entry.event {
+                Event::Accepted { n, at, .. } => {
+                    self.places.insert(n, at);
+                    continue;
+                }
+                Event::Feeding { n } => {
+                    let Some(&at) = self.places.get(&n) else { continue };
+                    match inbox::read_one(self.folder.dir(), at)?.map(|wish| wish.want) {
+                        Some(Want::Message { text, .. }) => Item::Told { n, text },
+                        _ => continue,
+                    }
+                }
+                Event::Answered { by, allowed, .. } => Item::Answered { by, allowed },
+                _ => continue,
+            };
+            self.between.push_back((entry.run, entry.out.unwrap_or(0), item));
+        }
+        Ok(())
+    }
+
+    fn open_run(&self, number: u32) -> Result<Option<Run>, StoreError> {
+        let record = self.folder.run(number)?.record()?;
+        let session = self.folder.session()?;
+        let agent = match record.plan.speaks {
+            Speaks::Turns => ostler_agents::find(&session.agent),
+            Speaks::Bytes => None,
+        };
+        Ok(agent.map(|agent| Run {
+            number,
+            position: 0,
+            lines: Lines::default(),
+            decoder: agent.decoder(),
+            understood: 0,
+        }))
+    }
+
+    fn read_run(&mut self, items: &mut Vec<Item>) -> Result<(), StoreError> {
+        let Some(run) = &mut self.run else {
+            return Ok(());
+        };
+        let folder = self.folder.run(run.number)?;
+        let between = &mut self.between;
+        let mut facts = Vec::new();
+        let (lines, decoder, understood, number) =
+            (&mut run.lines, &mut run.decoder, &mut run.understood, run.number);
+        read_from(folder.dir(), "out", &mut run.position, |bytes| {
+            lines.feed(bytes, |line, end| {
+                take_until(between, number, *understood, items);
+                if let Line::Whole(line) = line {
+                    decoder.line(line, &mut facts);
+                    items.extend(facts.drain(..).map(Item::Agent));
+                }
+                *understood = end;
+            });
+        })?;
+        take_until(&mut self.between, number, run.understood, items);
+        Ok(())
+    }
+}
+
+/// Moves what happened up to this position over.
+fn take_until(between: &mut VecDeque<(u32, u64, Item)>, run: u32, position: u64, items: &mut Vec<Item>) {
+    while between.front().is_some_and(|(of_run, at, _)| (*of_run, *at) <= (run, position)) {
+        items.extend(between.pop_front().map(|(_, _, item)| item));
+    }
+}

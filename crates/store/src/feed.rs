@@ -1,0 +1,124 @@
+//! `runs/<n>/fed.jsonl`: which bytes of `in` came from whom.
+//!
+//! The race this solves: whoever appends to `in` may be killed before it has noted that it did, or after it has noted it
+//! and before it did. So each piece is noted first, with its place and length. What is really there is decided by the
+//! size of `in`: the note of a piece that never (or only partly) arrived counts for as much as arrived, and its source
+//! is asked for the rest. Nothing is put in twice, nothing is forgotten.
+
+use crate::StoreError;
+use crate::journal::open_for_append;
+use ostler_sys::dir::Dir;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::FileExt;
+
+const NOTES: &str = "fed.jsonl";
+
+/// One piece of input.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Piece {
+    /// Who: `m7` for message 7, a client's own name for its keys.
+    from: String,
+    /// Where in `in` it begins.
+    at: u64,
+    len: u64,
+}
+
+/// The one writer of `in`.
+#[derive(Debug)]
+pub struct Feed {
+    notes: File,
+    input: File,
+    size: u64,
+    received: HashMap<String, u64>,
+}
+
+impl Feed {
+    /// Opens both files and works out what each source has really put in.
+    pub fn open(run: &Dir, input: File) -> Result<Feed, StoreError> {
+        let size = input.metadata().map_err(StoreError::io("in"))?.len();
+        let bytes = run.read(NOTES).map_err(StoreError::io(NOTES))?.unwrap_or_default();
+        let pieces: Vec<Piece> =
+            bytes.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
+        Ok(Feed { notes: open_for_append(run, NOTES)?, input, size, received: received(&pieces, size) })
+    }
+
+    /// How many bytes of this source are in.
+    #[must_use]
+    pub fn received(&self, from: &str) -> u64 {
+        self.received.get(from).copied().unwrap_or(0)
+    }
+
+    /// Where the input ends.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Puts the next bytes of this source in.
+    pub fn put(&mut self, from: &str, bytes: &[u8]) -> Result<(), StoreError> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let piece = Piece { from: from.to_owned(), at: self.size, len: bytes.len() as u64 };
+        self.notes.write_all(&crate::folder::to_json(&piece)).map_err(StoreError::io(NOTES))?;
+        let mut written = 0;
+        while written < bytes.len() {
+            match self.input.write_at(&bytes[written..], self.size) {
+                Ok(count) => {
+                    written += count;
+                    self.size += count as u64;
+                    *self.received.entry(from.to_owned()).or_default() += count as u64;
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(StoreError::io("in")(error)),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A piece has arrived as far as the next one's beginning, or the end of the file, allows.
+fn received(pieces: &[Piece], size: u64) -> HashMap<String, u64> {
+    let mut received: HashMap<String, u64> = HashMap::new();
+    for (index, piece) in pieces.iter().enumerate() {
+        let end = pieces.get(index + 1).map_or(size, |next| next.at.min(size));
+        *received.entry(piece.from.clone()).or_default() += end.saturating_sub(piece.at).min(piece.len);
+    }
+    received
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use rustix::fs::OFlags;
+
+    fn open(dir: &Dir) -> Feed {
+        Feed::open(dir, File::from(dir.file("in", OFlags::RDWR | OFlags::CREATE).unwrap())).unwrap()
+    }
+
+    #[test]
+    fn killed_before_during_or_after_a_piece_the_source_learns_what_arrived() {
+        let text: Vec<u8> = (0..=255).collect();
+        for arrived in [0, 1, 100, 256] {
+            let folder = tempfile::tempdir().unwrap();
+            let dir = Dir::open(folder.path()).unwrap();
+            let mut feed = open(&dir);
+            feed.put("a", b"before").unwrap();
+            feed.put("b", &text).unwrap();
+            feed.input.set_len(6 + arrived).unwrap();
+            drop(feed);
+
+            let mut feed = open(&dir);
+            assert_eq!((feed.received("a"), feed.received("b")), (6, arrived));
+            feed.put("a", b"more").unwrap();
+            let rest = usize::try_from(arrived).unwrap();
+            feed.put("b", &text[rest..]).unwrap();
+            let feed = open(&dir);
+            assert_eq!((feed.received("a"), feed.received("b"), feed.size()), (10, 256, 266));
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! One session's folder: the records in it, by name.
+//!
+//! The folder is held open and everything is reached relative to it, so it may be renamed (archived, restored) while we
+//! look, and its path may be longer than a socket's name allows.
+
+use crate::{HelperRecord, RunRecord, StoreError};
+use ostler_core::SCHEMA;
+use ostler_core::outcome::{Exit, Outcome};
+use ostler_core::record::Session;
+use ostler_sys::dir::{Dir, Sync};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Kept free for the stop wish, the exit and the outcome of a session on a full disk.
+const RESERVE: u64 = 64 * 1024;
+
+/// A session's folder.
+#[derive(Debug)]
+pub struct Folder {
+    dir: Dir,
+}
+
+/// The folder of one run.
+#[derive(Debug)]
+pub struct RunFolder {
+    dir: Dir,
+    pub number: u32,
+}
+
+impl Folder {
+    #[must_use]
+    pub fn new(dir: Dir) -> Folder {
+        Folder { dir }
+    }
+
+    #[must_use]
+    pub fn dir(&self) -> &Dir {
+        &self.dir
+    }
+
+    pub fn session(&self) -> Result<Session, StoreError> {
+        require(&self.dir, "session.json")
+    }
+
+    pub fn write_session(&self, session: &Session) -> Result<(), StoreError> {
+        write(&self.dir, "session.json", session)
+    }
+
+    pub fn holder(&self) -> Result<Option<HelperRecord>, StoreError> {
+        read(&self.dir, "holder.json")
+    }
+
+    pub fn write_holder(&self, holder: &HelperRecord) -> Result<(), StoreError> {
+        write(&self.dir, "holder.json", holder)
+    }
+
+    pub fn keeper(&self) -> Result<Option<HelperRecord>, StoreError> {
+        read(&self.dir, "keeper.json")
+    }
+
+    pub fn write_keeper(&self, keeper: &HelperRecord) -> Result<(), StoreError> {
+        write(&self.dir, "keeper.json", keeper)
+    }
+
+    /// The number of the newest run; 0 before the first.
+    pub fn newest_run(&self) -> Result<u32, StoreError> {
+        // Nearly every session has one run, and asking for two names is cheaper than listing the folder.
+        if matches!(self.dir.stat("runs/1"), Ok(Some(_))) && matches!(self.dir.stat("runs/2"), Ok(None)) {
+            return Ok(1);
+        }
+        let runs = match self.dir.open_dir("runs") {
+            Ok(runs) => runs,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(0),
+            Err(error) => return Err(StoreError::io("runs")(error)),
+        };
+        let names = runs.names().map_err(StoreError::io("runs"))?;
+        Ok(names.iter().filter_map(|name| name.parse().ok()).max().unwrap_or(0))
+    }
+
+    pub fn run(&self, number: u32) -> Result<RunFolder, StoreError> {
+        let name = format!("runs/{number}");
+        let dir = self.dir.open_dir(&name).map_err(StoreError::io(name))?;
+        Ok(RunFolder { dir, number })
+    }
+
+    pub fn make_run(&self, number: u32) -> Result<RunFolder, StoreError> {
+        match self.dir.make_dir("runs") {
+            Ok(()) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(StoreError::io("runs")(error)),
+        }
+        let name = format!("runs/{number}");
+        self.dir.make_dir(&name).map_err(StoreError::io(name))?;
+        self.run(number)
+    }
+
+    /// Sets disk space aside. `false`: there is not even that much.
+    #[must_use]
+    pub fn keep_reserve(&self) -> bool {
+        self.dir.reserve("reserve", RESERVE).is_ok()
+    }
+
+    /// Gives the reserve up: now is when it is needed.
+    pub fn spend_reserve(&self) {
+        // When it is gone already there is nothing to give.
+        let _ = self.dir.remove("reserve");
+    }
+
+    /// Does something that needs a little disk space, with the reserve if it must be.
+    pub fn even_when_full<T>(&self, mut action: impl FnMut() -> Result<T, StoreError>) -> Result<T, StoreError> {
+        match action() {
+            Err(error) if error.is_full_disk() => {
+                self.spend_reserve();
+                action()
+            }
+            other => other,
+        }
+    }
+}
+
+impl RunFolder {
+    #[must_use]
+    pub fn dir(&self) -> &Dir {
+        &self.dir
+    }
+
+    pub fn record(&self) -> Result<RunRecord, StoreError> {
+        require(&self.dir, "run.json")
+    }
+
+    pub fn write_record(&self, record: &RunRecord) -> Result<(), StoreError> {
+        write(&self.dir, "run.json", record)
+    }
+
+    pub fn exit(&self) -> Result<Option<Exit>, StoreError> {
+        read(&self.dir, "exit.json")
+    }
+
+    pub fn outcome(&self) -> Result<Option<Outcome>, StoreError> {
+        read(&self.dir, "outcome.json")
+    }
+
+    /// `Ok(false)`: there is one already, and it stays.
+    pub fn publish_outcome(&self, outcome: &Outcome) -> Result<bool, StoreError> {
+        self.dir.publish_once("outcome.json", &to_json(outcome)).map_err(StoreError::io("outcome.json"))
+    }
+}
+
+fn read<T: DeserializeOwned>(dir: &Dir, name: &str) -> Result<Option<T>, StoreError> {
+    let Some(bytes) = dir.read(name).map_err(StoreError::io(name))? else {
+        return Ok(None);
+    };
+    match serde_json::from_slice(&bytes) {
+        Ok(record) => Ok(Some(record)),
+        Err(error) => Err(newer_or_damaged(name, &bytes, &error)),
+    }
+}
+
+fn require<T: DeserializeOwned>(dir: &Dir, name: &str) -> Result<T, StoreError> {
+    read(dir, name)?.ok_or_else(|| StoreError::Missing { file: name.to_owned() })
+}
+
+/// A record that we cannot read may be fine for whoever wrote it.
+fn newer_or_damaged(name: &str, bytes: &[u8], error: &serde_json::Error) -> StoreError {
+    let schema = serde_json::from_slice::<serde_json::Value>(bytes).ok().and_then(|value| value["schema"].as_u64());
+    match schema {
+        Some(schema) if schema > u64::from(SCHEMA) => StoreError::Newer { file: name.to_owned(), schema },
+        Some(_) | None => StoreError::Damaged { file: name.to_owned(), reason: error.to_string() },
+    }
+}
+
+fn write<T: Serialize>(dir: &Dir, name: &str, record: &T) -> Result<(), StoreError> {
+    dir.replace(name, &to_json(record), Sync::No).map_err(StoreError::io(name))
+}
+
+/// Records are plain data: strings, numbers, lists and maps with string keys, which always have a JSON form.
+pub(crate) fn to_json<T: Serialize>(record: &T) -> Vec<u8> {
+    let mut bytes = serde_json::to_vec(record).unwrap_or_default();
+    bytes.push(b'\n');
+    bytes
+}

@@ -1,0 +1,185 @@
+//! Where everything lives, and how a person's word becomes a session.
+
+use crate::StoreError;
+use crate::folder::Folder;
+use ostler_core::id::{Selector, SessionId};
+use ostler_sys::dir::Dir;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+/// `$OSTLER_HOME`.
+#[derive(Clone, Debug)]
+pub struct Home {
+    root: PathBuf,
+}
+
+/// Why a word names no session.
+#[derive(Debug, thiserror::Error)]
+pub enum NotFound {
+    #[error("no session {0:?}")]
+    None(String),
+    #[error("{word:?} is ambiguous: {}", .candidates.join(", "))]
+    Ambiguous { word: String, candidates: Vec<String> },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// A session found: its id, where it is, whether it was put away.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub id: SessionId,
+    pub path: PathBuf,
+    pub archived: bool,
+}
+
+impl Place {
+    pub fn open(&self) -> Result<Folder, StoreError> {
+        let dir = Dir::open(&self.path).map_err(StoreError::io(self.path.to_string_lossy()))?;
+        Ok(Folder::new(dir))
+    }
+}
+
+impl Home {
+    /// `$OSTLER_HOME`, else `$XDG_STATE_HOME/ostler`, else `~/.local/state/ostler`.
+    #[must_use]
+    pub fn find(variable: &dyn Fn(&str) -> Option<String>) -> Option<Home> {
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let root = set("OSTLER_HOME")
+            .or_else(|| set("XDG_STATE_HOME").map(|state| state.join("ostler")))
+            .or_else(|| set("HOME").map(|home| home.join(".local/state/ostler")))?;
+        Some(Home { root: std::path::absolute(root).ok()? })
+    }
+
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    #[must_use]
+    pub fn sessions(&self) -> PathBuf {
+        self.root.join("sessions")
+    }
+
+    #[must_use]
+    pub fn archive(&self) -> PathBuf {
+        self.root.join("archive")
+    }
+
+    /// Opens a folder of ours, making it and what is above it where needed, for its owner alone.
+    pub fn open_or_make(&self, path: &Path) -> Result<Dir, StoreError> {
+        match Dir::open(path) {
+            Ok(dir) => Ok(dir),
+            Err(_) => {
+                std::fs::DirBuilder::new()
+                    .recursive(true)
+                    .mode(0o700)
+                    .create(path)
+                    .map_err(StoreError::io(path.to_string_lossy()))?;
+                Dir::open(path).map_err(StoreError::io(path.to_string_lossy()))
+            }
+        }
+    }
+
+    /// Every session that was not put away, in no order. Nothing here yet is an empty list.
+    pub fn live_places(&self) -> Result<Vec<Place>, StoreError> {
+        let mut places = Vec::new();
+        self.collect(&self.sessions(), false, &mut places)?;
+        Ok(places)
+    }
+
+    /// Everything that was put away.
+    pub fn archived_places(&self) -> Result<Vec<Place>, StoreError> {
+        let mut places = Vec::new();
+        let archive = self.archive();
+        for month in names(&archive)? {
+            self.collect(&archive.join(month), true, &mut places)?;
+        }
+        Ok(places)
+    }
+
+    fn collect(&self, folder: &Path, archived: bool, places: &mut Vec<Place>) -> Result<(), StoreError> {
+        for name in names(folder)? {
+            if let Some(id) = SessionId::parse(&name) {
+                places.push(Place { id, path: folder.join(&name), archived });
+            }
+        }
+        Ok(())
+    }
+
+    /// Names in the sessions folder that are no session ids: left by somebody else, or by a launch that was killed.
+    pub fn strays(&self) -> Result<Vec<String>, StoreError> {
+        Ok(names(&self.sessions())?.into_iter().filter(|name| SessionId::parse(name).is_none()).collect())
+    }
+
+    /// The session a person means: a name, an id, the unique beginning of one, or `@last`. Names of sessions that still
+    /// run win over names of ended ones, and what was put away is looked at last.
+    pub fn select(&self, word: &str) -> Result<Place, NotFound> {
+        let selector = Selector::parse(word).ok_or_else(|| NotFound::None(word.to_owned()))?;
+        let live = self.live_places()?;
+        if selector == Selector::Newest {
+            return newest(live).ok_or_else(|| NotFound::None(word.to_owned()));
+        }
+        if let Some(place) = exact(&live, word) {
+            return Ok(place);
+        }
+        let named = named(&live, word);
+        if let Some(place) = newest(named.clone()) {
+            return Ok(named.into_iter().find(|place| runs(place)).unwrap_or(place));
+        }
+        let archived = self.archived_places()?;
+        let everywhere = live.into_iter().chain(archived);
+        let mut begun: Vec<Place> = everywhere.filter(|place| selector.begins(place.id)).collect();
+        match (begun.len(), begun.pop()) {
+            (1, Some(place)) => Ok(place),
+            (_, Some(last)) => {
+                let mut candidates: Vec<String> =
+                    begun.iter().chain([&last]).map(|place| place.id.as_str().to_owned()).collect();
+                candidates.sort();
+                Err(NotFound::Ambiguous { word: word.to_owned(), candidates })
+            }
+            (_, None) => newest(self::named(&self.archived_places()?, word))
+                .ok_or_else(|| NotFound::None(word.to_owned())),
+        }
+    }
+
+    /// Whether a session that has not ended goes by this name.
+    pub fn name_is_taken(&self, name: &str) -> Result<Option<SessionId>, StoreError> {
+        Ok(named(&self.live_places()?, name).into_iter().find(runs).map(|place| place.id))
+    }
+}
+
+fn exact(places: &[Place], word: &str) -> Option<Place> {
+    let id = SessionId::parse(word)?;
+    places.iter().find(|place| place.id == id).cloned()
+}
+
+/// A damaged folder has no name.
+fn named(places: &[Place], name: &str) -> Vec<Place> {
+    let has_name = |place: &&Place| {
+        place.open().and_then(|folder| folder.session()).is_ok_and(|session| session.name.as_deref() == Some(name))
+    };
+    places.iter().filter(has_name).cloned().collect()
+}
+
+fn runs(place: &Place) -> bool {
+    let ended = || {
+        let folder = place.open()?;
+        let run = folder.newest_run()?;
+        folder.run(run)?.outcome()
+    };
+    !matches!(ended(), Ok(Some(_)))
+}
+
+fn newest(places: Vec<Place>) -> Option<Place> {
+    let created = |place: &Place| place.open().and_then(|folder| folder.session()).ok().map(|session| session.created);
+    places.into_iter().filter_map(|place| Some((created(&place)?, place))).max_by_key(|(created, _)| *created).map(|(_, place)| place)
+}
+
+fn names(folder: &Path) -> Result<Vec<String>, StoreError> {
+    match Dir::open(folder).and_then(|dir| dir.names()) {
+        Ok(names) => Ok(names),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(StoreError::io(folder.to_string_lossy())(error)),
+    }
+}

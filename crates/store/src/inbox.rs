@@ -1,0 +1,86 @@
+//! `inbox.jsonl`: what people want of a session. Any client appends, under a lock of the file, and it is on the disk
+//! before the client is told "accepted". The keeper reads it in order; nothing in it is ever changed.
+
+use crate::StoreError;
+use crate::folder::Folder;
+use crate::journal::open_for_append;
+use ostler_core::record::{Want, Wish};
+use ostler_sys::dir::Dir;
+use rustix::fs::{FlockOperation, OFlags};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+
+const NAME: &str = "inbox.jsonl";
+
+/// Appends a wish, durably; on a full disk out of the reserve. Wishes to end come first there: they are small.
+pub fn append(folder: &Folder, wish: &Wish) -> Result<(), StoreError> {
+    let line = crate::folder::to_json(wish);
+    let once = || {
+        let lock = folder.dir().file(NAME, OFlags::RDWR | OFlags::CREATE).map_err(StoreError::io(NAME))?;
+        rustix::fs::flock(&lock, FlockOperation::LockExclusive).map_err(|e| StoreError::io(NAME)(e.into()))?;
+        let mut file = open_for_append(folder.dir(), NAME)?;
+        let before = file.metadata().map_err(StoreError::io(NAME))?.len();
+        if let Err(error) = file.write_all(&line).and_then(|()| file.sync_data()) {
+            // Half a message on a full disk: take it back while we hold the lock, it was never accepted.
+            let _ = file.set_len(before);
+            return Err(StoreError::io(NAME)(error));
+        }
+        Ok(())
+    };
+    match &wish.want {
+        Want::Message { .. } => once(),
+        Want::Withdraw { .. } | Want::Answer { .. } | Want::Interrupt | Want::Stop { .. } | Want::Unknown => {
+            folder.even_when_full(once)
+        }
+    }
+}
+
+/// A wish and where it stands in the file.
+#[derive(Debug)]
+pub struct Placed {
+    pub wish: Wish,
+    /// Position of its line.
+    pub at: u64,
+    /// Position behind it.
+    pub end: u64,
+}
+
+/// Whole wishes from `position` on, and the position behind the last of them.
+pub fn read(dir: &Dir, position: u64) -> Result<(Vec<Placed>, u64), StoreError> {
+    let file = match dir.file(NAME, OFlags::RDONLY) {
+        Ok(file) => File::from(file),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok((Vec::new(), position)),
+        Err(error) => return Err(StoreError::io(NAME)(error)),
+    };
+    let mut reader = BufReader::new(file);
+    reader.seek(SeekFrom::Start(position)).map_err(StoreError::io(NAME))?;
+    let (mut wishes, mut at) = (Vec::new(), position);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        reader.read_until(b'\n', &mut line).map_err(StoreError::io(NAME))?;
+        if !line.ends_with(b"\n") {
+            return Ok((wishes, at));
+        }
+        // A torn line that was ended by the next writer is no wish: nobody was told that it was accepted.
+        let end = at + line.len() as u64;
+        if let Ok(wish) = serde_json::from_slice(&line) {
+            wishes.push(Placed { wish, at, end });
+        }
+        at = end;
+    }
+}
+
+/// The wish that stands at this position.
+pub fn read_one(dir: &Dir, at: u64) -> Result<Option<Wish>, StoreError> {
+    let mut file = File::from(dir.file(NAME, OFlags::RDONLY).map_err(StoreError::io(NAME))?);
+    file.seek(SeekFrom::Start(at)).map_err(StoreError::io(NAME))?;
+    let mut line = Vec::new();
+    BufReader::new(file.take(u64::MAX)).read_until(b'\n', &mut line).map_err(StoreError::io(NAME))?;
+    Ok(serde_json::from_slice(&line).ok())
+}
+
+/// Bytes in the file.
+pub fn size(dir: &Dir) -> Result<u64, StoreError> {
+    Ok(dir.stat(NAME).map_err(StoreError::io(NAME))?.map_or(0, |stat| stat.size))
+}

@@ -1,0 +1,155 @@
+//! `journal.jsonl`: what ostler did and saw. Written only by whoever holds `keeper.lock`; read by anyone at any time.
+//!
+//! A torn last line is what a crash leaves behind: readers pass over it, the next writer ends it and starts a fresh one.
+//! Nothing is ever cut off or rewritten. A bad line in the middle is counted and reported, and harms nobody else.
+
+use crate::StoreError;
+use ostler_core::event::Entry;
+use ostler_sys::dir::Dir;
+use rustix::fs::OFlags;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+
+const NAME: &str = "journal.jsonl";
+
+/// What a reader finds.
+#[derive(Debug, Default)]
+pub struct Found {
+    pub entries: Vec<Entry>,
+    /// Whole lines that are no entries.
+    pub bad_lines: u32,
+    /// Bytes of whole lines: where to go on reading.
+    pub end: u64,
+}
+
+/// Reads the whole lines from `position` on.
+pub fn read(dir: &Dir, position: u64) -> Result<Found, StoreError> {
+    let mut found = Found { end: position, ..Found::default() };
+    let file = match dir.file(NAME, OFlags::RDONLY) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(found),
+        Err(error) => return Err(StoreError::io(NAME)(error)),
+    };
+    let mut file = File::from(file);
+    let mut bytes = Vec::new();
+    if position > 0 {
+        file.seek(SeekFrom::Start(position)).map_err(StoreError::io(NAME))?;
+    }
+    file.read_to_end(&mut bytes).map_err(StoreError::io(NAME))?;
+    parse(&bytes, &mut found);
+    Ok(found)
+}
+
+fn parse(bytes: &[u8], found: &mut Found) {
+    for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+        if !line.ends_with(b"\n") {
+            break;
+        }
+        found.end += line.len() as u64;
+        if line.iter().all(u8::is_ascii_whitespace) {
+            continue;
+        }
+        match serde_json::from_slice(line) {
+            Ok(entry) => found.entries.push(entry),
+            Err(_) => found.bad_lines += 1,
+        }
+    }
+}
+
+/// The one writer.
+#[derive(Debug)]
+pub struct Journal {
+    file: File,
+}
+
+impl Journal {
+    /// Opens for appending. The caller holds `keeper.lock`.
+    pub fn open(dir: &Dir) -> Result<Journal, StoreError> {
+        Ok(Journal { file: open_for_append(dir, NAME)? })
+    }
+
+    /// One entry, in one write.
+    pub fn append(&mut self, entry: &Entry) -> Result<(), StoreError> {
+        self.file.write_all(&crate::folder::to_json(entry)).map_err(StoreError::io(NAME))
+    }
+
+    /// Waits until what was appended is on the disk.
+    pub fn sync(&self) -> Result<(), StoreError> {
+        self.file.sync_data().map_err(StoreError::io(NAME))
+    }
+}
+
+/// Opens a file of lines for appending and ends a line that a crash left torn.
+pub(crate) fn open_for_append(dir: &Dir, name: &str) -> Result<File, StoreError> {
+    let file = dir.file(name, OFlags::RDWR | OFlags::CREATE | OFlags::APPEND).map_err(StoreError::io(name))?;
+    let mut file = File::from(file);
+    let size = file.seek(SeekFrom::End(0)).map_err(StoreError::io(name))?;
+    if size > 0 {
+        let mut last = [0];
+        file.seek(SeekFrom::End(-1)).map_err(StoreError::io(name))?;
+        file.read_exact(&mut last).map_err(StoreError::io(name))?;
+        if last != *b"\n" {
+            file.write_all(b"\n").map_err(StoreError::io(name))?;
+        }
+    }
+    Ok(file)
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use jiff::Timestamp;
+    use ostler_core::event::Event;
+    use proptest::prelude::*;
+
+    fn entry(n: u64) -> Entry {
+        Entry { at: Timestamp::UNIX_EPOCH, ms: n, run: 1, out: None, wish: None, inbox: None, event: Event::Delivered { n } }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn cut_anywhere_no_half_entry_is_read_and_the_next_one_is_whole(count in 1..6u64, cut in 0..600usize) {
+            let folder = tempfile::tempdir().unwrap();
+            let dir = Dir::open(folder.path()).unwrap();
+            let mut journal = Journal::open(&dir).unwrap();
+            for n in 0..count {
+                journal.append(&entry(n)).unwrap();
+            }
+            let path = folder.path().join(NAME);
+            let mut bytes = std::fs::read(&path).unwrap();
+            bytes.truncate(cut.min(bytes.len()));
+            std::fs::write(&path, &bytes).unwrap();
+            let whole = bytes.iter().filter(|&&byte| byte == b'\n').count();
+
+            let found = read(&dir, 0).unwrap();
+            prop_assert_eq!(found.entries.len(), whole);
+            prop_assert_eq!(found.bad_lines, 0);
+            Journal::open(&dir).unwrap().append(&entry(99)).unwrap();
+            let found = read(&dir, 0).unwrap();
+            prop_assert_eq!(found.entries.last(), Some(&entry(99)));
+        }
+
+        #[test]
+        fn garbage_in_the_middle_is_counted_and_harms_nobody(garbage in prop::collection::vec(any::<u8>(), 0..80)) {
+            let mut bytes = crate::folder::to_json(&entry(1));
+            bytes.extend(garbage.iter().map(|&byte| if byte == b'\n' { b'?' } else { byte }));
+            bytes.push(b'\n');
+            bytes.extend(crate::folder::to_json(&entry(2)));
+            let mut found = Found::default();
+            parse(&bytes, &mut found);
+            prop_assert_eq!(found.entries.first(), Some(&entry(1)));
+            prop_assert_eq!(found.entries.last(), Some(&entry(2)));
+        }
+    }
+
+    #[test]
+    fn an_event_of_a_newer_version_is_read_as_unknown() {
+        let mut found = Found::default();
+        parse(b"{\"at\":\"2026-01-01T00:00:00Z\",\"ms\":1,\"run\":1,\"what\":\"teleported\",\"to\":7}\n", &mut found);
+        assert_eq!(found.bad_lines, 0);
+        assert_eq!(found.entries[0].event, Event::Unknown);
+    }
+}

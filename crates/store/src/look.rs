@@ -1,0 +1,426 @@
+//! What is true of a session now: files and kernel, no locks, nothing remembered.
+//!
+//! The journal is folded through the same function that the keeper obeys; what the keeper has not seen yet (the end of
+//! `out`, the end of the inbox) is folded in as well; then the kernel is asked who lives. Only when agent, holder and
+//! keeper are found gone, in this order, and exit, outcome and output have been read once more after that, is a session
+//! called lost.
+
+use crate::folder::{Folder, RunFolder};
+use crate::home::Place;
+use crate::{RunRecord, StoreError, inbox, journal};
+use jiff::Timestamp;
+use ostler_agents::lines::{Line, Lines};
+use ostler_core::SCHEMA;
+use ostler_core::event::{Entry, Event};
+use ostler_core::fact::Fact;
+use ostler_core::life::{Process, State, step};
+use ostler_core::outcome::{Exit, Outcome, judge};
+use ostler_core::record::{Session, Speaks, Want};
+use ostler_core::view::{Phase, View};
+use ostler_sys::clock::since_boot_ms;
+use ostler_sys::dir::Dir;
+use ostler_sys::process::{Identity, Life};
+use ostler_sys::socket;
+use rustix::fs::OFlags;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+/// Looks at one session.
+pub fn look(place: &Place) -> Result<View, StoreError> {
+    look_at(&place.open()?, place.archived)
+}
+
+/// Looks at a session whose folder is open.
+pub fn look_at(folder: &Folder, archived: bool) -> Result<View, StoreError> {
+    let session = folder.session()?;
+    if session.schema > SCHEMA {
+        return Err(StoreError::Newer { file: "session.json".to_owned(), schema: u64::from(session.schema) });
+    }
+    let number = folder.newest_run()?;
+    let mut view = blank(&session, number, archived);
+    if number == 0 {
+        never_started(folder, &mut view)?;
+        return Ok(view);
+    }
+    let run = folder.run(number)?;
+    if let Some(outcome) = run.outcome()? {
+        ended(folder, &run, outcome, &mut view)?;
+        return Ok(view);
+    }
+    running(folder, &run, &session, &mut view)?;
+    Ok(view)
+}
+
+fn blank(session: &Session, run: u32, archived: bool) -> View {
+    View {
+        schema: SCHEMA,
+        id: session.id,
+        name: session.name.clone(),
+        agent: session.agent.clone(),
+        native_id: None,
+        cwd: session.cwd.clone(),
+        mode: session.mode,
+        state: Phase::Starting,
+        alive: false,
+        kept: false,
+        ended: false,
+        pid: None,
+        holder_pid: None,
+        keeper_pid: None,
+        run,
+        turns: 0,
+        queued: 0,
+        quiet_s: 0,
+        created: session.created,
+        updated: session.created,
+        transcript: None,
+        outcome: None,
+        asking: None,
+        last: None,
+        alarm: None,
+        parent: session.parent,
+        archived,
+        command: session.arguments.clone(),
+    }
+}
+
+/// The folder is there and no run is: a launch is under way, or died on its way.
+fn never_started(folder: &Folder, view: &mut View) -> Result<(), StoreError> {
+    let holder = folder.holder()?.map(|holder| holder.process);
+    if let Some(holder) = holder
+        && lives(&holder)?
+    {
+        view.holder_pid = Some(holder.pid());
+        return Ok(());
+    }
+    let plan = ostler_core::record::Plan {
+        mode: view.mode,
+        keep: false,
+        speaks: Speaks::Bytes,
+        ending: ostler_core::record::Ending::Terminate,
+        linger_ms: 0,
+    };
+    let mut outcome = judge(&State::new(plan), 0);
+    "the launch was cut off before the program ran".clone_into(&mut outcome.cause);
+    show_outcome(view, outcome);
+    Ok(())
+}
+
+/// Ended is final: one record has everything that a list needs.
+fn ended(folder: &Folder, run: &RunFolder, outcome: Outcome, view: &mut View) -> Result<(), StoreError> {
+    let text = |name: &str| outcome.more.get(name).and_then(|value| value.as_str()).map(str::to_owned);
+    view.native_id = text("native_id");
+    view.transcript = text("transcript");
+    view.last = text("last").or_else(|| outcome.text.clone());
+    view.alarm = text("alarm");
+    let count = |name: &str| outcome.more.get(name).and_then(serde_json::Value::as_u64);
+    view.turns = count("turns_total").and_then(|n| u32::try_from(n).ok()).unwrap_or(outcome.turns);
+    match text("ended").and_then(|time| time.parse().ok()) {
+        Some(time) => view.updated = time,
+        None => {
+            if let Some(stat) = run.dir().stat("outcome.json").map_err(StoreError::io("outcome.json"))? {
+                view.updated = Timestamp::new(stat.modified_s, 0).unwrap_or(view.created);
+            }
+        }
+    }
+    view.quiet_s = seconds_since(view.updated);
+    let seen = count("inbox").unwrap_or(0);
+    let waiting = count("queued").unwrap_or(0);
+    let newer = if inbox::size(folder.dir())? > seen { unseen_messages(folder.dir(), seen)? } else { 0 };
+    view.queued = u32::try_from(waiting).unwrap_or(u32::MAX).saturating_add(newer);
+    show_outcome(view, outcome);
+    Ok(())
+}
+
+fn unseen_messages(dir: &Dir, position: u64) -> Result<u32, StoreError> {
+    let (wishes, _) = inbox::read(dir, position)?;
+    let messages = wishes.iter().filter(|placed| matches!(placed.wish.want, Want::Message { .. })).count();
+    Ok(u32::try_from(messages).unwrap_or(u32::MAX))
+}
+
+fn show_outcome(view: &mut View, outcome: Outcome) {
+    view.state = Phase::Ended;
+    view.ended = true;
+    view.outcome = Some(outcome);
+}
+
+fn running(folder: &Folder, run: &RunFolder, session: &Session, view: &mut View) -> Result<(), StoreError> {
+    let record = run.record()?;
+    let mut folded = fold(folder, run, &record, session)?;
+
+    // In this order: each of them is restarted or outlived by the one asked after it.
+    let agent = record.agent.as_ref();
+    view.alive = agent.map(lives).transpose()?.unwrap_or(false);
+    let holder = folder.holder()?;
+    let holder_lives = holder.as_ref().map(|holder| lives(&holder.process)).transpose()?.unwrap_or(false);
+    let keeper = folder.keeper()?;
+    view.kept = keeper.as_ref().map(|keeper| lives(&keeper.process)).transpose()?.unwrap_or(false);
+    view.pid = agent.filter(|_| view.alive).map(Identity::pid);
+    view.holder_pid = holder.as_ref().filter(|_| holder_lives).map(|holder| holder.process.pid());
+    view.keeper_pid = keeper.as_ref().filter(|_| view.kept).map(|keeper| keeper.process.pid());
+
+    if !view.alive && !holder_lives && !view.kept {
+        // The socket is open as long as any helper lives, also one that has not signed its record yet.
+        let somebody = socket::reach(folder.dir()).map_err(StoreError::io("sock"))?.is_some();
+        if !somebody {
+            if let Some(outcome) = run.outcome()? {
+                return ended(folder, run, outcome, view);
+            }
+            folded = fold(folder, run, &record, session)?;
+            fill(view, &folded, &record, run)?;
+            show_outcome(view, unrecorded_outcome(&folded.state, run)?);
+            return Ok(());
+        }
+    }
+    fill(view, &folded, &record, run)?;
+    view.state = match folded.state.phase() {
+        // The program runs, or is about to; what the journal says about it may be yet to come.
+        _ if agent.is_none() => Phase::Starting,
+        _ if !view.alive => Phase::Stopping,
+        phase @ (Phase::Starting | Phase::Working | Phase::Idle | Phase::Asking | Phase::Stopping) => phase,
+        Phase::Ended => Phase::Stopping,
+    };
+    if let Some(holder) = holder
+        && !view.kept
+        && holder.crashes > 3
+    {
+        let rest = if holder.gave_up { "; not restarted until somebody asks" } else { "" };
+        view.alarm = Some(format!("the keeper died {} times in a row{rest}", holder.crashes));
+    } else if view.alive && !view.kept && !holder_lives {
+        view.alarm = Some("nobody keeps it: holder and keeper are gone".to_owned());
+    }
+    Ok(())
+}
+
+/// What the evidence says about a run that ended with nobody there to write it down.
+pub fn unrecorded_outcome(state: &State, run: &RunFolder) -> Result<Outcome, StoreError> {
+    let mut state = state.clone();
+    if state.process != Process::Exited {
+        state.process = Process::Exited;
+        state.exit = Some(run.exit()?.unwrap_or(Exit::UNKNOWN));
+    }
+    let last_output = run.dir().stat("out").map_err(StoreError::io("out"))?;
+    let mut outcome = judge(&state, since_boot_ms());
+    // The clock of this boot says nothing about a run of another.
+    let started = run.record()?.started;
+    if let (Some(started), Some(stat)) = (started, last_output) {
+        let lasted = stat.modified_s.saturating_sub(started.as_second());
+        outcome.duration_ms = u64::try_from(lasted).unwrap_or(0) * 1000;
+    }
+    Ok(outcome)
+}
+
+fn lives(process: &Identity) -> Result<bool, StoreError> {
+    match process.look() {
+        Ok(Life::Alive) => Ok(true),
+        Ok(Life::Gone) => Ok(false),
+        Err(error) => Err(StoreError::Io { file: format!("/proc/{}/stat", process.pid()), error }),
+    }
+}
+
+/// A state and what could not be folded into it.
+#[derive(Debug)]
+pub struct Folded {
+    pub state: State,
+    pub bad_lines: u32,
+    /// Messages that the keeper has not seen yet.
+    pub unseen: u32,
+}
+
+/// The state of a session, as far as files tell: journal, then the end of the inbox, then the end of the output.
+pub fn fold(folder: &Folder, run: &RunFolder, record: &RunRecord, session: &Session) -> Result<Folded, StoreError> {
+    let journal = journal::read(folder.dir(), 0)?;
+    let mut state = State::new(record.plan.clone());
+    for entry in &journal.entries {
+        state = step(state, entry).0;
+    }
+    if state.run < record.run && record.agent.is_some() {
+        state = step(state, &started(record)).0;
+    }
+    let unseen = if inbox::size(folder.dir())? > state.inbox { unseen_messages(folder.dir(), state.inbox)? } else { 0 };
+    if record.plan.speaks == Speaks::Turns {
+        state = fold_output(state, run.dir(), session)?;
+    }
+    Ok(Folded { state, bad_lines: journal.bad_lines, unseen })
+}
+
+/// The first entry of a run, from its record: the program runs before any keeper could have written so.
+#[must_use]
+pub fn started(record: &RunRecord) -> Entry {
+    Entry {
+        at: record.started.unwrap_or(Timestamp::UNIX_EPOCH),
+        ms: record.started_ms,
+        run: record.run,
+        out: None,
+        wish: None,
+        inbox: None,
+        event: Event::Started { plan: record.plan.clone() },
+    }
+}
+
+/// Folds in what the agent has said since the last entry of the journal.
+fn fold_output(mut state: State, run: &Dir, session: &Session) -> Result<State, StoreError> {
+    let Some(agent) = ostler_agents::find(&session.agent) else {
+        return Ok(state);
+    };
+    let mut decoder = agent.decoder();
+    let mut lines = Lines::from(state.understood);
+    let mut position = state.understood;
+    let mut facts = Vec::new();
+    let mut found: Vec<(u64, Fact)> = Vec::new();
+    read_from(run, "out", &mut position, |bytes| {
+        lines.feed(bytes, |line, end| {
+            if let Line::Whole(line) = line {
+                decoder.line(line, &mut facts);
+                found.extend(facts.drain(..).map(|fact| (end, fact)));
+            }
+        });
+    })?;
+    for (out, fact) in found {
+        let Some(event) = event_of(fact, &state) else {
+            continue;
+        };
+        let entry = Entry {
+            at: Timestamp::UNIX_EPOCH,
+            ms: since_boot_ms(),
+            run: state.run,
+            out: Some(out),
+            wish: None,
+            inbox: None,
+            event,
+        };
+        state = step(state, &entry).0;
+    }
+    Ok(state)
+}
+
+/// The facts that change the life of a session; the others are only for eyes.
+#[must_use]
+pub fn event_of(fact: Fact, state: &State) -> Option<Event> {
+    match fact {
+        Fact::Native { id } if state.native_id.as_deref() == Some(id.as_str()) => None,
+        Fact::Native { id } => Some(Event::Native { id }),
+        // An agent that speaks between turns has begun one by itself.
+        Fact::Saying { .. } | Fact::Said { .. } | Fact::Thought { .. } | Fact::ToolCalled { .. }
+            if !state.turn_running() =>
+        {
+            Some(Event::TurnStarted)
+        }
+        Fact::TurnStarted => Some(Event::TurnStarted),
+        Fact::Asked(ask) => Some(Event::Asked { ask }),
+        Fact::AskClosed { request } => Some(Event::AskClosed { request }),
+        Fact::TurnEnded(end) => Some(Event::TurnEnded { end }),
+        Fact::Saying { .. }
+        | Fact::Said { .. }
+        | Fact::Thought { .. }
+        | Fact::ToolCalled { .. }
+        | Fact::ToolReturned { .. }
+        | Fact::Unknown { .. } => None,
+    }
+}
+
+/// Reads a file of a run from `position` to its present end, in pieces.
+pub fn read_from(run: &Dir, name: &str, position: &mut u64, mut each: impl FnMut(&[u8])) -> Result<(), StoreError> {
+    let file = match run.file(name, OFlags::RDONLY) {
+        Ok(file) => File::from(file),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(StoreError::io(name)(error)),
+    };
+    let size = file.metadata().map_err(StoreError::io(name))?.len();
+    let mut buffer = vec![0; usize::try_from(size.saturating_sub(*position)).unwrap_or(usize::MAX).clamp(1, 1 << 18)];
+    loop {
+        match file.read_at(&mut buffer, *position) {
+            Ok(0) => return Ok(()),
+            Ok(count) => {
+                each(&buffer[..count]);
+                *position += count as u64;
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(StoreError::io(name)(error)),
+        }
+    }
+}
+
+fn fill(view: &mut View, folded: &Folded, record: &RunRecord, run: &RunFolder) -> Result<(), StoreError> {
+    let state = &folded.state;
+    view.native_id = state.native_id.clone().or_else(|| record.native_id.clone());
+    view.transcript.clone_from(&record.transcript);
+    view.turns = state.turns;
+    view.queued = u32::try_from(state.queue.len()).unwrap_or(u32::MAX).saturating_add(folded.unseen);
+    view.asking = state.asks.first().cloned();
+    view.last = last_line(run.dir(), &view.agent, record.plan.speaks)?;
+    view.alarm.clone_from(&state.alarm);
+    if folded.bad_lines > 0 {
+        view.alarm = Some(format!("{} lines of the journal are not readable", folded.bad_lines));
+    }
+    let mut updated = record.started.unwrap_or(view.created);
+    for name in ["out", "err"] {
+        if let Some(stat) = run.dir().stat(name).map_err(StoreError::io(name))?
+            && stat.size > 0
+            && let Ok(time) = Timestamp::new(stat.modified_s, i32::try_from(stat.modified_ns).unwrap_or(0))
+        {
+            updated = updated.max(time);
+        }
+    }
+    view.updated = updated;
+    view.quiet_s = seconds_since(updated);
+    Ok(())
+}
+
+fn seconds_since(time: Timestamp) -> u64 {
+    u64::try_from(Timestamp::now().as_second() - time.as_second()).unwrap_or(0)
+}
+
+/// The last thing it printed or said, as plain text; looks only at the end of the output.
+pub fn last_line(run: &Dir, agent: &str, speaks: Speaks) -> Result<Option<String>, StoreError> {
+    match speaks {
+        Speaks::Bytes => {
+            let printed = |name| Ok::<_, StoreError>(last_printed(&tail(run, name, 4096)?));
+            Ok(printed("out")?.or(printed("err")?))
+        }
+        Speaks::Turns => {
+            let bytes = tail(run, "out", 64 * 1024)?;
+            let Some(agent) = ostler_agents::find(agent) else {
+                return Ok(None);
+            };
+            let mut decoder = agent.decoder();
+            let mut facts = Vec::new();
+            for line in bytes.split(|&byte| byte == b'\n') {
+                decoder.line(line, &mut facts);
+            }
+            Ok(facts.into_iter().rev().find_map(said).or(last_printed(&tail(run, "err", 4096)?)))
+        }
+    }
+}
+
+fn said(fact: Fact) -> Option<String> {
+    match fact {
+        Fact::Said { text } => text.lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned),
+        Fact::ToolCalled { name, detail } => Some(format!("{name} {detail}").trim_end().to_owned()),
+        Fact::Asked(ask) => Some(ask.text),
+        Fact::Native { .. }
+        | Fact::TurnStarted
+        | Fact::Saying { .. }
+        | Fact::Thought { .. }
+        | Fact::ToolReturned { .. }
+        | Fact::AskClosed { .. }
+        | Fact::TurnEnded(_)
+        | Fact::Unknown { .. } => None,
+    }
+}
+
+fn last_printed(bytes: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(bytes);
+    let plain = ostler_screen::printable_lines(&text);
+    let line = plain.lines().rev().find(|line| !line.trim().is_empty()).map(|line| line.trim().to_owned());
+    line
+}
+
+fn tail(run: &Dir, name: &str, length: u64) -> Result<Vec<u8>, StoreError> {
+    let size = run.stat(name).map_err(StoreError::io(name))?.map_or(0, |stat| stat.size);
+    let mut bytes = Vec::new();
+    if size > 0 {
+        read_from(run, name, &mut size.saturating_sub(length), |piece| bytes.extend_from_slice(piece))?;
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,63 @@
+//! Knowing that processes do nothing but wait, from outside and without asking them.
+//!
+//! The kernel counts how often each thread was put aside. A thread that ran since the last look has a new number; when
+//! no number changes over several looks, whatever was going to happen at once has happened.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use crate::processes::{Identity, is_readable};
+
+const LOOK_EVERY: Duration = Duration::from_millis(4);
+const UNCHANGED_LOOKS: u32 = 8;
+/// Some servers look around all the time and never rest; after this long they are taken as they are.
+const LIMIT: Duration = Duration::from_secs(3);
+
+/// Returns once all of these processes are at rest, or are what they will stay; it is an error if the first of them
+/// ends before.
+pub fn until_at_rest(pids: &[i32]) -> Result<()> {
+    let first = Identity::of(*pids.first().context("nobody to look at")?)?;
+    let pidfd = first.open().context("a process that should wait is gone")?;
+    let deadline = Instant::now() + LIMIT;
+    let mut unchanged = 0;
+    let mut before = switches(pids);
+    while unchanged < UNCHANGED_LOOKS && Instant::now() < deadline {
+        if is_readable(&pidfd, LOOK_EVERY) {
+            bail!("a process that should wait has ended");
+        }
+        let now = switches(pids);
+        unchanged = if now == before { unchanged + 1 } else { 0 };
+        before = now;
+    }
+    Ok(())
+}
+
+/// The counters of every thread; one that is gone has none.
+fn switches(pids: &[i32]) -> Vec<String> {
+    let threads = pids.iter().filter_map(|pid| std::fs::read_dir(format!("/proc/{pid}/task")).ok()).flatten().flatten();
+    let statuses = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("status")).ok());
+    let counters = |status: String| {
+        status.lines().filter(|line| line.contains("ctxt_switches")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    statuses.flat_map(counters).collect()
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail")]
+mod tests {
+    use super::*;
+    use crate::processes::CHILDREN;
+
+    #[test]
+    fn a_process_that_ended_is_not_taken_for_one_at_rest() {
+        let _mine = CHILDREN.lock().unwrap();
+        let mut child = std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        until_at_rest(&[pid]).unwrap();
+        drop(child.stdin.take());
+        // Not collected yet: its number still belongs to it.
+        assert!(until_at_rest(&[pid]).is_err());
+        child.wait().unwrap();
+    }
+}

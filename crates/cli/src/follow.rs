@@ -24,12 +24,21 @@ pub enum Show {
     Plain,
 }
 
+/// Where a conversation goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Talking {
+    /// What the agent says to standard output, everything about it to standard error: for whoever wants the answer.
+    Apart,
+    /// All of it to standard output: for whoever reads.
+    Together,
+}
+
 /// Prints what a session has said, and on request what it says from now on.
 pub struct Printer<'a>(How<'a>);
 
 enum How<'a> {
     /// A conversation.
-    Talk { reader: Reader<'a>, talk: Talk },
+    Talk { reader: Reader<'a>, talk: Talk, talking: Talking },
     /// What a program prints, both streams.
     Bytes { run: RunFolder, streams: [Stream; 2], show: Show },
     /// What a program draws, as text.
@@ -45,11 +54,11 @@ struct Stream {
 
 impl<'a> Printer<'a> {
     /// Starts at the beginning, or where the oldest output was dropped.
-    pub fn new(folder: &'a Folder, show: Show, talk: Talk) -> Result<Printer<'a>> {
+    pub fn new(folder: &'a Folder, show: Show, talk: Talk, talking: Talking) -> Result<Printer<'a>> {
         let run = folder.run(folder.newest_run()?)?;
         let plan = run.record()?.plan;
         let how = match (plan.speaks, plan.mode, show) {
-            (Speaks::Turns, _, Show::Plain) => How::Talk { reader: Reader::new(folder), talk },
+            (Speaks::Turns, _, Show::Plain) => How::Talk { reader: Reader::new(folder), talk, talking },
             (Speaks::Bytes, Mode::Terminal, Show::Plain) => {
                 let position = trimmed(folder, &run)?;
                 How::Drawn { run, position, text: Box::new(PlainText::new(ostler_screen::Size { rows: 24, columns: 80 })) }
@@ -65,12 +74,15 @@ impl<'a> Printer<'a> {
     /// Prints what has come since the last call.
     pub fn print(&mut self) -> Result<()> {
         match &mut self.0 {
-            How::Talk { reader, talk } => {
+            How::Talk { reader, talk, talking } => {
                 for item in reader.next()? {
                     let (mut said, mut about) = (String::new(), String::new());
                     talk.show(&item, &mut said, &mut about);
                     out(said.as_bytes())?;
-                    err(about.as_bytes())?;
+                    match talking {
+                        Talking::Apart => err(about.as_bytes())?,
+                        Talking::Together => out(about.as_bytes())?,
+                    }
                 }
             }
             How::Bytes { run, streams: [first, second], show } => {

@@ -16,11 +16,14 @@ fn main() -> std::process::ExitCode {
     if let Some(code) = arguments.as_deref().and_then(enter_hidden) {
         return std::process::ExitCode::from(u8::try_from(code).unwrap_or(125));
     }
+    ostler_sys::signals::heed(rustix::process::Signal::PIPE);
     commands::main(std::env::args_os())
 }
 
 fn enter_hidden(arguments: &[String]) -> Option<i32> {
     if arguments.get(1).map(String::as_str) == Some(ostler_agents::demo::ENTRY) {
+        // Its lock is its own: a tool that outlives it must not seem to be it.
+        ostler_sys::descriptors::keep_from_children();
         return Some(ostler_demo::main(arguments.iter().skip(2).map(Into::into)));
     }
     ostler_keeper::enter(arguments)

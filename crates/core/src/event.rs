@@ -44,10 +44,10 @@ pub enum Event {
     HolderReplaced {
         pid: i32,
     },
-    /// A message was accepted; `n` counts from 1 over the life of the session, `at` is its place in the inbox.
+    /// A message was accepted; `n` counts from 1 over the life of the session, `place` is where it stands in the inbox.
     Accepted {
         n: u64,
-        at: u64,
+        place: u64,
         by: String,
         #[serde(default)]
         now: bool,
@@ -153,4 +153,74 @@ pub enum StopHow {
     AfterTurn,
     /// Do not care.
     Kill,
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    /// The fields of an event stand beside those of its entry: none may be called the same.
+    #[test]
+    fn every_event_reads_back_as_it_was_written() {
+        let by = || "somebody".to_owned();
+        let plan = Plan {
+            mode: crate::record::Mode::Headless,
+            keep: false,
+            speaks: crate::record::Speaks::Turns,
+            ending: crate::record::Ending::EndOfInput,
+            linger_ms: 1,
+        };
+        let end = TurnEnd {
+            verdict: crate::fact::Verdict::Failed,
+            text: None,
+            reason: None,
+            tokens: None,
+            cost_usd: None,
+            messages: Vec::new(),
+        };
+        let ask = Ask {
+            request: by(),
+            tool: None,
+            input: serde_json::Value::Null,
+            text: by(),
+            suggestions: serde_json::Value::Null,
+        };
+        let outcome = crate::outcome::judge(&crate::life::State::new(plan.clone()), 0);
+        let events = [
+            Event::Started { plan },
+            Event::KeeperStarted { pid: 2, version: by() },
+            Event::HolderReplaced { pid: 2 },
+            Event::Accepted { n: 1, place: 2, by: by(), now: true },
+            Event::Refused { why: by() },
+            Event::Withdrawn { n: 1, by: by() },
+            Event::Feeding { n: 1 },
+            Event::Delivered { n: 1 },
+            Event::Native { id: by() },
+            Event::TurnStarted,
+            Event::Asked { ask },
+            Event::AskClosed { request: by() },
+            Event::Answered { request: by(), by: by(), allowed: true },
+            Event::TurnEnded { end },
+            Event::InterruptWanted { by: by() },
+            Event::InterruptSent,
+            Event::StopWanted { by: by(), why: by(), how: StopHow::Kill, grace_ms: 1 },
+            Event::EndAsked,
+            Event::Signalled { signal: 9 },
+            Event::Exited { exit: Exit::UNKNOWN },
+            Event::Left { processes: vec![by()] },
+            Event::Cleared { forced: true },
+            Event::Empty,
+            Event::Saved { saved: Saved::Verified },
+            Event::Ended { outcome },
+            Event::Trimmed { to: 1 },
+            Event::Alarm { text: by() },
+        ];
+        for event in events {
+            let entry =
+                Entry { at: Timestamp::UNIX_EPOCH, ms: 1, run: 1, out: Some(2), wish: Some(by()), inbox: Some(3), event };
+            let text = serde_json::to_string(&entry).unwrap();
+            assert_eq!(serde_json::from_str::<Entry>(&text).unwrap(), entry, "{text}");
+        }
+    }
 }

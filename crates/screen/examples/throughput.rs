@@ -33,13 +33,18 @@ fn main() {
 
     let mut screen = Screen::new(SIZE);
     screen.feed(&colourful()[..1 << 20]);
-    screen.feed("\x1b[H\x1b[41m\x1b[2J".as_bytes());
-    screen.feed(&colourful()[..20 << 10]);
     let (snapshot, redraw) = (screen.snapshot(), screen.redraw());
     println!("snapshot {} bytes, redraw {} bytes", snapshot.len(), redraw.len());
-    let before = resident_kib();
-    let screens = vec![screen.clone(); 1000];
-    println!("one screen of 80 by 24, drawn all over: {} bytes", (resident_kib() - before) * 1024 / screens.len());
+    let text = long_lines();
+    let held = resident_kib();
+    let screens: Vec<Screen> = (0..1000)
+        .map(|_| {
+            let mut screen = Screen::new(SIZE);
+            screen.feed(&text[..16 << 10]);
+            screen
+        })
+        .collect();
+    println!("one screen of 80 by 24, full of text: {} KiB", (resident_kib() - held) / screens.len());
     measure("snapshot and restore, of bytes", snapshot.len(), || Screen::restore(&screen.snapshot()).is_ok());
 }
 

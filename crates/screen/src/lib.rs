@@ -10,11 +10,11 @@
 //! The crate is pure: bytes in, bytes out, no clock, no files. It never panics on any input and its memory is bounded by
 //! the size of the screen.
 //!
-//! The emulator is our own, for the snapshot's sake. Of the two crates that come close, `avt` gives an accent a cell of its
-//! own, which shifts the rest of the line; `vt100` has neither line drawing nor tab stops nor insert mode and does not give
-//! out the primary screen behind the alternate one; neither keeps the title, the keyboard and most of the mouse
-//! modes, and with a second scanner beside them for these, two parsers would have to agree on every byte. Here one
-//! parser and one state hold everything a redraw must bring back. Both crates check it in the tests.
+//! The emulator is our own, for the snapshot's sake. Of the two crates that come close, `avt` gives an accent a cell of
+//! its own, which shifts the rest of the line; `vt100` has neither line drawing nor tab stops nor insert mode and keeps the
+//! primary screen behind the alternate one to itself. Neither holds all that programs set, from the title to the keyboard
+//! protocol, and with a second scanner beside them for the rest, two parsers would have to agree on every byte.
+//! Here one parser and one state hold everything that a redraw must bring back. Both crates check it in the tests.
 
 mod ascii;
 mod buffer;

@@ -117,8 +117,8 @@ impl Painter {
                 Shape::Narrow | Shape::Wide => self.character(cell.character),
                 Shape::Tail => {}
             }
-            if !row.marks().is_empty() {
-                row.marks_at(column).for_each(|mark| self.character(mark));
+            for mark in row.marks_in(column..column + 1) {
+                self.character(mark.character);
             }
         }
     }

@@ -6,7 +6,7 @@
 
 use crate::buffer::Buffer;
 use crate::cursor::Cursor;
-use crate::row::{Cell, Mark, Row, Shape};
+use crate::row::{Cell, Mark, Row, Shape, marks_in};
 use crate::style::Style;
 use std::collections::VecDeque;
 
@@ -91,8 +91,8 @@ impl Line {
         let start = self.cells.len();
         self.cells.extend(row.cells().iter().take(columns));
         self.cells.resize(start + columns, Cell::blank(Style::default()));
-        let marks = row.marks().iter().filter(|mark| mark.column < columns);
-        self.marks.extend(marks.map(|mark| Mark { column: start + mark.column, character: mark.character }));
+        let marks = row.marks_in(0..columns);
+        self.marks.extend(marks.iter().map(|mark| Mark { column: start + mark.column, character: mark.character }));
     }
 
     /// Appends this line to `rows`, broken at `columns`, and says where its cursors are now.
@@ -112,7 +112,7 @@ impl Line {
                 let wrap_pending = column == columns && end - start == columns;
                 *cursors[index] = Cursor { row: rows.len(), column: column.min(columns - 1), wrap_pending };
             }
-            let marks = self.marks.iter().filter(|mark| (start..end).contains(&mark.column));
+            let marks = marks_in(&self.marks, start..end).iter();
             let marks = marks.map(|mark| Mark { column: mark.column - start, character: mark.character });
             rows.push_back(Row::from_parts(self.cells[start..end].to_vec(), marks.collect(), !last));
             if last {

@@ -73,17 +73,14 @@ impl Row {
         self.cells.len() >= columns
     }
 
-    pub(crate) fn marks(&self) -> &[Mark] {
-        &self.marks
-    }
-
     /// The cell at `column`, blank where nothing was written.
     pub(crate) fn cell(&self, column: usize) -> Cell {
         self.cells.get(column).copied().unwrap_or_else(|| Cell::blank(Style::default()))
     }
 
-    pub(crate) fn marks_at(&self, column: usize) -> impl Iterator<Item = char> {
-        self.marks.iter().filter(move |mark| mark.column == column).map(|mark| mark.character)
+    /// The marks on the cells of `columns`.
+    pub(crate) fn marks_in(&self, columns: Range<usize>) -> &[Mark] {
+        marks_in(&self.marks, columns)
     }
 
     /// How many cells there are up to the last that is not blank.
@@ -119,9 +116,9 @@ impl Row {
             Shape::Tail => column - 1,
             Shape::Narrow | Shape::Wide => column,
         };
-        let after = self.marks.partition_point(|mark| mark.column <= column);
-        if self.marks_at(column).count() < MARKS_PER_CELL {
+        if self.marks_in(column..column + 1).len() < MARKS_PER_CELL {
             self.pad_to(column + 1);
+            let after = self.marks.partition_point(|mark| mark.column <= column);
             self.marks.insert(after, Mark { column, character });
         }
     }
@@ -209,6 +206,14 @@ impl Row {
         out.extend(std::iter::repeat_n(' ', columns.saturating_sub(self.cells.len())));
     }
 
+    /// The row's text without blanks at its end.
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::new();
+        self.write_text(&mut text, 0);
+        text.truncate(text.trim_end_matches(' ').len());
+        text
+    }
+
     /// Whether the promises at the top hold, for a row read from a file.
     pub(crate) fn is_sound(&self, columns: usize) -> bool {
         let mut right_half_due = false;
@@ -261,6 +266,12 @@ impl Row {
             *cell = Cell::blank(cell.style);
         }
     }
+}
+
+/// The marks in `columns` among marks in the order of their columns.
+pub(crate) fn marks_in(marks: &[Mark], columns: Range<usize>) -> &[Mark] {
+    let first_from = |column| marks.partition_point(|mark| mark.column < column);
+    &marks[first_from(columns.start)..first_from(columns.end)]
 }
 
 /// A row as a snapshot has it: runs of cells that look alike, each character one cell or one wide pair, so that reading

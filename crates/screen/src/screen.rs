@@ -2,6 +2,7 @@
 
 use crate::parser::Parser;
 use crate::redraw::RESET;
+use crate::row::Row;
 use crate::size::Size;
 use crate::snapshot::{self, DamagedSnapshot};
 use crate::terminal::Terminal;
@@ -59,13 +60,7 @@ impl Screen {
 
     /// The visible rows, without blanks at their ends.
     pub fn text(&self) -> Vec<String> {
-        let text_of = |row: &crate::row::Row| {
-            let mut text = String::new();
-            row.write_text(&mut text, 0);
-            text.truncate(text.trim_end_matches(' ').len());
-            text
-        };
-        self.terminal.shown.rows().map(text_of).collect()
+        self.terminal.shown.rows().map(Row::text).collect()
     }
 
     /// Row and column of the cursor, counted from 0.

@@ -13,6 +13,7 @@ use crate::charset::{Charset, Charsets};
 use crate::cursor::{Cursor, SavedCursor};
 use crate::modes::Modes;
 use crate::parser::{Csi, Perform};
+use crate::printable::is_hidden_direction;
 use crate::reflow;
 use crate::row::Row;
 use crate::size::Size;
@@ -394,8 +395,8 @@ impl Perform for Terminal {
     fn osc(&mut self, payload: &[u8]) {
         let title = payload.strip_prefix(b"0;").or_else(|| payload.strip_prefix(b"2;"));
         if let Some(title) = title {
-            self.title =
-                Some(String::from_utf8_lossy(title).chars().filter(|character| !character.is_control()).collect());
+            let shown = |character: &char| !character.is_control() && !is_hidden_direction(*character);
+            self.title = Some(String::from_utf8_lossy(title).chars().filter(shown).collect());
         }
     }
 }

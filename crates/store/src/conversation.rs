@@ -66,8 +66,8 @@ impl<'a> Reader<'a> {
         self.journal_end = found.end;
         for entry in found.entries {
             let item = match entry.event {
-                Event::Accepted { n, at, .. } => {
-                    self.places.insert(n, at);
+                Event::Accepted { n, place, .. } => {
+                    self.places.insert(n, place);
                     continue;
                 }
                 Event::Feeding { n } => {

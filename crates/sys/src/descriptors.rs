@@ -21,6 +21,15 @@ pub fn inherited(number: RawFd) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
+/// Keeps everything but the standard three from our own children.
+pub fn keep_from_children() {
+    // SAFETY: marks descriptors of this process; nothing is closed before an exec. An old kernel refuses, which leaves
+    // things as they were.
+    unsafe {
+        libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC);
+    }
+}
+
 /// The open file behind this program, for starting it again whatever happens to its path.
 pub fn own_binary() -> io::Result<OwnedFd> {
     use rustix::fs::{Mode, OFlags, open};

@@ -53,6 +53,14 @@ impl AsFd for Signals {
     }
 }
 
+/// Lets a signal end this process, as it does in any ordinary program: a command whose reader has left should leave too.
+pub fn heed(signal: Signal) {
+    // SAFETY: sets a disposition; SIG_DFL runs no code of ours.
+    unsafe {
+        libc::signal(signal.as_raw(), libc::SIG_DFL);
+    }
+}
+
 /// Ignores SIGPIPE-like surprises that would end a helper: a client that hangs up is an error code, not an end.
 pub fn ignore(signal: Signal) {
     // SAFETY: sets a disposition; SIG_IGN runs no code of ours.

@@ -4,16 +4,14 @@ use crate::args::Logs;
 use crate::client::Watch;
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
-use crate::follow::{Left, Printer, Show, follow};
+use crate::follow::{Left, Printer, Show, Talking, follow};
 use crate::ui::conversation::Talk;
-use crate::ui::style::Style;
 use ostler_core::fact::Fact;
 use ostler_core::record::Speaks;
 use ostler_store::conversation::{Item, Reader};
 use ostler_store::look;
 use rustix::event::{PollFd, PollFlags, poll};
 use serde_json::json;
-use std::io::IsTerminal;
 
 pub fn run(context: &Context, args: &Logs) -> Result<Code> {
     let place = context.home.select(&args.id)?;
@@ -29,7 +27,7 @@ pub fn run(context: &Context, args: &Logs) -> Result<Code> {
         return json_lines(args.follow, &place);
     }
     let show = if args.raw { Show::Raw } else { Show::Plain };
-    let mut printer = Printer::new(&folder, show, Talk::new(Style::detect(std::io::stderr().is_terminal())))?;
+    let mut printer = Printer::new(&folder, show, Talk::new(context.style), Talking::Together)?;
     if args.follow && !place.archived {
         match follow(&place, &mut printer, None, true)? {
             Left::Ended(_) | Left::Asks(_) | Left::Called => {}

@@ -4,7 +4,7 @@ use crate::args::Run;
 use crate::client::{Granted, make_wish};
 use crate::context::{Context, variable, wish};
 use crate::exit::{Code, Failure, Result};
-use crate::follow::{Left, Printer, Show, follow};
+use crate::follow::{Left, Printer, Show, Talking, follow};
 use crate::ui::conversation::Talk;
 use crate::ui::style::Style;
 use crate::ui::time::duration;
@@ -271,7 +271,8 @@ fn follow_to_the_end(place: &Place, attended: bool) -> Result<Code> {
     let signals = Signals::take(&[Signal::INT, Signal::QUIT, Signal::HUP, Signal::TERM])?;
     let folder = place.open()?;
     let style = Style::detect(std::io::stderr().is_terminal());
-    let mut printer = Printer::new(&folder, if speaks(&folder)? { Show::Plain } else { Show::Raw }, Talk::new(style))?;
+    let show = if speaks(&folder)? { Show::Plain } else { Show::Raw };
+    let mut printer = Printer::new(&folder, show, Talk::new(style), Talking::Apart)?;
     let mut interrupted = false;
     loop {
         match follow(place, &mut printer, Some(signals.as_fd()), false)? {

@@ -51,7 +51,7 @@ fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
         Just(Event::TurnStarted),
         turn_end().prop_map(|end| Event::TurnEnded { end }),
-        (1..6u64, any::<bool>()).prop_map(move |(n, now)| Event::Accepted { n, at: 0, by: by(), now }),
+        (1..6u64, any::<bool>()).prop_map(move |(n, now)| Event::Accepted { n, place: 0, by: by(), now }),
         (1..6u64).prop_map(move |n| Event::Withdrawn { n, by: by() }),
         Just(Event::Asked { ask: ask() }),
         Just(Event::Answered { request: "q".to_owned(), by: by(), allowed: true }),

@@ -162,8 +162,8 @@ impl State {
                 }
             }
             Event::KeeperStarted { .. } => self.keeper_starts += 1,
-            Event::Accepted { n, at, now, by } => {
-                let message = Message { n: *n, at: *at };
+            Event::Accepted { n, place, now, by } => {
+                let message = Message { n: *n, at: *place };
                 self.messages = self.messages.max(*n);
                 if *now {
                     self.queue.insert(0, message);

@@ -40,7 +40,7 @@ impl Keeper {
             Want::Message { now, .. } => match (self.record.plan.mode, self.record.plan.speaks) {
                 (Mode::Headless, Speaks::Bytes) => refused("a command takes no messages".to_owned()),
                 (Mode::Terminal, _) | (Mode::Headless, Speaks::Turns) => {
-                    Event::Accepted { n: self.state.messages + 1, at, by, now }
+                    Event::Accepted { n: self.state.messages + 1, place: at, by, now }
                 }
             },
             Want::Withdraw { n } => {

@@ -1,5 +1,7 @@
 //! What the screen promises to those who use it.
 
+#![expect(clippy::expect_used, reason = "tests")]
+
 mod continuity;
 mod corpus;
 mod emulation;

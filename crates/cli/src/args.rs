@@ -46,9 +46,7 @@ pub enum Command {
     /// Replace the keepers of running sessions by those of this binary
     Upgrade(Upgrade),
     /// Print completions for a shell
-    Completions {
-        shell: clap_complete::Shell,
-    },
+    Completions { shell: clap_complete::Shell },
     /// Print the manual page, or write all of them into a folder
     Man {
         #[arg(value_name = "FOLDER")]
@@ -212,7 +210,9 @@ pub struct Many {
 }
 
 #[derive(Args)]
-#[command(after_help = "Exit codes: 0 ended and saved (or nothing to save), 3 no such session, 8 ended but not proven saved.")]
+#[command(
+    after_help = "Exit codes: 0 ended and saved (or nothing to save), 3 no such session, 8 ended but not proven saved."
+)]
 pub struct Stop {
     #[arg(required = true, value_name = "ID")]
     pub ids: Vec<String>,

@@ -35,9 +35,7 @@ impl Config {
             None => File::default(),
             Some((Err(error), _)) if error.kind() == std::io::ErrorKind::NotFound => File::default(),
             Some((Err(error), path)) => return Err(Failure::ours(format!("{}: {error}", path.display()))),
-            Some((Ok(text), path)) => {
-                toml::from_str(&text).map_err(|error| wrong(&path, error.message()))?
-            }
+            Some((Ok(text), path)) => toml::from_str(&text).map_err(|error| wrong(&path, error.message()))?,
         };
         let path = path(variable).unwrap_or_default();
         let duration = |text: Option<String>, default| match text {

@@ -61,7 +61,11 @@ impl<'a> Printer<'a> {
             (Speaks::Turns, _, Show::Plain) => How::Talk { reader: Reader::new(folder), talk, talking },
             (Speaks::Bytes, Mode::Terminal, Show::Plain) => {
                 let position = trimmed(folder, &run)?;
-                How::Drawn { run, position, text: Box::new(PlainText::new(ostler_screen::Size { rows: 24, columns: 80 })) }
+                How::Drawn {
+                    run,
+                    position,
+                    text: Box::new(PlainText::new(ostler_screen::Size { rows: 24, columns: 80 })),
+                }
             }
             (_, _, show) => {
                 let position = trimmed(folder, &run)?;
@@ -75,7 +79,7 @@ impl<'a> Printer<'a> {
     pub fn print(&mut self) -> Result<()> {
         match &mut self.0 {
             How::Talk { reader, talk, talking } => {
-                for item in reader.next()? {
+                for item in reader.read_on()? {
                     let (mut said, mut about) = (String::new(), String::new());
                     talk.show(&item, &mut said, &mut about);
                     out(said.as_bytes())?;

@@ -53,7 +53,9 @@ pub enum Event {
         now: bool,
     },
     /// A wish that cannot be granted, and why.
-    Refused { why: String },
+    Refused {
+        why: String,
+    },
     /// A waiting message was taken back.
     Withdrawn {
         n: u64,
@@ -217,8 +219,15 @@ mod tests {
             Event::Alarm { text: by() },
         ];
         for event in events {
-            let entry =
-                Entry { at: Timestamp::UNIX_EPOCH, ms: 1, run: 1, out: Some(2), wish: Some(by()), inbox: Some(3), event };
+            let entry = Entry {
+                at: Timestamp::UNIX_EPOCH,
+                ms: 1,
+                run: 1,
+                out: Some(2),
+                wish: Some(by()),
+                inbox: Some(3),
+                event,
+            };
             let text = serde_json::to_string(&entry).unwrap();
             assert_eq!(serde_json::from_str::<Entry>(&text).unwrap(), entry, "{text}");
         }

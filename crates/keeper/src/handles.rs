@@ -53,9 +53,9 @@ impl Handles {
             let Some((name, number)) = argument.split_once('=') else {
                 continue;
             };
-            let number: RawFd = number
-                .parse()
-                .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, format!("{argument:?} names no descriptor")))?;
+            let number: RawFd = number.parse().map_err(|_| {
+                io::Error::new(io::ErrorKind::InvalidInput, format!("{argument:?} names no descriptor"))
+            })?;
             handles.put(name, inherited(number)?);
         }
         Ok(handles)
@@ -119,8 +119,12 @@ impl Handles {
             words.push(format!("{name}={target}"));
             descriptors.push((source, target));
         }
-        let null = rustix::fs::open("/dev/null", rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC, rustix::fs::Mode::empty())
-            .map_err(|error| StartError::Descriptors(error.into()))?;
+        let null = rustix::fs::open(
+            "/dev/null",
+            rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC,
+            rustix::fs::Mode::empty(),
+        )
+        .map_err(|error| StartError::Descriptors(error.into()))?;
         descriptors.extend((0..3).map(|target| (null.as_raw_fd(), target)));
         let arguments: Vec<CString> = words.into_iter().map(CString::new).collect::<Result<_, _>>()?;
         Start {

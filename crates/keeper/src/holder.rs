@@ -21,7 +21,7 @@ use crate::{KEEPER, launch};
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_sys::clock::since_boot_ms;
 use ostler_sys::dir::Dir;
-use ostler_sys::process::{Identity, Pidfd};
+use ostler_sys::process::{Identity, Pidfd, WaitStatus};
 use ostler_sys::signals::{Signals, ignore};
 use ostler_sys::{socket, spawn};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -40,6 +40,8 @@ const NEW_BINARY_DEATHS: u32 = 3;
 const LONGEST_PAUSE_MS: u64 = 10_000;
 /// How long the kernel is given to tell how a process ended that somebody else must collect.
 const EXIT_WAIT_MS: u64 = 3000;
+/// How often a full disk is tried again. There is no event for "room again".
+const FULL_DISK_MS: u64 = 250;
 
 /// What a stand-in is given by the keeper that starts it: its end of the line, and a pidfd of that keeper.
 pub const LINE: &str = "line";
@@ -92,7 +94,8 @@ fn run(arguments: &[String]) -> io::Result<()> {
         None => Keeping::Pausing { until_ms: 0 },
     };
     handles.close(KEEPER_PROCESS);
-    Holder { folder, run, handles, signals, line, agent, keeping, deaths: 0, binary_before: None }.wait()
+    Holder { folder, run, handles, signals, line, agent, keeping, unwritten: None, deaths: 0, binary_before: None }
+        .wait()
 }
 
 /// The value after a flag.
@@ -151,6 +154,8 @@ struct Holder {
     /// Our end of the line; the keepers' end is among the handles.
     line: OwnedFd,
     agent: AgentWatch,
+    /// How the agent ended, as long as the disk has no room for it.
+    unwritten: Option<Option<WaitStatus>>,
     keeping: Keeping,
     /// Keepers that died young, one after the other.
     deaths: u32,
@@ -167,16 +172,25 @@ enum Watch {
     /// It is our child.
     Child,
     /// It is somebody else's; since when it is known to have exited.
-    Stranger { exited_ms: Option<u64> },
+    Stranger {
+        exited_ms: Option<u64>,
+    },
     Over,
 }
 
 /// What we do about the keeper.
 enum Keeping {
-    Alive { pidfd: OwnedFd, since_ms: u64 },
-    Pausing { until_ms: u64 },
+    Alive {
+        pidfd: OwnedFd,
+        since_ms: u64,
+    },
+    Pausing {
+        until_ms: u64,
+    },
     /// Not before that, and not before somebody knocks.
-    GivenUp { until_ms: u64 },
+    GivenUp {
+        until_ms: u64,
+    },
 }
 
 /// What woke us.
@@ -194,7 +208,7 @@ impl Holder {
         // An agent may have ended before we first look.
         self.collect()?;
         loop {
-            self.look_after_keeper()?;
+            self.look_after_keeper();
             for woken in self.poll()? {
                 match woken {
                     Woken::Signals => self.heed_signals()?,
@@ -204,11 +218,14 @@ impl Holder {
                         }
                     }
                     Woken::Keeper => self.keeper_died(),
-                    Woken::Agent => self.stranger_exited()?,
+                    Woken::Agent => self.stranger_exited(),
                     Woken::Door => self.start_keeper(),
                 }
             }
             self.learn_strangers_end()?;
+            if let Some(status) = self.unwritten {
+                self.agent_ended(status)?;
+            }
         }
     }
 
@@ -236,9 +253,15 @@ impl Holder {
             fds.push(PollFd::new(agent, if exited_ms.is_none() { PollFlags::IN } else { PollFlags::empty() }));
             deadline = deadline.into_iter().chain(exited_ms.map(|ms| ms + EXIT_WAIT_MS)).min();
         }
+        if self.unwritten.is_some() {
+            deadline = deadline.into_iter().chain([since_boot_ms() + FULL_DISK_MS]).min();
+        }
         let timeout = deadline.map(|ms| {
             let wait = ms.saturating_sub(since_boot_ms());
-            Timespec { tv_sec: i64::try_from(wait / 1000).unwrap_or(0), tv_nsec: i64::try_from(wait % 1000).unwrap_or(0) * 1_000_000 }
+            Timespec {
+                tv_sec: i64::try_from(wait / 1000).unwrap_or(0),
+                tv_nsec: i64::try_from(wait % 1000).unwrap_or(0) * 1_000_000,
+            }
         });
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -264,10 +287,8 @@ impl Holder {
     fn collect(&mut self) -> io::Result<()> {
         while let Some(ended) = spawn::next_ended()? {
             if ended.pid == self.agent.process.pid() && matches!(self.agent.watch, Watch::Child) {
-                write_exit(&self.folder, &self.run, Some(ended.status))?;
-                self.agent.watch = Watch::Over;
+                self.agent_ended(Some(ended.status))?;
                 spawn::collect(ended.pid);
-                control::tell(&self.line, News::Exited)?;
             } else {
                 spawn::collect(ended.pid);
                 control::tell(&self.line, News::Reaped)?;
@@ -276,11 +297,23 @@ impl Holder {
         Ok(())
     }
 
-    fn stranger_exited(&mut self) -> io::Result<()> {
+    /// Writes down how the agent ended. On a disk without room for even that we remember it until there is some.
+    fn agent_ended(&mut self, status: Option<WaitStatus>) -> io::Result<()> {
+        self.agent.watch = Watch::Over;
+        match write_exit(&self.folder, &self.run, status) {
+            Ok(()) => {
+                self.unwritten = None;
+                control::tell(&self.line, News::Exited)?;
+            }
+            Err(_) => self.unwritten = Some(status),
+        }
+        Ok(())
+    }
+
+    fn stranger_exited(&mut self) {
         if let Watch::Stranger { exited_ms } = &mut self.agent.watch {
             exited_ms.get_or_insert_with(since_boot_ms);
         }
-        Ok(())
     }
 
     fn learn_strangers_end(&mut self) -> io::Result<()> {
@@ -292,9 +325,7 @@ impl Holder {
             None => None,
         };
         if status.is_some() || since_boot_ms() >= exited_ms + EXIT_WAIT_MS {
-            write_exit(&self.folder, &self.run, status)?;
-            self.agent.watch = Watch::Over;
-            control::tell(&self.line, News::Exited)?;
+            self.agent_ended(status)?;
         }
         Ok(())
     }
@@ -353,13 +384,12 @@ impl Holder {
         }
     }
 
-    fn look_after_keeper(&mut self) -> io::Result<()> {
+    fn look_after_keeper(&mut self) {
         if let Keeping::Pausing { until_ms } = self.keeping
             && since_boot_ms() >= until_ms
         {
             self.start_keeper();
         }
-        Ok(())
     }
 
     fn start_keeper(&mut self) {

@@ -105,7 +105,8 @@ fn start_holder(
     let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, rustix::fs::Mode::empty())
         .map_err(io::Error::from)?;
     placed.extend((0..3).map(|target| (null.as_raw_fd(), target)));
-    let arguments: Vec<CString> = words.into_iter().map(CString::new).collect::<Result<_, _>>().map_err(StartError::Text)?;
+    let arguments: Vec<CString> =
+        words.into_iter().map(CString::new).collect::<Result<_, _>>().map_err(StartError::Text)?;
     // Inside another session's cgroup we would end with it.
     let outside = cgroup::base().and_then(|base| base.to_leave_for());
     Start {

@@ -76,6 +76,13 @@ pub fn start(
     };
     let process = Identity::of(started.pid)?.ok_or_else(|| io::Error::other("/proc does not show our own child"))?;
     handles.put(handles::AGENT, started.pidfd);
+    let group = match group {
+        Some(group) if !started.contained => {
+            group.remove();
+            None
+        }
+        other => other,
+    };
     record.agent = Some(process.clone());
     record.started = Some(Timestamp::now());
     record.started_ms = since_boot_ms();
@@ -91,7 +98,8 @@ fn start_program(
     agent_lock: &OwnedFd,
     group: Option<&Group>,
 ) -> Result<ostler_sys::spawn::Started, StartError> {
-    let arguments: Vec<CString> = record.argv.iter().map(|word| CString::new(word.as_str())).collect::<Result<_, _>>()?;
+    let arguments: Vec<CString> =
+        record.argv.iter().map(|word| CString::new(word.as_str())).collect::<Result<_, _>>()?;
     let cwd = CString::new(session.cwd.as_str())?;
     Start {
         program: Program::Named(record.argv.first().map_or("", String::as_str)),
@@ -129,8 +137,7 @@ fn open_streams(
             terminal::note_size(run.dir(), terminal::Resize { at: 0, rows, columns })?;
             put_pipe(handles, handles::KEYS_READ, handles::KEYS_WRITE)?;
             put_pipe(handles, handles::DRAWN_READ, handles::DRAWN_WRITE)?;
-            let standard =
-                Standard { input: copy(&pty.theirs)?, output: copy(&pty.theirs)?, error: pty.theirs };
+            let standard = Standard { input: copy(&pty.theirs)?, output: copy(&pty.theirs)?, error: pty.theirs };
             handles.put(handles::PTY, pty.ours);
             Ok(standard)
         }
@@ -144,8 +151,10 @@ fn open_streams(
                     copy(handles.need(handles::STDIN_READ)?)?
                 }
                 (Speaks::Bytes, Some(piped)) => piped,
-                (Speaks::Bytes, None) => rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, rustix::fs::Mode::empty())
-                    .map_err(io::Error::from)?,
+                (Speaks::Bytes, None) => {
+                    rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, rustix::fs::Mode::empty())
+                        .map_err(io::Error::from)?
+                }
             };
             Ok(Standard {
                 input,

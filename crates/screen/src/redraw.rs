@@ -38,7 +38,7 @@ const NEUTRAL: &[u8] = b"\x1b[?6l\x1b[r\x1b(B\x1b)B\x0f\x1b[0m";
 
 impl Terminal {
     pub(crate) fn redraw(&self) -> Vec<u8> {
-        let mut painter = Painter { out: RESET.into(), columns: self.columns(), margins: self.margins };
+        let mut painter = Painter { out: RESET.into(), columns: self.columns() };
         // Shown at once rather than row by row, where the terminal can.
         painter.out.extend_from_slice(b"\x1b[?2026h");
         painter.tab_stops(self);
@@ -51,9 +51,9 @@ impl Terminal {
         let live = SavedCursor { cursor: self.cursor, style: self.style, charsets: self.charsets, origin: self.origin };
         painter.out.extend_from_slice(NEUTRAL);
         if self.margins != Margins::full(self.size) {
-            painter.set_margins();
+            push(&mut painter.out, format_args!("\x1b[{};{}r", self.margins.top + 1, self.margins.bottom + 1));
         }
-        painter.pose(&self.shown, &live);
+        painter.pose(&self.shown, &live, self.margins.top);
         painter.modes(self);
         painter.out.extend_from_slice(b"\x1b[?2026l");
         painter.out
@@ -63,7 +63,6 @@ impl Terminal {
 struct Painter {
     out: Vec<u8>,
     columns: usize,
-    margins: Margins,
 }
 
 impl Painter {
@@ -82,10 +81,7 @@ impl Painter {
         for flags in buffer.keyboard.flags() {
             push(&mut self.out, format_args!("\x1b[>{flags}u"));
         }
-        if buffer.saved_cursor.origin {
-            self.set_margins();
-        }
-        self.pose(buffer, &buffer.saved_cursor);
+        self.pose(buffer, &buffer.saved_cursor, 0);
         self.out.extend_from_slice(b"\x1b7");
     }
 
@@ -127,21 +123,19 @@ impl Painter {
         self.out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
     }
 
-    fn set_margins(&mut self) {
-        push(&mut self.out, format_args!("\x1b[{};{}r", self.margins.top + 1, self.margins.bottom + 1));
-    }
-
-    /// From neutral, puts the cursor in place, with its style, its charsets and its way of counting rows.
-    fn pose(&mut self, buffer: &Buffer, pose: &SavedCursor) {
+    /// From neutral but for the margins, puts the cursor in place, with its style, its charsets and its way of counting
+    /// rows, which in origin mode begins at the top margin.
+    fn pose(&mut self, buffer: &Buffer, pose: &SavedCursor, top_margin: usize) {
         let Cursor { row, column, wrap_pending } = pose.cursor;
-        let (top, reachable) =
-            if pose.origin { (self.margins.top, self.margins.region().contains(&row)) } else { (0, true) };
-        if pose.origin {
+        let top = if pose.origin {
             self.out.extend_from_slice(b"\x1b[?6h");
-        }
+            top_margin
+        } else {
+            0
+        };
         let text = buffer.row(row);
         // A cursor that waits at the edge gets there only by writing the last character once more.
-        let waits = wrap_pending && reachable && text.is_full(self.columns);
+        let waits = wrap_pending && text.is_full(self.columns);
         let start = match text.cell(column).shape {
             Shape::Tail if waits => column - 1,
             Shape::Narrow | Shape::Wide | Shape::Tail => column,

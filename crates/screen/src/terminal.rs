@@ -300,6 +300,7 @@ impl Terminal {
             && (!self.cursor.wrap_pending || self.shown.row(self.cursor.row).is_full(columns))
             && self.margins.top <= self.margins.bottom
             && self.margins.bottom < rows
+            && (!self.origin || self.margins.region().contains(&self.cursor.row))
             && self.tabs.is_sound(columns)
             && !self.title.iter().flat_map(|title| title.chars()).any(char::is_control)
             && !self.last_character.is_some_and(char::is_control)

@@ -47,7 +47,7 @@ impl<'a> Reader<'a> {
     }
 
     /// What has come since the last call.
-    pub fn next(&mut self) -> Result<Vec<Item>, StoreError> {
+    pub fn read_on(&mut self) -> Result<Vec<Item>, StoreError> {
         self.read_journal()?;
         let mut items = Vec::new();
         let newest = self.folder.newest_run()?;
@@ -108,8 +108,7 @@ impl<'a> Reader<'a> {
         let folder = self.folder.run(run.number)?;
         let between = &mut self.between;
         let mut facts = Vec::new();
-        let (lines, decoder, understood, number) =
-            (&mut run.lines, &mut run.decoder, &mut run.understood, run.number);
+        let (lines, decoder, understood, number) = (&mut run.lines, &mut run.decoder, &mut run.understood, run.number);
         read_from(folder.dir(), "out", &mut run.position, |bytes| {
             lines.feed(bytes, |line, end| {
                 take_until(between, number, *understood, items);

@@ -125,7 +125,7 @@ impl Home {
         }
         let named = named(&live, word);
         if let Some(place) = newest(named.clone()) {
-            return Ok(named.into_iter().find(|place| runs(place)).unwrap_or(place));
+            return Ok(named.into_iter().find(runs).unwrap_or(place));
         }
         let archived = self.archived_places()?;
         let everywhere = live.into_iter().chain(archived);
@@ -138,8 +138,9 @@ impl Home {
                 candidates.sort();
                 Err(NotFound::Ambiguous { word: word.to_owned(), candidates })
             }
-            (_, None) => newest(self::named(&self.archived_places()?, word))
-                .ok_or_else(|| NotFound::None(word.to_owned())),
+            (_, None) => {
+                newest(self::named(&self.archived_places()?, word)).ok_or_else(|| NotFound::None(word.to_owned()))
+            }
         }
     }
 
@@ -173,7 +174,11 @@ fn runs(place: &Place) -> bool {
 
 fn newest(places: Vec<Place>) -> Option<Place> {
     let created = |place: &Place| place.open().and_then(|folder| folder.session()).ok().map(|session| session.created);
-    places.into_iter().filter_map(|place| Some((created(&place)?, place))).max_by_key(|(created, _)| *created).map(|(_, place)| place)
+    places
+        .into_iter()
+        .filter_map(|place| Some((created(&place)?, place)))
+        .max_by_key(|(created, _)| *created)
+        .map(|(_, place)| place)
 }
 
 fn names(folder: &Path) -> Result<Vec<String>, StoreError> {

@@ -104,7 +104,15 @@ mod tests {
     use proptest::prelude::*;
 
     fn entry(n: u64) -> Entry {
-        Entry { at: Timestamp::UNIX_EPOCH, ms: n, run: 1, out: None, wish: None, inbox: None, event: Event::Delivered { n } }
+        Entry {
+            at: Timestamp::UNIX_EPOCH,
+            ms: n,
+            run: 1,
+            out: None,
+            wish: None,
+            inbox: None,
+            event: Event::Delivered { n },
+        }
     }
 
     proptest! {

@@ -18,12 +18,15 @@ use ostler_core::outcome::{Exit, Outcome, judge};
 use ostler_core::record::{Session, Speaks, Want};
 use ostler_core::view::{Phase, View};
 use ostler_sys::clock::since_boot_ms;
-use ostler_sys::dir::Dir;
+use ostler_sys::dir::{Dir, free_space};
 use ostler_sys::process::{Identity, Life};
 use ostler_sys::socket;
 use rustix::fs::OFlags;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+
+/// A disk with less than this is full: not even a page of output fits beside the records.
+const NO_ROOM: u64 = 16 * 1024;
 
 /// Looks at one session.
 pub fn look(place: &Place) -> Result<View, StoreError> {
@@ -188,6 +191,8 @@ fn running(folder: &Folder, run: &RunFolder, session: &Session, view: &mut View)
         view.alarm = Some(format!("the keeper died {} times in a row{rest}", holder.crashes));
     } else if view.alive && !view.kept && !holder_lives {
         view.alarm = Some("nobody keeps it: holder and keeper are gone".to_owned());
+    } else if free_space(folder.dir()).is_ok_and(|free| free < NO_ROOM) {
+        view.alarm = Some("the disk is full; it waits until there is room".to_owned());
     }
     Ok(())
 }
@@ -412,8 +417,7 @@ fn said(fact: Fact) -> Option<String> {
 fn last_printed(bytes: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(bytes);
     let plain = ostler_screen::printable_lines(&text);
-    let line = plain.lines().rev().find(|line| !line.trim().is_empty()).map(|line| line.trim().to_owned());
-    line
+    plain.lines().map(str::trim).rfind(|line| !line.is_empty()).map(str::to_owned)
 }
 
 fn tail(run: &Dir, name: &str, length: u64) -> Result<Vec<u8>, StoreError> {

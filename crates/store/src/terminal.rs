@@ -53,7 +53,10 @@ pub fn now(run: &Dir) -> Result<At, StoreError> {
     // A snapshot that cannot be read costs time, nothing else: everything is in the output.
     let mut at = match stored {
         Some(at) => at,
-        None => At { screen: Screen::new(sizes.first().map_or(Size { rows: 24, columns: 80 }, size_of_window)), position: 0 },
+        None => At {
+            screen: Screen::new(sizes.first().map_or(Size { rows: 24, columns: 80 }, size_of_window)),
+            position: 0,
+        },
     };
     let (screen, mut fed) = (&mut at.screen, at.position);
     let mut changes = sizes.into_iter().filter(|resize| resize.at >= fed).collect::<Vec<_>>().into_iter().peekable();

@@ -54,6 +54,8 @@ pub struct Start<'a> {
 pub struct Started {
     pub pid: i32,
     pub pidfd: OwnedFd,
+    /// It is in the cgroup that was asked for.
+    pub contained: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -112,9 +114,13 @@ impl Start<'_> {
             Prepared { candidates, arguments, shell_arguments, environment: pointers(self.environment), highest };
         let (report, reporter) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| StartError::Fork(error.into()))?;
 
+        let mut contained = self.cgroup.is_some();
         let (pid, pidfd) = match self.fork(self.cgroup) {
             // A cgroup that vanished or that we may not enter is no reason not to start.
-            Err(_) if self.cgroup.is_some() => self.fork(None),
+            Err(_) if contained => {
+                contained = false;
+                self.fork(None)
+            }
             first => first,
         }
         .map_err(StartError::Fork)?;
@@ -139,7 +145,7 @@ impl Start<'_> {
             }
         };
         if length == 0 {
-            return Ok(Started { pid, pidfd });
+            return Ok(Started { pid, pidfd, contained });
         }
         collect(pid);
         let error = io::Error::from_raw_os_error(i32::from(u16::from_ne_bytes([message[1], message[2]])));

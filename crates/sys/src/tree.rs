@@ -30,11 +30,6 @@ impl Processes {
         Ok(Processes { all, children })
     }
 
-    #[must_use]
-    pub fn get(&self, pid: i32) -> Option<&Stat> {
-        self.all.get(&pid)
-    }
-
     /// Everything below `roots`, the roots themselves left out, without what is `foreign` and whatever is below that.
     /// The dead are left out, their children are not.
     pub fn below(&self, roots: &[i32], foreign: impl Fn(&Stat) -> bool) -> Vec<Identity> {

@@ -63,17 +63,17 @@ impl Client {
             }
             let mut chunk = [0; 16 * 1024];
             // A client that has left closes the terminal, which reads as an error.
-            let read = screen.read(&mut chunk).with_context(|| {
-                format!("the client left after {:?}", String::from_utf8_lossy(seen.get(..200).unwrap_or(&seen)))
-            })?;
+            let read = screen
+                .read(&mut chunk)
+                .with_context(|| format!("the client left after {:?}", String::from_utf8_lossy(&seen)))?;
             let at = Moment::now();
             seen.extend_from_slice(chunk.get(..read).unwrap_or_default());
             missing.retain(|text| !seen.windows(text.len()).any(|window| window == text.as_bytes()));
             if missing.is_empty() {
                 return Ok(at.ms_since(self.started));
             }
-            // A text may come in two pieces; what is older than that need not be searched again.
-            seen.drain(..seen.len().saturating_sub(longest));
+            // A text may come in two pieces; what is much older need not be searched again.
+            seen.drain(..seen.len().saturating_sub(longest.max(200)));
         }
         Ok(0.0)
     }

@@ -15,7 +15,10 @@ pub fn run(context: &Context, args: Answer) -> Result<Code> {
         None => look::look(&place)?.asking.map(|ask| ask.request),
     };
     let Some(request) = request else {
-        return Err(Failure::new(Code::Failed, format!("{} asks nothing; ostler show {} tells its state", place.id, place.id)));
+        return Err(Failure::new(
+            Code::Failed,
+            format!("{} asks nothing; ostler show {} tells its state", place.id, place.id),
+        ));
     };
     let allow = args.allow || (!args.deny && args.text.is_some());
     match make_wish(&place, Want::Answer { request: Some(request), allow, text: args.text })? {

@@ -45,7 +45,7 @@ fn json_lines(follow: bool, place: &ostler_store::home::Place) -> Result<Code> {
     let mut reader = Reader::new(&folder);
     loop {
         let view = look::look(place)?;
-        for item in reader.next()? {
+        for item in reader.read_on()? {
             println!("{}", to_json(&item));
         }
         if !follow || view.ended {

@@ -24,7 +24,11 @@ pub enum Listed {
 
 pub fn run(context: &Context, args: &Ls) -> Result<Code> {
     let listed = list(context, args.all)?;
-    if args.json { print_json(&listed)? } else { print_table(context, &listed)? }
+    if args.json {
+        print_json(&listed)?
+    } else {
+        print_table(context, &listed)?
+    }
     Ok(Code::Succeeded)
 }
 
@@ -77,7 +81,13 @@ pub fn list(context: &Context, all: bool) -> Result<Vec<Listed>> {
     listed.sort_by_key(|one| match one {
         Listed::Bad(damaged) => (0, 0, damaged.id.clone()),
         Listed::Good(view) => {
-            let group = if needs_person(view) { 1 } else if view.ended { 3 } else { 2 };
+            let group = if needs_person(view) {
+                1
+            } else if view.ended {
+                3
+            } else {
+                2
+            };
             (group, -view.created.as_microsecond(), view.id.as_str().to_owned())
         }
     });

@@ -82,7 +82,8 @@ fn explain(error: &clap::Error) -> Code {
             let text = error.to_string();
             let first = text.lines().next().unwrap_or_default();
             let first = first.strip_prefix("error: ").unwrap_or(first).trim_end_matches(':');
-            let detail: Vec<&str> = text.lines().skip(1).take_while(|line| line.starts_with("  ")).map(str::trim).collect();
+            let detail: Vec<&str> =
+                text.lines().skip(1).take_while(|line| line.starts_with("  ")).map(str::trim).collect();
             let detail = if detail.is_empty() { String::new() } else { format!(": {}", detail.join(", ")) };
             complain(&Failure::usage(format!("{first}{detail}; ostler --help shows the way")))
         }

@@ -115,7 +115,9 @@ fn check(context: &Context, args: &Run) -> Result<Asked> {
 fn default_agent(context: &Context) -> Result<&'static dyn Agent> {
     match &context.config.default_agent {
         Some(name) => ostler_agents::find(name).filter(|agent| agent.name() != "command").ok_or_else(|| {
-            Failure::usage(format!("default_agent {name:?} in config.toml is no agent; ostler run demo \"…\" always works"))
+            Failure::usage(format!(
+                "default_agent {name:?} in config.toml is no agent; ostler run demo \"…\" always works"
+            ))
         }),
         None => Err(Failure::usage(
             "no agent is named and none is set in config.toml; try ostler run demo \"fix the failing test\"",
@@ -128,8 +130,7 @@ fn too_long() -> Failure {
 }
 
 fn read_prompt(path: &Path) -> Result<String> {
-    let mut file =
-        std::fs::File::open(path).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
+    let mut file = std::fs::File::open(path).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
     text(read_all(&mut file, &path.display().to_string())?)
 }
 
@@ -160,7 +161,9 @@ fn describe(context: &Context, args: Run, asked: &Asked, mode: Mode, attended: b
             return Err(Failure::usage(format!("{name:?} looks like a session id; choose another name")));
         }
         if let Some(id) = context.home.name_is_taken(name)? {
-            return Err(Failure::usage(format!("session {id} is already called {name:?}; stop it or choose another name")));
+            return Err(Failure::usage(format!(
+                "session {id} is already called {name:?}; stop it or choose another name"
+            )));
         }
     }
     let cwd = match args.cwd {
@@ -171,9 +174,10 @@ fn describe(context: &Context, args: Run, asked: &Asked, mode: Mode, attended: b
     if !cwd.is_dir() {
         return Err(Failure::usage(format!("{} is no folder; --cwd needs one", cwd.display())));
     }
-    let cwd = cwd.into_os_string().into_string().map_err(|path| {
-        Failure::usage(format!("{} is not UTF-8; work in a folder whose name is", path.display()))
-    })?;
+    let cwd = cwd
+        .into_os_string()
+        .into_string()
+        .map_err(|path| Failure::usage(format!("{} is not UTF-8; work in a folder whose name is", path.display())))?;
     let labels = args
         .labels
         .iter()
@@ -229,10 +233,7 @@ fn start(context: &Context, session: &Session, asked: Asked) -> Result<Place> {
     let piped = if session.agent == "command" && session.mode == Mode::Headless { piped_input()? } else { None };
     let environment = environment(session.id);
     warn_when_low(context);
-    Ok(launch(
-        &context.home,
-        Launch { session, run: &run, prompt: prompt.as_ref(), piped, environment: &environment },
-    )?)
+    Ok(launch(&context.home, Launch { session, run: &run, prompt: prompt.as_ref(), piped, environment: &environment })?)
 }
 
 /// What was piped into us goes to the command itself: it reads on after we have left.
@@ -286,7 +287,10 @@ fn follow_to_the_end(place: &Place, attended: bool) -> Result<Code> {
             Left::Asks(view) => {
                 let what = view.asking.as_ref().map(|ask| ask.text.clone()).unwrap_or_default();
                 eprintln!("ostler: {} asks: {}", view.id, ostler_screen::printable(&what));
-                eprintln!("ostler: answer with ostler answer {} --allow (or --deny), then ostler wait {}", view.id, view.id);
+                eprintln!(
+                    "ostler: answer with ostler answer {} --allow (or --deny), then ostler wait {}",
+                    view.id, view.id
+                );
                 return Ok(Code::Asks);
             }
             Left::Called => {
@@ -327,7 +331,8 @@ fn conclude(view: &View, style: Style) -> Code {
         return Code::Ours;
     };
     let code = Code::of(outcome);
-    let silent = view.agent == "command" && (outcome.kind == Kind::Succeeded || !style.colour && outcome.exit_code.is_some());
+    let silent =
+        view.agent == "command" && (outcome.kind == Kind::Succeeded || !style.colour && outcome.exit_code.is_some());
     if !silent {
         eprint!("{}", summary(view, outcome, style));
     }

@@ -29,7 +29,9 @@ pub fn run(context: &Context, args: Send) -> Result<Code> {
         return Err(Failure::usage("the message is empty; say something"));
     }
     if message.len() > MESSAGE_LIMIT {
-        return Err(Failure::usage("the message is longer than 16 MiB; put it into a file and tell the agent where it is"));
+        return Err(Failure::usage(
+            "the message is longer than 16 MiB; put it into a file and tell the agent where it is",
+        ));
     }
     send(&place, Want::Message { text: message, now: args.now })
 }
@@ -39,10 +41,16 @@ fn send(place: &Place, want: Want) -> Result<Code> {
     let number = folder.newest_run()?;
     let plan = if number == 0 { None } else { Some(folder.run(number)?.record()?.plan) };
     if plan.as_ref().is_none_or(|plan| plan.mode == Mode::Headless && plan.speaks == Speaks::Bytes) {
-        return Err(Failure::new(Code::Failed, format!("{} is a command and takes no messages; run it with -t to type into it", place.id)));
+        return Err(Failure::new(
+            Code::Failed,
+            format!("{} is a command and takes no messages; run it with -t to type into it", place.id),
+        ));
     }
     if place.archived {
-        return Err(Failure::new(Code::Failed, format!("{} is archived; ostler restore {} brings it back", place.id, place.id)));
+        return Err(Failure::new(
+            Code::Failed,
+            format!("{} is archived; ostler restore {} brings it back", place.id, place.id),
+        ));
     }
     let view = look_and_record(place)?;
     if view.ended && view.mode == Mode::Terminal {
@@ -93,7 +101,11 @@ fn list(place: &Place, as_json: bool) -> Result<Code> {
         if as_json {
             println!("{}", json!({ "n": n, "at": wish.at, "by": wish.by, "text": text }));
         } else {
-            rows.push(vec![Cell::new(&n.to_string()), Cell::new(&wish.by), Cell::new(text.lines().next().unwrap_or_default())]);
+            rows.push(vec![
+                Cell::new(&n.to_string()),
+                Cell::new(&wish.by),
+                Cell::new(text.lines().next().unwrap_or_default()),
+            ]);
         }
     }
     print!("{}", lay_out(&rows, None));

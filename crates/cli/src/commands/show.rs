@@ -44,7 +44,15 @@ fn describe(context: &Context, view: &View, folder: &str) -> String {
     row("where", &tilde(&view.cwd));
     row("created", &format!("{} ago", age(Timestamp::now().as_second() - view.created.as_second())));
     if !view.ended {
-        row("processes", &format!("agent {}, holder {}, keeper {}", or_none(view.pid), or_none(view.holder_pid), or_none(view.keeper_pid)));
+        row(
+            "processes",
+            &format!(
+                "agent {}, holder {}, keeper {}",
+                or_none(view.pid),
+                or_none(view.holder_pid),
+                or_none(view.keeper_pid)
+            ),
+        );
         row("quiet", &duration(view.quiet_s * 1000));
     }
     row("runs", &view.run.to_string());

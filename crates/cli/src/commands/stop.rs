@@ -46,7 +46,10 @@ pub fn run(context: &Context, args: &Stop) -> Result<Code> {
         println!("{}", ostler_screen::printable(&summary(&view, was_over)));
         let saved = view.outcome.as_ref().map(|outcome| outcome.saved);
         if saved == Some(Saved::Unverified) && !was_over {
-            eprintln!("ostler: {}: the last turn could not be found in the agent's transcript; ostler logs {} still has it", view.id, view.id);
+            eprintln!(
+                "ostler: {}: the last turn could not be found in the agent's transcript; ostler logs {} still has it",
+                view.id, view.id
+            );
             code = Code::NotSaved;
         }
     }

@@ -178,7 +178,12 @@ fn time_is_up(args: &Wait, waited: &[Waited]) -> Code {
                 view.id
             );
         } else {
-            println!("{} state={} quiet={}s; still alive when the time was up", view.id, view.state.word(), view.quiet_s);
+            println!(
+                "{} state={} quiet={}s; still alive when the time was up",
+                view.id,
+                view.state.word(),
+                view.quiet_s
+            );
         }
     }
     let ended = worst(waited.iter().filter_map(|one| one.code));

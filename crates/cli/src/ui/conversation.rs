@@ -65,7 +65,12 @@ impl Talk {
             }
             Fact::ToolCalled { name, detail } => {
                 self.end_streamed(said);
-                about.push_str(&format!("{} {} {}\n", style.yellow("●"), style.bold(&printable(name)), cut(&printable(detail), 200)));
+                about.push_str(&format!(
+                    "{} {} {}\n",
+                    style.yellow("●"),
+                    style.bold(&printable(name)),
+                    cut(&printable(detail), 200)
+                ));
             }
             Fact::ToolReturned { text, failed } => {
                 let text = printable_lines(text);
@@ -75,7 +80,8 @@ impl Talk {
                     about.push_str(&format!("  {}\n", if *failed { style.red(&line) } else { style.dim(&line) }));
                 }
                 if lines.len() > TOOL_LINES {
-                    about.push_str(&format!("  {}\n", style.dim(&format!("… {} more lines", lines.len() - TOOL_LINES))));
+                    about
+                        .push_str(&format!("  {}\n", style.dim(&format!("… {} more lines", lines.len() - TOOL_LINES))));
                 }
             }
             Fact::Asked(ask) => {

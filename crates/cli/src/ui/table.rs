@@ -2,10 +2,12 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+type Paint = Box<dyn Fn(&str) -> String>;
+
 /// One cell: what is shown, and how it looks once it has its width.
 pub struct Cell {
     text: String,
-    paint: Option<Box<dyn Fn(&str) -> String>>,
+    paint: Option<Paint>,
 }
 
 impl Cell {

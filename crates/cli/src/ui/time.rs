@@ -88,7 +88,9 @@ mod tests {
 
     #[test]
     fn durations_are_read_as_people_write_them() {
-        for (text, ms) in [("90s", 90_000), ("10m", 600_000), ("1h30m", 5_400_000), ("250ms", 250), ("5", 5000), ("0.5s", 500)] {
+        for (text, ms) in
+            [("90s", 90_000), ("10m", 600_000), ("1h30m", 5_400_000), ("250ms", 250), ("5", 5000), ("0.5s", 500)]
+        {
             assert_eq!(parse_duration(text), Ok(Duration::from_millis(ms)), "{text}");
         }
         for text in ["", "x", "5x", "s", "-1s", "1h30", "1e400s"] {

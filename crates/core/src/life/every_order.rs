@@ -102,7 +102,8 @@ impl World {
         if matches!(event, Event::StopWanted { .. }) && before.outcome.is_none() {
             self.wished = true;
         }
-        let entry = Entry { at: Timestamp::UNIX_EPOCH, ms: self.now_ms, run: 1, out: None, wish: None, inbox: None, event };
+        let entry =
+            Entry { at: Timestamp::UNIX_EPOCH, ms: self.now_ms, run: 1, out: None, wish: None, inbox: None, event };
         let (state, effects) = step(before.clone(), &entry);
         if before.outcome.is_some() {
             assert_eq!(state.outcome, before.outcome, "ended is final for a run");

@@ -138,8 +138,8 @@ impl Clients {
 
     /// The window that counts: that of the newest client which may type.
     pub fn window(&self) -> Option<(u16, u16)> {
-        let writers = self.list.iter().filter_map(|client| client.attached.as_ref()).filter(|who| !who.read_only);
-        writers.last().map(|who| (who.rows, who.columns)).filter(|&(rows, columns)| rows > 0 && columns > 0)
+        let mut writers = self.list.iter().filter_map(|client| client.attached.as_ref()).filter(|who| !who.read_only);
+        writers.next_back().map(|who| (who.rows, who.columns)).filter(|&(rows, columns)| rows > 0 && columns > 0)
     }
 }
 

@@ -79,18 +79,18 @@ pub fn main(arguments: &[String]) -> i32 {
     match Keeper::take_over(arguments).and_then(Keeper::keep) {
         Ok(()) => 0,
         Err(error) => {
-            note_failure(arguments, &error);
+            note_failure(&error);
             1
         }
     }
 }
 
-/// The journal is a keeper's only log, and it may be the journal that failed: then this is lost, and the crash still shows.
-fn note_failure(arguments: &[String], error: &KeeperError) {
+/// The journal is a keeper's only log, and it may be the journal that failed: then this is lost, and the crash still
+/// shows. We work in the session's folder, and our replacement starts only when we are gone.
+fn note_failure(error: &KeeperError) {
     let noted = || -> Result<(), KeeperError> {
-        let folder = enter_folder(&Handles::from_arguments(arguments)?)?;
         let event = Event::Alarm { text: format!("the keeper failed: {error}") };
-        Ok(Journal::open(folder.dir())?.append(&entry(0, About::default(), event))?)
+        Ok(Journal::open(&dir::Dir::open(".")?)?.append(&entry(0, About::default(), event))?)
     };
     let _ = noted();
 }
@@ -190,18 +190,21 @@ impl Keeper {
             }
             state = step(state, &entry).0;
         }
-        let input_file = File::from(run.dir().file("in", OFlags::RDWR | OFlags::CREATE)?);
+        let input = || {
+            let file = run.dir().file("in", OFlags::RDWR | OFlags::CREATE).map_err(full_or("in"))?;
+            Feed::open(run.dir(), File::from(file))
+        };
         let output = match record.plan.speaks {
             Speaks::Turns => Some(Output::new(agent, &state)),
             Speaks::Bytes => None,
         };
         let mut keeper = Keeper {
-            journal: Journal::open(folder.dir())?,
+            journal: folder.even_when_full(|| Journal::open(folder.dir()))?,
             unwritten: VecDeque::new(),
             answers,
             answered,
             streams: Streams::new(record.plan.mode),
-            input: Input::new(Feed::open(run.dir(), input_file)?),
+            input: Input::new(folder.even_when_full(input)?),
             output,
             clients: Clients::default(),
             snapshots: Snapshots::new(&run),
@@ -235,7 +238,10 @@ impl Keeper {
             self.write(first)?;
             self.sync_launch();
         }
-        self.note(Event::KeeperStarted { pid: rustix::process::getpid().as_raw_nonzero().get(), version: VERSION.to_owned() })?;
+        self.note(Event::KeeperStarted {
+            pid: rustix::process::getpid().as_raw_nonzero().get(),
+            version: VERSION.to_owned(),
+        })?;
         match self.folder.holder()?.map(|holder| holder.process) {
             Some(process) => match Pidfd::open(&process)? {
                 Some(pidfd) if !pidfd.has_exited()? => {

@@ -1,8 +1,9 @@
 //! What a session's processes are, and how those that it leaves behind are ended.
 //!
-//! A process belongs to us when the session's cgroup holds it or when it descends from our holder or our agent, unless it
-//! belongs to another session: `ostler run` inside an agent starts a session of its own, which outlives this one. Such a
-//! process is recognised by its cgroup, or as a helper that its own session folder confirms by identity.
+//! Where there is a cgroup, it holds them all, double-forked and re-parented or not. Elsewhere they are what descends from
+//! our holder or our agent, unless it belongs to another session: `ostler run` inside an agent starts a session of its
+//! own, which outlives this one. Such a process is recognised by its cgroup, or as a helper that its own session folder
+//! confirms by identity.
 
 use ostler_core::id::SessionId;
 use ostler_store::HelperRecord;
@@ -10,7 +11,6 @@ use ostler_sys::cgroup::Group;
 use ostler_sys::process::{Identity, Pidfd, Stat, command_line};
 use ostler_sys::tree::Processes;
 use rustix::process::Signal;
-use std::collections::HashSet;
 use std::io;
 use std::path::Path;
 
@@ -26,19 +26,26 @@ pub struct Tree<'a> {
 impl Tree<'_> {
     /// Everything of this session that is alive, apart from the helpers and the agent itself.
     pub fn left(&self) -> io::Result<Vec<Identity>> {
+        if let Some(group) = self.group {
+            return self.contained(group);
+        }
         let all = Processes::look()?;
         let me = rustix::process::getpid().as_raw_nonzero().get();
         let ours = |pid: i32| pid == me || Some(pid) == self.holder || Some(pid) == self.snapshot;
         let foreign = |stat: &Stat| ours(stat.pid) || self.is_anothers(stat.pid);
         let mut roots = vec![self.agent];
         roots.extend(self.holder);
-        let mut found: HashSet<Identity> = all.below(&roots, foreign).into_iter().collect();
-        if let Some(group) = self.group {
-            let contained = group.processes()?.into_iter().filter_map(|pid| all.get(pid)).filter(|stat| !stat.is_zombie());
-            found.extend(contained.filter(|stat| !ours(stat.pid)).map(Stat::identity));
-        }
+        let mut found = all.below(&roots, foreign);
         found.retain(|process| process.pid() != self.agent);
-        Ok(found.into_iter().collect())
+        Ok(found)
+    }
+
+    fn contained(&self, group: &Group) -> io::Result<Vec<Identity>> {
+        let mut found = Vec::new();
+        for pid in group.processes()?.into_iter().filter(|&pid| pid != self.agent) {
+            found.extend(Stat::read(pid)?.filter(|stat| !stat.is_zombie()).map(|stat| stat.identity()));
+        }
+        Ok(found)
     }
 
     fn is_anothers(&self, pid: i32) -> bool {
@@ -79,11 +86,10 @@ fn is_helper_of_another(pid: i32) -> bool {
         Some(_) | None => return false,
     };
     let folder = format!("/proc/{pid}/cwd");
-    let confirmed = std::fs::read(Path::new(&folder).join(record))
+    std::fs::read(Path::new(&folder).join(record))
         .ok()
         .and_then(|bytes| serde_json::from_slice::<HelperRecord>(&bytes).ok())
-        .is_some_and(|helper| Identity::of(pid).is_ok_and(|process| process.as_ref() == Some(&helper.process)));
-    confirmed
+        .is_some_and(|helper| Identity::of(pid).is_ok_and(|process| process.as_ref() == Some(&helper.process)))
 }
 
 /// Names for people: `1234 sleep 600`.

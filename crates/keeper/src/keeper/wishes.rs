@@ -11,7 +11,8 @@ impl Keeper {
         let (wishes, _) = inbox::read(self.folder.dir(), self.state.inbox)?;
         for Placed { wish, at, end } in wishes {
             // A wish about a process does not carry over to the next one; a message does.
-            let stale = wish.run != self.record.run && !matches!(wish.want, Want::Message { .. } | Want::Withdraw { .. });
+            let stale =
+                wish.run != self.record.run && !matches!(wish.want, Want::Message { .. } | Want::Withdraw { .. });
             let event = if stale {
                 refused(format!("it was meant for run {}, and this is run {}", wish.run, self.record.run))
             } else {

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -10,6 +11,9 @@ use serde_json::Value;
 use crate::bench::Bench;
 use crate::bench::execute::run;
 use crate::bench::scratch::Scratch;
+
+/// How long a session may be without a keeper before something is wrong.
+const KEEPER_LIMIT: Duration = Duration::from_secs(10);
 
 pub struct Ostler<'a> {
     scratch: &'a Scratch,
@@ -52,6 +56,26 @@ impl<'a> Ostler<'a> {
     pub fn show(&self, id: &str) -> Result<Session> {
         let shown = run(&mut self.command(["show", id, "--json"]))?.stdout;
         Session::from_json(&serde_json::from_str(&shown).context("ostler show --json is not JSON")?)
+    }
+
+    /// The keeper's process id, once there is one: `run -d` returns when the program has started, a little before.
+    pub fn until_kept(&self, id: &str) -> Result<i32> {
+        let deadline = Instant::now() + KEEPER_LIMIT;
+        loop {
+            let session = self.show(id)?;
+            match (session.kept, session.keeper_pid) {
+                (true, Some(keeper)) => return Ok(keeper),
+                (false, _) | (true, None) if Instant::now() > deadline => bail!("session {id} is kept by nobody"),
+                (false, _) | (true, None) => {}
+            }
+        }
+    }
+
+    /// The process id in keeper.json, whether it still lives or not.
+    pub fn keeper_on_record(&self, id: &str) -> Option<i32> {
+        let record = std::fs::read(self.folder(id).join("keeper.json")).ok()?;
+        let record: Value = serde_json::from_slice(&record).ok()?;
+        i32::try_from(record.get("pid")?.as_i64()?).ok()
     }
 
     pub fn stop(&self, id: &str) -> Result<()> {

@@ -50,7 +50,8 @@ pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
 fn ours(bench: &Bench, count: usize) -> Result<impl FnMut(usize) -> Result<f64>> {
     let ostler = Ostler::in_new_home(bench)?;
     for _ in 0..count {
-        ostler.launch(["--", "sleep", "600"])?;
+        let id = ostler.launch(["--", "sleep", "600"])?;
+        ostler.until_kept(&id)?;
     }
     let mut helpers = Vec::new();
     for session in ostler.sessions()? {

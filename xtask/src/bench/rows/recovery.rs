@@ -1,11 +1,9 @@
 //! How long a session is without its keeper after the keeper was killed.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use rustix::process::Signal;
-use serde_json::Value;
 
 use crate::bench::Bench;
 use crate::bench::clock::Moment;
@@ -41,15 +39,13 @@ pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
 }
 
 fn kill_once(ostler: &Ostler<'_>, id: &str) -> Result<f64> {
-    let keeper = ostler.show(id)?.keeper_pid.context("the session has no keeper")?;
-    let record = ostler.folder(id).join("keeper.json");
+    let keeper = ostler.until_kept(id)?;
     let identity = Identity::of(keeper)?;
     let killed = Moment::now();
     identity.signal(Signal::KILL)?;
     let deadline = Instant::now() + LIMIT;
     let (replacement, at) = loop {
-        // Between two versions of the file there is none to read; that is part of the time that is measured.
-        match pid_in(&record) {
+        match ostler.keeper_on_record(id) {
             Some(pid) if pid != keeper => break (pid, Moment::now()),
             Some(_) | None if Instant::now() > deadline => bail!("no new keeper after {} s", LIMIT.as_secs()),
             Some(_) | None => std::hint::spin_loop(),
@@ -60,9 +56,4 @@ fn kill_once(ostler: &Ostler<'_>, id: &str) -> Result<f64> {
         bail!("keeper.json names {replacement}, but `show` says {:?}", shown.keeper_pid);
     }
     Ok(at.ms_since(killed))
-}
-
-fn pid_in(record: &Path) -> Option<i32> {
-    let record: Value = serde_json::from_slice(&std::fs::read(record).ok()?).ok()?;
-    i32::try_from(record.get("pid")?.as_i64()?).ok()
 }

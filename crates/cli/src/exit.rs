@@ -73,8 +73,19 @@ impl Failure {
 impl fmt::Display for Failure {
     /// One line, whatever was put in: names and paths come from outside.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let line = self.words.replace('\n', " ");
+        let line = without_numbers(&self.words.replace('\n', " "));
         f.write_str(&ostler_screen::printable(&line))
+    }
+}
+
+/// The system's errors carry a number that tells a person nothing: " (os error 13)".
+fn without_numbers(text: &str) -> String {
+    match text.split_once(" (os error ") {
+        Some((before, after)) => match after.split_once(')') {
+            Some((_, rest)) => format!("{before}{}", without_numbers(rest)),
+            None => text.to_owned(),
+        },
+        None => text.to_owned(),
     }
 }
 
@@ -107,6 +118,7 @@ impl From<LaunchError> for Failure {
     fn from(error: LaunchError) -> Failure {
         match error {
             LaunchError::Store(error) => error.into(),
+            LaunchError::Program(words) => Failure::usage(words),
             LaunchError::NotStarted(words) => Failure::ours(words),
             LaunchError::System(error) if ostler_store::is_full_disk(&error) => {
                 Failure::ours("no room on the disk for a session; free some disk space")

@@ -7,6 +7,7 @@ mod config;
 mod context;
 mod exit;
 mod follow;
+mod still;
 mod ui;
 
 fn main() -> std::process::ExitCode {

@@ -118,18 +118,22 @@ fn begin(arguments: &[String], folder: &Folder, run: &RunFolder, handles: &mut H
         (None, _) | (_, None) => Ok(()),
     };
     let started = start::start(folder, run, handles, piped, reveal);
-    let words = match &started {
-        Ok(_) => "ok".to_owned(),
+    let mut words = Vec::new();
+    match &started {
+        Ok(_) => words.extend(launch::REPORT_OK),
         Err(error) => {
             if let (Some(sessions), Some(id)) = (&sessions, id) {
                 discard(sessions, id);
             }
-            error.to_string()
+            if matches!(error, NotStarted::Program { .. }) {
+                words.push(launch::REPORT_PROGRAM);
+            }
+            words.extend(error.to_string().into_bytes());
         }
-    };
+    }
     if let Some(report) = report {
         // A launcher that was killed meanwhile does not change what was started.
-        let _ = rustix::io::write(&report, words.as_bytes());
+        let _ = rustix::io::write(&report, &words);
     }
     started.map(|agent| agent.process).map_err(|error| match error {
         NotStarted::System(error) => error,

@@ -19,7 +19,10 @@ use std::io;
 
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
-    /// The holder's own words.
+    /// The program cannot be run, in the holder's words.
+    #[error("{0}")]
+    Program(String),
+    /// The session cannot be kept, in the holder's words.
     #[error("{0}")]
     NotStarted(String),
     #[error(transparent)]
@@ -41,6 +44,11 @@ pub struct Launch<'a> {
     /// The environment of the agent, complete.
     pub environment: &'a [CString],
 }
+
+/// What a holder reports to its launcher: that the program runs, or (first byte) that the program is the problem, or what
+/// else is.
+pub(crate) const REPORT_OK: &[u8] = b"ok";
+pub(crate) const REPORT_PROGRAM: u8 = b'!';
 
 /// What a session is called in the sessions folder until its holder stands.
 #[must_use]
@@ -122,10 +130,12 @@ fn start_holder(
     drop(reporter);
     let mut words = Vec::new();
     io::Read::read_to_end(&mut std::fs::File::from(report), &mut words)?;
+    let text = |words| String::from_utf8_lossy(words).into_owned();
     match words.as_slice() {
-        b"ok" => Ok(()),
-        b"" => Err(LaunchError::NotStarted("the holder was killed before the program ran".to_owned())),
-        words => Err(LaunchError::NotStarted(String::from_utf8_lossy(words).into_owned())),
+        REPORT_OK => Ok(()),
+        [] => Err(LaunchError::NotStarted("the holder was killed before the program ran".to_owned())),
+        [REPORT_PROGRAM, words @ ..] => Err(LaunchError::Program(text(words))),
+        words => Err(LaunchError::NotStarted(text(words))),
     }
 }
 

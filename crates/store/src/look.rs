@@ -180,6 +180,8 @@ fn running(folder: &Folder, run: &RunFolder, session: &Session, view: &mut View)
         // The program runs, or is about to; what the journal says about it may be yet to come.
         _ if agent.is_none() => Phase::Starting,
         _ if !view.alive => Phase::Stopping,
+        // A message that the keeper has not seen yet is a turn that waits.
+        Phase::Idle if folded.unseen > 0 => Phase::Working,
         phase @ (Phase::Starting | Phase::Working | Phase::Idle | Phase::Asking | Phase::Stopping) => phase,
         Phase::Ended => Phase::Stopping,
     };

@@ -60,9 +60,9 @@ pub struct Started {
 
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    #[error("program not found")]
+    #[error("program not found; is it installed and on PATH?")]
     NotFound,
-    #[error("not executable: {0}")]
+    #[error("cannot be run: {0}; is it a program, and executable?")]
     NotExecutable(io::Error),
     #[error("cannot enter its folder: {0}")]
     Folder(io::Error),

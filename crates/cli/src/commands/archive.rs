@@ -1,6 +1,61 @@
+//! `ostler archive`: put sessions away. One that still runs is ended first, as `stop` does it. What was put away is out
+//! of the way of `ls`; `show` and `logs` read it as before, and `restore` brings it back.
+
+use super::several;
+use super::stop::{End, end, is_saved};
 use crate::args::Many;
+use crate::client::{Granted, make_wish};
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
-pub fn run(_context: &Context, _args: &Many) -> Result<Code> {
-    Err(Failure::ours("not built yet"))
+use crate::still::{NotStill, Still};
+use jiff::tz::TimeZone;
+use ostler_core::event::StopHow;
+use ostler_core::record::Want;
+use ostler_store::home::Place;
+
+pub fn run(context: &Context, args: &Many) -> Result<Code> {
+    let places = several::select(&context.home, &args.ids)?;
+    let want = Want::Stop {
+        how: StopHow::Interrupt,
+        grace_ms: u64::try_from(context.config.grace.as_millis()).unwrap_or(u64::MAX),
+        why: "archive".to_owned(),
+    };
+    // All of them are told before any is waited for.
+    let told: Vec<(Place, Result<Granted>)> = places
+        .into_iter()
+        .map(|place| {
+            let granted = if place.archived {
+                Err(Failure::new(Code::Failed, format!("{} is archived already; ostler show {} shows it", place.id, place.id)))
+            } else {
+                make_wish(&place, want.clone())
+            };
+            (place, granted)
+        })
+        .collect();
+    Ok(several::each(told, |(place, granted)| {
+        let End { view, was_over } = end(&place, granted?)?;
+        put_away(context, &place)?;
+        println!("{}: archived", place.id);
+        Ok(if was_over || is_saved(&view) { Code::Succeeded } else { Code::NotSaved })
+    }))
+}
+
+fn put_away(context: &Context, place: &Place) -> Result<()> {
+    let id = place.id;
+    let still = Still::take(place).map_err(|not| match not {
+        NotStill::Runs => Failure::new(Code::Failed, format!("{id} was started again just now; stop it first")),
+        NotStill::Failed(failure) => failure,
+    })?;
+    let created = match &still.view {
+        Ok(view) => view.created,
+        Err(damage) => {
+            return Err(Failure::ours(format!("{id}: {damage}; a damaged session is not put away, ostler purge {id} deletes it")));
+        }
+    };
+    let month = created.to_zoned(TimeZone::UTC).strftime("%Y-%m").to_string();
+    let archive = context.home.archive();
+    let into = context.home.open_or_make(&archive.join(month))?;
+    // The month's own name has to be on the disk as well before a session goes there.
+    context.home.open_or_make(&archive)?.sync()?;
+    still.rename(&into, id.as_str())
 }

@@ -1,6 +1,105 @@
+//! `ostler events`: everything that happens to every session, as JSON lines, from files alone. It needs no keeper and no
+//! holder, and goes on when all of them are dead.
+//!
+//! * [`entries`] reads what a journal has gained, whole lines only.
+//! * [`known`] compares the folders that there are with those that there were.
+//! * [`changes`] waits until something may have changed.
+//!
+//! Watch first, look afterwards: whatever happens in between wakes us, so a new session's first entries are not missed.
+
+mod changes;
+mod entries;
+mod known;
+
 use crate::args::Events;
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
-pub fn run(_context: &Context, _args: &Events) -> Result<Code> {
-    Err(Failure::ours("not built yet"))
+use changes::{Changes, News};
+use entries::Line;
+use known::Known;
+use ostler_core::id::SessionId;
+use std::io::{ErrorKind, Write};
+
+pub fn run(context: &Context, args: &Events) -> Result<Code> {
+    match follow(context, args.follow) {
+        // Whoever read this has seen enough.
+        Err(Stop::ReaderGone) => Ok(Code::Succeeded),
+        Err(Stop::Failed(failure)) => Err(failure),
+        Ok(()) => Ok(Code::Succeeded),
+    }
+}
+
+/// Why it ends before its time.
+enum Stop {
+    ReaderGone,
+    Failed(Failure),
+}
+
+impl<E: Into<Failure>> From<E> for Stop {
+    fn from(error: E) -> Stop {
+        Stop::Failed(error.into())
+    }
+}
+
+fn follow(context: &Context, follow: bool) -> std::result::Result<(), Stop> {
+    let home = &context.home;
+    let mut known = Known::default();
+    if !follow {
+        return print(known.look(home, None)?.lines());
+    }
+    home.open_or_make(&home.sessions())?;
+    let mut changes = Changes::watch(home);
+    let first = known.look(home, Some(&mut changes))?;
+    print(first.without_arrivals().lines())?;
+    loop {
+        let batch = match changes.wait()? {
+            News::ReaderGone => return Err(Stop::ReaderGone),
+            News::Anything => known.look(home, Some(&mut changes))?,
+            News::Sessions(ids) => known.look_at(&ids),
+        };
+        print(batch.lines())?;
+    }
+}
+
+/// What one look found.
+#[derive(Default)]
+struct Batch {
+    arrivals: Vec<Line>,
+    entries: Vec<Vec<Line>>,
+    departures: Vec<Line>,
+}
+
+impl Batch {
+    /// What is there when we begin has not just appeared.
+    fn without_arrivals(self) -> Batch {
+        Batch { arrivals: Vec::new(), ..self }
+    }
+
+    /// In the order of time, and each session's in the order in which they were written.
+    fn lines(self) -> Vec<Line> {
+        let mut lines = self.arrivals;
+        lines.extend(entries::merge(self.entries));
+        lines.extend(self.departures);
+        lines
+    }
+}
+
+fn print(lines: Vec<Line>) -> std::result::Result<(), Stop> {
+    let mut text = String::new();
+    for line in &lines {
+        text.push_str(&line.text);
+        text.push('\n');
+    }
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Stop::ReaderGone),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Something about a session that stands in no journal.
+fn about(id: SessionId, what: &str) -> Line {
+    let at = jiff::Timestamp::now();
+    Line { at, text: format!(r#"{{"session":"{id}","at":"{at}","what":"{what}"}}"#) }
 }

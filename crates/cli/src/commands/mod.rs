@@ -13,6 +13,7 @@ mod reference;
 mod restore;
 mod run;
 mod send;
+mod several;
 mod show;
 mod stop;
 mod upgrade;

@@ -38,22 +38,39 @@ pub fn run(context: &Context, args: &Stop) -> Result<Code> {
         .collect::<Result<_>>()?;
     let mut code = Code::Succeeded;
     for (place, granted) in told {
-        let (view, was_over) = match granted {
-            Granted::Ended(view) => (*view, true),
-            Granted::Yes => (wait::until_ended(&place)?, false),
-            Granted::Refused(why) => return Err(Failure::new(Code::Failed, format!("{}: {why}", place.id))),
-        };
+        let End { view, was_over } = end(&place, granted)?;
         println!("{}", ostler_screen::printable(&summary(&view, was_over)));
-        let saved = view.outcome.as_ref().map(|outcome| outcome.saved);
-        if saved == Some(Saved::Unverified) && !was_over {
-            eprintln!(
-                "ostler: {}: the last turn could not be found in the agent's transcript; ostler logs {} still has it",
-                view.id, view.id
-            );
+        if !was_over && !is_saved(&view) {
             code = Code::NotSaved;
         }
     }
     Ok(code)
+}
+
+/// A session that has ended.
+pub struct End {
+    pub view: View,
+    /// It had ended before anyone asked.
+    pub was_over: bool,
+}
+
+/// Waits for the end that was asked for.
+pub fn end(place: &Place, granted: Granted) -> Result<End> {
+    match granted {
+        Granted::Ended(view) => Ok(End { view: *view, was_over: true }),
+        Granted::Yes => Ok(End { view: wait::until_ended(place)?, was_over: false }),
+        Granted::Refused(why) => Err(Failure::new(Code::Failed, format!("{}: {why}", place.id))),
+    }
+}
+
+/// Whether its last turn is proven saved, or there was nothing to save. Says so when it is not.
+pub fn is_saved(view: &View) -> bool {
+    let unsaved = view.outcome.as_ref().is_some_and(|outcome| outcome.saved == Saved::Unverified);
+    if unsaved {
+        let id = view.id;
+        eprintln!("ostler: {id}: the last turn could not be found in the agent's transcript; ostler logs {id} still has it");
+    }
+    !unsaved
 }
 
 /// One line about how it ended.

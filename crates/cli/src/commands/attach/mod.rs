@@ -1,0 +1,95 @@
+//! `ostler attach`: sit down at a session, and leave it without disturbing it.
+//!
+//! A terminal session gets the person's whole terminal ([`terminal`]), an agent without one a chat view ([`chat`]), a
+//! command its output ([`command`]). In all three the files are read here and the keeper only says that they have grown,
+//! so nothing on the screen depends on a keeper staying alive. Whatever happens to the person's terminal only detaches.
+
+mod ask;
+mod chat;
+mod command;
+mod detach_key;
+mod line;
+mod shown;
+mod terminal;
+mod tty;
+mod typed;
+mod words;
+
+pub use ask::ask_inline;
+
+use crate::args::Attach;
+use crate::client::look_and_record;
+use crate::context::{Context, variable};
+use crate::exit::{Code, Failure, Result};
+use crate::follow::{Printer, Show, Talking};
+use crate::ui::conversation::Talk;
+use ostler_core::record::{Mode, Speaks};
+use ostler_core::view::View;
+use ostler_store::home::Place;
+use tty::Tty;
+
+pub fn run(context: &Context, args: &Attach) -> Result<Code> {
+    let place = context.home.select(&args.id)?;
+    let view = look_and_record(&place)?;
+    if view.ended {
+        return last_seen(context, &place, &view);
+    }
+    match view.mode {
+        Mode::Terminal => terminal(context, &place, args.read_only),
+        Mode::Headless => {
+            check_place(&place)?;
+            let folder = place.open()?;
+            match folder.run(view.run)?.record()?.plan.speaks {
+                Speaks::Turns => chat::run(context, &place, args.read_only),
+                Speaks::Bytes => command::run(context, &place, args.read_only),
+            }
+        }
+    }
+}
+
+/// Shows a terminal session until it ends or the person leaves it.
+pub fn terminal(context: &Context, place: &Place, read_only: bool) -> Result<Code> {
+    check_place(place)?;
+    terminal::run(context, place, read_only)
+}
+
+/// Refuses what could not work: no terminal to show it on, or a terminal that the session itself draws.
+fn check_place(place: &Place) -> Result<()> {
+    if variable("OSTLER_SESSION").as_deref() == Some(place.id.as_str()) {
+        return Err(Failure::usage(format!(
+            "{} cannot be shown inside itself; attach to it from another terminal",
+            place.id
+        )));
+    }
+    if !Tty::is_there() {
+        return Err(Failure::usage(format!(
+            "attach needs a terminal; ostler logs -f {} follows the session without one",
+            place.id
+        )));
+    }
+    Ok(())
+}
+
+/// A session that has ended: what was last seen of it, as text.
+fn last_seen(context: &Context, place: &Place, view: &View) -> Result<Code> {
+    let folder = place.open()?;
+    if view.run > 0 {
+        match view.mode {
+            Mode::Terminal => {
+                let at = ostler_store::terminal::now(folder.run(view.run)?.dir())?;
+                let rows = at.screen.text();
+                let used = rows.iter().rposition(|row| !row.is_empty()).map_or(0, |last| last + 1);
+                for row in &rows[..used] {
+                    println!("{}", ostler_screen::printable(row));
+                }
+            }
+            Mode::Headless => {
+                let mut printer = Printer::new(&folder, Show::Plain, Talk::new(context.style), Talking::Together)?;
+                printer.print()?;
+                printer.finish()?;
+            }
+        }
+    }
+    eprintln!("{}", words::ended(view));
+    Ok(Code::Succeeded)
+}

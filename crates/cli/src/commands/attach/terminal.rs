@@ -1,0 +1,323 @@
+//! A terminal session on the person's terminal: its screen, then every byte as it comes; every key the other way.
+//!
+//! One thread waits for five things at once: keys, room on the screen, the keeper, signals, and the moment to say
+//! something again. A keeper that dies is replaced without the person noticing.
+
+use super::detach_key::DetachKey;
+use super::line::{Caller, Heard, Line, Said};
+use super::shown::{Progress, Shown};
+use super::tty::{Manners, Read, Tty};
+use super::typed::Typed;
+use super::words;
+use crate::client::look_and_record;
+use crate::context::Context;
+use crate::exit::{Code, Result};
+use ostler_screen::Screen;
+use ostler_store::folder::{Folder, RunFolder};
+use ostler_store::home::Place;
+use ostler_sys::signals::Signals;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::AsFd;
+use rustix::process::Signal;
+use rustix::time::Timespec;
+use std::time::{Duration, Instant};
+
+/// How long a keeper that has just been reached may take to give the program our window before we draw without it.
+const FOR_THE_WINDOW: Duration = Duration::from_millis(500);
+/// How long keys that were typed before leaving may take to arrive.
+const FOR_LAST_KEYS: Duration = Duration::from_secs(2);
+
+pub fn run(context: &Context, place: &Place, read_only: bool) -> Result<Code> {
+    let signals = Signals::take(&[Signal::HUP, Signal::TERM, Signal::INT, Signal::QUIT, Signal::WINCH, Signal::CONT])?;
+    let folder = place.open()?;
+    let run = folder.newest_run()?;
+    let caller = Caller { name: uuid::Uuid::new_v4().to_string(), read_only };
+    let tty = Tty::borrow(Manners::Raw)?;
+    let mut attached = Attached {
+        place,
+        run: folder.run(run)?,
+        signals,
+        line: Line::open(place, &caller, tty.size().unwrap_or((0, 0)))?,
+        shown: Shown::new(folder.run(run)?)?,
+        drawing: Drawing::WaitsForWindow { until: Instant::now() + FOR_THE_WINDOW },
+        tty,
+        caller,
+        detach_key: DetachKey::new(context.config.detach_key),
+        typed: Typed::default(),
+        leaving: None,
+        blocked: false,
+    };
+    let why = attached.stay();
+    // The terminal is given back first, also when something went wrong.
+    attached.give_back(why.as_ref().ok());
+    drop(attached);
+    farewell(place, &folder, why?)
+}
+
+/// Why the session is no longer shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Why {
+    Ended,
+    /// The person wants it.
+    Detached,
+    /// The terminal is gone, or somebody told us to go.
+    Gone,
+}
+
+/// What there is to see.
+enum Drawing {
+    /// Nothing yet: the program is being given our window, so that what we draw first is already meant for it.
+    WaitsForWindow { until: Instant },
+    Drawn,
+}
+
+struct Leaving {
+    why: Why,
+    by: Instant,
+}
+
+struct Attached<'a> {
+    place: &'a Place,
+    run: RunFolder,
+    signals: Signals,
+    tty: Tty,
+    caller: Caller,
+    /// `None`: the session has ended.
+    line: Option<Line>,
+    shown: Shown,
+    drawing: Drawing,
+    detach_key: DetachKey,
+    typed: Typed,
+    leaving: Option<Leaving>,
+    /// The terminal has no room.
+    blocked: bool,
+}
+
+/// What woke us.
+#[derive(Default)]
+struct Woken {
+    signals: bool,
+    line: bool,
+    keyboard: bool,
+}
+
+impl Attached<'_> {
+    fn stay(&mut self) -> Result<Why> {
+        loop {
+            let progress = self.show()?;
+            if progress == Progress::UpToDate && self.line.is_none() {
+                return Ok(Why::Ended);
+            }
+            if let Some(leaving) = &self.leaving
+                && (self.typed.is_empty() || self.line.is_none() || Instant::now() >= leaving.by)
+            {
+                return Ok(leaving.why);
+            }
+            self.send_keys()?;
+            let woken = self.wait(progress)?;
+            if woken.signals {
+                self.heed_signals()?;
+            }
+            if woken.line {
+                self.hear()?;
+            }
+            if woken.keyboard {
+                self.read_keys()?;
+            }
+        }
+    }
+
+    fn show(&mut self) -> Result<Progress> {
+        match self.drawing {
+            Drawing::WaitsForWindow { until } if self.line.is_some() && Instant::now() < until => {
+                return Ok(Progress::UpToDate);
+            }
+            Drawing::WaitsForWindow { .. } => self.draw()?,
+            Drawing::Drawn => {}
+        }
+        let progress = self.shown.show(&self.tty, self.tty.size())?;
+        self.blocked = progress == Progress::Blocked;
+        if progress == Progress::Gone {
+            self.leave(Why::Gone);
+        }
+        Ok(progress)
+    }
+
+    fn draw(&mut self) -> Result<()> {
+        self.shown.draw(self.tty.size())?;
+        self.drawing = Drawing::Drawn;
+        Ok(())
+    }
+
+    /// Goes as soon as the keys typed so far have arrived.
+    fn leave(&mut self, why: Why) {
+        if self.leaving.is_none() {
+            self.leaving = Some(Leaving { why, by: Instant::now() + FOR_LAST_KEYS });
+        }
+    }
+
+    fn wait(&self, progress: Progress) -> Result<Woken> {
+        let drawing = match self.drawing {
+            Drawing::WaitsForWindow { until } => Some(until),
+            Drawing::Drawn => None,
+        };
+        let more = match progress {
+            Progress::More => Some(Instant::now()),
+            Progress::UpToDate | Progress::Blocked | Progress::Gone => None,
+        };
+        let leaving = self.leaving.as_ref().map(|leaving| leaving.by);
+        let due = [more, drawing, leaving, self.typed.due()].into_iter().flatten().min();
+        let timeout = due.map(|due| timespec(due.saturating_duration_since(Instant::now())));
+
+        let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN)];
+        let line = self.line.as_ref().map(|line| {
+            let (socket, flags) = line.watched();
+            fds.push(PollFd::from_borrowed_fd(socket, flags));
+            fds.len() - 1
+        });
+        let keyboard = (self.leaving.is_none() && !self.typed.is_full()).then(|| {
+            fds.push(PollFd::from_borrowed_fd(self.tty.keyboard(), PollFlags::IN));
+            fds.len() - 1
+        });
+        if self.blocked && self.leaving.is_none() {
+            fds.push(PollFd::from_borrowed_fd(self.tty.screen(), PollFlags::OUT));
+        }
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => return Ok(Woken::default()),
+            Err(error) => return Err(std::io::Error::from(error).into()),
+        }
+        let woken = |index: Option<usize>| index.is_some_and(|index| !fds[index].revents().is_empty());
+        Ok(Woken { signals: woken(Some(0)), line: woken(line), keyboard: woken(keyboard) })
+    }
+
+    fn heed_signals(&mut self) -> Result<()> {
+        while let Some(signal) = self.signals.next()? {
+            if signal == Signal::WINCH.as_raw() {
+                self.follow_window()?;
+            } else if signal == Signal::CONT.as_raw() {
+                // Somebody else had the terminal.
+                self.tty.assert_manners()?;
+                self.draw()?;
+            } else {
+                self.leave(Why::Gone);
+            }
+        }
+        Ok(())
+    }
+
+    fn follow_window(&mut self) -> Result<()> {
+        if self.caller.read_only {
+            return Ok(());
+        }
+        if let (Some(line), Some(size)) = (&mut self.line, self.tty.size())
+            && line.resize(size)? == Said::Broken
+        {
+            self.reconnect()?;
+        }
+        Ok(())
+    }
+
+    fn read_keys(&mut self) -> Result<()> {
+        let mut buffer = [0; 4096];
+        let read = match self.tty.read(&mut buffer)? {
+            Read::Some(count) => &buffer[..count],
+            Read::NotNow => return Ok(()),
+            Read::Gone => {
+                self.leave(Why::Gone);
+                return Ok(());
+            }
+        };
+        let sorted = self.detach_key.sort(read);
+        if !self.caller.read_only {
+            self.typed.push(&sorted.keys);
+        }
+        if sorted.detach {
+            self.leave(Why::Detached);
+        }
+        Ok(())
+    }
+
+    fn send_keys(&mut self) -> Result<()> {
+        if let Some(line) = &mut self.line
+            && let Some(packet) = self.typed.packet(Instant::now())
+            && line.say(packet)? == Said::Broken
+        {
+            self.reconnect()?;
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self) -> Result<()> {
+        while let Some(line) = &mut self.line {
+            if line.say_unsent()? == Said::Broken {
+                return self.reconnect();
+            }
+            match line.hear()? {
+                Heard::Nothing => break,
+                Heard::Keys { received } => {
+                    self.typed.acknowledge(received);
+                    // The keeper says this when it has given the program our window.
+                    if matches!(self.drawing, Drawing::WaitsForWindow { .. }) {
+                        self.draw()?;
+                    }
+                }
+                // Output is looked for in every round; the end of the session shows here.
+                Heard::Changed => {
+                    if self.run.outcome()?.is_some() {
+                        self.line = None;
+                    }
+                }
+                Heard::Broken => return self.reconnect(),
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds the replacement of a keeper that is gone, and says again what the last one may not have taken.
+    fn reconnect(&mut self) -> Result<()> {
+        self.line = match self.run.outcome()? {
+            Some(_) => None,
+            None => Line::open(self.place, &self.caller, self.tty.size().unwrap_or((0, 0)))?,
+        };
+        self.typed.start_again();
+        Ok(())
+    }
+
+    /// Leaves the terminal as a shell expects it, with the cursor below what was shown.
+    fn give_back(&mut self, why: Option<&Why>) {
+        if why == Some(&Why::Gone) {
+            return;
+        }
+        let mut bytes = Screen::reset().to_vec();
+        match self.shown.last_row() {
+            Some(0) => bytes.extend_from_slice(b"\x1b[H"),
+            Some(row) => bytes.extend_from_slice(format!("\x1b[{row};1H\r\n").as_bytes()),
+            None => bytes.extend_from_slice(b"\r\n"),
+        }
+        // A terminal that takes nothing is not waited for.
+        let _ = self.tty.write_all(&bytes);
+        self.tty.forget_keys();
+    }
+}
+
+fn timespec(duration: Duration) -> Timespec {
+    // A little late rather than a little early and once more.
+    let millis = i64::try_from(duration.as_micros().div_ceil(1000)).unwrap_or(i64::MAX);
+    Timespec { tv_sec: millis / 1000, tv_nsec: millis % 1000 * 1_000_000 }
+}
+
+fn farewell(place: &Place, folder: &Folder, why: Why) -> Result<Code> {
+    match why {
+        Why::Detached => {
+            eprintln!("{}", words::detached(place.id));
+            Ok(Code::Succeeded)
+        }
+        Why::Gone => Ok(Code::Succeeded),
+        Why::Ended => {
+            let view = look_and_record(place)?;
+            eprintln!("{}", words::ended(&view));
+            Ok(view.outcome.as_ref().map_or(Code::Ours, Code::of))
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Commands that take several sessions: what is wrong with one of them does not keep the others from being dealt with.
+
+use crate::exit::{Code, Failure, Result};
+use ostler_store::home::{Home, Place};
+
+/// The sessions that these words mean, each once. A word that means none ends the command before anything is done.
+pub fn select(home: &Home, words: &[String]) -> Result<Vec<Place>> {
+    let mut places: Vec<Place> = Vec::new();
+    for word in words {
+        let place = home.select(word)?;
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    Ok(places)
+}
+
+/// Does something with each of them. Complains about each that fails, and returns the code of the first that did not go
+/// as it should.
+pub fn each<T>(things: impl IntoIterator<Item = T>, mut action: impl FnMut(T) -> Result<Code>) -> Code {
+    let mut code = Code::Succeeded;
+    for thing in things {
+        let came_of_it = action(thing).unwrap_or_else(|failure| complain(&failure));
+        if code == Code::Succeeded {
+            code = came_of_it;
+        }
+    }
+    code
+}
+
+fn complain(failure: &Failure) -> Code {
+    eprintln!("ostler: {failure}");
+    failure.code
+}

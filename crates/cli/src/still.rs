@@ -1,0 +1,136 @@
+//! A session at rest: it has ended, its helpers have left, and for as long as this value lives nobody can begin to keep
+//! it. Only such a folder is ever moved or deleted.
+//!
+//! The race this solves: the outcome of a run is on the disk a moment before its keeper and holder leave. Whoever moved
+//! the folder in that moment would move it under their feet.
+
+use crate::client::look_and_record;
+use crate::exit::{Code, Failure, Result};
+use ostler_core::view::View;
+use ostler_store::StoreError;
+use ostler_store::folder::Folder;
+use ostler_store::home::Place;
+use ostler_sys::dir::Dir;
+use ostler_sys::lock::{self, Held};
+use ostler_sys::process::Pidfd;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::OFlags;
+use rustix::time::Timespec;
+use std::io::ErrorKind;
+use std::path::Path;
+
+/// How long helpers that have nothing left to do may take to leave.
+const LEAVING_S: i64 = 10;
+
+/// Why a session cannot be taken.
+#[derive(Debug)]
+pub enum NotStill {
+    /// It has not ended.
+    Runs,
+    Failed(Failure),
+}
+
+impl<E: Into<Failure>> From<E> for NotStill {
+    fn from(error: E) -> NotStill {
+        NotStill::Failed(error.into())
+    }
+}
+
+/// A session that nobody keeps, held.
+#[derive(Debug)]
+pub struct Still {
+    place: Place,
+    /// What is true of it; the damage, when its records cannot be read.
+    pub view: std::result::Result<Box<View>, String>,
+    _held: Held,
+}
+
+impl Still {
+    /// Takes a session that has ended. One whose records cannot be read counts as ended when nobody holds its locks.
+    pub fn take(place: &Place) -> std::result::Result<Still, NotStill> {
+        let folder = place.open()?;
+        let view = match view_or_damage(place)? {
+            Ok(view) if !view.ended => return Err(NotStill::Runs),
+            other => other,
+        };
+        let held = match &view {
+            Ok(_) => {
+                wait_for_helpers(&folder)?;
+                take_lock(&folder, "keeper.lock")?
+            }
+            Err(_) => {
+                // The agent's own lock is held as long as anything of it lives, whatever the records say.
+                if take_lock(&folder, "agent.lock")?.is_none() {
+                    return Err(NotStill::Runs);
+                }
+                take_lock(&folder, "keeper.lock")?
+            }
+        };
+        let Some(held) = held else {
+            return Err(NotStill::Runs);
+        };
+        Ok(Still { place: place.clone(), view, _held: held })
+    }
+
+    /// Gives the folder another place, durably, unless something is there already.
+    pub fn rename(&self, into: &Dir, name: &str) -> Result<()> {
+        let id = self.place.id;
+        let from = self.parent()?;
+        from.rename_new(id.as_str(), into, name).map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => {
+                Failure::new(Code::Failed, format!("{id}: there is a folder of that name already; ostler doctor says more"))
+            }
+            ErrorKind::NotFound => {
+                Failure::new(Code::Failed, format!("{id} was moved by somebody else just now; ostler ls -a shows where it is"))
+            }
+            _ => Failure::ours(format!("{id} cannot be moved: {error}")),
+        })?;
+        // The new name first: after a power cut the folder may have two names, and never none.
+        into.sync()?;
+        Ok(from.sync()?)
+    }
+
+    /// The folder that it lies in.
+    pub fn parent(&self) -> Result<Dir> {
+        Ok(Dir::open(self.parent_path())?)
+    }
+
+    pub fn parent_path(&self) -> &Path {
+        self.place.path.parent().unwrap_or(Path::new("/"))
+    }
+}
+
+/// The view, or what is wrong with the folder. A look that failed for another reason than damage is an error.
+fn view_or_damage(place: &Place) -> Result<std::result::Result<Box<View>, String>> {
+    match ostler_store::look::look(place) {
+        Ok(_) => look_and_record(place).map(|view| Ok(Box::new(view))),
+        Err(error @ (StoreError::Damaged { .. } | StoreError::Missing { .. })) => Ok(Err(error.to_string())),
+        Err(error @ (StoreError::Io { .. } | StoreError::Newer { .. })) => Err(error.into()),
+    }
+}
+
+/// Waits until holder and keeper of an ended session are gone: they have nothing left to do but to leave.
+fn wait_for_helpers(folder: &Folder) -> Result<()> {
+    for helper in [folder.holder()?, folder.keeper()?].into_iter().flatten() {
+        let Some(pidfd) = Pidfd::open(&helper.process)? else {
+            continue;
+        };
+        let limit = Timespec { tv_sec: LEAVING_S, tv_nsec: 0 };
+        loop {
+            match poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&limit)) {
+                Ok(0) => {
+                    let pid = helper.process.pid();
+                    return Err(Failure::ours(format!("its helper, process {pid}, does not leave; look at it, then try again")));
+                }
+                Ok(_) => break,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(std::io::Error::from(error).into()),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn take_lock(folder: &Folder, name: &str) -> Result<Option<Held>> {
+    Ok(lock::try_exclusive(folder.dir().file(name, OFlags::RDWR | OFlags::CREATE)?)?)
+}

@@ -1,5 +1,6 @@
 //! `cargo xtask`: the chores of this project as commands, so that a person and a build machine run the very same ones.
 
+mod agents;
 mod apt;
 mod bench;
 mod processes;
@@ -11,6 +12,8 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 cargo xtask test
     format, lints, build, all tests, and the proof that nothing outlives them
+cargo xtask agents
+    the real agents that tests start, pinned in agents/package-lock.json, installed below target/agents
 cargo xtask bench [--only ROW] [--quick] [--binary OSTLER]
     ostler beside dtach, tmux, shpool and pueue; a whole run writes docs/benchmarks.md and docs/benchmarks.svg";
 
@@ -18,6 +21,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let done = match arguments.split_first() {
         Some((command, rest)) if command == "test" => test::run(rest),
+        Some((command, rest)) if command == "agents" => agents::run(rest),
         Some((command, rest)) if command == "bench" => bench::run(rest),
         // What the benchmarks keep: a process that notes the time, exits on demand, or writes a lot.
         Some((command, rest)) if command == bench::agent::COMMAND => bench::agent::run(rest),

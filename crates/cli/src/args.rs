@@ -33,6 +33,8 @@ pub enum Command {
     Interrupt(One),
     /// End a session properly: turn over, saved, nothing left running
     Stop(Stop),
+    /// Go on with the conversation of a session that has ended
+    Resume(Resume),
     /// Put ended sessions away (ends those that run)
     Archive(Many),
     /// Bring archived sessions back
@@ -225,6 +227,20 @@ pub struct Stop {
     /// How long it may take before it is killed
     #[arg(long, value_name = "T")]
     pub grace: Option<String>,
+}
+
+#[derive(Args)]
+#[command(after_help = "Exit codes: as for run; 7 when a process still holds the conversation.")]
+pub struct Resume {
+    pub id: String,
+    /// What to tell it ("-" reads from standard input); without, what waits in its inbox
+    pub message: Option<String>,
+    /// Print the id and return once the agent runs
+    #[arg(short, long)]
+    pub detach: bool,
+    /// Keep the agent for further messages when its turn is over
+    #[arg(long)]
+    pub keep: bool,
 }
 
 #[derive(Args)]

@@ -2,13 +2,14 @@
 
 use crate::context::wish;
 use crate::exit::{Failure, Result};
+use ostler_core::event::Event;
 use ostler_core::record::Want;
 use ostler_core::view::View;
 use ostler_keeper::launch;
 use ostler_keeper::wire::{self, Reply, Request};
 use ostler_store::folder::Folder;
 use ostler_store::home::Place;
-use ostler_store::{closing, inbox, look};
+use ostler_store::{closing, inbox, journal, look};
 use ostler_sys::process::{Identity, Pidfd};
 use ostler_sys::socket::{self, PACKET, Packet};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -43,7 +44,7 @@ pub fn make_wish(place: &Place, want: Want) -> Result<Granted> {
         let Some(socket) = launch::reach(place)? else {
             let view = look_and_record(place)?;
             if view.ended {
-                return Ok(Granted::Ended(Box::new(view)));
+                return Ok(already_answered(place, &wish.id)?.unwrap_or_else(|| Granted::Ended(Box::new(view))));
             }
             return Err(Failure::ours(format!("session {} has no keeper and none can be started", place.id)));
         };
@@ -52,6 +53,14 @@ pub fn make_wish(place: &Place, want: Want) -> Result<Granted> {
         }
         // The keeper went away; its replacement reads the same inbox.
     }
+}
+
+/// What the journal says became of a wish. A keeper may have granted it, seen the session end of it and left before we
+/// could ask.
+fn already_answered(place: &Place, id: &str) -> Result<Option<Granted>> {
+    let entries = journal::read(place.open()?.dir(), 0)?.entries;
+    let answer = entries.into_iter().find(|entry| entry.wish.as_deref() == Some(id)).map(|entry| entry.event);
+    Ok(answer.map(|event| if let Event::Refused { why } = event { Granted::Refused(why) } else { Granted::Yes }))
 }
 
 fn ask(socket: &OwnedFd, id: &str) -> Result<Option<Granted>> {

@@ -11,6 +11,7 @@ use ostler_store::conversation::Reader;
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::home::Place;
 use ostler_store::look::read_from;
+use ostler_store::terminal::{self, Drawn, Replay};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::BorrowedFd;
 use std::io::Write;
@@ -42,7 +43,7 @@ enum How<'a> {
     /// What a program prints, both streams.
     Bytes { run: RunFolder, streams: [Stream; 2], show: Show },
     /// What a program draws, as text.
-    Drawn { run: RunFolder, position: u64, text: Box<PlainText> },
+    Drawn { run: RunFolder, replay: Replay, text: Box<PlainText> },
 }
 
 #[derive(Default)]
@@ -53,19 +54,16 @@ struct Stream {
 }
 
 impl<'a> Printer<'a> {
-    /// Starts at the beginning, or where the oldest output was dropped.
-    pub fn new(folder: &'a Folder, show: Show, talk: Talk, talking: Talking) -> Result<Printer<'a>> {
+    /// Starts at the beginning of that run, or where the oldest output was dropped.
+    pub fn new(folder: &'a Folder, show: Show, talk: Talk, talking: Talking, first_run: u32) -> Result<Printer<'a>> {
         let run = folder.run(folder.newest_run()?)?;
         let plan = run.record()?.plan;
         let how = match (plan.speaks, plan.mode, show) {
-            (Speaks::Turns, _, Show::Plain) => How::Talk { reader: Reader::new(folder), talk, talking },
+            (Speaks::Turns, _, Show::Plain) => How::Talk { reader: Reader::new(folder, first_run), talk, talking },
             (Speaks::Bytes, Mode::Terminal, Show::Plain) => {
-                let position = trimmed(folder, &run)?;
-                How::Drawn {
-                    run,
-                    position,
-                    text: Box::new(PlainText::new(ostler_screen::Size { rows: 24, columns: 80 })),
-                }
+                let replay = Replay::from(trimmed(folder, &run)?);
+                let text = Box::new(PlainText::new(terminal::first_window(run.dir())?));
+                How::Drawn { run, replay, text }
             }
             (_, _, show) => {
                 let position = trimmed(folder, &run)?;
@@ -93,9 +91,12 @@ impl<'a> Printer<'a> {
                 first.print(run, "out", *show, out)?;
                 second.print(run, "err", *show, err)?;
             }
-            How::Drawn { run, position, text } => {
+            How::Drawn { run, replay, text } => {
                 let mut plain = String::new();
-                read_from(run.dir(), "out", position, |bytes| text.feed(bytes, &mut |piece| plain.push_str(piece)))?;
+                replay.read_on(run.dir(), |drawn| match drawn {
+                    Drawn::Bytes(bytes) => text.feed(bytes, &mut |piece| plain.push_str(piece)),
+                    Drawn::Resized(size) => text.resize(size, &mut |piece| plain.push_str(piece)),
+                })?;
                 out(plain.as_bytes())?;
             }
         }
@@ -187,7 +188,8 @@ pub fn follow(place: &Place, printer: &mut Printer<'_>, called: Option<BorrowedF
             return Ok(Left::Ended(Box::new(view)));
         }
         if view.asking.is_some() && !answers {
-            return Ok(Left::Asks(Box::new(view)));
+            // Called first: a question must not keep a Ctrl-C from being heard.
+            return Ok(if is_called(called)? { Left::Called } else { Left::Asks(Box::new(view)) });
         }
         let Some(descriptor) = watch.descriptor() else {
             watch.heed()?;
@@ -207,5 +209,18 @@ pub fn follow(place: &Place, printer: &mut Printer<'_>, called: Option<BorrowedF
         if was_called {
             return Ok(Left::Called);
         }
+    }
+}
+
+/// Whether there is something to read, without waiting for it.
+fn is_called(called: Option<BorrowedFd<'_>>) -> Result<bool> {
+    let Some(called) = called else {
+        return Ok(false);
+    };
+    let now = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
+    match poll(&mut [PollFd::from_borrowed_fd(called, PollFlags::IN)], Some(&now)) {
+        Ok(count) => Ok(count > 0),
+        Err(rustix::io::Errno::INTR) => Ok(false),
+        Err(error) => Err(std::io::Error::from(error).into()),
     }
 }

@@ -49,27 +49,24 @@ impl Still {
     /// Takes a session that has ended. One whose records cannot be read counts as ended when nobody holds its locks.
     pub fn take(place: &Place) -> std::result::Result<Still, NotStill> {
         let folder = place.open()?;
-        let view = match view_or_damage(place)? {
+        match view_or_damage(place)? {
             Ok(view) if !view.ended => return Err(NotStill::Runs),
-            other => other,
-        };
-        let held = match &view {
-            Ok(_) => {
-                wait_for_helpers(&folder)?;
-                take_lock(&folder, "keeper.lock")?
-            }
-            Err(_) => {
-                // The agent's own lock is held as long as anything of it lives, whatever the records say.
-                if take_lock(&folder, "agent.lock")?.is_none() {
-                    return Err(NotStill::Runs);
-                }
-                take_lock(&folder, "keeper.lock")?
-            }
-        };
-        let Some(held) = held else {
+            Ok(_) => wait_for_helpers(&folder)?,
+            // The agent's own lock is held as long as anything of it lives, whatever the records say.
+            Err(_) if take_lock(&folder, "agent.lock")?.is_none() => return Err(NotStill::Runs),
+            Err(_) => {}
+        }
+        let Some(held) = take_lock(&folder, "keeper.lock")? else {
             return Err(NotStill::Runs);
         };
-        Ok(Still { place: place.clone(), view, _held: held })
+        // Somebody may have moved it, or started its next run, before the lock was ours.
+        if !is_same(&folder, place)? {
+            return Err(moved(place).into());
+        }
+        match view_or_damage(place)? {
+            Ok(view) if !view.ended => Err(NotStill::Runs),
+            view => Ok(Still { place: place.clone(), view, _held: held }),
+        }
     }
 
     /// Gives the folder another place, durably, unless something is there already.
@@ -77,12 +74,11 @@ impl Still {
         let id = self.place.id;
         let from = self.parent()?;
         from.rename_new(id.as_str(), into, name).map_err(|error| match error.kind() {
-            ErrorKind::AlreadyExists => {
-                Failure::new(Code::Failed, format!("{id}: there is a folder of that name already; ostler doctor says more"))
-            }
-            ErrorKind::NotFound => {
-                Failure::new(Code::Failed, format!("{id} was moved by somebody else just now; ostler ls -a shows where it is"))
-            }
+            ErrorKind::AlreadyExists => Failure::new(
+                Code::Failed,
+                format!("{id}: there is a folder of that name already; ostler doctor says more"),
+            ),
+            ErrorKind::NotFound => moved(&self.place),
             _ => Failure::ours(format!("{id} cannot be moved: {error}")),
         })?;
         // The new name first: after a power cut the folder may have two names, and never none.
@@ -98,6 +94,17 @@ impl Still {
     pub fn parent_path(&self) -> &Path {
         self.place.path.parent().unwrap_or(Path::new("/"))
     }
+}
+
+fn moved(place: &Place) -> Failure {
+    let id = place.id;
+    Failure::new(Code::Failed, format!("{id} was moved by somebody else just now; ostler ls -a shows where it is"))
+}
+
+/// Whether the folder that we hold open is still the one at that place.
+fn is_same(folder: &Folder, place: &Place) -> Result<bool> {
+    let ours = rustix::fs::fstat(folder.dir()).map_err(std::io::Error::from)?;
+    Ok(rustix::fs::stat(&place.path).is_ok_and(|there| (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino)))
 }
 
 /// The view, or what is wrong with the folder. A look that failed for another reason than damage is an error.
@@ -120,7 +127,9 @@ fn wait_for_helpers(folder: &Folder) -> Result<()> {
             match poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&limit)) {
                 Ok(0) => {
                     let pid = helper.process.pid();
-                    return Err(Failure::ours(format!("its helper, process {pid}, does not leave; look at it, then try again")));
+                    return Err(Failure::ours(format!(
+                        "its helper, process {pid}, does not leave; look at it, then try again"
+                    )));
                 }
                 Ok(_) => break,
                 Err(rustix::io::Errno::INTR) => {}

@@ -65,6 +65,8 @@ pub enum Event {
     Feeding {
         n: u64,
     },
+    /// A message that an earlier process may have taken, but that is not in the agent's transcript: it waits again.
+    Returned { n: u64, place: u64 },
     /// Its last byte has been taken.
     Delivered {
         n: u64,
@@ -197,6 +199,7 @@ mod tests {
             Event::Refused { why: by() },
             Event::Withdrawn { n: 1, by: by() },
             Event::Feeding { n: 1 },
+            Event::Returned { n: 1, place: 2 },
             Event::Delivered { n: 1 },
             Event::Native { id: by() },
             Event::TurnStarted,

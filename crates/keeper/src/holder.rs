@@ -221,12 +221,21 @@ impl Holder {
                             return Ok(());
                         }
                     }
-                    Woken::Keeper => self.keeper_died(),
+                    Woken::Keeper => {
+                        // Its last words first: it may have said from which binary to start the next one.
+                        if self.heed_orders()? {
+                            return Ok(());
+                        }
+                        self.keeper_died();
+                    }
                     Woken::Agent => self.stranger_exited(),
                     Woken::Door => self.start_keeper(),
                 }
             }
             self.learn_strangers_end()?;
+            if self.is_forgotten()? {
+                return Ok(());
+            }
             if let Some(status) = self.unwritten {
                 self.agent_ended(status)?;
             }
@@ -332,6 +341,12 @@ impl Holder {
             self.agent_ended(status)?;
         }
         Ok(())
+    }
+
+    /// The agent and the keeper are gone and so is the folder: there is nothing to hold and nobody to tell.
+    fn is_forgotten(&self) -> io::Result<bool> {
+        let over = matches!(self.agent.watch, Watch::Over) && !matches!(self.keeping, Keeping::Alive { .. });
+        Ok(over && self.folder.dir().is_deleted()?)
     }
 
     /// True when it is time to leave.

@@ -90,6 +90,29 @@ fn start_hidden(sessions: &Dir, hidden: &str, launch: Launch<'_>) -> Result<(), 
     start_holder(&folder, id, launch.run.run, &["--new", id.as_str()], &more, launch.environment)
 }
 
+/// Starts the next run of a session that has ended. Of many who try at once, one makes the run's folder; to the others
+/// this is `Ok(false)`.
+pub fn resume(folder: &Folder, session: &Session, run: &RunRecord, environment: &[CString]) -> Result<bool, LaunchError> {
+    let made = match folder.make_run(run.run) {
+        Ok(made) => made,
+        Err(StoreError::Io { error, .. }) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
+        Err(error) => return Err(error.into()),
+    };
+    let started = made.write_record(run).map_err(LaunchError::from).and_then(|()| {
+        if folder.keep_reserve() {
+            start_holder(folder, session.id, run.run, &[], &[], environment)
+        } else {
+            Err(io::Error::from(io::ErrorKind::StorageFull).into())
+        }
+    });
+    if started.is_err() {
+        // As if it had never been: the run before it is the newest again.
+        let base = format!("/proc/self/fd/{}", folder.dir().as_fd().as_raw_fd());
+        std::fs::remove_dir_all(format!("{base}/runs/{}", run.run))?;
+    }
+    started.map(|()| true)
+}
+
 /// Starts a holder that starts the run, and waits for its word.
 fn start_holder(
     folder: &Folder,

@@ -30,7 +30,7 @@ pub enum NotStarted {
 }
 
 /// Where the agent's lock is in the agent: out of the way of what shells use.
-const LOCK_NUMBER: RawFd = 63;
+pub const LOCK_NUMBER: RawFd = 63;
 
 /// A started agent.
 pub struct Agent {

@@ -44,6 +44,8 @@ pub enum Reply {
     Keys { received: u64 },
     /// I am leaving; my replacement will answer on a new connection.
     Upgrading,
+    /// I am not, and why.
+    Staying { why: String },
     #[serde(other)]
     Unknown,
 }

@@ -91,12 +91,12 @@ impl Buffer {
 
     /// Moves the rows of `region` up by `count`; blank ones come in at its bottom.
     pub(crate) fn scroll_up(&mut self, region: Range<usize>, count: usize, style: Style, columns: usize) {
+        self.cut_wraps(region.clone());
         for _ in 0..count.min(region.len()) {
             let Some(mut row) = self.rows.remove(region.start) else { return };
             row.clear(style, columns);
             self.rows.insert(region.end - 1, row);
         }
-        self.cut_wraps(region);
     }
 
     /// Moves the rows of `region` down by `count`; blank ones come in at its top.

@@ -146,6 +146,7 @@ impl Row {
     /// Moves the cells from `column` on to the right; what passes the edge is gone.
     pub(crate) fn insert_blanks(&mut self, column: usize, count: usize, style: Style, columns: usize) {
         let count = count.min(columns.saturating_sub(column));
+        self.wrapped = false;
         self.crop(columns - count);
         self.split_wide(column);
         if self.cells.len() <= column && is_default(&style) {

@@ -44,6 +44,7 @@ impl Terminal {
             b'@' => {
                 self.cursor.wrap_pending = false;
                 self.row_mut().insert_blanks(column, count, erased, columns);
+                self.cut_wrap_into_empty(row);
             }
             b'A' => self.move_up(count),
             b'B' | b'e' => self.move_down(count),

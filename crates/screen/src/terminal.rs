@@ -163,9 +163,15 @@ impl Terminal {
             let column = self.cursor.column;
             self.row_mut().pad_to(column);
         }
+        let bottom = self.margins.bottom;
+        let scrolls = self.cursor.row == bottom;
         self.row_mut().wrapped = true;
         self.cursor.column = 0;
         self.line_feed();
+        if scrolls && bottom > self.margins.top {
+            // Scrolling ended the text at the bottom, but this goes on there.
+            self.shown.row_mut(bottom - 1).wrapped = true;
+        }
     }
 
     /// Down by one row, scrolling at the bottom margin.

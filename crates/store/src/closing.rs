@@ -10,9 +10,11 @@ use ostler_core::event::{Entry, Event};
 use ostler_core::life::State;
 use ostler_core::outcome::Outcome;
 use ostler_core::record::Session;
+use ostler_sys::cgroup::Group;
 use ostler_sys::clock::since_boot_ms;
 use ostler_sys::lock;
 use rustix::fs::OFlags;
+use std::path::Path;
 
 /// Publishes the outcome and returns the one that counts: somebody else's, if theirs was first.
 pub fn publish(
@@ -57,7 +59,7 @@ pub fn record_if_lost(folder: &Folder) -> Result<(), StoreError> {
     };
     let (session, record) = (folder.session()?, run.record()?);
     let state = fold(folder, &run, &record, &session)?.state;
-    let outcome = unrecorded_outcome(&state, &run)?;
+    let outcome = unrecorded_outcome(folder, &run, &session, &record, &state)?;
     let outcome = publish(folder, &run, &session, &record, &state, outcome)?;
     let entry = Entry {
         at: Timestamp::now(),
@@ -68,5 +70,9 @@ pub fn record_if_lost(folder: &Folder) -> Result<(), StoreError> {
         inbox: None,
         event: Event::Ended { outcome },
     };
+    if let Some(group) = record.cgroup.as_deref().map(Path::new).and_then(Group::open) {
+        // Whatever still lives in it keeps it.
+        group.remove();
+    }
     folder.even_when_full(|| Journal::open(folder.dir())?.append(&entry))
 }

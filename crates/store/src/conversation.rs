@@ -24,6 +24,7 @@ pub enum Item {
 /// Reads a conversation from its beginning and then as it grows, over all its runs.
 pub struct Reader<'a> {
     folder: &'a Folder,
+    first_run: u32,
     run: Option<Run>,
     journal_end: u64,
     places: HashMap<u64, u64>,
@@ -41,9 +42,10 @@ struct Run {
 }
 
 impl<'a> Reader<'a> {
+    /// From the beginning of this run; the first is 1.
     #[must_use]
-    pub fn new(folder: &'a Folder) -> Reader<'a> {
-        Reader { folder, run: None, journal_end: 0, places: HashMap::new(), between: VecDeque::new() }
+    pub fn new(folder: &'a Folder, first_run: u32) -> Reader<'a> {
+        Reader { folder, first_run, run: None, journal_end: 0, places: HashMap::new(), between: VecDeque::new() }
     }
 
     /// What has come since the last call.
@@ -51,7 +53,7 @@ impl<'a> Reader<'a> {
         self.read_journal()?;
         let mut items = Vec::new();
         let newest = self.folder.newest_run()?;
-        let first = self.run.as_ref().map_or(1, |run| run.number);
+        let first = self.run.as_ref().map_or(self.first_run, |run| run.number);
         for number in first..=newest {
             if self.run.as_ref().is_none_or(|run| run.number != number) {
                 self.run = self.open_run(number)?;
@@ -80,6 +82,9 @@ impl<'a> Reader<'a> {
                 Event::Answered { by, allowed, .. } => Item::Answered { by, allowed },
                 _ => continue,
             };
+            if entry.run < self.first_run {
+                continue;
+            }
             self.between.push_back((entry.run, entry.out.unwrap_or(0), item));
         }
         Ok(())

@@ -62,10 +62,20 @@ impl Folder {
         write(&self.dir, "keeper.json", keeper)
     }
 
+    /// The number of the newest run, and its outcome when it has one: all that a list needs to know of most sessions.
+    /// Nearly all of them have one run, and asking for two names is cheaper than listing a folder.
+    pub fn newest_outcome(&self) -> Result<(u32, Option<Outcome>), StoreError> {
+        let single = matches!(self.dir.stat("runs/2"), Ok(None));
+        let number = if single { 1 } else { self.newest_run()? };
+        match read(&self.dir, &format!("runs/{number}/outcome.json"))? {
+            Some(outcome) => Ok((number, Some(outcome))),
+            None => Ok((self.newest_run()?, None)),
+        }
+    }
+
     /// The number of the newest run; 0 before the first.
     pub fn newest_run(&self) -> Result<u32, StoreError> {
-        // Nearly every session has one run, and asking for two names is cheaper than listing the folder.
-        if matches!(self.dir.stat("runs/1"), Ok(Some(_))) && matches!(self.dir.stat("runs/2"), Ok(None)) {
+        if matches!(self.dir.stat("runs/2"), Ok(None)) && matches!(self.dir.stat("runs/1"), Ok(Some(_))) {
             return Ok(1);
         }
         let runs = match self.dir.open_dir("runs") {

@@ -92,7 +92,8 @@ impl Home {
     pub fn archived_places(&self) -> Result<Vec<Place>, StoreError> {
         let mut places = Vec::new();
         let archive = self.archive();
-        for month in names(&archive)? {
+        // Whatever else lies there is not ours, and keeps nobody from being listed.
+        for month in names(&archive)?.into_iter().filter(|name| is_month(name)) {
             self.collect(&archive.join(month), true, &mut places)?;
         }
         Ok(places)
@@ -148,6 +149,12 @@ impl Home {
     pub fn name_is_taken(&self, name: &str) -> Result<Option<SessionId>, StoreError> {
         Ok(named(&self.live_places()?, name).into_iter().find(runs).map(|place| place.id))
     }
+}
+
+/// `2026-11`.
+fn is_month(name: &str) -> bool {
+    let digits = |text: &str, count| text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit());
+    name.split_once('-').is_some_and(|(year, month)| digits(year, 4) && digits(month, 2))
 }
 
 fn exact(places: &[Place], word: &str) -> Option<Place> {

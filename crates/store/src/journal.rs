@@ -25,6 +25,12 @@ pub struct Found {
 /// Reads the whole lines from `position` on.
 pub fn read(dir: &Dir, position: u64) -> Result<Found, StoreError> {
     let mut found = Found { end: position, ..Found::default() };
+    if position == 0 {
+        if let Some(bytes) = dir.read(NAME).map_err(StoreError::io(NAME))? {
+            parse(&bytes, &mut found);
+        }
+        return Ok(found);
+    }
     let file = match dir.file(NAME, OFlags::RDONLY) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(found),
@@ -32,9 +38,7 @@ pub fn read(dir: &Dir, position: u64) -> Result<Found, StoreError> {
     };
     let mut file = File::from(file);
     let mut bytes = Vec::new();
-    if position > 0 {
-        file.seek(SeekFrom::Start(position)).map_err(StoreError::io(NAME))?;
-    }
+    file.seek(SeekFrom::Start(position)).map_err(StoreError::io(NAME))?;
     file.read_to_end(&mut bytes).map_err(StoreError::io(NAME))?;
     parse(&bytes, &mut found);
     Ok(found)

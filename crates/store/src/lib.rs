@@ -4,6 +4,7 @@
 //! * [`folder`]: one session's folder with its records.
 //! * [`journal`], [`inbox`], [`feed`]: the files that grow, each with its own rule for a torn end.
 //! * [`look`]: what is true of a session now, from files and kernel, without locks.
+//! * [`proof`]: whether a turn is in the agent's own transcript.
 //! * [`closing`]: writing the outcome, once.
 //! * [`conversation`]: what was said, for `logs`.
 //! * [`terminal`]: the screen of a terminal session.
@@ -18,6 +19,7 @@ pub mod home;
 pub mod inbox;
 pub mod journal;
 pub mod look;
+pub mod proof;
 pub mod terminal;
 
 use ostler_core::record::{Helper, Run};

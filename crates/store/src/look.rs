@@ -7,14 +7,14 @@
 
 use crate::folder::{Folder, RunFolder};
 use crate::home::Place;
-use crate::{RunRecord, StoreError, inbox, journal};
+use crate::{RunRecord, StoreError, inbox, journal, proof};
 use jiff::Timestamp;
 use ostler_agents::lines::{Line, Lines};
 use ostler_core::SCHEMA;
 use ostler_core::event::{Entry, Event};
 use ostler_core::fact::Fact;
 use ostler_core::life::{Process, State, step};
-use ostler_core::outcome::{Exit, Outcome, judge};
+use ostler_core::outcome::{Exit, Outcome, Saved, judge};
 use ostler_core::record::{Session, Speaks, Want};
 use ostler_core::view::{Phase, View};
 use ostler_sys::clock::since_boot_ms;
@@ -39,18 +39,15 @@ pub fn look_at(folder: &Folder, archived: bool) -> Result<View, StoreError> {
     if session.schema > SCHEMA {
         return Err(StoreError::Newer { file: "session.json".to_owned(), schema: u64::from(session.schema) });
     }
-    let number = folder.newest_run()?;
+    let (number, outcome) = folder.newest_outcome()?;
     let mut view = blank(&session, number, archived);
-    if number == 0 {
+    if let Some(outcome) = outcome {
+        ended(folder, outcome, &mut view)?;
+    } else if number == 0 {
         never_started(folder, &mut view)?;
-        return Ok(view);
+    } else {
+        running(folder, &folder.run(number)?, &session, &mut view)?;
     }
-    let run = folder.run(number)?;
-    if let Some(outcome) = run.outcome()? {
-        ended(folder, &run, outcome, &mut view)?;
-        return Ok(view);
-    }
-    running(folder, &run, &session, &mut view)?;
     Ok(view)
 }
 
@@ -110,7 +107,7 @@ fn never_started(folder: &Folder, view: &mut View) -> Result<(), StoreError> {
 }
 
 /// Ended is final: one record has everything that a list needs.
-fn ended(folder: &Folder, run: &RunFolder, outcome: Outcome, view: &mut View) -> Result<(), StoreError> {
+fn ended(folder: &Folder, outcome: Outcome, view: &mut View) -> Result<(), StoreError> {
     let text = |name: &str| outcome.more.get(name).and_then(|value| value.as_str()).map(str::to_owned);
     view.native_id = text("native_id");
     view.transcript = text("transcript");
@@ -118,13 +115,8 @@ fn ended(folder: &Folder, run: &RunFolder, outcome: Outcome, view: &mut View) ->
     view.alarm = text("alarm");
     let count = |name: &str| outcome.more.get(name).and_then(serde_json::Value::as_u64);
     view.turns = count("turns_total").and_then(|n| u32::try_from(n).ok()).unwrap_or(outcome.turns);
-    match text("ended").and_then(|time| time.parse().ok()) {
-        Some(time) => view.updated = time,
-        None => {
-            if let Some(stat) = run.dir().stat("outcome.json").map_err(StoreError::io("outcome.json"))? {
-                view.updated = Timestamp::new(stat.modified_s, 0).unwrap_or(view.created);
-            }
-        }
+    if let Some(time) = text("ended").and_then(|time| time.parse().ok()) {
+        view.updated = time;
     }
     view.quiet_s = seconds_since(view.updated);
     let seen = count("inbox").unwrap_or(0);
@@ -167,11 +159,11 @@ fn running(folder: &Folder, run: &RunFolder, session: &Session, view: &mut View)
         let somebody = socket::reach(folder.dir()).map_err(StoreError::io("sock"))?.is_some();
         if !somebody {
             if let Some(outcome) = run.outcome()? {
-                return ended(folder, run, outcome, view);
+                return ended(folder, outcome, view);
             }
             folded = fold(folder, run, &record, session)?;
             fill(view, &folded, &record, run)?;
-            show_outcome(view, unrecorded_outcome(&folded.state, run)?);
+            show_outcome(view, unrecorded_outcome(folder, run, session, &record, &folded.state)?);
             return Ok(());
         }
     }
@@ -200,8 +192,18 @@ fn running(folder: &Folder, run: &RunFolder, session: &Session, view: &mut View)
 }
 
 /// What the evidence says about a run that ended with nobody there to write it down.
-pub fn unrecorded_outcome(state: &State, run: &RunFolder) -> Result<Outcome, StoreError> {
+pub fn unrecorded_outcome(
+    folder: &Folder,
+    run: &RunFolder,
+    session: &Session,
+    record: &RunRecord,
+    state: &State,
+) -> Result<Outcome, StoreError> {
     let mut state = state.clone();
+    let finished_turn = state.last_turn.is_some() && !state.turn_running();
+    if finished_turn && state.saved.is_none() && proof::finished_turn_is_saved(folder, session, record, &state)? {
+        state.saved = Some(Saved::Verified);
+    }
     if state.process != Process::Exited {
         state.process = Process::Exited;
         state.exit = Some(run.exit()?.unwrap_or(Exit::UNKNOWN));
@@ -209,8 +211,7 @@ pub fn unrecorded_outcome(state: &State, run: &RunFolder) -> Result<Outcome, Sto
     let last_output = run.dir().stat("out").map_err(StoreError::io("out"))?;
     let mut outcome = judge(&state, since_boot_ms());
     // The clock of this boot says nothing about a run of another.
-    let started = run.record()?.started;
-    if let (Some(started), Some(stat)) = (started, last_output) {
+    if let (Some(started), Some(stat)) = (record.started, last_output) {
         let lasted = stat.modified_s.saturating_sub(started.as_second());
         outcome.duration_ms = u64::try_from(lasted).unwrap_or(0) * 1000;
     }
@@ -326,7 +327,8 @@ pub fn event_of(fact: Fact, state: &State) -> Option<Event> {
     }
 }
 
-/// Reads a file of a run from `position` to its present end, in pieces.
+/// Reads a file of a run from `position` to its present end, in pieces. What is written meanwhile is for the next time:
+/// whoever chased a program that writes without end would never arrive.
 pub fn read_from(run: &Dir, name: &str, position: &mut u64, mut each: impl FnMut(&[u8])) -> Result<(), StoreError> {
     let file = match run.file(name, OFlags::RDONLY) {
         Ok(file) => File::from(file),
@@ -335,9 +337,9 @@ pub fn read_from(run: &Dir, name: &str, position: &mut u64, mut each: impl FnMut
     };
     let size = file.metadata().map_err(StoreError::io(name))?.len();
     let mut buffer = vec![0; usize::try_from(size.saturating_sub(*position)).unwrap_or(usize::MAX).clamp(1, 1 << 18)];
-    loop {
+    while *position < size {
         match file.read_at(&mut buffer, *position) {
-            Ok(0) => return Ok(()),
+            Ok(0) => break,
             Ok(count) => {
                 each(&buffer[..count]);
                 *position += count as u64;
@@ -346,6 +348,7 @@ pub fn read_from(run: &Dir, name: &str, position: &mut u64, mut each: impl FnMut
             Err(error) => return Err(StoreError::io(name)(error)),
         }
     }
+    Ok(())
 }
 
 fn fill(view: &mut View, folded: &Folded, record: &RunRecord, run: &RunFolder) -> Result<(), StoreError> {
@@ -423,6 +426,7 @@ fn last_printed(bytes: &[u8]) -> Option<String> {
 }
 
 fn tail(run: &Dir, name: &str, length: u64) -> Result<Vec<u8>, StoreError> {
+    // Of most commands one of the two streams is empty, and asking is cheaper than opening.
     let size = run.stat(name).map_err(StoreError::io(name))?.map_or(0, |stat| stat.size);
     let mut bytes = Vec::new();
     if size > 0 {

@@ -44,45 +44,78 @@ pub fn snapshot_position(run: &Dir) -> Result<u64, StoreError> {
     Ok(parse_snapshot(&bytes).map_or(0, |(position, _)| position))
 }
 
+/// Reads what a program drew, with the changes of its window in their places.
+#[derive(Debug)]
+pub struct Replay {
+    position: u64,
+}
+
+/// A piece of what a program drew.
+#[derive(Debug)]
+pub enum Drawn<'a> {
+    Bytes(&'a [u8]),
+    Resized(Size),
+}
+
+impl Replay {
+    #[must_use]
+    pub fn from(position: u64) -> Replay {
+        Replay { position }
+    }
+
+    /// Everything up to the present end. A change of the window that the last call ended on comes again, which does no
+    /// harm.
+    pub fn read_on(&mut self, run: &Dir, mut each: impl FnMut(Drawn<'_>)) -> Result<(), StoreError> {
+        let mut place = self.position;
+        let mut changes = sizes(run)?.into_iter().filter(|resize| resize.at >= place).collect::<Vec<_>>().into_iter();
+        let mut next = changes.next();
+        read_from(run, "out", &mut self.position, |mut bytes| {
+            while let Some(resize) = next {
+                let before = usize::try_from(resize.at.saturating_sub(place)).unwrap_or(usize::MAX);
+                if before > bytes.len() {
+                    break;
+                }
+                let (first, rest) = bytes.split_at(before);
+                each(Drawn::Bytes(first));
+                each(Drawn::Resized(window(&resize)));
+                place += first.len() as u64;
+                bytes = rest;
+                next = changes.next();
+            }
+            each(Drawn::Bytes(bytes));
+            place += bytes.len() as u64;
+        })?;
+        for resize in next.into_iter().chain(changes) {
+            each(Drawn::Resized(window(&resize)));
+        }
+        Ok(())
+    }
+}
+
 /// The screen at the present end of the output.
 pub fn now(run: &Dir) -> Result<At, StoreError> {
-    let sizes = sizes(run)?;
     let bytes = run.read("screen").map_err(StoreError::io("screen"))?.unwrap_or_default();
     let stored = parse_snapshot(&bytes)
         .and_then(|(position, state)| Some(At { screen: Screen::restore(state).ok()?, position }));
     // A snapshot that cannot be read costs time, nothing else: everything is in the output.
-    let mut at = match stored {
+    let At { mut screen, position } = match stored {
         Some(at) => at,
-        None => At {
-            screen: Screen::new(sizes.first().map_or(Size { rows: 24, columns: 80 }, size_of_window)),
-            position: 0,
-        },
+        None => At { screen: Screen::new(first_window(run)?), position: 0 },
     };
-    let (screen, mut fed) = (&mut at.screen, at.position);
-    let mut changes = sizes.into_iter().filter(|resize| resize.at >= fed).collect::<Vec<_>>().into_iter().peekable();
-    read_from(run, "out", &mut at.position, |mut bytes| {
-        while let Some(resize) = changes.peek().copied() {
-            let before = usize::try_from(resize.at.saturating_sub(fed)).unwrap_or(usize::MAX);
-            if before > bytes.len() {
-                break;
-            }
-            let (first, rest) = bytes.split_at(before);
-            screen.feed(first);
-            screen.resize(size_of_window(&resize));
-            fed += first.len() as u64;
-            bytes = rest;
-            changes.next();
-        }
-        screen.feed(bytes);
-        fed += bytes.len() as u64;
+    let mut replay = Replay::from(position);
+    replay.read_on(run, |drawn| match drawn {
+        Drawn::Bytes(bytes) => screen.feed(bytes),
+        Drawn::Resized(size) => screen.resize(size),
     })?;
-    for resize in changes {
-        at.screen.resize(size_of_window(&resize));
-    }
-    Ok(at)
+    Ok(At { screen, position: replay.position })
 }
 
-fn size_of_window(resize: &Resize) -> Size {
+/// The window in which the program began.
+pub fn first_window(run: &Dir) -> Result<Size, StoreError> {
+    Ok(sizes(run)?.first().map_or(Size { rows: 24, columns: 80 }, window))
+}
+
+fn window(resize: &Resize) -> Size {
     Size { rows: resize.rows, columns: resize.columns }
 }
 

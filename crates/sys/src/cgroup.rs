@@ -118,6 +118,11 @@ pub struct Base {
 }
 
 impl Base {
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The group that a new holder must be started in, when it must not stay in ours.
     #[must_use]
     pub fn to_leave_for(&self) -> Option<Dir> {

@@ -8,7 +8,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, FallocateFlags, Mode, OFlags};
 use rustix::io::Errno;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -63,9 +63,24 @@ impl Dir {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
-        let mut bytes = Vec::with_capacity(1024);
-        File::from(file).read_to_end(&mut bytes)?;
-        Ok(Some(bytes))
+        // Most records are small, and a list reads thousands: a short read of a regular file is its end, so that one
+        // call does for most.
+        let mut bytes = vec![0; 2048];
+        let mut length = 0;
+        loop {
+            match rustix::io::read(&file, &mut bytes[length..]) {
+                Ok(count) => {
+                    length += count;
+                    if length < bytes.len() {
+                        bytes.truncate(length);
+                        return Ok(Some(bytes));
+                    }
+                    bytes.resize(length * 4, 0);
+                }
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
     }
 
     /// Replaces the file as one step: readers see the old bytes or the new ones.
@@ -118,6 +133,11 @@ impl Dir {
             Sync::Yes => self.sync(),
             Sync::No => Ok(()),
         }
+    }
+
+    /// Whether the folder itself was deleted while we hold it open.
+    pub fn is_deleted(&self) -> io::Result<bool> {
+        Ok(rustix::fs::fstat(&self.0)?.st_nlink == 0)
     }
 
     /// Waits until the names in this folder are on the disk.

@@ -222,7 +222,8 @@ impl Stat {
             rustix::fs::Mode::empty(),
         ) {
             Ok(file) => file,
-            Err(rustix::io::Errno::NOENT) => return Ok(None),
+            // The second when it ends while its folder is being entered.
+            Err(rustix::io::Errno::NOENT | rustix::io::Errno::SRCH) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
         let mut text = [0u8; 1024];

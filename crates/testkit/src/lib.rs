@@ -1,1 +1,36 @@
+//! What whole-program tests share.
+//!
+//! * [`Harness`]: a home of its own for one test, the built program in a clean environment, and at the end the proof that
+//!   nothing the test started is alive.
+//! * [`Session`]: one session under test: what the program says about it, its files, its processes, and killing them.
+//! * [`Poller`]: looks at a session at full speed while a test does its worst, and remembers every wrong word.
+//! * [`patience`]: waiting for events, never for time to pass, and failing loudly when they do not come.
+//! * [`misbehave`]: a fake agent that does on demand what real ones should not.
+//!
+//! A harness that cannot do its work fails the test with a panic: that is what a test's failure is.
 
+#![expect(clippy::expect_used, clippy::panic, reason = "a harness that cannot go on fails the test")]
+
+mod harness;
+mod leftovers;
+pub mod misbehave;
+mod output;
+pub mod patience;
+mod poller;
+mod session;
+mod shown;
+
+pub use harness::Harness;
+pub use output::{Output, Started};
+pub use poller::{Poller, Seen};
+pub use session::{Session, Who};
+pub use shown::{Outcome, Shown};
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Held by tests that need the machine for themselves: they kill by the clock or start processes by the hundred.
+pub fn alone() -> MutexGuard<'static, ()> {
+    static MACHINE: Mutex<()> = Mutex::new(());
+    // Whoever failed while holding it has already said so.
+    MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -25,9 +25,12 @@ pub fn run(context: &Context, args: &Many) -> Result<Code> {
         .into_iter()
         .map(|place| {
             let granted = if place.archived {
-                Err(Failure::new(Code::Failed, format!("{} is archived already; ostler show {} shows it", place.id, place.id)))
+                Err(Failure::new(
+                    Code::Failed,
+                    format!("{} is archived already; ostler show {} shows it", place.id, place.id),
+                ))
             } else {
-                make_wish(&place, want.clone())
+                make_wish(&place, want.clone()).map_err(|failure| about(&place, failure))
             };
             (place, granted)
         })
@@ -40,6 +43,11 @@ pub fn run(context: &Context, args: &Many) -> Result<Code> {
     }))
 }
 
+/// Of several sessions, which one.
+fn about(place: &Place, failure: Failure) -> Failure {
+    Failure { words: format!("{}: {}", place.id, failure.words), ..failure }
+}
+
 fn put_away(context: &Context, place: &Place) -> Result<()> {
     let id = place.id;
     let still = Still::take(place).map_err(|not| match not {
@@ -49,7 +57,9 @@ fn put_away(context: &Context, place: &Place) -> Result<()> {
     let created = match &still.view {
         Ok(view) => view.created,
         Err(damage) => {
-            return Err(Failure::ours(format!("{id}: {damage}; a damaged session is not put away, ostler purge {id} deletes it")));
+            return Err(Failure::ours(format!(
+                "{id}: {damage}; a damaged session is not put away, ostler purge {id} deletes it"
+            )));
         }
     };
     let month = created.to_zoned(TimeZone::UTC).strftime("%Y-%m").to_string();

@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
 use changes::{Changes, News};
 use entries::Line;
-use known::Known;
+use known::{Known, Read};
 use ostler_core::id::SessionId;
 use std::io::{ErrorKind, Write};
 
@@ -45,19 +45,20 @@ fn follow(context: &Context, follow: bool) -> std::result::Result<(), Stop> {
     let home = &context.home;
     let mut known = Known::default();
     if !follow {
-        return print(known.look(home, None)?.lines());
+        return print(known.look(home, None, &Read::All)?.only_entries());
     }
     home.open_or_make(&home.sessions())?;
-    let mut changes = Changes::watch(home);
-    let first = known.look(home, Some(&mut changes))?;
-    print(first.without_arrivals().lines())?;
+    let mut changes = Changes::new();
+    // What is there when we begin has not just appeared.
+    print(known.look(home, Some(&mut changes), &Read::All)?.only_entries())?;
     loop {
         let batch = match changes.wait()? {
             News::ReaderGone => return Err(Stop::ReaderGone),
-            News::Anything => known.look(home, Some(&mut changes))?,
-            News::Sessions(ids) => known.look_at(&ids),
+            News::Anything => known.look(home, Some(&mut changes), &Read::All)?,
+            News::Some { folders: true, sessions } => known.look(home, Some(&mut changes), &Read::Only(&sessions))?,
+            News::Some { folders: false, sessions } => known.read(&sessions),
         };
-        print(batch.lines())?;
+        print(batch.all())?;
     }
 }
 
@@ -70,13 +71,12 @@ struct Batch {
 }
 
 impl Batch {
-    /// What is there when we begin has not just appeared.
-    fn without_arrivals(self) -> Batch {
-        Batch { arrivals: Vec::new(), ..self }
+    /// In the order of time, and each session's in the order in which they were written.
+    fn only_entries(self) -> Vec<Line> {
+        entries::merge(self.entries)
     }
 
-    /// In the order of time, and each session's in the order in which they were written.
-    fn lines(self) -> Vec<Line> {
+    fn all(self) -> Vec<Line> {
         let mut lines = self.arrivals;
         lines.extend(entries::merge(self.entries));
         lines.extend(self.departures);

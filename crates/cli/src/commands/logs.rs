@@ -27,7 +27,7 @@ pub fn run(context: &Context, args: &Logs) -> Result<Code> {
         return json_lines(args.follow, &place);
     }
     let show = if args.raw { Show::Raw } else { Show::Plain };
-    let mut printer = Printer::new(&folder, show, Talk::new(context.style), Talking::Together)?;
+    let mut printer = Printer::new(&folder, show, Talk::new(context.style), Talking::Together, 1)?;
     if args.follow && !place.archived {
         match follow(&place, &mut printer, None, true)? {
             Left::Ended(_) | Left::Asks(_) | Left::Called => {}
@@ -42,7 +42,7 @@ pub fn run(context: &Context, args: &Logs) -> Result<Code> {
 fn json_lines(follow: bool, place: &ostler_store::home::Place) -> Result<Code> {
     let mut watch = Watch::new(place)?;
     let folder = place.open()?;
-    let mut reader = Reader::new(&folder);
+    let mut reader = Reader::new(&folder, 1);
     loop {
         let view = look::look(place)?;
         for item in reader.read_on()? {

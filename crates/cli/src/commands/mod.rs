@@ -11,6 +11,7 @@ mod ls;
 mod purge;
 mod reference;
 mod restore;
+mod resume;
 mod run;
 mod send;
 mod several;
@@ -25,6 +26,7 @@ use crate::exit::{Code, Failure, Result};
 use clap::Parser;
 use clap::error::ErrorKind;
 use std::ffi::OsString;
+use std::io::Write;
 use std::process::ExitCode;
 
 /// Parses, runs one command, and turns what came of it into words and an exit code.
@@ -57,6 +59,7 @@ fn dispatch(cli: Cli) -> Result<Code> {
         Some(Command::Interrupt(args)) => interrupt::run(&context, &args),
         Some(Command::Stop(args)) => stop::run(&context, &args),
         Some(Command::Archive(args)) => archive::run(&context, &args),
+        Some(Command::Resume(args)) => resume::run(&context, args),
         Some(Command::Restore(args)) => restore::run(&context, &args),
         Some(Command::Purge(args)) => purge::run(&context, &args),
         Some(Command::Doctor(args)) => doctor::run(&context, &args),
@@ -67,7 +70,8 @@ fn dispatch(cli: Cli) -> Result<Code> {
 }
 
 fn complain(failure: &Failure) -> Code {
-    eprintln!("ostler: {failure}");
+    // A terminal that went away is no reason to panic.
+    let _ = writeln!(std::io::stderr(), "ostler: {failure}");
     failure.code
 }
 

@@ -29,7 +29,10 @@ pub fn run(context: &Context, args: &Purge) -> Result<Code> {
             Ok(view) => Timestamp::now().as_second() - view.updated.as_second(),
             // Nobody asked for this one by name, and nobody can say when it ended.
             Err(damage) if args.archived => {
-                return Err(Failure::ours(format!("{}: {damage}; kept, ostler purge {} deletes it", place.id, place.id)));
+                return Err(Failure::ours(format!(
+                    "{}: {damage}; kept, ostler purge {} deletes it",
+                    place.id, place.id
+                )));
             }
             Err(_) => i64::MAX,
         };

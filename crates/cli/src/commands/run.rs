@@ -204,36 +204,46 @@ fn describe(context: &Context, args: Run, asked: &Asked, mode: Mode, attended: b
 }
 
 fn start(context: &Context, session: &Session, asked: Asked) -> Result<Place> {
+    let run = run_record(context, session, 1, &uuid::Uuid::new_v4().to_string(), false)?;
+    let prompt = asked.prompt.map(|text| wish(1, Want::Message { text, now: false }));
+    let piped = if session.agent == "command" && session.mode == Mode::Headless { piped_input()? } else { None };
+    let environment = environment(session.id);
+    let launched = Launch { session, run: &run, prompt: prompt.as_ref(), piped, environment: &environment };
+    let place = launch(&context.home, launched)?;
+    // A refusal speaks for itself, and before the first session there is no folder to ask.
+    warn_when_low(context);
+    Ok(place)
+}
+
+/// What a run is to be, before it has a process.
+pub fn run_record(context: &Context, session: &Session, run: u32, native_id: &str, resume: bool) -> Result<RunRecord> {
+    let agent = ostler_agents::find(&session.agent)
+        .ok_or_else(|| Failure::ours(format!("this ostler knows no agent {:?}", session.agent)))?;
     let own_binary = std::env::current_exe()?.to_string_lossy().into_owned();
-    let native_id = uuid::Uuid::new_v4().to_string();
-    let how = asked.agent.launch(&Launching {
+    let how = agent.launch(&Launching {
         session,
         own_binary: &own_binary,
-        native_id: &native_id,
-        resume: false,
+        native_id,
+        resume,
         linger_ms: context.config.linger_ms(),
         variable: &variable,
     });
     let size = ostler_sys::pty::size(std::io::stdout()).or_else(|| ostler_sys::pty::size(std::io::stdin()));
-    let run = RunRecord {
-        run: 1,
+    let terminal = session.mode == Mode::Terminal;
+    Ok(RunRecord {
+        run,
         argv: how.argv,
         plan: how.plan,
-        size: (session.mode == Mode::Terminal).then(|| size.unwrap_or((24, 80))),
+        size: terminal.then(|| size.unwrap_or((24, 80))),
         native_id: how.native_id,
         transcript: how.transcript,
         cgroup: None,
-        output_limit: (session.mode == Mode::Terminal).then_some(context.config.terminal_output_limit),
+        output_limit: terminal.then_some(context.config.terminal_output_limit),
         started: None,
         started_ms: 0,
         agent: None,
         more: Map::new(),
-    };
-    let prompt = asked.prompt.map(|text| wish(1, Want::Message { text, now: false }));
-    let piped = if session.agent == "command" && session.mode == Mode::Headless { piped_input()? } else { None };
-    let environment = environment(session.id);
-    warn_when_low(context);
-    Ok(launch(&context.home, Launch { session, run: &run, prompt: prompt.as_ref(), piped, environment: &environment })?)
+    })
 }
 
 /// What was piped into us goes to the command itself: it reads on after we have left.
@@ -250,7 +260,7 @@ fn piped_input() -> Result<Option<OwnedFd>> {
 }
 
 /// Ours, without the marks of an agent that we may have been started by, and with the session's id.
-fn environment(id: SessionId) -> Vec<CString> {
+pub fn environment(id: SessionId) -> Vec<CString> {
     let kept = std::env::vars_os()
         .filter(|(name, _)| name.to_str().is_none_or(|name| !NESTING_MARKS.contains(&name) && name != "OSTLER_SESSION"))
         .map(|(name, value)| [name.into_vec(), value.into_vec()].join(&b'='));
@@ -268,12 +278,12 @@ fn warn_when_low(context: &Context) {
 }
 
 /// Prints what comes. Ctrl-C interrupts, a second one stops; Ctrl-\ and a vanished terminal leave it running.
-fn follow_to_the_end(place: &Place, attended: bool) -> Result<Code> {
+pub fn follow_to_the_end(place: &Place, attended: bool) -> Result<Code> {
     let signals = Signals::take(&[Signal::INT, Signal::QUIT, Signal::HUP, Signal::TERM])?;
     let folder = place.open()?;
     let style = Style::detect(std::io::stderr().is_terminal());
     let show = if speaks(&folder)? { Show::Plain } else { Show::Raw };
-    let mut printer = Printer::new(&folder, show, Talk::new(style), Talking::Apart)?;
+    let mut printer = Printer::new(&folder, show, Talk::new(style), Talking::Apart, folder.newest_run()?)?;
     let mut interrupted = false;
     loop {
         match follow(place, &mut printer, Some(signals.as_fd()), false)? {
@@ -296,7 +306,9 @@ fn follow_to_the_end(place: &Place, attended: bool) -> Result<Code> {
             Left::Called => {
                 while let Some(signal) = signals.next()? {
                     if signal != Signal::INT.as_raw() {
-                        eprintln!("\nostler: {} goes on; ostler attach {} comes back to it", place.id, place.id);
+                        let words = format!("\nostler: {} goes on; ostler attach {} comes back to it\n", place.id, place.id);
+                        // It may be the terminal that is gone.
+                        let _ = crate::follow::err(words.as_bytes());
                         return Ok(Code::Succeeded);
                     }
                     interrupt_or_stop(place, &mut interrupted)?;
@@ -331,8 +343,9 @@ fn conclude(view: &View, style: Style) -> Code {
         return Code::Ours;
     };
     let code = Code::of(outcome);
-    let silent =
-        view.agent == "command" && (outcome.kind == Kind::Succeeded || !style.colour && outcome.exit_code.is_some());
+    // A command's own output is all that a script wants to see of one that went well, or that explained itself.
+    let plain = outcome.kind == Kind::Succeeded || !style.colour && outcome.exit_code.is_some();
+    let silent = view.agent == "command" && plain && outcome.left.is_empty();
     if !silent {
         eprint!("{}", summary(view, outcome, style));
     }
@@ -375,7 +388,7 @@ fn summary(view: &View, outcome: &Outcome, style: Style) -> String {
     }
     if view.agent != "command" {
         let id = view.id;
-        text.push_str(&format!("  {} ostler logs {id} · ostler show {id} · ostler ls\n", style.dim("try next  ")));
+        text.push_str(&format!("  {} ostler logs {id} · ostler resume {id} \"…\" · ostler ls\n", style.dim("try next  ")));
     }
     text
 }

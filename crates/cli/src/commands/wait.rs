@@ -157,7 +157,7 @@ fn worst(codes: impl Iterator<Item = Code>) -> Code {
         Code::Stopped => 3,
         Code::Failed => 4,
         Code::Lost => 5,
-        Code::Usage | Code::NoSession | Code::TimedOut | Code::Ours => 6,
+        Code::Usage | Code::NoSession | Code::Refused | Code::TimedOut | Code::Ours => 6,
     };
     codes.max_by_key(rank).unwrap_or(Code::Succeeded)
 }

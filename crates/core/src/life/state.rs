@@ -48,6 +48,8 @@ pub struct State {
     pub feeding: Option<Message>,
     /// The message that began the newest turn.
     pub last_fed: Option<Message>,
+    /// The message that an earlier run ended with, before its turn was over.
+    pub unanswered: Option<Message>,
     /// The inbox has been worked through up to here.
     pub inbox: u64,
     turn: bool,
@@ -99,6 +101,7 @@ impl State {
             queue: Vec::new(),
             feeding: None,
             last_fed: None,
+            unanswered: None,
             inbox: 0,
             turn: false,
             turn_ended_ms: 0,
@@ -138,6 +141,7 @@ impl State {
         self.native_id = before.native_id;
         self.messages = before.messages;
         self.queue = before.queue;
+        self.unanswered = if before.turn { before.last_fed } else { before.unanswered };
         self.inbox = before.inbox;
         self.turns = before.turns;
     }
@@ -180,6 +184,10 @@ impl State {
                 self.last_fed = self.feeding;
                 self.queue.retain(|waiting| waiting.n != *n);
                 self.begin_turn();
+            }
+            Event::Returned { n, place } => {
+                self.unanswered = None;
+                self.queue.insert(0, Message { n: *n, at: *place });
             }
             Event::Delivered { .. } => self.feeding = None,
             Event::Native { id } => self.native_id = Some(id.clone()),
@@ -242,6 +250,7 @@ impl State {
     fn begin_turn(&mut self) {
         if self.plan.speaks == Speaks::Turns && self.process != Process::Exited && !self.turn {
             self.turn = true;
+            self.unanswered = None;
             self.saved = None;
             self.interrupt = None;
             self.interrupt_sent = false;

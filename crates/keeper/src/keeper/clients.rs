@@ -128,12 +128,13 @@ impl Clients {
         (index < self.list.len()).then(|| self.list.remove(index))
     }
 
-    /// This client is the newest at the window now.
-    pub fn move_to_front(&mut self, index: usize) {
+    /// This client is the newest at the window now. Returns its new number.
+    pub fn move_to_front(&mut self, index: usize) -> usize {
         if index < self.list.len() {
             let client = self.list.remove(index);
             self.list.push(client);
         }
+        self.list.len().saturating_sub(1)
     }
 
     /// The window that counts: that of the newest client which may type.

@@ -1,6 +1,6 @@
 //! Doing what the life cycle wants. Each effect, once done, is noted and no longer wanted.
 
-use super::proof::{self, LOOK_AGAIN_MS, Proof};
+use super::proof_watch::{LOOK_AGAIN_MS, ProofWatch};
 use super::tree::{self, Tree};
 use super::{About, Keeper, KeeperError};
 use crate::control::{self, Order};
@@ -10,7 +10,7 @@ use ostler_core::event::Event;
 use ostler_core::life::{Effect, Message};
 use ostler_core::outcome::{Saved, judge};
 use ostler_core::record::{Ending, Mode, Speaks, Want};
-use ostler_store::{closing, inbox};
+use ostler_store::{closing, inbox, proof};
 use ostler_sys::clock::since_boot_ms;
 use ostler_sys::process::Pidfd;
 use ostler_sys::pty;
@@ -122,7 +122,7 @@ impl Keeper {
             }
             (Mode::Terminal, _, Some(terminal)) => pty::signal_foreground(terminal, Signal::INT)?,
             (Mode::Headless, Speaks::Bytes, _) | (Mode::Terminal, _, None) => {
-                if let Some(agent) = Pidfd::open(&self.process)? {
+                if let Some(agent) = self.agent_pidfd()? {
                     agent.signal_group(Signal::INT)?;
                 }
             }
@@ -147,11 +147,20 @@ impl Keeper {
 
     /// Signals the agent, by identity. One that is stopped must be woken to hear it.
     fn signal_agent(&self, signal: Signal) -> Result<(), KeeperError> {
-        if let Some(agent) = Pidfd::open(&self.process)? {
+        if let Some(agent) = self.agent_pidfd()? {
             agent.signal(signal)?;
             agent.signal(Signal::CONT)?;
         }
         Ok(())
+    }
+
+    /// The agent, by the descriptor that the kernel gave when it was started: whatever became of its record since, this
+    /// is the process. Only a stand-in that nobody handed one has to believe the record.
+    fn agent_pidfd(&self) -> Result<Option<Pidfd>, KeeperError> {
+        Ok(match self.handles.copy(handles::AGENT)? {
+            Some(pidfd) => Some(Pidfd::adopt(pidfd, &self.process)),
+            None => Pidfd::open(&self.process)?,
+        })
     }
 
     fn prove(&mut self, until_ms: u64) -> Result<bool, KeeperError> {
@@ -160,16 +169,11 @@ impl Keeper {
             return Ok(true);
         };
         let transcript = Path::new(&transcript);
-        let mut messages = match &self.state.last_turn {
-            Some(turn) if !self.state.turn_running() => turn.messages.clone(),
-            Some(_) | None => self.output.as_ref().map(|output| output.messages_so_far()).unwrap_or_default(),
-        };
-        if let Some(prompt) = self.state.last_fed {
-            messages.extend(inbox::read_one(self.folder.dir(), prompt.at)?.map(|wish| wish.id));
-        }
+        let so_far = self.output.as_ref().map(|output| output.messages_so_far()).unwrap_or_default();
+        let messages = proof::messages(&self.folder, &self.state, so_far)?;
         // Watch first, look afterwards: what is written in between wakes us.
         if self.proof.is_none() {
-            self.proof = Some(Proof::watch(transcript));
+            self.proof = Some(ProofWatch::new(transcript));
         }
         let saved = if proof::holds(self.agent, transcript, &messages)? {
             Saved::Verified
@@ -185,12 +189,12 @@ impl Keeper {
         Ok(true)
     }
 
-    fn tree(&self) -> Tree<'_> {
+    pub(super) fn tree(&self) -> Tree<'_> {
         Tree {
             session: self.session.id,
             group: self.group.as_ref(),
             holder: self.holder_pid,
-            agent: self.process.pid(),
+            agent: &self.process,
             snapshot: self.snapshots.process_id(),
         }
     }

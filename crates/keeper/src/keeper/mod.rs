@@ -5,20 +5,21 @@
 //!
 //! * [`streams`] and [`input`] move bytes, [`output`] understands them.
 //! * [`wishes`] works through the inbox, [`effects`] does what the life cycle wants.
-//! * [`tree`] and [`proof`] are the hard parts of ending: nothing left behind, nothing lost.
-//! * [`clients`] are told that something changed; they read the files themselves.
+//! * [`tree`] and [`proof_watch`] serve the hard parts of ending: nothing left behind, nothing lost.
+//! * [`clients`] are told that something changed; they read the files themselves. [`making_way`] lets a newer keeper in.
 
 mod clients;
 mod effects;
 mod input;
+mod making_way;
 mod output;
-mod proof;
+mod proof_watch;
 pub mod snapshots;
 mod streams;
 mod tree;
 mod wishes;
 
-use crate::control::{self, Heard, News, Order};
+use crate::control::{self, Heard, News};
 use crate::files::{enter_folder, helper_record};
 use crate::handles::{self, Handles};
 use crate::wire::Reply;
@@ -33,7 +34,7 @@ use ostler_core::record::{Mode, Session, Speaks};
 use ostler_store::feed::Feed;
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::journal::{self, Journal};
-use ostler_store::{RunRecord, StoreError, inbox, look, terminal};
+use ostler_store::{RunRecord, StoreError, inbox, look, proof, terminal};
 use ostler_sys::cgroup::Group;
 use ostler_sys::clock::since_boot_ms;
 use ostler_sys::dir;
@@ -42,7 +43,7 @@ use ostler_sys::process::{Identity, Pidfd};
 use ostler_sys::signals::{Signals, ignore};
 use ostler_sys::{pty, socket};
 use output::Output;
-use proof::Proof;
+use proof_watch::ProofWatch;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::OFlags;
@@ -137,7 +138,7 @@ struct Keeper {
     output: Option<Output>,
     clients: Clients,
     snapshots: Snapshots,
-    proof: Option<Proof>,
+    proof: Option<ProofWatch>,
     window: Option<(u16, u16)>,
 
     agent_exited: bool,
@@ -194,10 +195,6 @@ impl Keeper {
             let file = run.dir().file("in", OFlags::RDWR | OFlags::CREATE).map_err(full_or("in"))?;
             Feed::open(run.dir(), File::from(file))
         };
-        let output = match record.plan.speaks {
-            Speaks::Turns => Some(Output::new(agent, &state)),
-            Speaks::Bytes => None,
-        };
         let mut keeper = Keeper {
             journal: folder.even_when_full(|| Journal::open(folder.dir()))?,
             unwritten: VecDeque::new(),
@@ -205,7 +202,7 @@ impl Keeper {
             answered,
             streams: Streams::new(record.plan.mode),
             input: Input::new(folder.even_when_full(input)?),
-            output,
+            output: None,
             clients: Clients::default(),
             snapshots: Snapshots::new(&run),
             proof: None,
@@ -238,6 +235,10 @@ impl Keeper {
             self.write(first)?;
             self.sync_launch();
         }
+        if self.record.plan.speaks == Speaks::Turns {
+            self.output = Some(Output::new(self.agent, &self.state));
+        }
+        self.take_back_unanswered()?;
         self.note(Event::KeeperStarted {
             pid: rustix::process::getpid().as_raw_nonzero().get(),
             version: VERSION.to_owned(),
@@ -255,6 +256,20 @@ impl Keeper {
         self.check_exit()?;
         self.resume_half_done()?;
         self.work_inbox()
+    }
+
+    /// A message with which an earlier process died: the agent's transcript decides whether it was ever taken in.
+    fn take_back_unanswered(&mut self) -> Result<(), KeeperError> {
+        let (Some(message), Some(transcript)) = (self.state.unanswered, &self.record.transcript) else {
+            return Ok(());
+        };
+        let Some(wish) = inbox::read_one(self.folder.dir(), message.at)? else {
+            return Ok(());
+        };
+        if !proof::holds(self.agent, Path::new(transcript), &[wish.id])? {
+            self.note(Event::Returned { n: message.n, place: message.at })?;
+        }
+        Ok(())
     }
 
     /// Does again what a predecessor may have noted without getting to do it. None of it does harm twice.
@@ -300,6 +315,11 @@ impl Keeper {
                 if self.done {
                     return Ok(());
                 }
+            }
+            if self.agent_exited && self.folder.dir().is_deleted()? {
+                // Somebody deleted the session under us: there is nowhere to write how it ended.
+                let tree = self.tree();
+                return Ok(tree.end(&tree.left()?, true)?);
             }
             if inbox::size(self.folder.dir())? > self.state.inbox {
                 self.work_inbox()?;
@@ -516,7 +536,7 @@ impl Keeper {
 
     /// The holder is gone. Another process gets the same descriptors and watches in its place.
     fn replace_holder(&mut self) -> Result<(), KeeperError> {
-        if self.state.outcome.is_some() {
+        if self.state.outcome.is_some() || self.folder.dir().is_deleted()? {
             self.holder = None;
             return Ok(());
         }
@@ -570,13 +590,14 @@ impl Keeper {
                 }
                 Wanted::Keys { position, keys } => self.take_keys(index, position, &keys)?,
                 Wanted::Window | Wanted::Attached => {
-                    self.acknowledge_keys(index)?;
-                    self.clients.move_to_front(index);
+                    let newest = self.clients.move_to_front(index);
                     self.follow_window()?;
+                    // Said last: whoever hears it finds the program's window to be its own, and so noted in the files.
+                    self.acknowledge_keys(newest)?;
                     // It has another number now; what else it wants is heard at once in the next round.
                     return Ok(());
                 }
-                Wanted::Upgrade { binary } => return self.upgrade(index, &binary),
+                Wanted::Upgrade { binary } => return self.make_way(index, &binary),
             }
         }
     }
@@ -642,17 +663,6 @@ impl Keeper {
                     self.record.output_limit = None;
                 }
             }
-        }
-        Ok(())
-    }
-
-    /// Hands the new binary to the holder and leaves; the holder starts it in our place.
-    fn upgrade(&mut self, index: usize, binary: &str) -> Result<(), KeeperError> {
-        let opened = rustix::fs::open(binary, OFlags::RDONLY | OFlags::CLOEXEC, rustix::fs::Mode::empty());
-        if let (Ok(binary), Some(line)) = (opened, self.handles.get(handles::HOLDER_LINE)) {
-            control::order_with_file(line, Order::UseBinary, &binary)?;
-            self.clients.say(index, &Reply::Upgrading)?;
-            self.done = true;
         }
         Ok(())
     }

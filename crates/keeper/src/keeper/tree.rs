@@ -2,12 +2,15 @@
 //!
 //! Where there is a cgroup, it holds them all, double-forked and re-parented or not. Elsewhere they are what descends from
 //! our holder or our agent, unless it belongs to another session: `ostler run` inside an agent starts a session of its
-//! own, which outlives this one. Such a process is recognised by its cgroup, or as a helper that its own session folder
-//! confirms by identity.
+//! own, which outlives this one. Such a process is recognised by its cgroup, as a helper that its own session folder
+//! confirms by identity, or by the lock that it carries.
 
+use crate::start::LOCK_NUMBER;
 use ostler_core::id::SessionId;
 use ostler_store::HelperRecord;
+use ostler_store::folder::Folder;
 use ostler_sys::cgroup::Group;
+use ostler_sys::dir::Dir;
 use ostler_sys::process::{Identity, Pidfd, Stat, command_line};
 use ostler_sys::tree::Processes;
 use rustix::process::Signal;
@@ -18,7 +21,7 @@ pub struct Tree<'a> {
     pub session: SessionId,
     pub group: Option<&'a Group>,
     pub holder: Option<i32>,
-    pub agent: i32,
+    pub agent: &'a Identity,
     /// The process that takes a picture of the screen.
     pub snapshot: Option<i32>,
 }
@@ -33,16 +36,17 @@ impl Tree<'_> {
         let me = rustix::process::getpid().as_raw_nonzero().get();
         let ours = |pid: i32| pid == me || Some(pid) == self.holder || Some(pid) == self.snapshot;
         let foreign = |stat: &Stat| ours(stat.pid) || self.is_anothers(stat.pid);
-        let mut roots = vec![self.agent];
-        roots.extend(self.holder);
+        // Its number may be somebody else's by now, and what is below that is not ours.
+        let agent = Stat::read(self.agent.pid())?.filter(|stat| stat.identity() == *self.agent).map(|stat| stat.pid);
+        let roots: Vec<i32> = agent.into_iter().chain(self.holder).collect();
         let mut found = all.below(&roots, foreign);
-        found.retain(|process| process.pid() != self.agent);
+        found.retain(|process| process != self.agent);
         Ok(found)
     }
 
     fn contained(&self, group: &Group) -> io::Result<Vec<Identity>> {
         let mut found = Vec::new();
-        for pid in group.processes()?.into_iter().filter(|&pid| pid != self.agent) {
+        for pid in group.processes()?.into_iter().filter(|&pid| pid != self.agent.pid()) {
             found.extend(Stat::read(pid)?.filter(|stat| !stat.is_zombie()).map(|stat| stat.identity()));
         }
         Ok(found)
@@ -56,7 +60,20 @@ impl Tree<'_> {
                 .flat_map(|path| path.split('/'))
                 .any(|part| part.starts_with("ostler-") && part != mine)
         });
-        in_other_group || is_helper_of_another(pid)
+        in_other_group || is_helper_of_another(pid) || self.is_agent_of_another(pid)
+    }
+
+    /// The agent of an inner session becomes our holder's child when its own holder dies. The lock that it inherited says
+    /// where it belongs, and the record there confirms it.
+    fn is_agent_of_another(&self, pid: i32) -> bool {
+        let confirmed = || {
+            let lock = std::fs::read_link(format!("/proc/{pid}/fd/{LOCK_NUMBER}")).ok()?;
+            let path = lock.parent()?;
+            let folder = Folder::new(Dir::open(path).ok()?);
+            let agent = folder.run(folder.newest_run().ok()?).ok()?.record().ok()?.agent?;
+            (path.file_name()? != self.session.as_str()).then_some(agent)
+        };
+        confirmed().is_some_and(|agent| Identity::of(pid).is_ok_and(|process| process.as_ref() == Some(&agent)))
     }
 
     /// Tells all of it to go. A fork in flight is met by the next look.

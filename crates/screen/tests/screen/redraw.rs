@@ -16,12 +16,31 @@ fn redrawn(screen: &Screen) -> Screen {
 }
 
 /// `redraw` says everything about a screen, always in the same words.
+fn words(screen: &Screen) -> String {
+    String::from_utf8_lossy(&screen.redraw()).replace('\x1b', "\n^")
+}
+
 fn assert_alike(one: &Screen, other: &Screen, what: &str) {
+    assert_shows_the_same(one, other, what);
+    assert_eq!(words(one), words(other), "{what}");
+}
+
+/// All but one thing: which rows are one line of text that did not fit. A terminal that was redrawn in the middle of
+/// unusual editing may have lost that.
+fn assert_shows_the_same(one: &Screen, other: &Screen, what: &str) {
     assert_eq!(one.text(), other.text(), "{what}");
     assert_eq!(one.cursor(), other.cursor(), "{what}");
     assert_eq!(one.is_alternate(), other.is_alternate(), "{what}");
-    let words = |screen: &Screen| String::from_utf8_lossy(&screen.redraw()).replace('\x1b', "\n^");
-    assert_eq!(words(one), words(other), "{what}");
+    assert_eq!(without_row_starts(&words(one)), without_row_starts(&words(other)), "{what}");
+}
+
+/// Leaves out the sequences, with one number, that go to the start of a row.
+fn without_row_starts(words: &str) -> String {
+    let kept = words.split('\n').map(|word| match word.strip_prefix("^[").and_then(|rest| rest.split_once('H')) {
+        Some((row, text)) if row.parse::<u16>().is_ok() => text,
+        Some(_) | None => word,
+    });
+    kept.collect()
 }
 
 #[test]
@@ -141,6 +160,6 @@ proptest! {
         let mut terminal = redrawn(&screen);
         screen.feed(&further);
         terminal.feed(&further);
-        assert_alike(&terminal, &screen, &String::from_utf8_lossy(&[bytes, further].concat()));
+        assert_shows_the_same(&terminal, &screen, &String::from_utf8_lossy(&[bytes, further].concat()));
     }
 }

@@ -28,7 +28,9 @@ pub struct Line {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Heard {
     Changed,
-    Keys { received: u64 },
+    Keys {
+        received: u64,
+    },
     Nothing,
     /// The keeper is gone, or goes.
     Broken,
@@ -37,12 +39,8 @@ pub enum Heard {
 impl Line {
     /// Reaches whoever keeps the session, and has somebody keep it where nobody does. `None`: it has ended.
     pub fn open(place: &Place, caller: &Caller, (rows, columns): (u16, u16)) -> Result<Option<Line>> {
-        let hello = wire::encode(&Request::Attach {
-            client: caller.name.clone(),
-            rows,
-            columns,
-            read_only: caller.read_only,
-        });
+        let hello =
+            wire::encode(&Request::Attach { client: caller.name.clone(), rows, columns, read_only: caller.read_only });
         loop {
             let Some(socket) = launch::reach(place)? else {
                 if look_and_record(place)?.ended {
@@ -98,7 +96,7 @@ impl Line {
                 // It hangs up by itself, and its replacement is found when it has.
                 Ok(Reply::Upgrading) => {}
                 // Meant for others, or from a newer version.
-                Ok(Reply::Wish { .. } | Reply::Unknown) | Err(_) => {}
+                Ok(Reply::Wish { .. } | Reply::Staying { .. } | Reply::Unknown) | Err(_) => {}
             }
         }
     }

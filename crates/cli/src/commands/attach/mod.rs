@@ -9,6 +9,7 @@ mod chat;
 mod command;
 mod detach_key;
 mod line;
+mod seat;
 mod shown;
 mod terminal;
 mod tty;
@@ -84,12 +85,12 @@ fn last_seen(context: &Context, place: &Place, view: &View) -> Result<Code> {
                 }
             }
             Mode::Headless => {
-                let mut printer = Printer::new(&folder, Show::Plain, Talk::new(context.style), Talking::Together)?;
+                let mut printer = Printer::new(&folder, Show::Plain, Talk::new(context.style), Talking::Together, 1)?;
                 printer.print()?;
                 printer.finish()?;
             }
         }
     }
-    eprintln!("{}", words::ended(view));
+    words::say(&words::ended(view));
     Ok(Code::Succeeded)
 }

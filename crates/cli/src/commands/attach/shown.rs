@@ -55,6 +55,11 @@ impl Shown {
         Ok(())
     }
 
+    /// Puts bytes before what is about to be drawn.
+    pub fn draw_after(&mut self, bytes: &[u8]) {
+        self.pending.splice(0..0, bytes.iter().copied());
+    }
+
     /// Shows the next piece.
     pub fn show(&mut self, tty: &Tty, window: Option<(u16, u16)>) -> Result<Progress> {
         if self.pending.is_empty() {

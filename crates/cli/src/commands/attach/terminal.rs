@@ -13,11 +13,10 @@ use crate::client::look_and_record;
 use crate::context::Context;
 use crate::exit::{Code, Result};
 use ostler_screen::Screen;
-use ostler_store::folder::{Folder, RunFolder};
+use ostler_store::folder::RunFolder;
 use ostler_store::home::Place;
 use ostler_sys::signals::Signals;
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fd::AsFd;
 use rustix::process::Signal;
 use rustix::time::Timespec;
 use std::time::{Duration, Instant};
@@ -26,6 +25,8 @@ use std::time::{Duration, Instant};
 const FOR_THE_WINDOW: Duration = Duration::from_millis(500);
 /// How long keys that were typed before leaving may take to arrive.
 const FOR_LAST_KEYS: Duration = Duration::from_secs(2);
+/// How long a terminal may take to take nothing at all before it is left as it is.
+const FOR_THE_TERMINAL: Duration = Duration::from_secs(1);
 
 pub fn run(context: &Context, place: &Place, read_only: bool) -> Result<Code> {
     let signals = Signals::take(&[Signal::HUP, Signal::TERM, Signal::INT, Signal::QUIT, Signal::WINCH, Signal::CONT])?;
@@ -49,25 +50,25 @@ pub fn run(context: &Context, place: &Place, read_only: bool) -> Result<Code> {
     };
     let why = attached.stay();
     // The terminal is given back first, also when something went wrong.
-    attached.give_back(why.as_ref().ok());
+    let reader = attached.give_back();
     drop(attached);
-    farewell(place, &folder, why?)
+    farewell(place, why?, reader)
 }
 
 /// Why the session is no longer shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Why {
     Ended,
-    /// The person wants it.
+    /// The person wants it, or is gone.
     Detached,
-    /// The terminal is gone, or somebody told us to go.
-    Gone,
 }
 
 /// What there is to see.
 enum Drawing {
     /// Nothing yet: the program is being given our window, so that what we draw first is already meant for it.
-    WaitsForWindow { until: Instant },
+    WaitsForWindow {
+        until: Instant,
+    },
     Drawn,
 }
 
@@ -132,20 +133,23 @@ impl Attached<'_> {
             Drawing::WaitsForWindow { until } if self.line.is_some() && Instant::now() < until => {
                 return Ok(Progress::UpToDate);
             }
-            Drawing::WaitsForWindow { .. } => self.draw()?,
+            Drawing::WaitsForWindow { .. } => self.draw_first()?,
             Drawing::Drawn => {}
         }
         let progress = self.shown.show(&self.tty, self.tty.size())?;
         self.blocked = progress == Progress::Blocked;
         if progress == Progress::Gone {
-            self.leave(Why::Gone);
+            self.leave(Why::Detached);
         }
         Ok(progress)
     }
 
-    fn draw(&mut self) -> Result<()> {
-        self.shown.draw(self.tty.size())?;
+    fn draw_first(&mut self) -> Result<()> {
         self.drawing = Drawing::Drawn;
+        self.shown.draw(self.tty.size())?;
+        let rows = self.tty.size().map_or(0, |(rows, _)| rows);
+        // What the person had on the terminal scrolls out of the way, where it can be found again.
+        self.shown.draw_after(&[b"\r".as_slice(), &vec![b'\n'; usize::from(rows)]].concat());
         Ok(())
     }
 
@@ -196,12 +200,19 @@ impl Attached<'_> {
             if signal == Signal::WINCH.as_raw() {
                 self.follow_window()?;
             } else if signal == Signal::CONT.as_raw() {
-                // Somebody else had the terminal.
-                self.tty.assert_manners()?;
-                self.draw()?;
+                self.come_back()?;
             } else {
-                self.leave(Why::Gone);
+                self.leave(Why::Detached);
             }
+        }
+        Ok(())
+    }
+
+    /// Somebody else had the terminal. The kernel says this also to those who have just lost it.
+    fn come_back(&mut self) -> Result<()> {
+        match self.tty.assert_manners() {
+            Ok(()) => self.shown.draw(self.tty.size())?,
+            Err(_) => self.leave(Why::Detached),
         }
         Ok(())
     }
@@ -224,7 +235,7 @@ impl Attached<'_> {
             Read::Some(count) => &buffer[..count],
             Read::NotNow => return Ok(()),
             Read::Gone => {
-                self.leave(Why::Gone);
+                self.leave(Why::Detached);
                 return Ok(());
             }
         };
@@ -249,6 +260,7 @@ impl Attached<'_> {
     }
 
     fn hear(&mut self) -> Result<()> {
+        let mut changed = false;
         while let Some(line) = &mut self.line {
             if line.say_unsent()? == Said::Broken {
                 return self.reconnect();
@@ -259,17 +271,16 @@ impl Attached<'_> {
                     self.typed.acknowledge(received);
                     // The keeper says this when it has given the program our window.
                     if matches!(self.drawing, Drawing::WaitsForWindow { .. }) {
-                        self.draw()?;
+                        self.draw_first()?;
                     }
                 }
-                // Output is looked for in every round; the end of the session shows here.
-                Heard::Changed => {
-                    if self.run.outcome()?.is_some() {
-                        self.line = None;
-                    }
-                }
+                Heard::Changed => changed = true,
                 Heard::Broken => return self.reconnect(),
             }
+        }
+        // Output is looked for in every round; what else may have changed is that there is an end.
+        if changed && self.run.outcome()?.is_some() {
+            self.line = None;
         }
         Ok(())
     }
@@ -285,20 +296,24 @@ impl Attached<'_> {
     }
 
     /// Leaves the terminal as a shell expects it, with the cursor below what was shown.
-    fn give_back(&mut self, why: Option<&Why>) {
-        if why == Some(&Why::Gone) {
-            return;
-        }
+    fn give_back(&self) -> Reader {
         let mut bytes = Screen::reset().to_vec();
         match self.shown.last_row() {
             Some(0) => bytes.extend_from_slice(b"\x1b[H"),
             Some(row) => bytes.extend_from_slice(format!("\x1b[{row};1H\r\n").as_bytes()),
             None => bytes.extend_from_slice(b"\r\n"),
         }
-        // A terminal that takes nothing is not waited for.
-        let _ = self.tty.write_all(&bytes);
+        let taken = self.tty.write_all(&bytes, Some(FOR_THE_TERMINAL));
         self.tty.forget_keys();
+        if matches!(taken, Ok(true)) { Reader::There } else { Reader::Gone }
     }
+}
+
+/// Whether somebody can read a last word. On a terminal that takes nothing it would keep us here for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reader {
+    There,
+    Gone,
 }
 
 fn timespec(duration: Duration) -> Timespec {
@@ -307,17 +322,17 @@ fn timespec(duration: Duration) -> Timespec {
     Timespec { tv_sec: millis / 1000, tv_nsec: millis % 1000 * 1_000_000 }
 }
 
-fn farewell(place: &Place, folder: &Folder, why: Why) -> Result<Code> {
-    match why {
-        Why::Detached => {
-            eprintln!("{}", words::detached(place.id));
-            Ok(Code::Succeeded)
-        }
-        Why::Gone => Ok(Code::Succeeded),
+fn farewell(place: &Place, why: Why, reader: Reader) -> Result<Code> {
+    let (words, code) = match why {
+        Why::Detached => (words::detached(place.id), Code::Succeeded),
         Why::Ended => {
             let view = look_and_record(place)?;
-            eprintln!("{}", words::ended(&view));
-            Ok(view.outcome.as_ref().map_or(Code::Ours, Code::of))
+            (words::ended(&view), view.outcome.as_ref().map_or(Code::Ours, Code::of))
         }
+    };
+    match reader {
+        Reader::There => words::say(&words),
+        Reader::Gone => {}
     }
+    Ok(code)
 }

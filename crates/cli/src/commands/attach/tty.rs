@@ -14,6 +14,7 @@ use rustix::termios::{
 };
 use rustix::time::Timespec;
 use std::io;
+use std::time::Duration;
 
 /// What the terminal still does by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,14 +115,14 @@ impl Tty {
         }
     }
 
-    /// Writes everything, unless the terminal takes nothing for a whole second. `false`: it did not take it all.
-    pub fn write_all(&self, mut bytes: &[u8]) -> io::Result<bool> {
-        const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+    /// Writes everything. `false`: the terminal is gone, or took nothing for as long as we would wait.
+    pub fn write_all(&self, mut bytes: &[u8], patience: Option<Duration>) -> io::Result<bool> {
+        let patience = patience.and_then(|patience| Timespec::try_from(patience).ok());
         while !bytes.is_empty() {
             match self.write(bytes)? {
                 Wrote::Some(count) => bytes = &bytes[count..],
                 Wrote::Gone => return Ok(false),
-                Wrote::NotNow => match poll(&mut [PollFd::new(&self.output, PollFlags::OUT)], Some(&PATIENCE)) {
+                Wrote::NotNow => match poll(&mut [PollFd::new(&self.output, PollFlags::OUT)], patience.as_ref()) {
                     Ok(0) => return Ok(false),
                     Ok(_) | Err(Errno::INTR) => {}
                     Err(error) => return Err(error.into()),

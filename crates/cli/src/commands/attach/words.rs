@@ -3,6 +3,12 @@
 use ostler_core::id::SessionId;
 use ostler_core::outcome::Kind;
 use ostler_core::view::View;
+use std::io::Write;
+
+/// For whoever is still there to read it.
+pub fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
 
 pub fn detached(id: SessionId) -> String {
     format!("[detached from {id}; ostler attach {id} comes back]")

@@ -144,8 +144,12 @@ mod tests {
             parse(id(), text.as_bytes(), &mut 0)
         };
         let merged = merge(vec![parsed(&[(1, "a"), (5, "b"), (2, "c")]), parsed(&[(3, "d"), (9, "e")])]);
-        let order: Vec<&str> =
-            merged.iter().map(|line| ["a", "b", "c", "d", "e"].into_iter().find(|w| line.text.contains(&format!(":\"{w}\""))).unwrap()).collect();
+        let order: Vec<&str> = merged
+            .iter()
+            .map(|line| {
+                ["a", "b", "c", "d", "e"].into_iter().find(|w| line.text.contains(&format!(":\"{w}\""))).unwrap()
+            })
+            .collect();
         assert_eq!(order, ["a", "d", "b", "c", "e"]);
     }
 }

@@ -17,42 +17,64 @@ struct One {
     position: u64,
 }
 
+/// Whose journals to read, beside those of sessions that have come or moved.
+pub enum Read<'a> {
+    All,
+    Only(&'a [SessionId]),
+}
+
 impl Known {
-    /// Compares, and reads every journal. New folders are watched before they are read.
-    pub fn look(&mut self, home: &Home, mut changes: Option<&mut Changes>) -> Result<Batch> {
+    /// Compares, and reads. New folders are watched before they are read.
+    pub fn look(&mut self, home: &Home, changes: Option<&mut Changes>, read: &Read<'_>) -> Result<Batch> {
+        let mut changes = changes;
         if let Some(changes) = &mut changes {
             changes.watch_folders(home);
         }
+        let now = places(home)?;
         let mut batch = Batch::default();
-        let mut now: BTreeMap<SessionId, Place> = BTreeMap::new();
-        // What is moved while we list is met in both places or in one, never in none: the place it came from is looked
-        // at twice, before and after the other.
-        for place in home.live_places()?.into_iter().chain(home.archived_places()?).chain(home.live_places()?) {
-            now.insert(place.id, place);
-        }
-        for (id, place) in now {
-            let what = match self.0.get(&id) {
-                None => Some("appeared"),
-                Some(one) if one.place.archived && !place.archived => Some("restored"),
-                Some(_) => None,
+        for (&id, place) in &now {
+            if let (Some(changes), false) = (&mut changes, place.archived) {
+                changes.watch_session(place);
+            }
+            let before = self.0.get(&id).map(|one| one.place.archived);
+            let (arrival, departure) = match (before, place.archived) {
+                (None, false) => (Some("appeared"), None),
+                (None, true) => (Some("appeared"), Some("archived")),
+                (Some(false), true) => (None, Some("archived")),
+                (Some(true), false) => (Some("restored"), None),
+                (Some(false), false) | (Some(true), true) => (None, None),
             };
-            batch.arrivals.extend(what.map(|what| about(id, what)));
-            if let (false, Some(changes)) = (place.archived, &mut changes) {
-                changes.watch_session(&place);
-            }
+            let moved = arrival.is_some() || departure.is_some();
             let one = self.0.entry(id).or_insert_with(|| One { place: place.clone(), position: 0 });
-            let was_archived = std::mem::replace(&mut one.place, place).archived;
-            batch.entries.push(entries::read(id, &one.place.path, &mut one.position));
-            if one.place.archived && (!was_archived || what.is_some()) {
-                batch.departures.push(about(id, "archived"));
+            one.place.clone_from(place);
+            let wanted = match read {
+                Read::All => true,
+                Read::Only(ids) => moved || ids.contains(&id),
+            };
+            if wanted {
+                batch.entries.push(entries::read(id, &one.place.path, &mut one.position));
+            }
+            batch.arrivals.extend(arrival.map(|what| about(id, what)));
+            batch.departures.extend(departure.map(|what| about(id, what)));
+            if let (Some(changes), Some(_)) = (&mut changes, departure) {
+                changes.forget_session(id);
             }
         }
-        self.forget_deleted(&mut batch);
+        self.0.retain(|id, _| {
+            let there = now.contains_key(id);
+            if !there {
+                batch.departures.push(about(*id, "purged"));
+                if let Some(changes) = &mut changes {
+                    changes.forget_session(*id);
+                }
+            }
+            there
+        });
         Ok(batch)
     }
 
     /// Reads the journals of these. One that is not where it was is left to the look that its folder's news bring.
-    pub fn look_at(&mut self, ids: &[SessionId]) -> Batch {
+    pub fn read(&mut self, ids: &[SessionId]) -> Batch {
         let mut batch = Batch::default();
         for id in ids {
             if let Some(one) = self.0.get_mut(id) {
@@ -61,14 +83,14 @@ impl Known {
         }
         batch
     }
+}
 
-    fn forget_deleted(&mut self, batch: &mut Batch) {
-        self.0.retain(|id, one| {
-            let there = one.place.path.exists();
-            if !there {
-                batch.departures.push(about(*id, "purged"));
-            }
-            there
-        });
+/// Where every session is. The folder from which sessions are moved is looked at before and after the other, so that one
+/// that is moved meanwhile is met at least once.
+fn places(home: &Home) -> Result<BTreeMap<SessionId, Place>> {
+    let mut places = BTreeMap::new();
+    for place in home.live_places()?.into_iter().chain(home.archived_places()?).chain(home.live_places()?) {
+        places.insert(place.id, place);
     }
+    Ok(places)
 }

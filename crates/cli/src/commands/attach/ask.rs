@@ -1,0 +1,168 @@
+//! A question of the agent, put to the person: the line that answers it begins with `y` or `n`, and whatever follows
+//! goes with the answer. One key alone never allows anything: it might have been meant for something else.
+
+use crate::client::{Granted, Watch, look_and_record, make_wish};
+use crate::exit::Result;
+use crate::ui::style::Style;
+use ostler_core::record::Want;
+use ostler_core::view::View;
+use ostler_store::home::Place;
+use ostler_sys::signals::Signals;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::process::Signal;
+use rustix::termios::{QueueSelector, tcflush};
+use std::io::Write;
+
+/// What a person answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    pub allow: bool,
+    pub text: Option<String>,
+}
+
+impl Answer {
+    /// `None`: the line is no answer.
+    pub fn parse(line: &str) -> Option<Answer> {
+        let line = line.trim();
+        let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let allow = match word.trim_end_matches(',').to_lowercase().as_str() {
+            "y" | "yes" => true,
+            "n" | "no" => false,
+            _ => return None,
+        };
+        let rest = rest.trim();
+        Some(Answer { allow, text: (!rest.is_empty()).then(|| rest.to_owned()) })
+    }
+
+    /// Which question is answered is part of the wish: an answer must never hit the next one.
+    pub fn want(self, request: &str) -> Want {
+        Want::Answer { request: Some(request.to_owned()), allow: self.allow, text: self.text }
+    }
+}
+
+/// Asks the person what the session asks, and passes the answer on. Returns without one when the question is settled by
+/// somebody else, when the session goes on without it, or when a signal came: that one stays for the caller to read.
+pub fn ask_inline(place: &Place, view: &View, style: Style) -> Result<()> {
+    let Some(ask) = &view.asking else {
+        return Ok(());
+    };
+    let signals = Signals::take(&[Signal::INT, Signal::QUIT, Signal::HUP, Signal::TERM])?;
+    let mut watch = Watch::new(place)?;
+    // What was typed before the question was seen is no answer to it.
+    let _ = tcflush(rustix::stdio::stdin(), QueueSelector::IFlush);
+    let mut keyboard = Keyboard::default();
+    prompt(style);
+    loop {
+        let now = look_and_record(place)?;
+        if now.ended || now.asking.as_ref().map(|asked| &asked.request) != Some(&ask.request) {
+            end_line();
+            return Ok(());
+        }
+        match wait(&watch, &signals, &keyboard)? {
+            Woken::Signal => {
+                end_line();
+                return Ok(());
+            }
+            Woken::Session => watch.heed()?,
+            Woken::Keyboard => {
+                let Some(line) = keyboard.line()? else { continue };
+                let Some(answer) = Answer::parse(&line) else {
+                    prompt(style);
+                    continue;
+                };
+                match make_wish(place, answer.want(&ask.request))? {
+                    Granted::Yes | Granted::Ended(_) => {}
+                    Granted::Refused(why) => say(&format!("ostler: {}\n", ostler_screen::printable(&why))),
+                }
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn prompt(style: Style) {
+    say(&format!("{} [y/n] ", style.bold("allow?")));
+}
+
+fn end_line() {
+    say("\n");
+}
+
+/// For whoever is still there to read it.
+fn say(text: &str) {
+    let mut error = std::io::stderr().lock();
+    let _ = error.write_all(text.as_bytes()).and_then(|()| error.flush());
+}
+
+enum Woken {
+    Signal,
+    Session,
+    Keyboard,
+}
+
+fn wait(watch: &Watch, signals: &Signals, keyboard: &Keyboard) -> Result<Woken> {
+    let Some(session) = watch.descriptor() else {
+        return Ok(Woken::Session);
+    };
+    let mut fds = vec![PollFd::new(signals, PollFlags::IN), PollFd::from_borrowed_fd(session, PollFlags::IN)];
+    if !keyboard.ended {
+        fds.push(PollFd::from_borrowed_fd(rustix::stdio::stdin(), PollFlags::IN));
+    }
+    loop {
+        match poll(&mut fds, None) {
+            Ok(_) => {}
+            Err(Errno::INTR) => continue,
+            Err(error) => return Err(std::io::Error::from(error).into()),
+        }
+        let woken = fds.iter().position(|fd| !fd.revents().is_empty());
+        match woken {
+            Some(0) => return Ok(Woken::Signal),
+            Some(1) => return Ok(Woken::Session),
+            Some(_) => return Ok(Woken::Keyboard),
+            None => {}
+        }
+    }
+}
+
+/// Lines from a terminal that edits them itself.
+#[derive(Default)]
+struct Keyboard {
+    bytes: Vec<u8>,
+    /// No line will come any more; the answer may still come from elsewhere.
+    ended: bool,
+}
+
+impl Keyboard {
+    fn line(&mut self) -> Result<Option<String>> {
+        let mut buffer = [0; 4096];
+        match rustix::io::read(rustix::stdio::stdin(), &mut buffer) {
+            Ok(0) | Err(Errno::IO) => self.ended = true,
+            Ok(count) => self.bytes.extend_from_slice(&buffer[..count]),
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(error) => return Err(std::io::Error::from(error).into()),
+        }
+        let Some(end) = self.bytes.iter().position(|&byte| byte == b'\n') else {
+            return Ok(None);
+        };
+        let line: Vec<u8> = self.bytes.drain(..=end).collect();
+        Ok(Some(String::from_utf8_lossy(&line).into_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_clear_word_is_an_answer() {
+        let answer = |allow, text: Option<&str>| Some(Answer { allow, text: text.map(str::to_owned) });
+        assert_eq!(Answer::parse("y"), answer(true, None));
+        assert_eq!(Answer::parse(" Yes \n"), answer(true, None));
+        assert_eq!(Answer::parse("n use the other folder"), answer(false, Some("use the other folder")));
+        assert_eq!(Answer::parse("no, later"), answer(false, Some("later")));
+        for other in ["", "yesterday", "not now", "maybe y"] {
+            assert_eq!(Answer::parse(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Helpers that have lost their session: its folder was deleted under them.
+//!
+//! A helper is known by its own words, its owner and the folder that it works in; never by its environment, which
+//! everything that an agent starts inherits.
+
+use super::Finding;
+use crate::exit::Result;
+use ostler_keeper::{HOLDER, KEEPER};
+use ostler_store::home::Home;
+use ostler_sys::process::command_line;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// One living helper process of our user.
+#[derive(Debug)]
+pub struct Helper {
+    pid: i32,
+    word: &'static str,
+    /// The folder it works in, or worked in before that was deleted.
+    pub folder: PathBuf,
+    deleted: bool,
+}
+
+pub fn check(home: &Home) -> Result<Vec<Finding>> {
+    let root = std::fs::canonicalize(home.root()).unwrap_or_else(|_| home.root().to_owned());
+    Ok(all()?.iter().filter_map(|helper| lost(helper, &root)).collect())
+}
+
+fn lost(helper: &Helper, root: &Path) -> Option<Finding> {
+    let ours = helper.folder.starts_with(root.join("sessions")) || helper.folder.starts_with(root.join("archive"));
+    (ours && helper.deleted).then(|| {
+        Finding::problem(
+            format!(
+                "process {} is the {} of a session whose folder is gone ({})",
+                helper.pid,
+                helper.word,
+                helper.folder.display()
+            ),
+            // It leaves when what it holds is gone.
+            format!("kill {} $(pgrep -P {})", helper.pid, helper.pid),
+        )
+    })
+}
+
+/// Every helper of our user, whatever its home.
+pub fn all() -> Result<Vec<Helper>> {
+    let me = rustix::process::geteuid().as_raw();
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc")? {
+        let entry = entry?;
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
+            continue;
+        };
+        // Whoever ends while we look is none of our business any more.
+        let (Ok(stat), Ok(folder)) = (entry.metadata(), std::fs::read_link(entry.path().join("cwd"))) else {
+            continue;
+        };
+        let word = match command_line(pid).get(1).map(String::as_str) {
+            Some(HOLDER) => "holder",
+            Some(KEEPER) => "keeper",
+            Some(_) | None => continue,
+        };
+        if stat.uid() == me {
+            let (folder, deleted) = undeleted(&folder);
+            found.push(Helper { pid, word, folder, deleted });
+        }
+    }
+    Ok(found)
+}
+
+/// /proc marks the path of a deleted folder.
+fn undeleted(link: &Path) -> (PathBuf, bool) {
+    match link.to_str().and_then(|text| text.strip_suffix(" (deleted)")) {
+        Some(path) => (PathBuf::from(path), true),
+        None => (link.to_owned(), false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_helper_of_this_home_whose_folder_is_gone_is_lost() {
+        let root = Path::new("/home/a/ostler");
+        let helper = |link: &str| {
+            let (folder, deleted) = undeleted(Path::new(link));
+            lost(&Helper { pid: 7, word: "keeper", folder, deleted }, root).is_some()
+        };
+        assert!(helper("/home/a/ostler/sessions/abcdefgh (deleted)"));
+        assert!(helper("/home/a/ostler/archive/2026-11/.gone-abcdefgh (deleted)"));
+        assert!(!helper("/home/a/ostler/sessions/abcdefgh"), "its folder is there");
+        assert!(!helper("/home/b/ostler/sessions/abcdefgh (deleted)"), "another home");
+        assert!(!helper("/home/a/ostler-two/sessions/abcdefgh (deleted)"), "another home");
+    }
+}

@@ -1,0 +1,146 @@
+//! Where everything lives: is it there, is it ours alone, is there room, and does it outlive a reboot?
+
+use super::{Finding, Level, quoted};
+use crate::ui::time::size;
+use ostler_store::home::Home;
+use ostler_sys::dir::{Dir, free_space};
+use rustix::fs::{Access, access};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Below this a session may soon have to wait for room.
+const LOW: u64 = 64 << 20;
+
+pub fn check(home: &Home) -> Vec<Finding> {
+    let root = home.root();
+    let shown = root.display();
+    let dir = match Dir::open(root) {
+        Ok(dir) => dir,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return vec![Finding::fine(format!("{shown} is not there yet; the first session makes it"))];
+        }
+        Err(error) => {
+            return vec![Finding::problem(format!("{shown}: {error}"), format!("ls -ld {}", quoted(root)))];
+        }
+    };
+    let mut findings = Vec::new();
+    match access(root, Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK) {
+        Ok(()) => {}
+        Err(error) => findings.push(Finding::problem(
+            format!("{shown} cannot be read and written: {}", std::io::Error::from(error)),
+            format!("ls -ld {}", quoted(root)),
+        )),
+    }
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let real = std::fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
+    let disk = mount_of(&mounts, &real);
+    let free = free_space(&dir);
+    let words = match (&disk, &free) {
+        (Some(disk), Ok(free)) => {
+            format!("{shown} is on {} ({}), {} free", disk.point.display(), disk.kind, size(*free))
+        }
+        (None, Ok(free)) => format!("{shown}: {} free", size(*free)),
+        (_, Err(error)) => format!("{shown}: free space unknown: {error}"),
+    };
+    findings.push(match free {
+        Ok(free) if free < LOW => Finding::problem(format!("{words}: too little"), format!("df -h {}", quoted(root))),
+        Ok(_) | Err(_) => Finding::fine(words),
+    });
+    if disk.is_some_and(|disk| matches!(disk.kind.as_str(), "tmpfs" | "ramfs")) {
+        findings.push(Finding::problem(
+            format!("{shown} is in memory: a reboot deletes every session"),
+            "set OSTLER_HOME to a folder on a disk",
+        ));
+    }
+    findings.extend(open_folders(home));
+    findings
+}
+
+/// Folders that others may enter, or that are somebody else's.
+fn open_folders(home: &Home) -> Vec<Finding> {
+    let mut folders = vec![home.sessions(), home.archive()];
+    for parent in [home.sessions(), home.archive()] {
+        let entries = std::fs::read_dir(parent).into_iter().flatten().flatten();
+        folders.extend(
+            entries.filter(|entry| !entry.file_name().as_encoded_bytes().starts_with(b".")).map(|entry| entry.path()),
+        );
+    }
+    let me = rustix::process::geteuid().as_raw();
+    let mut findings: Vec<Finding> = folders.iter().filter_map(|folder| not_closed(folder, me)).collect();
+    // A home that was there before us may be open, as long as everything in it is not.
+    if let Some(finding) = not_closed(&home.root().to_owned(), me) {
+        findings.push(if findings.is_empty() { Finding { level: Level::Note, ..finding } } else { finding });
+    }
+    findings
+}
+
+fn not_closed(folder: &PathBuf, me: u32) -> Option<Finding> {
+    let stat = std::fs::symlink_metadata(folder).ok().filter(std::fs::Metadata::is_dir)?;
+    let (shown, mode) = (folder.display(), stat.mode() & 0o777);
+    if stat.uid() != me {
+        return Some(Finding::problem(
+            format!("{shown} belongs to user {}", stat.uid()),
+            format!("ls -ld {}", quoted(folder)),
+        ));
+    }
+    (mode & 0o077 != 0).then(|| {
+        Finding::problem(
+            format!("{shown} is open to others (mode {mode:03o})"),
+            format!("chmod 700 {}", quoted(folder)),
+        )
+    })
+}
+
+/// What a path lies on.
+#[derive(Debug, PartialEq, Eq)]
+struct Mount {
+    point: PathBuf,
+    kind: String,
+}
+
+/// The innermost mount that a path is in; of several at one point the last, which hides the others.
+fn mount_of(mountinfo: &str, path: &Path) -> Option<Mount> {
+    let mounts = mountinfo.lines().filter_map(|line| {
+        let (left, right) = line.split_once(" - ")?;
+        let point = left.split(' ').nth(4)?.replace("\\040", " ");
+        Some(Mount { point: PathBuf::from(point), kind: right.split(' ').next()?.to_owned() })
+    });
+    mounts.filter(|mount| path.starts_with(&mount.point)).max_by_key(|mount| mount.point.components().count())
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    const MOUNTS: &str = "\
+22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
+30 22 0:30 / /home/a\\040b rw - tmpfs tmpfs rw
+31 22 0:31 / /home rw shared:2 - btrfs /dev/sdb rw
+32 31 0:32 / /home rw shared:2 - xfs /dev/sdc rw";
+
+    #[test]
+    fn the_innermost_and_newest_mount_is_meant() {
+        let kind = |path: &str| mount_of(MOUNTS, Path::new(path)).unwrap().kind;
+        assert_eq!(kind("/var/lib"), "ext4");
+        assert_eq!(kind("/home/x"), "xfs");
+        assert_eq!(kind("/home/a b/c"), "tmpfs");
+        assert_eq!(kind("/homely"), "ext4");
+    }
+
+    #[test]
+    fn a_folder_that_others_may_enter_is_named_with_the_command_that_closes_it() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().join("home").to_string_lossy().into_owned();
+        let home = Home::find(&|name| (name == "OSTLER_HOME").then(|| root.clone())).unwrap();
+        let session = home.sessions().join("abcdefgh");
+        home.open_or_make(&session).unwrap();
+        assert_eq!(open_folders(&home), []);
+        std::fs::set_permissions(&session, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let found = open_folders(&home);
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].level, Level::Problem);
+        assert!(found[0].remedy.as_deref().unwrap().starts_with("chmod 700 /"), "{found:?}");
+    }
+}

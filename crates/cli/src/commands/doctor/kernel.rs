@@ -1,0 +1,55 @@
+//! What this kernel can do, found out by doing it.
+
+use super::Finding;
+use ostler_sys::pipes::{Moved, Pipe, shift};
+use ostler_sys::process::{Identity, Pidfd};
+use ostler_sys::pty::Pty;
+use std::process::{Command, Stdio};
+
+pub fn check() -> Vec<Finding> {
+    vec![processes(), terminals()]
+}
+
+/// Processes by descriptor, and how one ended that is not our child.
+fn processes() -> Finding {
+    match exit_of_a_child() {
+        Ok(true) => Finding::fine("the kernel tells how a process ended, also after its holder's death"),
+        Ok(false) => Finding::note(
+            "this kernel does not tell how a process ended whose holder was killed (Linux 6.15 does): its exit is then \"unknown\"",
+            "",
+        ),
+        Err(error) => {
+            Finding::problem(format!("processes cannot be held by descriptor: {error}"), "use Linux 5.3 or newer")
+        }
+    }
+}
+
+/// Starts ourselves for a moment, and asks after the end.
+fn exit_of_a_child() -> std::io::Result<bool> {
+    let mut child =
+        Command::new("/proc/self/exe").arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
+    let opened = Identity::of(i32::try_from(child.id()).unwrap_or(0)).and_then(|who| match who {
+        Some(who) => Pidfd::open(&who),
+        None => Ok(None),
+    });
+    child.wait()?;
+    let pidfd = opened?.ok_or_else(|| std::io::Error::other("our own child is not to be found"))?;
+    Ok(pidfd.exit_status().is_some())
+}
+
+/// Bytes from a terminal to a file by the kernel's own hand.
+fn terminals() -> Finding {
+    let moved = || -> std::io::Result<Moved> {
+        let (pty, pipe) = (Pty::open(24, 80)?, Pipe::blocking()?);
+        rustix::io::write(&pty.theirs, b"x")?;
+        shift(&pty.ours, &pipe.write)
+    };
+    match moved() {
+        Ok(Moved::Some(_)) => Finding::fine("the kernel moves a terminal's bytes by itself"),
+        Ok(Moved::NotNow | Moved::End) => Finding::note("a terminal's bytes did not arrive at once", ""),
+        Err(error) => Finding::problem(
+            format!("this kernel cannot move a terminal's bytes by itself ({error}): run -t will not work"),
+            "use Linux 6.5 or newer, or sessions without -t",
+        ),
+    }
+}

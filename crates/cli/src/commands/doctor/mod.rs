@@ -1,0 +1,135 @@
+//! `ostler doctor`: looks for what is wrong or soon will be, and says for each what to do about it. It changes nothing.
+//!
+//! One check per file, each a function from what it looks at to findings; where a check reads the machine's own files,
+//! their root is an argument, so that tests can show it another machine.
+
+mod agents;
+mod containment;
+mod helpers;
+mod home;
+mod kernel;
+mod limits;
+mod logout;
+mod sessions;
+mod strays;
+
+use crate::args::Doctor;
+use crate::context::Context;
+use crate::exit::{Code, Result};
+use crate::ui::style::Style;
+use serde::Serialize;
+use std::io::Write;
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Level {
+    Fine,
+    /// Worth knowing; nothing has to be done.
+    Note,
+    /// A person has to do something.
+    Problem,
+}
+
+/// One thing that a check found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct Finding {
+    level: Level,
+    what: String,
+    /// A command, where one helps.
+    #[serde(rename = "do")]
+    remedy: Option<String>,
+}
+
+impl Finding {
+    fn fine(what: impl Into<String>) -> Finding {
+        Finding { level: Level::Fine, what: what.into(), remedy: None }
+    }
+
+    fn note(what: impl Into<String>, remedy: impl Into<String>) -> Finding {
+        Finding { level: Level::Note, what: what.into(), remedy: Some(remedy.into()).filter(|text| !text.is_empty()) }
+    }
+
+    fn problem(what: impl Into<String>, remedy: impl Into<String>) -> Finding {
+        Finding { level: Level::Problem, what: what.into(), remedy: Some(remedy.into()) }
+    }
+}
+
+pub fn run(context: &Context, args: &Doctor) -> Result<Code> {
+    let home = &context.home;
+    let mut findings = home::check(home);
+    findings.extend(sessions::check(home)?);
+    findings.extend(strays::check(home)?);
+    findings.extend(helpers::check(home)?);
+    findings.extend(containment::check(home)?);
+    findings.extend(kernel::check());
+    findings.extend(limits::check());
+    findings.extend(logout::check_this_machine());
+    findings.extend(agents::check());
+    let text = if args.json { as_json(&findings) } else { as_text(&findings, context.style) };
+    std::io::stdout().lock().write_all(text.as_bytes())?;
+    let needed = findings.iter().any(|finding| finding.level == Level::Problem);
+    Ok(if needed { Code::Failed } else { Code::Succeeded })
+}
+
+/// Findings are plain data and always have a JSON form.
+fn as_json(findings: &[Finding]) -> String {
+    let lines: Vec<String> =
+        findings.iter().map(|finding| serde_json::to_string(finding).unwrap_or_default()).collect();
+    format!("[\n{}\n]\n", lines.join(",\n"))
+}
+
+/// One line for each: mark, what, what to do.
+fn as_text(findings: &[Finding], style: Style) -> String {
+    let mut text = String::new();
+    for finding in findings {
+        let mark = match finding.level {
+            Level::Fine => style.green("✔"),
+            Level::Note => style.dim("·"),
+            Level::Problem => style.red("!"),
+        };
+        text.push_str(&format!("{mark} {}", ostler_screen::printable(&finding.what)));
+        if let Some(remedy) = &finding.remedy {
+            text.push_str(&format!("; {}", style.bold(&ostler_screen::printable(remedy))));
+        }
+        text.push('\n');
+    }
+    let needed = findings.iter().filter(|finding| finding.level == Level::Problem).count();
+    text.push_str(&match needed {
+        0 => "nothing needs a person\n".to_owned(),
+        1 => "1 thing needs a person\n".to_owned(),
+        more => format!("{more} things need a person\n"),
+    });
+    text
+}
+
+/// A path as one word of a shell command.
+fn quoted(path: &std::path::Path) -> String {
+    let text = path.to_string_lossy();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%".contains(c);
+    if text.chars().all(plain) { text.into_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_finding_is_one_line_and_carries_no_escape_sequence() {
+        let findings = [
+            Finding::fine("all\nis well"),
+            Finding::note("a\x1b[2Jb", ""),
+            Finding::problem("broken", "ostler purge abc"),
+        ];
+        let text = as_text(&findings, Style { colour: false });
+        assert_eq!(text.lines().count(), 4, "{text}");
+        assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
+        assert!(text.ends_with("! broken; ostler purge abc\n1 thing needs a person\n"), "{text}");
+    }
+
+    #[test]
+    fn a_path_survives_a_shell() {
+        assert_eq!(quoted(std::path::Path::new("/a/b-c.d")), "/a/b-c.d");
+        assert_eq!(quoted(std::path::Path::new("/a b/it's")), "'/a b/it'\\''s'");
+    }
+}

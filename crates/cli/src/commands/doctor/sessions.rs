@@ -1,0 +1,86 @@
+//! The sessions themselves: damaged folders, ends that nobody wrote down, agents that nobody keeps, keepers that keep dying.
+
+use super::{Finding, quoted};
+use crate::exit::Result;
+use ostler_core::view::View;
+use ostler_store::home::{Home, Place};
+use ostler_store::{StoreError, look};
+use ostler_sys::socket;
+
+/// From so many on a keeper does not just die now and then.
+const LOOP: u32 = 3;
+
+pub fn check(home: &Home) -> Result<Vec<Finding>> {
+    let mut places = home.live_places()?;
+    places.extend(home.archived_places()?);
+    places.sort_by_key(|place| place.id);
+    let (mut findings, mut running, mut ended) = (Vec::new(), 0, 0);
+    for place in &places {
+        match look::look(place) {
+            Ok(view) => {
+                if view.ended {
+                    ended += 1
+                } else {
+                    running += 1
+                }
+                findings.extend(look_closer(place, &view));
+            }
+            // Purged or moved while we looked.
+            Err(_) if !place.path.exists() => {}
+            Err(error) => findings.push(damaged(place, &error)),
+        }
+    }
+    findings.insert(0, Finding::fine(format!("sessions: {running} running, {ended} ended")));
+    Ok(findings)
+}
+
+fn damaged(place: &Place, error: &StoreError) -> Finding {
+    let id = place.id;
+    match error {
+        StoreError::Damaged { .. } | StoreError::Missing { .. } => Finding::problem(
+            format!("{id} is damaged: {error}"),
+            format!("look into {}, then ostler purge {id}", quoted(&place.path)),
+        ),
+        StoreError::Newer { .. } => Finding::problem(format!("{id}: {error}"), "use that ostler, or a newer one"),
+        StoreError::Io { .. } => {
+            Finding::problem(format!("{id} cannot be looked at: {error}"), format!("ls -la {}", quoted(&place.path)))
+        }
+    }
+}
+
+fn look_closer(place: &Place, view: &View) -> Vec<Finding> {
+    let id = place.id;
+    let mut findings = Vec::new();
+    let Ok(folder) = place.open() else {
+        return findings;
+    };
+    if view.ended {
+        let recorded = view.run > 0 && folder.run(view.run).and_then(|run| run.outcome()).is_ok_and(|o| o.is_some());
+        if !recorded {
+            findings.push(Finding::problem(
+                format!("{id} ended with nobody there and its outcome is not recorded"),
+                format!("ostler wait {id} records it"),
+            ));
+        }
+        let door = folder.dir().stat("sock").ok().flatten().is_some();
+        if recorded && door && matches!(socket::reach(folder.dir()), Ok(None)) {
+            findings.push(Finding::note(format!("{id} has ended and left its socket; harmless"), ""));
+        }
+        return findings;
+    }
+    let crashes = folder.holder().ok().flatten().filter(|_| !view.kept).map_or(0, |holder| holder.crashes);
+    if view.alive && view.holder_pid.is_none() && view.keeper_pid.is_none() {
+        findings.push(Finding::problem(
+            format!("{id}: its agent (pid {}) lives and nobody keeps it", view.pid.unwrap_or_default()),
+            format!("ostler upgrade {id} gives it a keeper"),
+        ));
+    } else if crashes > LOOP {
+        findings.push(Finding::problem(
+            format!("{id}: its keeper has died {crashes} times in a row"),
+            format!("ostler upgrade {id}; ostler show {id} may say why"),
+        ));
+    } else if let Some(alarm) = &view.alarm {
+        findings.push(Finding::problem(format!("{id}: {alarm}"), format!("ostler show {id}")));
+    }
+    findings
+}

@@ -1,0 +1,85 @@
+//! What lies among the sessions and is none: launches and deletions that were cut off, and what somebody else put there.
+
+use super::helpers::Helper;
+use super::{Finding, quoted};
+use crate::commands::purge::{GONE, leftovers};
+use crate::exit::Result;
+use ostler_keeper::launch::hidden_name;
+use ostler_store::folder::Folder;
+use ostler_store::home::Home;
+use ostler_sys::dir::Dir;
+use std::path::Path;
+use std::time::Duration;
+
+/// A launch takes milliseconds. One that is older than this and has no holder will not go on.
+const ABANDONED: Duration = Duration::from_secs(60);
+
+pub fn check(home: &Home) -> Result<Vec<Finding>> {
+    let mut findings: Vec<Finding> = leftovers(home)?
+        .iter()
+        .map(|folder| {
+            Finding::problem(
+                format!("{} is what a purge that was cut off has left", folder.display()),
+                format!("rm -r {}", quoted(folder)),
+            )
+        })
+        .collect();
+    let helpers = super::helpers::all()?;
+    let launching = hidden_name("");
+    let mut strays = home.strays()?;
+    strays.sort();
+    for name in strays {
+        let path = home.sessions().join(&name);
+        if name.starts_with(&launching) {
+            if is_abandoned(&path, &helpers) {
+                findings.push(Finding::problem(
+                    format!("{} is what a launch that was cut off has left", path.display()),
+                    format!("rm -r {}", quoted(&path)),
+                ));
+            }
+        } else if !name.starts_with(GONE) {
+            findings.push(Finding::note(format!("{} is no session and not ours", path.display()), ""));
+        }
+    }
+    Ok(findings)
+}
+
+/// Whoever made it is gone: it is old enough, no helper works in it, and the holder that it names is dead.
+fn is_abandoned(folder: &Path, helpers: &[Helper]) -> bool {
+    let old = std::fs::metadata(folder)
+        .and_then(|stat| stat.modified())
+        .is_ok_and(|time| time.elapsed().is_ok_and(|age| age > ABANDONED));
+    let worked_in = helpers.iter().any(|helper| helper.folder == folder);
+    let held = Dir::open(folder)
+        .is_ok_and(|dir| matches!(Folder::new(dir).holder(), Ok(Some(holder)) if holder.process.may_live()));
+    old && !worked_in && !held
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use crate::commands::doctor::Level;
+
+    #[test]
+    fn a_launch_under_way_is_left_alone_and_one_that_was_cut_off_is_named() {
+        let root = tempfile::tempdir().unwrap();
+        let home =
+            Home::find(&|name| (name == "OSTLER_HOME").then(|| root.path().to_string_lossy().into_owned())).unwrap();
+        let sessions = home.open_or_make(&home.sessions()).unwrap();
+        for name in [".new-abcdefgh", ".gone-hgfedcba", "notes"] {
+            sessions.make_dir(name).unwrap();
+        }
+        let problems = |findings: Vec<Finding>| {
+            findings.iter().filter(|f| f.level == Level::Problem).map(|f| f.what.clone()).collect::<Vec<_>>()
+        };
+        let found = problems(check(&home).unwrap());
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains(".gone-hgfedcba"));
+
+        let long_ago = std::time::SystemTime::now() - Duration::from_secs(3600);
+        std::fs::File::open(home.sessions().join(".new-abcdefgh")).unwrap().set_modified(long_ago).unwrap();
+        let found = problems(check(&home).unwrap());
+        assert!(found.len() == 2 && found[1].contains(".new-abcdefgh"), "{found:?}");
+    }
+}

@@ -1,0 +1,117 @@
+//! Being woken when anything may have changed: one inotify instance for the folders in which sessions lie and for each
+//! session's own. A user has few instances and watches; where none is to be had we look every 200 ms, and say so.
+
+use crate::exit::Result;
+use ostler_core::id::SessionId;
+use ostler_store::home::{Home, Place};
+use ostler_sys::notify::{Watch, Watcher};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::Timespec;
+use std::collections::HashMap;
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+/// How often to look when nobody tells us.
+const LOOK_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+
+/// What may have changed.
+pub enum News {
+    /// Nobody reads our output any more.
+    ReaderGone,
+    /// It is not known what: look everywhere.
+    Anything,
+    Some {
+        /// Sessions came or went.
+        folders: bool,
+        /// These have changed.
+        sessions: Vec<SessionId>,
+    },
+}
+
+pub struct Changes {
+    /// `None`: we have to look ourselves.
+    watcher: Option<Watcher>,
+    by_watch: HashMap<Watch, SessionId>,
+    by_session: HashMap<SessionId, Watch>,
+}
+
+impl Changes {
+    pub fn new() -> Changes {
+        let mut changes = Changes { watcher: None, by_watch: HashMap::new(), by_session: HashMap::new() };
+        match Watcher::new() {
+            Ok(watcher) => changes.watcher = Some(watcher),
+            Err(error) => changes.do_without(&error),
+        }
+        changes
+    }
+
+    fn do_without(&mut self, error: &io::Error) {
+        eprintln!("ostler: the kernel gives no file watch ({error}); looking every 200 ms instead");
+        *self = Changes { watcher: None, by_watch: HashMap::new(), by_session: HashMap::new() };
+    }
+
+    /// Watches the folders in which sessions come and go, those that are new among them. Watching one again is harmless.
+    pub fn watch_folders(&mut self, home: &Home) {
+        let archive = home.archive();
+        let months = std::fs::read_dir(&archive).into_iter().flatten().flatten().map(|entry| entry.path());
+        let folders = [home.root().to_owned(), home.sessions(), archive.clone()];
+        for folder in folders.into_iter().chain(months) {
+            self.watch(&folder);
+        }
+    }
+
+    /// Watches a session's own folder.
+    pub fn watch_session(&mut self, place: &Place) {
+        if !self.by_session.contains_key(&place.id)
+            && let Some(watch) = self.watch(&place.path)
+        {
+            self.by_watch.insert(watch, place.id);
+            self.by_session.insert(place.id, watch);
+        }
+    }
+
+    /// This session was put away or deleted.
+    pub fn forget_session(&mut self, id: SessionId) {
+        if let (Some(watch), Some(watcher)) = (self.by_session.remove(&id), &self.watcher) {
+            self.by_watch.remove(&watch);
+            watcher.forget(watch);
+        }
+    }
+
+    fn watch(&mut self, path: &Path) -> Option<Watch> {
+        match self.watcher.as_ref()?.watch(path) {
+            Ok(watch) => Some(watch),
+            // Gone again; whoever took it away has told us so.
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => {
+                self.do_without(&error);
+                None
+            }
+        }
+    }
+
+    /// Waits for news.
+    pub fn wait(&mut self) -> Result<News> {
+        let out = io::stdout();
+        // Asked for nothing, a pipe still says when its reader is gone.
+        let mut fds = vec![PollFd::new(&out, PollFlags::empty())];
+        fds.extend(self.watcher.as_ref().map(|watcher| PollFd::new(watcher, PollFlags::IN)));
+        let limit = if self.watcher.is_none() { Some(&LOOK_AGAIN) } else { None };
+        match poll(&mut fds, limit) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(io::Error::from(error).into()),
+        }
+        if !fds[0].revents().is_empty() {
+            return Ok(News::ReaderGone);
+        }
+        let Some(watcher) = &self.watcher else {
+            return Ok(News::Anything);
+        };
+        let changed = watcher.changed()?;
+        if changed.iter().any(|watch| watch.is_everything()) {
+            return Ok(News::Anything);
+        }
+        let sessions: Vec<SessionId> = changed.iter().filter_map(|watch| self.by_watch.get(watch)).copied().collect();
+        Ok(News::Some { folders: sessions.len() < changed.len(), sessions })
+    }
+}

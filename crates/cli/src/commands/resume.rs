@@ -1,0 +1,72 @@
+//! `ostler resume`: the next run of the same conversation.
+
+use super::run::{environment, follow_to_the_end, read_all, run_record, text};
+use crate::args::Resume;
+use crate::client::look_and_record;
+use crate::context::{Context, wish};
+use crate::exit::{Code, Failure, Result};
+use ostler_core::record::{Mode, Want};
+use ostler_keeper::launch;
+use ostler_store::home::Place;
+use ostler_store::inbox;
+use std::io::IsTerminal;
+
+pub fn run(context: &Context, args: Resume) -> Result<Code> {
+    let place = context.home.select(&args.id)?;
+    let view = look_and_record(&place)?;
+    if place.archived {
+        return Err(Failure::usage(format!("{0} is archived; ostler restore {0} brings it back", place.id)));
+    }
+    if !view.ended {
+        return Err(refused(&place, view.pid));
+    }
+    if view.agent == "command" {
+        return Err(Failure::usage(format!("{} is a command; there is no conversation to go on with", place.id)));
+    }
+    let Some(native_id) = view.native_id.as_deref() else {
+        return Err(Failure::usage(format!("{} never had a conversation; start a new one", place.id)));
+    };
+    let message = match args.message.as_deref() {
+        Some("-") => Some(text(read_all(&mut std::io::stdin().lock(), "standard input")?)?),
+        other => other.map(str::to_owned),
+    };
+    if message.as_deref().is_some_and(|message| message.trim().is_empty()) {
+        return Err(Failure::usage("the message is empty; say something"));
+    }
+    let folder = place.open()?;
+    let mut session = folder.session()?;
+    if message.is_none() && view.queued == 0 && !args.keep && session.mode == Mode::Headless {
+        return Err(Failure::usage(format!(
+            "nothing waits to be said; ostler resume {} \"…\", or --keep to leave it idle",
+            place.id
+        )));
+    }
+    session.keep = args.keep;
+    session.attended = !args.detach && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    let number = view.run + 1;
+    let record = run_record(context, &session, number, native_id, true)?;
+    if !launch::resume(&folder, &session, &record, &environment(session.id))? {
+        return Err(refused(&place, look_and_record(&place)?.pid));
+    }
+    if let Some(text) = message {
+        inbox::append(&folder, &wish(number, Want::Message { text, now: false }))?;
+        // The keeper looks into the inbox when it starts and whenever it is woken; this wakes it.
+        drop(launch::reach(&place)?);
+    }
+    if args.detach {
+        println!("{}", place.id);
+        return Ok(Code::Succeeded);
+    }
+    match session.mode {
+        Mode::Terminal => super::attach::terminal(context, &place, false),
+        Mode::Headless => follow_to_the_end(&place, session.attended),
+    }
+}
+
+fn refused(place: &Place, pid: Option<i32>) -> Failure {
+    let who = pid.map_or("another process".to_owned(), |pid| format!("process {pid}"));
+    Failure::new(
+        Code::Refused,
+        format!("{0} still runs: {who} holds the conversation; ostler send {0} tells it something", place.id),
+    )
+}

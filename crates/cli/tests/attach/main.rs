@@ -1,0 +1,19 @@
+//! What a person sees and types at a session, driven through a real pseudo-terminal. One binary, because linking costs
+//! more than running.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that finds no value has failed")]
+
+mod chat;
+mod keys_survive_keepers;
+mod leaving_only_detaches;
+mod one_screen_for_all;
+mod person;
+mod questions;
+mod refusals;
+mod screens_are_restored;
+
+use ostler_testkit::Harness;
+
+fn harness() -> Harness {
+    Harness::new(env!("CARGO_BIN_EXE_ostler"))
+}

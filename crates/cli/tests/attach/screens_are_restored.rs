@@ -1,0 +1,126 @@
+//! Attaching shows what one would have seen all along: the same screen, cursor, title and modes as on a terminal that the
+//! program had to itself from the beginning, and from then on the same bytes.
+
+use crate::harness;
+use crate::person::{Person, SIZE};
+use ostler_testkit::{Harness, Who};
+
+/// More than a screen of text in colours, then every mode that a program may have on.
+const COLOURS_AND_MODES: &str = r"
+    i=0; while [ $i -lt 60 ]; do printf '\033[3%dmline %d\033[0m\n' $((i % 8)) $i; i=$((i + 1)); done
+    printf '\033]2;a title\007\033[?2004h\033[?1002h\033[?1006h\033[?1004h\033[?1h\033[4;20r\033[10;7Hhere\033[1m'
+";
+
+/// A full-screen program in front of a shell.
+const ALTERNATE: &str = r"
+    printf 'behind\n'; printf '\033[?1049h\033[2J\033[5;5Hin front\033[?25l\033[>1u\033[3 q'
+";
+
+/// Redraws itself for every size it is given, and says the size last.
+const REDRAWS: &str = r#"
+    draw() { printf '\033[2J\033[Hwide wide wide wide wide wide wide wide wide wide wide wide %s.' "$(stty size)"; }
+    trap draw WINCH; draw
+"#;
+
+/// The script, which then waits for a line, says `more` and waits again.
+fn words(script: &str) -> Vec<String> {
+    let wait = "wait_for_a_line() { until read -r line; do :; done; }";
+    let rest = "wait_for_a_line; printf 'more'; wait_for_a_line";
+    let script = format!("stty -echo; {wait}\n{script}\nprintf '\\033]2;ready\\007'; {rest}");
+    ["sh", "-c", &script].map(str::to_owned).to_vec()
+}
+
+/// What the program shows on a terminal of its own.
+fn undisturbed(harness: &Harness, size: (u16, u16), script: &str) -> Person {
+    let words = words(script);
+    let mut person = Person::runs_program(harness, size, &words.iter().map(String::as_str).collect::<Vec<_>>());
+    person.sees_that("the title", |person| person.screen.title() == Some("ready"));
+    person
+}
+
+fn kept<'a>(harness: &'a Harness, script: &str) -> ostler_testkit::Session<'a> {
+    let words = words(script);
+    let mut arguments = vec!["-t", "--"];
+    arguments.extend(words.iter().map(String::as_str));
+    let session = harness.detach(&arguments);
+    session.until_printed("\u{1b}]2;ready\u{7}");
+    session
+}
+
+/// Everything that a terminal can be brought back to: text, colours, cursor, margins, modes, title, what is behind.
+fn same(one: &Person, other: &Person) -> bool {
+    one.screen.redraw() == other.screen.redraw()
+}
+
+fn same_screen_at_attach_and_afterwards(script: &str) {
+    let harness = harness();
+    let mut alone = undisturbed(&harness, SIZE, script);
+    let session = kept(&harness, script);
+    let mut attached = Person::attaches(&harness, session.id());
+    attached.sees_that("the same screen", |person| same(person, &alone));
+    for person in [&mut alone, &mut attached] {
+        person.types(b"\n");
+        person.sees("more");
+    }
+    assert!(same(&attached, &alone), "{:#?}\n{:#?}", attached.screen.text(), alone.screen.text());
+}
+
+#[test]
+fn colours_title_margins_and_modes_are_those_of_an_undisturbed_run() {
+    same_screen_at_attach_and_afterwards(COLOURS_AND_MODES);
+}
+
+#[test]
+fn the_alternate_screen_is_that_of_an_undisturbed_run() {
+    same_screen_at_attach_and_afterwards(ALTERNATE);
+}
+
+#[test]
+fn a_client_of_another_size_sees_what_a_resized_terminal_would() {
+    let harness = harness();
+    let mut alone = undisturbed(&harness, SIZE, REDRAWS);
+    alone.resizes((30, 50));
+    alone.sees("30 50.");
+    let session = kept(&harness, REDRAWS);
+    let mut attached = Person::runs(&harness, (30, 50), &["attach", session.id()]);
+    attached.sees_that("the same screen", |person| same(person, &alone));
+}
+
+#[test]
+fn after_a_resize_the_next_client_sees_the_screen_of_the_new_size() {
+    let harness = harness();
+    let mut alone = undisturbed(&harness, SIZE, REDRAWS);
+    alone.resizes((20, 70));
+    alone.sees("20 70.");
+    let session = kept(&harness, REDRAWS);
+    let mut first = Person::attaches(&harness, session.id());
+    first.sees("24 80.");
+    first.resizes((20, 70));
+    first.sees("20 70.");
+    first.types(b"\x1c");
+    first.is_left_with(0);
+    let mut second = Person::runs(&harness, (20, 70), &["attach", session.id()]);
+    second.sees_that("the same screen", |person| same(person, &alone));
+}
+
+#[test]
+fn a_keeper_killed_in_between_changes_nothing_on_the_screen() {
+    let harness = harness();
+    let alone = undisturbed(&harness, SIZE, COLOURS_AND_MODES);
+    let session = kept(&harness, COLOURS_AND_MODES);
+    let killed = session.kill(Who::Keeper);
+    session.replaced(Who::Keeper, &killed);
+    let mut attached = Person::attaches(&harness, session.id());
+    attached.sees_that("the same screen", |person| same(person, &alone));
+}
+
+#[test]
+fn long_output_is_on_the_screen_at_once_and_ends_right() {
+    let harness = harness();
+    let script = "seq 1 300000";
+    let alone = undisturbed(&harness, SIZE, script);
+    let session = kept(&harness, script);
+    let mut attached = Person::attaches(&harness, session.id());
+    attached.sees_that("the same screen", |person| same(person, &alone));
+    assert!(attached.bytes.len() < 100_000, "{} bytes to show one screen", attached.bytes.len());
+}

@@ -1,0 +1,225 @@
+//! Errors are one line that says what is wrong, and nothing half-made is left behind.
+
+use crate::{harness, root_for};
+use ostler_testkit::Harness;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+
+/// Nothing was made, not even a hidden folder, and nothing runs.
+#[track_caller]
+fn left_nothing(harness: &Harness) {
+    let names: Vec<_> = std::fs::read_dir(harness.home().join("sessions"))
+        .into_iter()
+        .flatten()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert!(names.is_empty(), "left: {names:?}");
+    harness.nothing_is_left();
+}
+
+#[test]
+fn a_program_that_cannot_be_started() {
+    let harness = harness();
+    let plain = harness.root().join("plain");
+    std::fs::write(&plain, "no program").unwrap();
+    std::fs::set_permissions(&plain, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let folder = harness.root().to_string_lossy().into_owned();
+    for (program, word) in
+        [("no-such-program", "not found"), (&plain.to_string_lossy(), "ermission"), (&folder, "ermission")]
+    {
+        for mode in [&[][..], &["-t"]] {
+            let output = harness.run(&[&["run", "-d"], mode, &["--", program]].concat());
+            assert_ne!(output.code, Some(0));
+            let complaint = output.complaint();
+            assert!(complaint.contains(program) && complaint.contains(word), "{complaint}");
+            assert_eq!(output.stdout, "");
+            left_nothing(&harness);
+        }
+    }
+}
+
+#[test]
+fn a_folder_that_is_missing_or_none() {
+    let harness = harness();
+    let file = harness.root().join("file");
+    std::fs::write(&file, "").unwrap();
+    for folder in ["/no/such/folder", &file.to_string_lossy()] {
+        harness.run(&["run", "-d", "--cwd", folder, "--", "true"]).exits(2).complaint();
+        left_nothing(&harness);
+    }
+}
+
+#[test]
+fn a_home_that_is_no_home() {
+    let mut harness = harness();
+    let ours = harness.home();
+    let file = harness.root().join("file");
+    std::fs::write(&file, "").unwrap();
+    for home in ["/proc/ostler".into(), file.join("below"), file] {
+        harness.set("OSTLER_HOME", &home);
+        let output = harness.run(&["run", "-d", "--", "true"]).exits(125);
+        assert!(output.complaint().contains(&*home.to_string_lossy()), "{output:?}");
+    }
+    harness.set("OSTLER_HOME", &ours);
+    left_nothing(&harness);
+}
+
+#[test]
+fn a_home_that_may_not_be_written() {
+    if !root_for("becoming another user") {
+        return;
+    }
+    let harness = harness();
+    std::fs::set_permissions(harness.root(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let copy = harness.root().join("copy");
+    std::fs::copy(harness.program(), &copy).unwrap();
+    let mut command = harness.command("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&copy);
+    command.args(["run", "-d", "--", "true"]).current_dir("/");
+    let output = ostler_testkit::Started::new(command, None).finish().exits(125);
+    assert!(output.complaint().contains("ermission denied"), "{output:?}");
+    left_nothing(&harness);
+}
+
+#[test]
+fn a_home_deeper_than_a_socket_name_may_be_works() {
+    let mut harness = harness();
+    let deep = harness.root().join("deep".repeat(20)).join("deeper".repeat(30));
+    harness.set("OSTLER_HOME", &deep);
+    let session = harness.detach(&["--keep", "demo"]);
+    harness.run(&["send", session.id(), "say deep down"]).exits(0);
+    harness.run(&["wait", "--until", "turn", session.id()]).exits(0);
+    let before = session.kill(ostler_testkit::Who::Keeper);
+    session.replaced(ostler_testkit::Who::Keeper, &before);
+    session.stop();
+}
+
+#[test]
+fn a_name_that_is_taken_or_none() {
+    let harness = harness();
+    let session = harness.detach(&["--name", "mine", "--", "sleep", "600"]);
+    let output = harness.run(&["run", "-d", "--name", "mine", "--", "true"]).exits(2);
+    assert!(output.complaint().contains(session.id()), "{output:?}");
+    for name in ["../x", "a/b", "", "-x", ".x", "a b", "\u{1b}[31m", "x\ny"] {
+        harness.run(&["run", "-d", &format!("--name={name}"), "--", "true"]).exits(2).complaint();
+    }
+    assert_eq!(harness.ls().len(), 1);
+    harness.run(&["stop", "mine"]).exits(0);
+    // An ended session's name is free again, and then means the one that runs.
+    let again = harness.detach(&["--name", "mine", "--", "sleep", "600"]);
+    let shown = harness.run(&["show", "--json", "mine"]).exits(0).json();
+    assert_eq!(shown["id"], again.id());
+}
+
+#[test]
+fn ids_that_walk_out_of_the_folder() {
+    let harness = harness();
+    let session = harness.detach(&["--", "true"]);
+    harness.run(&["wait", session.id()]).exits(0);
+    for word in ["../sessions", "..", "/etc", "./x", "a/../b"] {
+        for command in ["show", "logs", "wait", "stop", "interrupt"] {
+            harness.run(&[command, word]).exits(3).complaint();
+        }
+        harness.run(&["send", word, "hello"]).exits(3).complaint();
+    }
+}
+
+#[test]
+fn prompts_that_are_none() {
+    let harness = harness();
+    harness.run(&["run", "-d", "demo", ""]).exits(2).complaint();
+    harness.run(&["run", "-d", "demo", " \n\t"]).exits(2).complaint();
+    harness.run(&["run", "-d", "demo"]).exits(2).complaint();
+    harness.run(&["run", "-d"]).exits(2).complaint();
+    harness.run(&["run", "-d", "demo", "fix", "it"]).exits(2).complaint();
+    harness.run(&["run", "-d", "-f", "/no/such/file", "demo"]).exits(2).complaint();
+    harness.run(&["run", "-d", "no-such-agent", "do it"]).exits(2).complaint();
+    harness.run_with_input(&["run", "-d", "demo", "-"], b"").exits(2).complaint();
+    let utf8 = harness.run_with_input(&["run", "-d", "demo", "-"], b"say \xff\xfe").exits(2);
+    assert!(utf8.complaint().contains("UTF-8"), "{utf8:?}");
+    let mut command = harness.command(harness.program());
+    command.args(["run", "-d", "demo"]).arg(std::ffi::OsStr::from_bytes(b"say \xff"));
+    let utf8 = ostler_testkit::Started::new(command, None).finish().exits(2);
+    assert!(utf8.complaint().contains("UTF-8"), "{utf8:?}");
+    left_nothing(&harness);
+}
+
+#[test]
+fn a_prompt_up_to_16_mib_works_and_one_past_it_does_not() {
+    let harness = harness();
+    let most = 16 << 20;
+    let mut text = b"echo-length ".to_vec();
+    text.resize(most + 1, b'x');
+    let output = harness.run_with_input(&["run", "-d", "demo", "-"], &text).exits(2);
+    assert!(output.complaint().contains("16 MiB"), "{output:?}");
+    left_nothing(&harness);
+    text.truncate(most);
+    let file = harness.root().join("prompt");
+    std::fs::write(&file, &text).unwrap();
+    let session = harness.detach(&["-f", &file.to_string_lossy(), "demo"]);
+    harness.run(&["wait", session.id()]).exits(0);
+    let answer = format!("{most} bytes, checksum {:016x}", ostler_testkit::misbehave::checksum(&text));
+    assert_eq!(session.show().outcome().text.as_deref(), Some(answer.as_str()));
+}
+
+#[test]
+fn folders_full_of_garbage_are_listed_as_damaged_and_harm_nobody() {
+    let harness = harness();
+    let good = harness.detach(&["--", "sleep", "600"]);
+    let sessions = harness.home().join("sessions");
+    let damage = |id: &str, files: &[(&str, &[u8])]| {
+        let folder = sessions.join(id);
+        std::fs::create_dir_all(folder.join("runs/1")).unwrap();
+        for (name, bytes) in files {
+            std::fs::write(folder.join(name), bytes).unwrap();
+        }
+    };
+    let garbage: &[u8] = b"\xff\x00\x1b[31m{not json";
+    let newer =
+        std::fs::read_to_string(good.path().join("session.json")).unwrap().replace("\"schema\":1", "\"schema\":99");
+    damage("damaged0", &[]);
+    damage("damaged1", &[("session.json", garbage)]);
+    damage("damaged2", &[("session.json", newer.as_bytes())]);
+    damage(
+        "damaged3",
+        &[("session.json", &std::fs::read(good.path().join("session.json")).unwrap()), ("runs/1/run.json", garbage)],
+    );
+    damage("damaged4", &[("session.json", b"{\"schema\":99,\"shape\":\"unknown\"}")]);
+    std::fs::write(sessions.join("damaged5"), garbage).unwrap();
+    std::fs::write(sessions.join("stray file"), garbage).unwrap();
+
+    let listed = harness.run(&["ls", "--json"]).exits(0).json();
+    let state =
+        |id: &str| listed.as_array().unwrap().iter().find(|one| one["id"] == id).map(|one| one["state"].clone());
+    assert_eq!(state(good.id()), Some("working".into()));
+    for id in ["damaged0", "damaged1", "damaged2", "damaged3", "damaged4", "damaged5"] {
+        assert_eq!(state(id), Some("damaged".into()), "{id} in {listed}");
+    }
+    let table = harness.run(&["ls"]).exits(0);
+    assert!(table.stdout.contains("damaged2") && table.stdout.contains("newer ostler"), "{table:?}");
+    assert!(!table.stdout.contains('\u{1b}'), "{table:?}");
+    for id in ["damaged0", "damaged1", "damaged2", "damaged3", "damaged4", "damaged5"] {
+        for command in ["show", "wait", "stop", "logs"] {
+            let output = harness.run(&[command, id]);
+            assert_ne!(output.code, Some(0), "{command} {id}: {output:?}");
+            output.complaint();
+        }
+    }
+    harness.run(&["show", good.id()]).exits(0);
+    good.stop();
+}
+
+#[test]
+fn escape_sequences_of_a_program_do_not_reach_the_terminal() {
+    let harness = harness();
+    let evil = "\u{1b}]0;pwned\u{7}\u{1b}[31mred\u{9b}2J";
+    let session = harness.detach(&["--", "printf", "%s\\n", evil]);
+    harness.run(&["wait", session.id()]).exits(0);
+    for arguments in [&["ls"][..], &["show", session.id()], &["logs", session.id()], &["wait", session.id()]] {
+        let output = harness.run(arguments).exits(0);
+        let text = format!("{}{}", output.stdout, output.stderr);
+        assert!(!text.contains('\u{1b}') && !text.contains('\u{9b}') && !text.contains('\u{7}'), "{output:?}");
+    }
+    let raw = harness.run(&["logs", "--raw", session.id()]).exits(0);
+    assert_eq!(raw.stdout, format!("{evil}\n"));
+}

@@ -1,0 +1,209 @@
+//! A full disk: the agent waits at its full pipe, nothing recorded is damaged, the commands still work and say what is
+//! wrong, and with room again everything goes on, byte for byte.
+
+use crate::{harness, root_for};
+use ostler_testkit::misbehave::pattern;
+use ostler_testkit::{Harness, Started, Who};
+use std::path::{Path, PathBuf};
+
+/// A disk of its own for one harness, as small as we like. Unmounted when dropped.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    fn mount(harness: &mut Harness, size: &str) -> SmallDisk {
+        let place = harness.root().join("disk");
+        std::fs::create_dir(&place).unwrap();
+        let disk = SmallDisk(place);
+        disk.mounts(&["-t", "tmpfs", "-o", &format!("size={size},mode=700"), "ostler-test"]);
+        harness.set("OSTLER_HOME", disk.0.join("ostler"));
+        disk
+    }
+
+    fn grow(&self, size: &str) {
+        self.mounts(&["-o", &format!("remount,size={size}")]);
+    }
+
+    fn mounts(&self, arguments: &[&str]) {
+        let status = std::process::Command::new("mount").args(arguments).arg(&self.0).status().unwrap();
+        assert!(status.success(), "mount {arguments:?}");
+    }
+
+    /// Takes all the room there is, apart from what sessions have set aside.
+    fn fill(&self) -> PathBuf {
+        let ballast = self.0.join("ballast");
+        let mut file = std::fs::File::create(&ballast).unwrap();
+        for size in [1 << 16, 4096, 1] {
+            while std::io::Write::write_all(&mut file, &vec![b'x'; size]).is_ok() {}
+        }
+        ballast
+    }
+
+    fn free(&self) -> u64 {
+        ostler_sys::dir::free_space(ostler_sys::dir::Dir::open(&self.0).unwrap()).unwrap()
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // Lazily: a failed test may have left something on it.
+        let _ = std::process::Command::new("umount").arg("--lazy").arg(&self.0).status();
+    }
+}
+
+const WHAT: &str = "mounting a small disk";
+
+#[test]
+fn output_waits_for_room_and_goes_on_byte_for_byte() {
+    if !root_for(WHAT) {
+        return;
+    }
+    let mut harness = harness();
+    let disk = SmallDisk::mount(&mut harness, "4m");
+    for terminal in [&[][..], &["-t"]] {
+        disk.grow("4m");
+        let misbehave = harness.misbehave();
+        let session = harness.detach(&[terminal, &["--", &misbehave, "print=9000000", "say=end"]].concat());
+        session.until("the disk is full", || (disk.free() == 0).then_some(()));
+        let agent = session.living(Who::Agent);
+
+        // Everything that only looks still works, and says what is wrong.
+        let shown = session.show();
+        assert_eq!((shown.alive, shown.state.as_str()), (true, "working"));
+        let listed = harness.ls();
+        assert!(listed.iter().any(|one| one.id == session.id() && one.alive));
+        let alarm = session.until("the full disk is named", || session.show().alarm);
+        assert!(alarm.contains("full") || alarm.contains("room") || alarm.contains("space"), "{alarm}");
+        let refused = harness.run(&["run", "-d", "--", "true"]).exits(125);
+        assert!(refused.complaint().contains("disk"), "{refused:?}");
+        assert_eq!(harness.ls().len(), listed.len(), "something half-made is left");
+
+        // Helpers may die meanwhile.
+        let before = session.kill(Who::Keeper);
+        session.until("another keeper", || session.recorded(Who::Keeper).filter(|now| *now != before));
+        assert_eq!(session.recorded(Who::Agent), Some(agent));
+
+        disk.grow("64m");
+        harness.run(&["wait", session.id()]).exits(0);
+        let mut wanted = pattern(9_000_000);
+        wanted.extend(b"end\n");
+        if !terminal.is_empty() {
+            wanted = String::from_utf8(wanted).unwrap().replace('\n', "\r\n").into_bytes();
+        }
+        let found = std::fs::read(session.run_file("out")).unwrap();
+        assert!(found == wanted, "{} bytes instead of {}", found.len(), wanted.len());
+        std::fs::remove_dir_all(session.path()).unwrap();
+    }
+    drop(harness);
+    drop(disk);
+}
+
+#[test]
+fn stop_works_on_a_full_disk_and_the_outcome_is_recorded() {
+    if !root_for(WHAT) {
+        return;
+    }
+    let mut harness = harness();
+    let disk = SmallDisk::mount(&mut harness, "4m");
+    let command = harness.detach(&["--", "sleep", "600"]);
+    let agent = harness.detach(&["--keep", "demo", "say before"]);
+    harness.run(&["wait", "--until", "turn", agent.id()]).exits(0);
+    disk.fill();
+    for session in [command, agent] {
+        let shown = session.show();
+        assert!(shown.alive, "{shown:?}");
+        harness.run(&["stop", session.id()]).exits(0);
+        let shown = session.show();
+        assert!(shown.ended && !shown.alive, "{shown:?}");
+        assert!(session.run_file("outcome.json").exists());
+    }
+    assert_eq!(command.show().outcome().kind, "stopped");
+    assert_eq!(agent.show().outcome().kind, "succeeded");
+    harness.nothing_is_left();
+    drop(harness);
+    drop(disk);
+}
+
+#[test]
+fn a_message_that_does_not_fit_is_refused_and_the_next_one_after_that_arrives() {
+    if !root_for(WHAT) {
+        return;
+    }
+    let mut harness = harness();
+    let disk = SmallDisk::mount(&mut harness, "4m");
+    let session = harness.detach(&["--keep", "demo"]);
+    let ballast = disk.fill();
+    let long = format!("say {}", "x".repeat(200_000));
+    let refused = harness.run_with_input(&["send", session.id(), "-"], long.as_bytes()).exits(125);
+    assert!(refused.complaint().contains("disk"), "{refused:?}");
+    std::fs::remove_file(ballast).unwrap();
+    harness.run(&["send", session.id(), "say fits"]).exits(0);
+    harness.run(&["wait", "--until", "turn", session.id()]).exits(0);
+    let shown = session.show();
+    assert_eq!((shown.turns, shown.last.as_deref()), (1, Some("fits")));
+    session.stop();
+    drop(harness);
+    drop(disk);
+}
+
+#[test]
+fn low_space_is_warned_about_before() {
+    if !root_for(WHAT) {
+        return;
+    }
+    let mut harness = harness();
+    let disk = SmallDisk::mount(&mut harness, "8m");
+    let output = harness.run(&["run", "-d", "--", "sleep", "600"]).exits(0);
+    assert!(output.complaint().contains("left on the disk"), "{output:?}");
+    assert_eq!(output.stdout.lines().count(), 1, "the id is alone on stdout");
+    harness.session(output.stdout.trim_end()).stop();
+    disk.grow("512m");
+    let output = harness.run(&["run", "-d", "--", "true"]).exits(0);
+    assert_eq!(output.stderr, "");
+    harness.run(&["wait", output.stdout.trim_end()]).exits(0);
+    drop(harness);
+    drop(disk);
+}
+
+#[test]
+fn a_launch_at_any_amount_of_room_is_whole_or_nothing() {
+    if !root_for(WHAT) {
+        return;
+    }
+    let mut harness = harness();
+    let disk = SmallDisk::mount(&mut harness, "1m");
+    let sessions = harness.home().join("sessions");
+    std::fs::create_dir_all(&sessions).unwrap();
+    // Leaves a little more room each time, from none at all to enough.
+    for pages in [0, 1, 2, 4, 8, 12, 16, 17, 18, 19, 20, 24, 28] {
+        let ballast = disk.fill();
+        let file = std::fs::File::options().write(true).open(&ballast).unwrap();
+        file.set_len(file.metadata().unwrap().len().saturating_sub(pages * 4096)).unwrap();
+        let output = Started::new(
+            {
+                let mut command = harness.command(harness.program());
+                command.args(["run", "-d", "--", "true"]);
+                command
+            },
+            None,
+        )
+        .finish();
+        let left: Vec<_> = std::fs::read_dir(&sessions).unwrap().map(|entry| entry.unwrap().path()).collect();
+        if output.code == Some(0) {
+            let session = harness.session(output.stdout.trim_end());
+            assert_eq!(left, [session.path()], "{pages} pages");
+            harness.run(&["wait", session.id()]).exits(0);
+            harness.nothing_is_left();
+            remove(&session.path());
+        } else {
+            assert!(output.stderr.lines().last().unwrap().starts_with("ostler: "), "{output:?}");
+            assert!(left.is_empty(), "{pages} pages: {left:?} left by {output:?}");
+        }
+        std::fs::remove_file(ballast).unwrap();
+    }
+    drop(harness);
+    drop(disk);
+}
+
+fn remove(folder: &Path) {
+    std::fs::remove_dir_all(folder).unwrap();
+}

@@ -1,0 +1,42 @@
+//! A keeper that dies again and again is limited, shows in `ls`, and harms neither the agent nor the next who asks.
+
+use crate::harness;
+use ostler_testkit::Who;
+
+#[test]
+fn a_crash_loop_shows_and_ends_when_its_cause_is_gone() {
+    let harness = harness();
+    let session = harness.detach(&["--", "sleep", "600"]);
+    let agent = session.living(Who::Agent);
+    session.living(Who::Keeper);
+    // Nobody can keep a session whose journal is a folder.
+    let (journal, aside) = (session.path().join("journal.jsonl"), session.path().join("aside"));
+    std::fs::rename(&journal, &aside).unwrap();
+    std::fs::create_dir(&journal).unwrap();
+    session.kill(Who::Keeper);
+    session.until("the holder counts its keepers", || {
+        let record = std::fs::read_to_string(session.path().join("holder.json")).unwrap();
+        let record: serde_json::Value = serde_json::from_str(&record).unwrap();
+        record["crashes"].as_u64().filter(|&crashes| crashes >= 6)
+    });
+    assert_eq!(session.recorded(Who::Agent), Some(agent.clone()));
+    assert!(agent.may_live());
+
+    std::fs::remove_dir(&journal).unwrap();
+    std::fs::rename(&aside, &journal).unwrap();
+    let alarm = session.look();
+    assert!(alarm.kept || alarm.alarm.is_some_and(|alarm| alarm.contains("keeper died")));
+    session.stop();
+    assert_eq!(session.show().outcome().kind, "stopped");
+}
+
+#[test]
+fn a_keeper_that_was_killed_a_few_times_is_no_alarm() {
+    let harness = harness();
+    let session = harness.detach(&["--", "sleep", "600"]);
+    for _ in 0..4 {
+        let before = session.kill(Who::Keeper);
+        session.replaced(Who::Keeper, &before);
+    }
+    assert_eq!(session.show().alarm, None);
+}

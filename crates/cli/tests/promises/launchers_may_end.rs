@@ -1,0 +1,41 @@
+//! The wrapper that launched a session ends, well or badly, and the session goes on.
+
+use crate::harness;
+use ostler_testkit::Started;
+use rustix::process::Signal;
+use std::io::BufRead;
+
+#[test]
+fn a_following_run_that_is_killed_or_loses_its_terminal_leaves_the_session_running() {
+    let harness = harness();
+    for signal in [Signal::KILL, Signal::HUP, Signal::TERM] {
+        let misbehave = harness.misbehave();
+        let mut command = harness.command(harness.program());
+        command.args(["run", "--", &misbehave, "say=ready", "forever"]);
+        let (launcher, mut lines) = Started::with_lines(command);
+        let mut line = String::new();
+        lines.read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        let pidfd = ostler_sys::process::Pidfd::open(launcher.process()).unwrap().unwrap();
+        pidfd.signal(signal).unwrap();
+        ostler_testkit::patience::ended(launcher.process());
+        let listed = harness.ls();
+        let alive: Vec<_> = listed.iter().filter(|shown| !shown.ended).collect();
+        assert_eq!(alive.len(), 1, "{signal:?}");
+        assert_eq!(
+            (alive[0].alive, alive[0].state.as_str(), alive[0].last.as_deref()),
+            (true, "working", Some("ready"))
+        );
+        harness.run(&["stop", "--kill", &alive[0].id]).exits(0);
+    }
+}
+
+#[test]
+fn a_pipeline_gives_its_input_to_the_command_and_may_end() {
+    let harness = harness();
+    let misbehave = harness.misbehave();
+    let input = ostler_testkit::misbehave::pattern(300_000);
+    let output = harness.run_with_input(&["run", "--", &misbehave, "read"], &input).exits(0);
+    let sum = ostler_testkit::misbehave::checksum(&input);
+    assert_eq!(output.stdout, format!("read 300000 {sum:016x}\n"));
+}

@@ -1,0 +1,46 @@
+//! The promises of the whole program, each held by a file of its own. One binary, because linking costs more than running.
+
+#![expect(clippy::unwrap_used, reason = "a test that finds no value has failed")]
+
+mod any_one_process_may_be_killed;
+mod deaf_programs_are_killed;
+mod errors_are_one_line;
+mod every_file_is_wired_in;
+mod full_disk_loses_nothing;
+mod idle_costs_nothing;
+mod inner_sessions_outlive_outer_ones;
+mod keepers_that_keep_dying_show;
+mod launchers_may_end;
+mod logs_show_what_was_said;
+mod many_sessions_hit_no_limit;
+mod messages_arrive_once;
+mod nothing_is_left_behind;
+mod old_terminal_output_is_dropped;
+mod other_users_are_kept_out;
+mod outcomes_are_final;
+mod outcomes_are_the_agents;
+mod output_is_byte_exact;
+mod reboots_end_sessions;
+mod run_follows_to_the_end;
+mod stop_is_never_forgotten;
+mod strangers_are_not_signalled;
+mod the_environment_reaches_the_agent_alone;
+mod wait_says_how_it_ended;
+mod wait_wakes_every_waiter;
+mod words_name_sessions;
+
+use ostler_testkit::Harness;
+
+fn harness() -> Harness {
+    Harness::new(env!("CARGO_BIN_EXE_ostler"))
+}
+
+/// Whether we may do what only root may. Where tests must be complete, not being root is a failure.
+fn root_for(what: &str) -> bool {
+    let root = rustix::process::geteuid().is_root();
+    if !root {
+        assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "{what} needs root");
+        eprintln!("left out: {what} needs root");
+    }
+    root
+}

@@ -1,0 +1,97 @@
+//! Another user can neither read, nor connect, nor command.
+
+use crate::{harness, root_for};
+use ostler_testkit::{Output, Session, Started, Who};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+fn everything_below(folder: &Path) -> Vec<PathBuf> {
+    let mut found = vec![folder.to_owned()];
+    let mut next = 0;
+    while let Some(path) = found.get(next).cloned() {
+        next += 1;
+        if path.is_dir() {
+            found.extend(std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
+        }
+    }
+    found
+}
+
+#[test]
+fn folders_and_files_are_for_their_owner_alone() {
+    let harness = harness();
+    for arguments in [&["--keep", "demo", "say x"][..], &["-t", "--", "sleep", "600"]] {
+        let session = harness.detach(arguments);
+        session.living(Who::Keeper);
+        session.kill(Who::Keeper);
+        session.stop();
+    }
+    for path in everything_below(&harness.home()) {
+        let meta = std::fs::symlink_metadata(&path).unwrap();
+        let mode = meta.mode() & 0o777;
+        // A socket's own mode is never asked: its folder is closed.
+        let right = if meta.is_dir() { mode == 0o700 } else { mode & 0o077 == 0 || meta.file_type().is_socket() };
+        assert!(right, "{} has mode {mode:o}", path.display());
+    }
+}
+
+use std::os::unix::fs::FileTypeExt;
+
+/// Runs a program as nobody, from a place that nobody may enter.
+fn as_nobody(harness: &ostler_testkit::Harness, program: &Path, arguments: &[&str]) -> Output {
+    let mut command = harness.command("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(program).args(arguments).current_dir("/");
+    Started::new(command, None).finish()
+}
+
+fn open_for_all(session: &Session<'_>, home: &Path) {
+    for path in everything_below(home).into_iter().filter(|path| path.starts_with(session.path()) || path.is_dir()) {
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o777)).unwrap();
+    }
+}
+
+#[test]
+fn another_user_cannot_read_and_is_turned_away_at_the_socket() {
+    if !root_for("becoming another user") {
+        return;
+    }
+    let harness = harness();
+    std::fs::set_permissions(harness.root(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    // Where cargo builds may be closed to others; the promise is about the session, not about the program.
+    let copy = |from: &Path, name: &str| {
+        let to = harness.root().join(name);
+        std::fs::copy(from, &to).unwrap();
+        std::fs::set_permissions(&to, std::fs::Permissions::from_mode(0o755)).unwrap();
+        to
+    };
+    let (ostler, misbehave) =
+        (copy(harness.program(), "ostler-copy"), copy(Path::new(&harness.misbehave()), "misbehave"));
+    let session = harness.detach(&["--", "sleep", "600"]);
+    let folder = session.path();
+    let knock = format!("knock={}", folder.display());
+    let own = Started::new(
+        {
+            let mut command = harness.command(&misbehave);
+            command.arg(&knock);
+            command
+        },
+        None,
+    )
+    .finish();
+    assert_eq!(own.stdout, "answered\n");
+
+    for arguments in [&["ls"][..], &["show", session.id()], &["logs", session.id()], &["stop", session.id()]] {
+        let output = as_nobody(&harness, &ostler, arguments);
+        assert!(output.code != Some(0), "{output:?}");
+        output.complaint();
+    }
+    let output = as_nobody(&harness, &misbehave, &[&knock]);
+    assert!(output.stdout.starts_with("cannot knock: Permission denied"), "{output:?}");
+
+    // Even where somebody has opened the folders, the socket answers its own user alone.
+    open_for_all(&session, &harness.home());
+    let output = as_nobody(&harness, &misbehave, &[&knock]);
+    assert_eq!(output.stdout, "turned away\n", "{output:?}");
+    assert!(session.show().alive);
+    session.stop();
+}

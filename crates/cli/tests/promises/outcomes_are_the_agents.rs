@@ -1,0 +1,92 @@
+//! What a session achieved is what the agent reported, then what its process says, then "lost".
+
+use crate::harness;
+use ostler_testkit::{Session, Who, patience};
+
+/// The end of an agent that has lost both helpers. One that reads its input may have met the end of that already.
+fn end_unseen(session: &Session<'_>) {
+    let agent = session.living(Who::Agent);
+    session.orphan();
+    if let Some(pidfd) = ostler_sys::process::Pidfd::open(&agent).unwrap() {
+        pidfd.signal(rustix::process::Signal::KILL).unwrap();
+    }
+    patience::ended(&agent);
+}
+
+#[test]
+fn a_killed_agent_has_failed_by_signal_9() {
+    let harness = harness();
+    for arguments in [&["--", "sleep", "600"][..], &["--keep", "demo"], &["-t", "--", "sleep", "600"]] {
+        let session = harness.detach(arguments);
+        let waiter = harness.start(&["wait", session.id()]);
+        session.kill(Who::Agent);
+        waiter.finish().exits(1);
+        let shown = session.show();
+        let outcome = shown.outcome();
+        assert_eq!(
+            (outcome.kind.as_str(), outcome.signal, outcome.exit_code),
+            ("failed", Some(9), None),
+            "{arguments:?}"
+        );
+        assert_eq!((outcome.source.as_str(), shown.state.as_str(), shown.alive), ("exit", "ended", false));
+    }
+}
+
+#[test]
+fn an_agent_that_nobody_saw_end_is_lost_and_never_a_success() {
+    let harness = harness();
+    for arguments in [&["--", "sleep", "600"][..], &["--keep", "demo"], &["-t", "--", "sleep", "600"]] {
+        let session = harness.detach(arguments);
+        let waiter = harness.start(&["wait", session.id()]);
+        end_unseen(&session);
+        waiter.finish().exits(5);
+        let shown = session.show();
+        let outcome = shown.outcome();
+        assert_eq!((outcome.kind.as_str(), outcome.source.as_str()), ("lost", "none"), "{arguments:?}");
+        assert_eq!((outcome.exit_code, outcome.signal), (None, None));
+        harness.run(&["wait", session.id()]).exits(5);
+    }
+}
+
+#[test]
+fn what_the_agent_reported_counts_even_when_nobody_saw_it_end() {
+    let harness = harness();
+    let session = harness.detach(&["--keep", "demo", "say all done"]);
+    harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+    end_unseen(&session);
+    let shown = session.show();
+    let outcome = shown.outcome();
+    assert_eq!((outcome.kind.as_str(), outcome.source.as_str()), ("succeeded", "agent"));
+    assert_eq!(outcome.text.as_deref(), Some("all done"));
+    assert_eq!((shown.state.as_str(), shown.turns), ("ended", 1));
+}
+
+#[test]
+fn a_failure_that_the_agent_calls_a_success_is_a_failure() {
+    let harness = harness();
+    let session = harness.detach(&["demo", "fail API Error: 500"]);
+    harness.run(&["wait", session.id()]).exits(1);
+    let shown = session.show();
+    assert_eq!((shown.outcome().kind.as_str(), shown.outcome().source.as_str()), ("failed", "agent"));
+}
+
+#[test]
+fn an_agent_that_ends_in_the_middle_of_its_turn_has_failed() {
+    let harness = harness();
+    let session = harness.detach(&["demo", "crash"]);
+    harness.run(&["wait", session.id()]).exits(1);
+    let shown = session.show();
+    let outcome = shown.outcome();
+    assert_eq!((outcome.kind.as_str(), outcome.exit_code, outcome.source.as_str()), ("failed", Some(3), "exit"));
+}
+
+#[test]
+fn a_finished_turn_is_proven_saved() {
+    let harness = harness();
+    let session = harness.detach(&["demo", "say saved"]);
+    harness.run(&["wait", session.id()]).exits(0);
+    let shown = session.show();
+    assert_eq!(shown.outcome().saved, "verified");
+    let transcript = std::fs::read_to_string(shown.transcript.unwrap()).unwrap();
+    assert!(transcript.contains("saved"), "{transcript}");
+}

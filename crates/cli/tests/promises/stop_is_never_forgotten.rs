@@ -1,0 +1,114 @@
+//! The wish to stop is on disk before any signal: whoever is killed afterwards, the session ends, and stays ended.
+
+use crate::harness;
+use ostler_core::view::Phase;
+use ostler_sys::process::Pidfd;
+use ostler_testkit::{Harness, Session, Who};
+use rustix::process::Signal;
+
+/// A session whose program has to be killed, being stopped.
+fn deaf(harness: &Harness) -> Session<'_> {
+    let misbehave = harness.misbehave();
+    let session = harness.detach(&["--", &misbehave, "deaf", "say=deaf", "forever"]);
+    session.until_printed("deaf");
+    session
+}
+
+#[test]
+fn helpers_killed_in_the_middle_of_a_stop_do_not_keep_it_from_happening() {
+    let harness = harness();
+    for who in [&[Who::Keeper][..], &[Who::Holder], &[Who::Keeper, Who::Holder, Who::Keeper]] {
+        let session = deaf(&harness);
+        let stopper = harness.start(&["stop", "--grace", "1500ms", session.id()]);
+        session.until_look("it is stopping", |view| view.state == Phase::Stopping);
+        for &who in who {
+            let before = session.kill(who);
+            session.replaced(who, &before);
+        }
+        stopper.finish().exits(0);
+        harness.nothing_is_left();
+        let shown = session.show();
+        assert_eq!((shown.outcome().kind.as_str(), shown.state.as_str()), ("stopped", "ended"));
+        assert!(shown.outcome().cause.contains("tester"), "{shown:?}");
+    }
+}
+
+#[test]
+fn a_stopper_that_is_killed_has_still_stopped_it() {
+    let harness = harness();
+    let session = deaf(&harness);
+    let stopper = harness.start(&["stop", "--grace", "500ms", session.id()]);
+    session.until_look("it is stopping", |view| view.state == Phase::Stopping);
+    stopper.kill();
+    harness.run(&["wait", session.id()]).exits(6);
+}
+
+#[test]
+fn a_stop_asked_of_an_agent_that_lost_both_helpers_ends_it() {
+    let harness = harness();
+    let session = deaf(&harness);
+    session.orphan();
+    harness.run(&["stop", "--grace", "500ms", session.id()]).exits(0);
+    harness.nothing_is_left();
+    assert_eq!(session.show().outcome().kind, "stopped");
+}
+
+#[test]
+fn a_machine_that_shuts_down_stops_the_session_properly() {
+    let harness = harness();
+    for who in [Who::Holder, Who::Keeper] {
+        let session = harness.detach(&["--keep", "demo", "say before the end"]);
+        harness.run(&["wait", "--until", "turn", session.id()]).exits(0);
+        let helper = session.living(who);
+        Pidfd::open(&helper).unwrap().unwrap().signal(Signal::TERM).unwrap();
+        harness.run(&["wait", session.id()]).exits(0);
+        let shown = session.show();
+        let outcome = shown.outcome();
+        assert_eq!((outcome.kind.as_str(), outcome.saved.as_str()), ("succeeded", "verified"), "{who:?}");
+        assert!(outcome.cause.contains("SIGTERM"), "{outcome:?}");
+        harness.nothing_is_left();
+    }
+}
+
+#[test]
+fn a_running_turn_is_broken_off_and_saved_or_left_to_finish_as_asked() {
+    let harness = harness();
+    let session = harness.detach(&["--keep", "demo", "sleep"]);
+    session.until_look("the tool runs", |view| view.last.as_deref().is_some_and(|last| last.contains("sleep 1000")));
+    harness.run(&["send", session.id(), "say never"]).exits(0);
+    session.stop();
+    let shown = session.show();
+    let outcome = shown.outcome();
+    assert_eq!((outcome.kind.as_str(), outcome.saved.as_str()), ("stopped", "verified"), "{outcome:?}");
+    assert_eq!((shown.queued, shown.turns), (1, 1), "a waiting message is not delivered any more");
+    harness.nothing_is_left();
+
+    let session = harness.detach(&["--keep", "demo", "ask on?"]);
+    harness.run(&["wait", "--until", "asking", session.id()]).exits(4);
+    let stopper = harness.start(&["stop", "--after-turn", session.id()]);
+    session.until_look("it will stop", |view| view.state == Phase::Stopping);
+    assert!(stopper.runs());
+    harness.run(&["answer", "--allow", session.id()]).exits(0);
+    stopper.finish().exits(0);
+    let shown = session.show();
+    assert_eq!((shown.outcome().kind.as_str(), shown.outcome().text.as_deref()), ("succeeded", Some("allowed: on?")));
+}
+
+#[test]
+fn stopping_what_has_ended_is_no_failure_and_changes_nothing() {
+    let harness = harness();
+    let session = harness.detach(&["--", "false"]);
+    harness.run(&["wait", session.id()]).exits(1);
+    let before = std::fs::read(session.run_file("outcome.json")).unwrap();
+    harness.run(&["stop", session.id()]).exits(0);
+    harness.run(&["stop", "--kill", session.id()]).exits(0);
+    assert_eq!(std::fs::read(session.run_file("outcome.json")).unwrap(), before);
+}
+
+#[test]
+fn several_are_stopped_by_one_command() {
+    let harness = harness();
+    let sessions = [harness.detach(&["--", "sleep", "600"]), harness.detach(&["-t", "--", "bash", "--norc"])];
+    harness.run(&["stop", sessions[0].id(), sessions[1].id()]).exits(0);
+    assert!(sessions.iter().all(|session| session.show().ended));
+}

@@ -1,0 +1,119 @@
+//! A record that names somebody else's process does that process no harm, and does not save the real one.
+
+use crate::{harness, root_for};
+use ostler_sys::process::{Identity, Life};
+use ostler_testkit::{Harness, Session, Started, Who};
+use std::path::Path;
+
+/// A process that has nothing to do with any session.
+fn stranger(harness: &Harness) -> Started {
+    let mut command = harness.command("sleep");
+    command.arg("600");
+    Started::new(command, None)
+}
+
+/// Puts this pid into a record by hand. The start time stays, and is wrong for it.
+fn falsify(record: &Path, field: Option<&str>, stranger: &Started) {
+    let mut value: serde_json::Value = serde_json::from_slice(&std::fs::read(record).unwrap()).unwrap();
+    let process = match field {
+        Some(field) => &mut value[field],
+        None => &mut value,
+    };
+    assert!(process["pid"].is_number());
+    process["pid"] = stranger.process().pid().into();
+    std::fs::write(record, value.to_string()).unwrap();
+}
+
+fn stops_without_harm(harness: &Harness, session: &Session<'_>, stranger: &Started, agent: &Identity) {
+    harness.run(&["stop", "--grace", "1s", session.id()]).exits(0);
+    assert!(stranger.runs(), "the stranger was signalled");
+    assert_eq!(agent.look().unwrap(), Life::Gone, "the real agent lives on");
+}
+
+#[test]
+fn a_stranger_in_the_record_of_the_agent_is_spared_and_the_agent_still_ends() {
+    let harness = harness();
+    let stranger = stranger(&harness);
+    let session = harness.detach(&["--", "sleep", "600"]);
+    let agent = session.living(Who::Agent);
+    session.living(Who::Keeper);
+    falsify(&session.run_file("run.json"), Some("agent"), &stranger);
+    stops_without_harm(&harness, &session, &stranger, &agent);
+}
+
+#[test]
+fn even_when_the_keeper_that_knew_better_is_gone() {
+    let harness = harness();
+    let stranger = stranger(&harness);
+    let session = harness.detach(&["--", "sleep", "600"]);
+    let agent = session.living(Who::Agent);
+    session.living(Who::Keeper);
+    falsify(&session.run_file("run.json"), Some("agent"), &stranger);
+    let before = session.kill(Who::Keeper);
+    session.replaced(Who::Keeper, &before);
+    stops_without_harm(&harness, &session, &stranger, &agent);
+}
+
+#[test]
+fn nor_is_what_the_stranger_has_started() {
+    if !root_for("a mount namespace without cgroups") {
+        return;
+    }
+    let harness = harness();
+    // The harness knows its own by their environment, so the stranger's child must not carry it.
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", "sleep 600 & echo started; wait"]);
+    let (stranger, mut lines) = Started::with_lines(command);
+    std::io::BufRead::read_line(&mut lines, &mut String::new()).unwrap();
+    let all = ostler_sys::tree::Processes::look().unwrap();
+    let children = all.below(&[stranger.process().pid()], |_| false);
+    assert_eq!(children.len(), 1);
+
+    let session = harness.detach_without_cgroup(&["--", "sleep", "600"]);
+    let agent = session.living(Who::Agent);
+    session.living(Who::Keeper);
+    falsify(&session.run_file("run.json"), Some("agent"), &stranger);
+    let before = session.kill(Who::Keeper);
+    session.replaced(Who::Keeper, &before);
+    stops_without_harm(&harness, &session, &stranger, &agent);
+    let spared = children[0].look().unwrap();
+    let pidfd = ostler_sys::process::Pidfd::open(&children[0]).unwrap();
+    if let Some(pidfd) = pidfd {
+        pidfd.signal(rustix::process::Signal::KILL).unwrap();
+    }
+    assert_eq!(spared, Life::Alive, "the stranger's child was signalled");
+}
+
+#[test]
+fn a_stranger_in_the_record_of_a_helper_is_spared() {
+    let harness = harness();
+    let stranger = stranger(&harness);
+    for record in ["holder.json", "keeper.json"] {
+        let session = harness.detach(&["--", "sleep", "600"]);
+        let agent = session.living(Who::Agent);
+        session.living(Who::Keeper);
+        falsify(&session.path().join(record), None, &stranger);
+        stops_without_harm(&harness, &session, &stranger, &agent);
+    }
+}
+
+#[test]
+fn a_record_that_names_everyone_is_damage_and_not_a_target() {
+    let harness = harness();
+    let good = harness.detach(&["--", "true"]);
+    harness.run(&["wait", good.id()]).exits(0);
+    let session = harness.detach(&["--", "sleep", "600"]);
+    session.living(Who::Keeper);
+    let record = session.run_file("run.json");
+    let right = std::fs::read_to_string(&record).unwrap();
+    for pid in ["-1", "0", "1"] {
+        let mut value: serde_json::Value = serde_json::from_str(&right).unwrap();
+        value["agent"]["pid"] = pid.parse::<i64>().unwrap().into();
+        std::fs::write(&record, value.to_string()).unwrap();
+        let listed = harness.run(&["ls", "--json"]).exits(0).json();
+        let words: Vec<&str> = listed.as_array().unwrap().iter().filter_map(|one| one["state"].as_str()).collect();
+        assert!(words.contains(&"damaged") && words.contains(&"ended"), "{listed}");
+    }
+    std::fs::write(&record, right).unwrap();
+    session.stop();
+}

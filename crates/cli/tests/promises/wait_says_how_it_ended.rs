@@ -1,0 +1,165 @@
+//! `wait`: each exit code, and what it says with them.
+
+use crate::harness;
+use ostler_testkit::{Harness, Session, Who};
+use std::time::{Duration, Instant};
+
+fn lost(harness: &Harness) -> Session<'_> {
+    let session = harness.detach(&["--", "sleep", "600"]);
+    session.orphan();
+    session.kill(Who::Agent);
+    session
+}
+
+#[test]
+fn success_failure_and_signal() {
+    let harness = harness();
+    for (script, code, kind) in [("exit 0", 0, "succeeded"), ("exit 3", 1, "failed"), ("kill -SEGV $$", 1, "failed")] {
+        let session = harness.detach(&["--", "sh", "-c", script]);
+        let output = harness.run(&["wait", session.id()]).exits(code);
+        assert!(output.stdout.starts_with(&format!("{} status={kind} ", session.id())), "{output:?}");
+        assert_eq!(output.stdout.lines().count(), 1);
+        let json = harness.run(&["wait", "--json", session.id()]).exits(code).json();
+        assert_eq!(json["outcome"]["kind"], kind);
+    }
+}
+
+#[test]
+fn wrong_usage_is_2_and_an_ambiguous_prefix_lists_its_candidates() {
+    let harness = harness();
+    harness.run(&["wait"]).exits(2).complaint();
+    let session = harness.detach(&["--", "true"]);
+    harness.run(&["wait", session.id(), "--timeout", "soon"]).exits(2).complaint();
+    harness.run(&["wait", session.id(), "--timeout", "1s", "--poll", "1s"]).exits(2).complaint();
+    harness.run(&["wait", session.id()]).exits(0);
+    // Ids are random; two that begin alike have to be made.
+    for twin in ["zzzzzzz0", "zzzzzzz1"] {
+        let copied = harness.command("cp").arg("-r").arg(session.path()).arg(harness.session(twin).path()).status();
+        assert!(copied.unwrap().success());
+    }
+    let complaint = harness.run(&["wait", "zzz"]).exits(2);
+    let complaint = complaint.complaint();
+    assert!(complaint.contains("zzzzzzz0, zzzzzzz1"), "{complaint}");
+    harness.run(&["wait", "zzzzzzz0"]).exits(0);
+}
+
+#[test]
+fn an_unknown_id_is_3() {
+    let harness = harness();
+    for word in ["nosuch00", "zz", "@last", "../sessions", "a/b", ".", ""] {
+        harness.run(&["wait", word]).exits(3).complaint();
+    }
+}
+
+#[test]
+fn a_question_is_4() {
+    let harness = harness();
+    let session = harness.detach(&["demo", "ask May I?"]);
+    harness.run(&["wait", session.id(), "--until", "asking"]).exits(4);
+    let shown = session.show();
+    assert_eq!((shown.state.as_str(), shown.alive), ("asking", true));
+    assert!(shown.asking.is_some());
+    harness.run(&["answer", session.id(), "--allow"]).exits(0);
+    harness.run(&["wait", session.id()]).exits(0);
+    assert_eq!(session.show().outcome().text.as_deref(), Some("allowed: May I?"));
+}
+
+#[test]
+fn lost_is_5_and_for_a_poller_124_at_once() {
+    let harness = harness();
+    let session = lost(&harness);
+    let started = Instant::now();
+    let output = harness.run(&["wait", session.id(), "--poll", "20s"]).exits(124);
+    assert!(started.elapsed() < Duration::from_secs(5), "took {:?}", started.elapsed());
+    assert!(output.stdout.contains("status=lost"), "{output:?}");
+    harness.run(&["wait", session.id()]).exits(5);
+    harness.run(&["wait", session.id(), "--timeout", "20s"]).exits(5);
+    harness.run(&["wait", session.id(), "--poll", "20s"]).exits(124);
+}
+
+#[test]
+fn stopped_is_6_and_interrupted_too() {
+    let harness = harness();
+    let session = harness.detach(&["--", "sleep", "600"]);
+    session.stop();
+    harness.run(&["wait", session.id()]).exits(6);
+    let session = harness.detach(&["--keep", "demo", "sleep"]);
+    session.until_look("the tool runs", |view| view.last.as_deref().is_some_and(|last| last.contains("sleep 1000")));
+    harness.run(&["interrupt", session.id()]).exits(0);
+    harness.run(&["wait", session.id(), "--until", "turn"]).exits(6);
+    session.stop();
+}
+
+#[test]
+fn a_success_that_is_not_proven_saved_is_8() {
+    let mut harness = harness();
+    harness.set("OSTLER_DEMO_LATE", "600000");
+    let session = harness.detach(&["--keep", "demo", "say hello"]);
+    harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+    harness.run(&["stop", "--kill", session.id()]).exits(8).complaint();
+    harness.run(&["wait", session.id()]).exits(8);
+    assert_eq!(session.show().outcome().saved, "unverified");
+    harness.run(&["stop", session.id()]).exits(0);
+}
+
+#[test]
+fn a_live_session_is_124_after_the_timeout_and_0_for_a_poller() {
+    let harness = harness();
+    let session = harness.detach(&["--", "sleep", "600"]);
+    harness.run(&["wait", session.id(), "--timeout", "100ms"]).exits(124);
+    let output = harness.run(&["wait", session.id(), "--poll", "100ms"]).exits(0);
+    assert!(output.stdout.contains("status=alive"), "{output:?}");
+    assert!(output.stdout.contains(&format!("ostler wait {}", session.id())), "{output:?}");
+    session.stop();
+}
+
+#[test]
+fn a_poller_hears_of_the_end_before_its_time_is_up() {
+    let harness = harness();
+    for (script, code) in [("exit 0", 0), ("exit 9", 1)] {
+        let session = harness.detach(&["--", "sh", "-c", script]);
+        let started = Instant::now();
+        let output = harness.run(&["wait", session.id(), "--poll", "25s"]).exits(code);
+        assert!(started.elapsed() < Duration::from_secs(10));
+        assert!(!output.stdout.contains("status=alive"));
+    }
+}
+
+#[test]
+fn our_own_failure_is_125() {
+    let mut harness = harness();
+    let file = harness.root().join("file");
+    std::fs::write(&file, "").unwrap();
+    harness.set("OSTLER_HOME", &file);
+    harness.run(&["wait", "abc"]).exits(125).complaint();
+    // So that the end of the test finds its sessions folder, which does not exist.
+    harness.set("OSTLER_HOME", harness.root().join("ostler"));
+}
+
+#[test]
+fn several_ids_are_all_waited_for_and_the_worst_counts_unless_any_will_do() {
+    let harness = harness();
+    let flag = harness.root().join("flag");
+    let misbehave = harness.misbehave();
+    let good = harness.detach(&["--", "true"]);
+    let bad = harness.detach(&["--", &misbehave, &format!("until={}", flag.display()), "exit=1"]);
+    let output = harness.run(&["wait", "--any", bad.id(), good.id()]).exits(0);
+    assert!(output.stdout.contains(good.id()) && !output.stdout.contains(bad.id()), "{output:?}");
+    let all = harness.start(&["wait", good.id(), bad.id()]);
+    assert!(all.runs());
+    std::fs::write(&flag, "").unwrap();
+    let output = all.finish().exits(1);
+    assert_eq!(output.stdout.lines().count(), 2, "{output:?}");
+}
+
+#[test]
+fn the_end_of_a_turn_is_waited_for_and_its_outcome_is_the_code() {
+    let harness = harness();
+    let session = harness.detach(&["--keep", "demo"]);
+    harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+    harness.run(&["send", session.id(), "fail because"]).exits(0);
+    harness.run(&["wait", session.id(), "--until", "turn"]).exits(1);
+    harness.run(&["send", session.id(), "say fine"]).exits(0);
+    harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+    session.stop();
+}

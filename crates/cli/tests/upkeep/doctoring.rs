@@ -1,0 +1,101 @@
+//! The doctor names what is wrong and what to do about it, and touches nothing.
+
+use crate::harness;
+use ostler_testkit::{Harness, Who, patience};
+use std::os::unix::fs::PermissionsExt;
+
+/// What needs a person, as (what, what to do).
+#[track_caller]
+fn problems(harness: &Harness) -> Vec<(String, String)> {
+    let output = harness.run(&["doctor", "--json"]);
+    let found: Vec<(String, String)> = output
+        .json()
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|finding| finding["level"] == "problem")
+        .map(|finding| (finding["what"].as_str().unwrap().to_owned(), finding["do"].as_str().unwrap().to_owned()))
+        // Where these tests run is not what they are about.
+        .filter(|(what, _)| !what.contains("is in memory") && !what.contains("too little") && !what.contains("logout"))
+        .collect();
+    if !found.is_empty() {
+        output.exits(1);
+    }
+    found
+}
+
+#[test]
+fn a_healthy_home_needs_nobody() {
+    let harness = harness();
+    assert_eq!(problems(&harness), []);
+    let (live, ended) = (harness.detach(&["--", "sleep", "600"]), harness.detach(&["--", "true"]));
+    harness.run(&["wait", ended.id()]).exits(0);
+    live.living(Who::Keeper);
+    assert_eq!(problems(&harness), []);
+}
+
+#[test]
+fn a_damaged_folder_is_named_with_what_is_wrong_and_stops_nothing_else() {
+    let harness = harness();
+    let session = harness.detach(&["--", "true"]);
+    harness.run(&["wait", session.id()]).exits(0);
+    std::fs::write(session.path().join("session.json"), b"{\"schema\":\xff").unwrap();
+    let found = problems(&harness);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].0.contains(session.id()) && found[0].0.contains("session.json"));
+    assert!(found[0].1.contains(&format!("ostler purge {}", session.id())));
+}
+
+#[test]
+fn an_end_that_nobody_saw_is_told_and_recorded_by_the_named_command() {
+    let harness = harness();
+    let session = harness.detach(&["--", "sleep", "600"]);
+    session.orphan();
+    let found = problems(&harness);
+    assert!(found.len() == 1 && found[0].0.contains("nobody keeps it"), "{found:?}");
+    session.kill(Who::Agent);
+    let found = problems(&harness);
+    assert!(found.len() == 1 && found[0].1.starts_with(&format!("ostler wait {}", session.id())), "{found:?}");
+    assert!(!session.run_file("outcome.json").exists(), "a look writes nothing");
+    harness.run(&["wait", session.id()]).exits(5);
+    assert_eq!(problems(&harness), []);
+}
+
+#[test]
+fn an_agent_that_nobody_keeps_gets_a_keeper_from_the_named_command() {
+    let harness = harness();
+    let session = harness.detach(&["--", "sleep", "600"]);
+    session.orphan();
+    let (_, remedy) = problems(&harness).remove(0);
+    assert!(remedy.starts_with(&format!("ostler upgrade {}", session.id())), "{remedy}");
+    harness.run(&["upgrade", session.id()]).exits(0);
+    assert_eq!(problems(&harness), []);
+    session.stop();
+}
+
+#[test]
+fn helpers_whose_folder_was_deleted_are_named_and_the_named_command_ends_them() {
+    let harness = harness();
+    let session = harness.detach(&["--", "sleep", "600"]);
+    let processes = [Who::Keeper, Who::Holder, Who::Agent].map(|who| session.living(who));
+    std::fs::remove_dir_all(session.path()).unwrap();
+    let found = problems(&harness);
+    assert_eq!(found.len(), 2, "{found:?}");
+    let (_, remedy) = found.into_iter().find(|(what, _)| what.contains("the holder")).unwrap();
+    assert!(harness.command("sh").args(["-c", &remedy]).status().unwrap().success(), "{remedy}");
+    for process in &processes {
+        patience::ended(process);
+    }
+    assert_eq!(problems(&harness), []);
+}
+
+#[test]
+fn folders_that_others_may_enter_are_named_with_the_command_that_closes_them() {
+    let harness = harness();
+    let session = harness.detach(&["--", "true"]);
+    harness.run(&["wait", session.id()]).exits(0);
+    std::fs::set_permissions(session.path(), std::fs::Permissions::from_mode(0o750)).unwrap();
+    let (_, remedy) = problems(&harness).remove(0);
+    assert!(harness.command("sh").args(["-c", &remedy]).status().unwrap().success());
+    assert_eq!(problems(&harness), []);
+}

@@ -1,0 +1,145 @@
+//! `events` tells everything that happens to every session, from files alone.
+
+use crate::harness;
+use ostler_testkit::{Harness, Session, Started, Who, patience};
+use serde_json::Value;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::os::fd::AsFd;
+use std::process::{ChildStdout, Command};
+
+/// `events -f`, line by line.
+struct Listener {
+    started: Started,
+    lines: BufReader<ChildStdout>,
+}
+
+impl Listener {
+    fn new(harness: &Harness) -> Listener {
+        let mut command = harness.command(harness.program());
+        command.args(["events", "-f"]);
+        Listener::of(command)
+    }
+
+    fn of(command: Command) -> Listener {
+        let (started, lines) = Started::with_lines(command);
+        Listener { started, lines }
+    }
+
+    fn next(&mut self) -> Value {
+        if !self.lines.buffer().contains(&b'\n') {
+            assert!(patience::readable(&[self.lines.get_ref().as_fd()], patience::LIMIT), "nothing more was told");
+        }
+        let mut line = String::new();
+        self.lines.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
+    }
+
+    /// What is told about this session up to and including that.
+    fn until(&mut self, session: &Session<'_>, what: &str) -> Vec<String> {
+        let mut told = Vec::new();
+        loop {
+            let event = self.next();
+            if event["session"] == session.id() {
+                told.push(event["what"].as_str().unwrap().to_owned());
+                if event["what"] == what {
+                    return told;
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn everything_that_has_happened_is_told_once_and_in_the_order_of_time() {
+    let harness = harness();
+    let (first, second) = (harness.detach(&["--", "true"]), harness.detach(&["demo", "hello"]));
+    harness.run(&["wait", first.id(), second.id()]).exits(0);
+    harness.run(&["archive", first.id()]).exits(0);
+    let told: Vec<Value> =
+        harness.run(&["events"]).exits(0).stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for (id, whats) in [(first.id(), ["started", "ended"]), (second.id(), ["started", "turn_ended"])] {
+        for what in whats {
+            let count = told.iter().filter(|event| event["session"] == id && event["what"] == what).count();
+            assert_eq!(count, 1, "{id} {what}");
+        }
+    }
+    let times: Vec<&str> =
+        told.iter().filter(|event| event["what"] != "started").map(|e| e["at"].as_str().unwrap()).collect();
+    let parsed: Vec<jiff::Timestamp> = times.iter().map(|time| time.parse().unwrap()).collect();
+    assert!(parsed.is_sorted(), "{times:?}");
+}
+
+#[test]
+fn a_new_session_is_told_from_its_first_entry_to_its_deletion() {
+    let harness = harness();
+    let mut listener = Listener::new(&harness);
+    // The listener stands once it has told of a session that came while it did.
+    let session = harness.detach(&["--", "true"]);
+    let told = listener.until(&session, "ended");
+    assert!(told.contains(&"started".to_owned()) && told.contains(&"exited".to_owned()), "{told:?}");
+    let session = harness.detach(&["--", "sh", "-c", "exit 3"]);
+    let told = listener.until(&session, "ended");
+    assert_eq!(told[..2], ["appeared", "started"]);
+    assert_eq!(told.iter().filter(|what| *what == "started").count(), 1);
+    harness.run(&["archive", session.id()]).exits(0);
+    assert_eq!(listener.until(&session, "archived"), ["archived"]);
+    harness.run(&["restore", session.id()]).exits(0);
+    assert_eq!(listener.until(&session, "restored"), ["restored"]);
+    harness.run(&["purge", session.id()]).exits(0);
+    assert_eq!(listener.until(&session, "purged"), ["purged"]);
+}
+
+#[test]
+fn files_alone_are_enough_and_a_torn_line_is_waited_for() {
+    let harness = harness();
+    let session = harness.detach(&["--", "sleep", "600"]);
+    let mut listener = Listener::new(&harness);
+    listener.until(&session, "keeper_started");
+    session.orphan();
+    let mut journal = File::options().append(true).open(session.path().join("journal.jsonl")).unwrap();
+    let line = "{\"at\":\"2030-01-01T00:00:00Z\",\"ms\":1,\"run\":1,\"what\":\"teleported\",\"to\":\"é\"}\n";
+    let (half, rest) = line.split_at(line.len() / 2);
+    journal.write_all(half.as_bytes()).unwrap();
+    // Another session's end is told while this line has none.
+    let other = harness.detach(&["--", "true"]);
+    listener.until(&other, "ended");
+    journal.write_all(rest.as_bytes()).unwrap();
+    let event = listener.next();
+    assert_eq!((event["what"].as_str(), event["to"].as_str()), (Some("teleported"), Some("é")));
+    session.kill(Who::Agent);
+    harness.run(&["wait", session.id()]).exits(5);
+    assert_eq!(listener.until(&session, "ended"), ["ended"]);
+}
+
+#[test]
+fn whoever_stops_reading_ends_it_quietly() {
+    let harness = harness();
+    let session = harness.detach(&["--", "sleep", "600"]);
+    let mut listener = Listener::new(&harness);
+    listener.until(&session, "keeper_started");
+    drop(listener.lines);
+    assert_eq!(listener.started.finish().code, Some(0), "at once, without anything having happened");
+}
+
+#[test]
+fn without_watches_to_be_had_it_looks_for_itself() {
+    for limit in ["max_inotify_instances", "max_inotify_watches"] {
+        let harness = harness();
+        // The limits of a user namespace are its own.
+        let script = format!("echo 0 > /proc/sys/user/{limit} && exec \"$0\" events -f");
+        let mut command = harness.command("unshare");
+        command.args(["--user", "--map-root-user", "sh", "-c", &script]).arg(harness.program());
+        let possible = harness.command("unshare").args(["--user", "--map-root-user", "true"]).status();
+        if !possible.is_ok_and(|status| status.success()) {
+            assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "user namespaces are needed");
+            eprintln!("left out: no user namespaces here");
+            return;
+        }
+        let mut listener = Listener::of(command);
+        let session = harness.detach(&["--", "true"]);
+        assert!(listener.until(&session, "ended").contains(&"started".to_owned()));
+        harness.run(&["purge", session.id()]).exits(0);
+        assert_eq!(listener.until(&session, "purged"), ["purged"]);
+    }
+}

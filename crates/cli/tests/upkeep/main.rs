@@ -1,0 +1,16 @@
+//! Looking after sessions: putting away, deleting, diagnosing, listening, upgrading. One binary, because linking costs
+//! more than running.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that finds no value has failed")]
+
+mod archiving;
+mod doctoring;
+mod listening;
+mod purging;
+mod upgrading;
+
+use ostler_testkit::Harness;
+
+fn harness() -> Harness {
+    Harness::new(env!("CARGO_BIN_EXE_ostler"))
+}

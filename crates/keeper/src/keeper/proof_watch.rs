@@ -1,0 +1,27 @@
+//! Waiting for the proof that a turn is saved.
+//!
+//! Agents write late (claude: up to about 100 ms after it has announced the end of the turn), so the transcript is watched
+//! until the proof is there or the time is up: with inotify where an instance is to be had, else by looking again and
+//! again.
+
+use ostler_sys::notify::Watcher;
+use std::path::Path;
+
+/// Without inotify.
+pub const LOOK_AGAIN_MS: u64 = 20;
+
+pub struct ProofWatch {
+    pub watcher: Option<Watcher>,
+}
+
+impl ProofWatch {
+    /// Watches the folder of the transcript: the file itself may not exist yet.
+    pub fn new(transcript: &Path) -> ProofWatch {
+        let watcher = transcript.parent().and_then(|folder| {
+            let watcher = Watcher::new().ok()?;
+            watcher.watch(folder).ok()?;
+            Some(watcher)
+        });
+        ProofWatch { watcher }
+    }
+}

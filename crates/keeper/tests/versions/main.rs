@@ -1,0 +1,151 @@
+//! Holder and keeper of different versions work together: a name or a letter that one side does not know is handed on or
+//! ignored, one that is missing is done without.
+//!
+//! This program is at once the test and the helpers under test: started with a helper's word it becomes one, as `ostler`
+//! does. So it has no test harness of its own, and its tests run one after the other: the test plays the holder, and a
+//! keeper ends whatever else its holder has started.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod stage;
+
+use ostler_core::outcome::Kind;
+use ostler_store::home::Home;
+use ostler_sys::process::{Identity, command_line};
+use ostler_sys::{descriptors, pipes, socket};
+use ostler_testkit::patience;
+use rustix::fd::AsFd;
+use stage::{NEWER_KEEPER, Stage};
+
+const TESTS: [(&str, fn()); 4] = [
+    ("a_keeper_works_under_an_older_holder", a_keeper_works_under_an_older_holder),
+    ("a_keeper_works_under_a_newer_holder", a_keeper_works_under_a_newer_holder),
+    ("unknown_handles_reach_the_stand_in_and_the_next_keeper", unknown_handles_reach_the_stand_in_and_the_next_keeper),
+    ("a_holder_works_under_a_newer_keeper", a_holder_works_under_a_newer_keeper),
+];
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    if std::env::var_os(NEWER_KEEPER).is_some() && arguments.get(1).map(String::as_str) == Some(ostler_keeper::KEEPER) {
+        speak_as_a_newer_keeper(&arguments);
+    }
+    if let Some(code) = ostler_keeper::enter(&arguments) {
+        std::process::exit(code);
+    }
+    if arguments.iter().any(|argument| argument == "--list") {
+        return;
+    }
+    let wanted = arguments.iter().skip(1).find(|argument| !argument.starts_with('-'));
+    let mut failed = 0;
+    for (name, test) in TESTS {
+        if wanted.is_some_and(|wanted| !name.contains(wanted.as_str())) {
+            continue;
+        }
+        let passed = std::panic::catch_unwind(test).is_ok();
+        println!("test {name} ... {}", if passed { "ok" } else { "FAILED" });
+        failed += i32::from(!passed);
+    }
+    std::process::exit(if failed == 0 { 0 } else { 101 });
+}
+
+/// An older holder opened less: no pidfd of the agent, no binary to start helpers from, no standard error.
+fn a_keeper_works_under_an_older_holder() {
+    let mut stage = Stage::set();
+    stage.write_holder(r#"{"PROCESS","version":"0.0.1"}"#);
+    for unheard_of in ["agent", "binary", "err", "stderr_read", "stderr_write"] {
+        stage.handles.retain(|(name, _)| name != unheard_of);
+    }
+    stage.start_keeper(&[]);
+    stage.until_printed("hello\n");
+    stage.stop_as_its_holder();
+    assert_eq!(stage.outcome().kind, Kind::Stopped);
+}
+
+/// A newer holder hands over more, says more and writes more.
+fn a_keeper_works_under_a_newer_holder() {
+    let mut stage = Stage::set();
+    stage.write_holder(r#"{"PROCESS","version":"9.9.9","crashes":0,"gave_up":false,"mood":"fine"}"#);
+    stage.handles.push(("future".to_owned(), pipes::Pipe::blocking().unwrap().read));
+    stage.start_keeper(&["--future", "--and", "beyond"]);
+    for packet in [&b"Z"[..], b"Zebra", b"\0", b"{\"news\":1}"] {
+        socket::transmit(&stage.line, packet).unwrap();
+    }
+    stage.until_printed("hello\n");
+    for packet in [&b"z"[..], b"eager"] {
+        // The second begins like "the agent has exited", which it has not: only the files decide.
+        socket::transmit(&stage.line, packet).unwrap();
+    }
+    stage.stop_as_its_holder();
+    assert_eq!(stage.outcome().kind, Kind::Stopped);
+}
+
+fn unknown_handles_reach_the_stand_in_and_the_next_keeper() {
+    let mut stage = Stage::set();
+    let pipe = pipes::Pipe::blocking().unwrap();
+    stage.handles.push(("future".to_owned(), pipe.read));
+    // A holder that is gone: the keeper starts a stand-in.
+    stage.write_holder(r#"{"pid":2,"start":1,"boot":"another","version":"9.9.9"}"#);
+    let keeper = stage.start_keeper(&[]);
+    let folder = stage.path();
+    let stand_in = patience::until("a stand-in holds the session", &[&folder], || {
+        let holder = stage.folder.holder().unwrap()?.process;
+        (holder.may_live() && command_line(holder.pid()).get(1).is_some_and(|word| word == ostler_keeper::HOLDER))
+            .then_some(holder)
+    });
+    let expected = Stage::file_behind(pipe.write.as_fd());
+    assert_eq!(handed_on(&stand_in), Some(expected.clone()));
+
+    stage.kill(&keeper);
+    let next = patience::until("the next keeper stands", &[&folder], || {
+        let next = stage.folder.keeper().unwrap()?.process;
+        (next != keeper).then_some(next)
+    });
+    assert_eq!(handed_on(&next), Some(expected));
+    stage.wish_to_stop();
+    stage.collect_agent();
+    assert_eq!(stage.outcome().kind, Kind::Stopped);
+    patience::ended(&stand_in);
+}
+
+/// Which file a process was handed under the name that nobody knows.
+fn handed_on(process: &Identity) -> Option<String> {
+    let argument =
+        command_line(process.pid()).into_iter().find_map(|word| Some(word.strip_prefix("future=")?.to_owned()))?;
+    let link = std::fs::read_link(format!("/proc/{}/fd/{argument}", process.pid())).unwrap();
+    Some(link.to_string_lossy().into_owned())
+}
+
+/// The session is launched as `ostler run` does it; its keepers give orders that its holder has never heard of.
+fn a_holder_works_under_a_newer_keeper() {
+    let home = tempfile::tempdir().unwrap();
+    let root = home.path().to_string_lossy().into_owned();
+    let home = Home::find(&|name| (name == "OSTLER_HOME").then(|| root.clone())).unwrap();
+    let place = stage::launch(&home);
+    let folder = place.open().unwrap();
+    let (holder, first) = patience::until("both helpers stand", &[&place.path], || {
+        Some((folder.holder().unwrap()?.process, folder.keeper().unwrap()?.process))
+    });
+    stage::kill(&first);
+    let second = patience::until("the next keeper stands", &[&place.path], || {
+        folder.keeper().unwrap().map(|keeper| keeper.process).filter(|next| *next != first)
+    });
+    assert!(holder.may_live() && second.may_live());
+    stage::wish_to_stop(&folder);
+    let run = folder.run(1).unwrap();
+    let outcome = patience::until("it has ended", &[&place.path.join("runs/1")], || run.outcome().unwrap());
+    assert_eq!(outcome.kind, Kind::Stopped);
+    patience::ended(&holder);
+    ostler_sys::spawn::collect(holder.pid());
+}
+
+/// Says what a later version might say, then goes on as a keeper of today.
+fn speak_as_a_newer_keeper(arguments: &[String]) {
+    let number = arguments.iter().find_map(|word| word.strip_prefix("holder_line=")?.parse().ok()).unwrap();
+    let line = descriptors::inherited(number).unwrap();
+    for packet in [&b"Q"[..], b"quite new", b"\xff"] {
+        socket::transmit(&line, packet).unwrap();
+    }
+    socket::transmit_with_file(&line, b"Q", descriptors::own_binary().unwrap()).unwrap();
+    // The keeper takes the same number over.
+    std::mem::forget(line);
+}

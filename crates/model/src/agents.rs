@@ -1,0 +1,154 @@
+//! The real agents that `cargo xtask agents` installed, and what each needs to talk to a [`Server`](crate::Server)
+//! instead of its maker: nothing of the person's who runs the tests, and nothing from the network.
+
+use serde_json::{Value, json};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// An agent that tests can start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Agent {
+    Claude,
+    Codex,
+    Gemini,
+    Opencode,
+    /// Claude behind the Agent Client Protocol.
+    ClaudeAcp,
+    /// Codex behind the Agent Client Protocol.
+    CodexAcp,
+}
+
+/// Why an agent cannot be started.
+#[derive(Debug, thiserror::Error)]
+pub enum Missing {
+    #[error("no agents are installed ({0}); run `cargo xtask agents`")]
+    Everything(io::Error),
+    #[error("{name} is not among the installed agents; run `cargo xtask agents`")]
+    One { name: &'static str },
+}
+
+impl Agent {
+    pub fn name(self) -> &'static str {
+        match self {
+            Agent::Claude => "claude",
+            Agent::Codex => "codex",
+            Agent::Gemini => "gemini",
+            Agent::Opencode => "opencode",
+            Agent::ClaudeAcp => "claude-code-acp",
+            Agent::CodexAcp => "codex-acp",
+        }
+    }
+
+    /// The program and its first arguments: the agent itself, never a launcher.
+    ///
+    /// # Errors
+    /// When it is not installed.
+    pub fn program(self) -> Result<Vec<PathBuf>, Missing> {
+        let text = fs::read_to_string(folder().join("installed.json")).map_err(Missing::Everything)?;
+        let installed: Value = serde_json::from_str(&text).map_err(|error| Missing::Everything(error.into()))?;
+        let missing = Missing::One { name: self.name() };
+        let Some(words) = installed.pointer(&format!("/{}/command", self.name())).and_then(Value::as_array) else {
+            return Err(missing);
+        };
+        let words: Vec<PathBuf> = words.iter().filter_map(Value::as_str).map(PathBuf::from).collect();
+        if words.is_empty() { Err(missing) } else { Ok(words) }
+    }
+
+    /// Writes what the agent needs into an empty home folder and returns its whole environment. `url` is
+    /// [`Server::url`](crate::Server::url).
+    ///
+    /// # Errors
+    /// When the home folder cannot be written.
+    pub fn furnish(self, home: &Path, url: &str) -> io::Result<Vec<(&'static str, String)>> {
+        let path = std::env::var("PATH").unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".to_owned());
+        // Agents leave reports and their tools' output there; it goes with the home.
+        let temporary = home.join("tmp");
+        fs::create_dir_all(&temporary)?;
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let mut environment = vec![("HOME", text(home)), ("TMPDIR", text(&temporary)), ("PATH", path)];
+        let mut set = |name: &'static str, value: &str| environment.push((name, value.to_owned()));
+        match self {
+            Agent::Claude | Agent::ClaudeAcp => {
+                set("ANTHROPIC_BASE_URL", url);
+                set("ANTHROPIC_API_KEY", "scripted");
+                set("DISABLE_AUTOUPDATER", "1");
+                set("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
+            }
+            Agent::Codex | Agent::CodexAcp => {
+                set("SCRIPTED_KEY", "scripted");
+                write(&home.join(".codex/config.toml"), &codex_config(url))?;
+            }
+            Agent::Gemini => {
+                set("GEMINI_API_KEY", "scripted");
+                set("GOOGLE_GEMINI_BASE_URL", url);
+                set("GEMINI_CLI_TRUST_WORKSPACE", "true");
+                set("GEMINI_CLI_NO_RELAUNCH", "true");
+                write(&home.join(".gemini/settings.json"), &gemini_settings().to_string())?;
+            }
+            Agent::Opencode => {
+                set("OPENCODE_DISABLE_AUTOUPDATE", "true");
+                set("OPENCODE_DISABLE_MODELS_FETCH", "true");
+                set("OPENCODE_DISABLE_LSP_DOWNLOAD", "true");
+                set("OPENCODE_DISABLE_DEFAULT_PLUGINS", "true");
+                write(&home.join(".config/opencode/opencode.json"), &opencode_config(url).to_string())?;
+            }
+        }
+        Ok(environment)
+    }
+
+    /// The agent, ready for its arguments, in a clean environment with this home.
+    ///
+    /// # Errors
+    /// When it is not installed, or the home folder cannot be written.
+    pub fn command(self, home: &Path, url: &str) -> io::Result<Command> {
+        let program = self.program().map_err(io::Error::other)?;
+        let (first, rest) = program.split_first().ok_or(io::ErrorKind::NotFound)?;
+        let mut command = Command::new(first);
+        command.args(rest).env_clear().envs(self.furnish(home, url)?);
+        Ok(command)
+    }
+}
+
+/// Where `cargo xtask agents` puts them: below the workspace, wherever else cargo may build.
+pub fn folder() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.join("../../target/agents")
+}
+
+fn codex_config(url: &str) -> String {
+    format!(
+        "model = \"scripted\"\nmodel_provider = \"scripted\"\ncheck_for_update_on_startup = false\n\
+         [analytics]\nenabled = false\n\
+         [model_providers.scripted]\nname = \"scripted\"\nbase_url = \"{url}/v1\"\nwire_api = \"responses\"\n\
+         env_key = \"SCRIPTED_KEY\"\n"
+    )
+}
+
+fn gemini_settings() -> Value {
+    json!({
+        "security": {"auth": {"selectedType": "gemini-api-key"}},
+        "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
+        "privacy": {"usageStatisticsEnabled": false},
+        "telemetry": {"enabled": false},
+    })
+}
+
+fn opencode_config(url: &str) -> Value {
+    json!({
+        "autoupdate": false, "share": "disabled", "model": "scripted/large", "small_model": "scripted/small",
+        "provider": {"scripted": {
+            "npm": "@ai-sdk/openai-compatible", "name": "scripted",
+            "options": {"baseURL": format!("{url}/v1"), "apiKey": "scripted"},
+            "models": {"large": {"name": "large", "tool_call": true}, "small": {"name": "small"}},
+        }},
+    })
+}
+
+fn write(file: &Path, text: &str) -> io::Result<()> {
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    fs::write(file, text)
+}

@@ -1,0 +1,302 @@
+//! The listening side: one thread that accepts, one per connection. Dropping the server hangs up on everyone, waits
+//! for its threads and leaves nothing behind.
+
+use crate::conversation::{Conversation, Heard};
+use crate::http::{self, Incoming};
+use crate::protocol::{Answer, Name, Protocol, Route, route};
+use crate::record::{Ending, Kind, Log, NotSeen, Request, Turn};
+use crate::script::{Deed, Script};
+use crate::shape;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::io::{self, BufReader};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// A huge answer is streamed in pieces of this size.
+const HUGE_PIECE: usize = 8192;
+
+/// Real agents take seconds to start on a busy machine; one that needs longer than this will not come.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A model server of its own for one test.
+#[derive(Debug)]
+pub struct Server {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    accepting: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    log: Log,
+    port: u16,
+    connections: Mutex<Connections>,
+}
+
+#[derive(Debug, Default)]
+struct Connections {
+    closing: bool,
+    /// The open ones, to hang up on.
+    open: HashMap<u64, TcpStream>,
+    next: u64,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Listens on a free loopback port.
+    ///
+    /// # Errors
+    /// When there is no port or no thread to be had.
+    pub fn start() -> io::Result<Server> {
+        Server::on_port(0)
+    }
+
+    /// Listens on this loopback port, as the successor of a server that has gone.
+    ///
+    /// # Errors
+    /// When the port is taken or there is no thread to be had.
+    pub fn on_port(port: u16) -> io::Result<Server> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
+        let address = listener.local_addr()?;
+        let shared =
+            Arc::new(Shared { log: Log::new(), port: address.port(), connections: Mutex::new(Connections::default()) });
+        let accepting = {
+            let shared = Arc::clone(&shared);
+            std::thread::Builder::new().name("model-accept".to_owned()).spawn(move || accept(&listener, &shared))?
+        };
+        Ok(Server { address, shared, accepting: Some(accepting) })
+    }
+
+    /// `http://127.0.0.1:PORT`. OpenAI clients want `/v1` after it.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    /// Every request so far, in order of arrival.
+    pub fn requests(&self) -> Vec<Request> {
+        self.shared.log.requests()
+    }
+
+    /// What the user said in each conversation, as the model saw it last; conversations in order of their first request.
+    pub fn user_messages(&self) -> Vec<Conversation> {
+        self.shared.log.conversations()
+    }
+
+    /// Waits until the requests so far are what the caller wants to see, and returns them.
+    ///
+    /// # Errors
+    /// When that does not come about within a minute; the error lists what did come.
+    pub fn wait_for(&self, seen: impl FnMut(&[Request]) -> bool) -> Result<Vec<Request>, NotSeen> {
+        self.wait_for_within(LIMIT, seen)
+    }
+
+    /// The same with a limit of the caller's.
+    ///
+    /// # Errors
+    /// When it does not come about within that time.
+    pub fn wait_for_within(
+        &self,
+        limit: Duration,
+        seen: impl FnMut(&[Request]) -> bool,
+    ) -> Result<Vec<Request>, NotSeen> {
+        self.shared.log.wait(limit, seen)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let threads = {
+            let mut connections = self.shared.connections();
+            connections.closing = true;
+            for stream in connections.open.values() {
+                // A connection that is closed already needs no hanging up.
+                let _ = stream.shutdown(Shutdown::Both);
+            }
+            std::mem::take(&mut connections.threads)
+        };
+        // Wakes the accepting thread, which then sees that the server closes.
+        let _ = TcpStream::connect(self.address);
+        for thread in threads.into_iter().chain(self.accepting.take()) {
+            // A thread that panicked has ended too.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn connections(&self) -> MutexGuard<'_, Connections> {
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+    for stream in listener.incoming() {
+        let mut connections = shared.connections();
+        if connections.closing {
+            return;
+        }
+        // One that went away before it was accepted is no loss.
+        let Ok(stream) = stream else { continue };
+        let Ok(copy) = stream.try_clone() else { continue };
+        let number = connections.next;
+        connections.next += 1;
+        connections.open.insert(number, copy);
+        let served = Arc::clone(shared);
+        let thread = std::thread::Builder::new().name(format!("model-{number}")).spawn(move || {
+            // An error ends this connection and is in the record as an early end.
+            let _ = serve(&served, stream);
+            served.connections().open.remove(&number);
+        });
+        match thread {
+            Ok(thread) => connections.threads.push(thread),
+            Err(_) => drop(connections.open.remove(&number)),
+        }
+    }
+}
+
+/// Answers the requests of one connection, one after the other.
+fn serve(shared: &Shared, stream: TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut writer = stream.try_clone()?;
+    let mut reader = BufReader::new(stream);
+    while let Some(incoming) = http::read_request(&mut reader)? {
+        let reply = Reply::to(shared, &incoming);
+        match reply.send(&incoming.method, &mut writer) {
+            Ok(ending) => shared.log.ended(reply.number, ending),
+            Err(error) => {
+                shared.log.ended(reply.number, Ending::ClosedEarly);
+                return Err(error);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What a request gets.
+struct Reply {
+    number: usize,
+    what: What,
+}
+
+enum What {
+    Json(u16, Value),
+    Events { protocol: Protocol, name: Name, answer: Answer },
+    Nothing,
+}
+
+impl Reply {
+    /// Records the request and decides on its answer.
+    fn to(shared: &Shared, incoming: &Incoming) -> Reply {
+        let body = match serde_json::from_slice(&incoming.body) {
+            Ok(body) => body,
+            Err(_) if incoming.body.is_empty() => Value::Null,
+            Err(_) => Value::String(String::from_utf8_lossy(&incoming.body).into_owned()),
+        };
+        let route = route(&incoming.method, &incoming.path);
+        let heard = match route {
+            Route::Generate(protocol) => Some((protocol, protocol.hear(&incoming.path, &incoming.headers, &body))),
+            Route::CountTokens(_) | Route::Models | Route::Other => None,
+        };
+        let kind = match &heard {
+            Some((protocol, heard)) if heard.is_background() => Kind::Background(*protocol),
+            Some((protocol, heard)) => Kind::Turn(turn(*protocol, heard)),
+            None => Kind::Other,
+        };
+        let number = shared.log.arrived(|number, arrived| Request {
+            number,
+            arrived,
+            method: incoming.method.clone(),
+            path: incoming.path.clone(),
+            headers: incoming.headers.clone(),
+            body,
+            kind: kind.clone(),
+            ending: Ending::Open,
+        });
+        let what = match (route, heard) {
+            (Route::Generate(protocol), Some((_, heard))) => generate(shared, number, protocol, &heard, &kind),
+            (Route::CountTokens(protocol), _) => What::Json(200, protocol.token_count()),
+            // Both the usual shape and the one that Codex looks for.
+            (Route::Models, _) => What::Json(200, json!({"object": "list", "data": [], "models": []})),
+            (Route::Generate(_) | Route::Other, _) => What::Json(200, json!({})),
+        };
+        Reply { number, what }
+    }
+
+    fn send(&self, method: &str, stream: &mut TcpStream) -> io::Result<Ending> {
+        match &self.what {
+            What::Json(status, body) => {
+                http::write_json(stream, method, *status, body)?;
+                Ok(Ending::Answered(*status))
+            }
+            What::Events { protocol, name, answer } => {
+                http::write_events(stream, &protocol.events(name, answer), answer.pause())?;
+                Ok(Ending::Answered(200))
+            }
+            What::Nothing => {
+                http::await_hangup(stream, None)?;
+                Ok(Ending::ClosedEarly)
+            }
+        }
+    }
+}
+
+fn turn(protocol: Protocol, heard: &Heard) -> Turn {
+    Turn {
+        protocol,
+        model: heard.model.clone(),
+        conversation: heard.conversation(),
+        user_messages: heard.user_messages(),
+        tool_results: heard.tool_results(),
+        answers: heard.answers(),
+    }
+}
+
+fn generate(shared: &Shared, number: usize, protocol: Protocol, heard: &Heard, kind: &Kind) -> What {
+    let answer = match kind {
+        Kind::Turn(turn) => {
+            let due = Script::read(heard.script()).turn(turn.answers);
+            if let Some(status) = shared.log.next_failure(turn, &due.failures) {
+                return What::Json(status, protocol.failure(status));
+            }
+            match due.deed {
+                Deed::Say(text) => Answer::say(text),
+                Deed::Stream { words, pause } => {
+                    let word = |index: usize| if index == 1 { "word1".to_owned() } else { format!(" word{index}") };
+                    Answer::Text { pieces: (1..=words).map(word).collect(), pause }
+                }
+                Deed::Call(calls) => Answer::Calls(calls),
+                Deed::Huge(bytes) => Answer::Text { pieces: huge(bytes), pause: Duration::ZERO },
+                Deed::Fail(status) => return What::Json(status, protocol.failure(status)),
+                Deed::Hang => return What::Nothing,
+            }
+        }
+        Kind::Background(_) | Kind::Other => match heard.shape.as_deref().map(serde_json::from_str::<Value>) {
+            Some(Ok(schema)) => Answer::say(shape::example(&schema).to_string()),
+            Some(Err(_)) | None => Answer::say("Scripted session"),
+        },
+    };
+    let name = Name { answer: format!("{}_{number}", shared.port), model: heard.model.clone() };
+    if heard.streams {
+        What::Events { protocol, name, answer }
+    } else {
+        What::Json(200, protocol.whole(&name, &answer))
+    }
+}
+
+/// Readable text of exactly this many bytes, in pieces.
+fn huge(bytes: usize) -> Vec<String> {
+    let text = "All work and no play makes a dull model. ".repeat(bytes.min(HUGE_PIECE) / 40 + 2);
+    let piece = |size: usize| text.get(..size).unwrap_or_default().to_owned();
+    let mut pieces: Vec<String> = (0..bytes / HUGE_PIECE).map(|_| piece(HUGE_PIECE)).collect();
+    if !bytes.is_multiple_of(HUGE_PIECE) {
+        pieces.push(piece(bytes % HUGE_PIECE));
+    }
+    pieces
+}

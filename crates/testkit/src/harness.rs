@@ -1,0 +1,194 @@
+//! A home of its own for one test, and the built program in a clean environment.
+
+use crate::leftovers;
+use crate::output::{Output, Started};
+use crate::session::Session;
+use crate::shown::Shown;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+
+/// Everything a test needs. When dropped it ends every session of its home and proves that nothing is left.
+#[derive(Debug)]
+pub struct Harness {
+    program: PathBuf,
+    root: TempDir,
+    environment: BTreeMap<OsString, OsString>,
+}
+
+impl Harness {
+    /// `program` is the built `ostler`: `env!("CARGO_BIN_EXE_ostler")`.
+    #[must_use]
+    pub fn new(program: &str) -> Harness {
+        let root = tempfile::Builder::new().prefix("ostler-test-").tempdir().expect("a temporary folder");
+        let mut harness = Harness { program: PathBuf::from(program), root, environment: BTreeMap::new() };
+        for (name, folder) in [
+            ("HOME", "home"),
+            ("OSTLER_HOME", "ostler"),
+            ("OSTLER_DEMO_HOME", "demo"),
+            ("XDG_CONFIG_HOME", "config"),
+            ("XDG_STATE_HOME", "state"),
+            ("XDG_DATA_HOME", "data"),
+        ] {
+            let path = harness.root().join(folder);
+            // The program's own home is for the program to make.
+            if name != "OSTLER_HOME" {
+                std::fs::create_dir(&path).expect("a folder");
+            }
+            harness.set(name, path);
+        }
+        let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
+        harness.set("PATH", path);
+        harness.set("OSTLER_DEMO_PACE", "0");
+        harness.set("TERM", "xterm-256color");
+        harness.set("LANG", "C.UTF-8");
+        harness.set("USER", "tester");
+        harness
+    }
+
+    /// Changes the environment of everything that is started from now on.
+    pub fn set(&mut self, name: &str, value: impl Into<OsString>) {
+        self.environment.insert(name.into(), value.into());
+    }
+
+    /// Writes `config.toml`.
+    pub fn configure(&self, text: &str) {
+        let folder = self.root().join("config/ostler");
+        std::fs::create_dir_all(&folder).expect("a folder");
+        std::fs::write(folder.join("config.toml"), text).expect("config.toml");
+    }
+
+    /// A folder for whatever the test wants to keep.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        self.root.path()
+    }
+
+    /// `$OSTLER_HOME`.
+    #[must_use]
+    pub fn home(&self) -> PathBuf {
+        PathBuf::from(&self.environment[OsStr::new("OSTLER_HOME")])
+    }
+
+    #[must_use]
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// The fake agent, which cargo builds beside the program.
+    #[must_use]
+    pub fn misbehave(&self) -> String {
+        let path = self.program.with_file_name("examples").join("misbehave");
+        assert!(path.exists(), "{} is missing: cargo build -p ostler --example misbehave", path.display());
+        path.to_string_lossy().into_owned()
+    }
+
+    /// Some program in this test's environment.
+    #[must_use]
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command.env_clear().envs(&self.environment).current_dir(self.root().join("home"));
+        command
+    }
+
+    /// `ostler` with these arguments, running.
+    #[must_use]
+    pub fn start(&self, arguments: &[&str]) -> Started {
+        let mut command = self.command(&self.program);
+        command.args(arguments);
+        Started::new(command, None)
+    }
+
+    /// `ostler` with these arguments, to its end.
+    #[track_caller]
+    pub fn run(&self, arguments: &[&str]) -> Output {
+        self.start(arguments).finish()
+    }
+
+    /// `ostler` with something piped in.
+    #[track_caller]
+    pub fn run_with_input(&self, arguments: &[&str], input: &[u8]) -> Output {
+        let mut command = self.command(&self.program);
+        command.args(arguments);
+        Started::new(command, Some(input.to_vec())).finish()
+    }
+
+    /// `ostler run -d` with these arguments: the session.
+    #[track_caller]
+    pub fn detach(&self, arguments: &[&str]) -> Session<'_> {
+        let output = self.run(&[&["run", "-d"], arguments].concat()).exits(0);
+        self.session(output.stdout.trim_end())
+    }
+
+    /// The same where no cgroup can be made: in a mount namespace without them. Needs root.
+    #[track_caller]
+    pub fn detach_without_cgroup(&self, arguments: &[&str]) -> Session<'_> {
+        let mut command = self.command("unshare");
+        command.args(["--mount", "sh", "-c", "umount -R /sys/fs/cgroup 2>/dev/null; exec \"$@\"", "sh"]);
+        command.arg(&self.program).args(["run", "-d"]).args(arguments);
+        let output = Started::new(command, None).finish().exits(0);
+        let session = self.session(output.stdout.trim_end());
+        let record = std::fs::read_to_string(session.run_file("run.json")).expect("run.json");
+        assert!(record.contains("\"cgroup\":null"), "there was a cgroup after all: {record}");
+        session
+    }
+
+    #[must_use]
+    pub fn session(&self, id: &str) -> Session<'_> {
+        Session::new(self, id)
+    }
+
+    /// What `ostler ls --json` says.
+    #[track_caller]
+    #[must_use]
+    pub fn ls(&self) -> Vec<Shown> {
+        let output = self.run(&["ls", "--json"]).exits(0);
+        serde_json::from_value(output.json()).unwrap_or_else(|error| panic!("{error} in {output:?}"))
+    }
+
+    /// Everything of this test that is alive.
+    #[must_use]
+    pub fn alive(&self) -> Vec<ostler_sys::process::Identity> {
+        leftovers::alive(self.root())
+    }
+
+    /// Fails the test unless everything of it is gone, or goes within a moment.
+    #[track_caller]
+    pub fn nothing_is_left(&self) {
+        let left = leftovers::settle(self.root());
+        assert!(left.is_empty(), "still alive (ended now): {left:#?}");
+    }
+
+    fn end_sessions(&self) {
+        let names = std::fs::read_dir(self.home().join("sessions")).into_iter().flatten().flatten();
+        let ids: Vec<String> = names
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .filter(|name| ostler_core::id::SessionId::parse(name).is_some())
+            .collect();
+        for id in ids {
+            // One that is damaged on purpose cannot be stopped; whatever is left of it shows below.
+            let _ = self.run(&["stop", "--kill", &id]);
+        }
+    }
+}
+
+impl Drop for Harness {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            // The test has failed already: end everything, say what it was, and do not hide the failure.
+            for process in self.alive() {
+                eprintln!(
+                    "ended after the failure: {} {:?}",
+                    process.pid(),
+                    ostler_sys::process::command_line(process.pid())
+                );
+            }
+            leftovers::end(self.root());
+            return;
+        }
+        self.end_sessions();
+        self.nothing_is_left();
+    }
+}

@@ -1,0 +1,68 @@
+//! Waiting for something to happen. Every wait is for an event (a process that ends, a folder that changes) and gives up
+//! loudly: a test that hangs tells nobody what it waited for.
+
+use ostler_sys::notify::Watcher;
+use ostler_sys::process::{Identity, Pidfd};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::BorrowedFd;
+use rustix::io::Errno;
+use rustix::time::Timespec;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long any single wait may take before the test has failed.
+pub const LIMIT: Duration = Duration::from_secs(30);
+
+/// Some conditions show in no watched folder (a process that ends, a counter in /proc); they are looked at this often.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// Waits until one of these is readable or the time has passed; true when one is.
+pub fn readable(fds: &[BorrowedFd<'_>], time: Duration) -> bool {
+    let end = Instant::now() + time;
+    loop {
+        let mut polled: Vec<PollFd<'_>> = fds.iter().map(|&fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+        let left = Timespec::try_from(end.saturating_duration_since(Instant::now())).expect("half a minute fits");
+        match poll(&mut polled, Some(&left)) {
+            Ok(count) => return count > 0,
+            Err(Errno::INTR) => {}
+            Err(error) => panic!("poll: {error}"),
+        }
+    }
+}
+
+/// Waits until the process has ended, or for this long; true when it has.
+pub fn ends_within(process: &Identity, time: Duration) -> bool {
+    match Pidfd::open(process).expect("a pidfd") {
+        Some(pidfd) => readable(&[rustix::fd::AsFd::as_fd(&pidfd)], time),
+        None => true,
+    }
+}
+
+/// Waits until the process has ended.
+pub fn ended(process: &Identity) {
+    assert!(ends_within(process, LIMIT), "process {} is still alive after {LIMIT:?}", process.pid());
+}
+
+/// Looks whenever one of the folders changes, until `found` finds something.
+pub fn until<T>(what: &str, folders: &[&Path], mut found: impl FnMut() -> Option<T>) -> T {
+    // An instance may not be to be had: a user has 128 of them in all. Then looking again has to do.
+    let watcher = Watcher::new().ok();
+    for folder in folders {
+        if let Some(watcher) = &watcher {
+            // A folder that is yet to come is looked for again and again.
+            let _ = watcher.watch(folder);
+        }
+    }
+    let end = Instant::now() + LIMIT;
+    loop {
+        if let Some(found) = found() {
+            return found;
+        }
+        assert!(Instant::now() < end, "waited {LIMIT:?} in vain until {what}");
+        let fds: Vec<BorrowedFd<'_>> = watcher.iter().map(rustix::fd::AsFd::as_fd).collect();
+        let changed = readable(&fds, LOOK_AGAIN);
+        if let Some(watcher) = watcher.as_ref().filter(|_| changed) {
+            watcher.changed().expect("inotify");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! One session under test.
+
+use crate::harness::Harness;
+use crate::patience;
+use crate::shown::Shown;
+use ostler_core::id::SessionId;
+use ostler_core::view::View;
+use ostler_store::folder::Folder;
+use ostler_store::home::Place;
+use ostler_store::look::look;
+use ostler_sys::process::{Identity, Pidfd};
+use rustix::process::Signal;
+use std::path::PathBuf;
+
+/// One of a session's three processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who {
+    Agent,
+    Holder,
+    Keeper,
+}
+
+/// A session of a harness.
+#[derive(Clone, Copy, Debug)]
+pub struct Session<'a> {
+    harness: &'a Harness,
+    id: SessionId,
+}
+
+impl<'a> Session<'a> {
+    pub(crate) fn new(harness: &'a Harness, id: &str) -> Session<'a> {
+        let id = SessionId::parse(id).unwrap_or_else(|| panic!("{id:?} is no session id"));
+        Session { harness, id }
+    }
+
+    #[must_use]
+    pub fn id(&self) -> &str {
+        self.id.as_str()
+    }
+
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        self.harness.home().join("sessions").join(self.id.as_str())
+    }
+
+    /// A file of its newest run.
+    #[must_use]
+    pub fn run_file(&self, name: &str) -> PathBuf {
+        self.path().join("runs/1").join(name)
+    }
+
+    #[must_use]
+    pub fn place(&self) -> Place {
+        Place { id: self.id, path: self.path(), archived: false }
+    }
+
+    fn folder(&self) -> Folder {
+        self.place().open().expect("the session's folder")
+    }
+
+    /// What `ostler show --json` says.
+    #[track_caller]
+    #[must_use]
+    pub fn show(&self) -> Shown {
+        let output = self.harness.run(&["show", "--json", self.id()]).exits(0);
+        serde_json::from_value(output.json()).unwrap_or_else(|error| panic!("{error} in {output:?}"))
+    }
+
+    /// The same, without starting a process.
+    #[must_use]
+    pub fn look(&self) -> View {
+        look(&self.place()).unwrap_or_else(|error| panic!("cannot look at {}: {error}", self.id))
+    }
+
+    /// What its records say about one of its processes; `None` before it has signed.
+    #[must_use]
+    pub fn recorded(&self, who: Who) -> Option<Identity> {
+        let folder = self.folder();
+        match who {
+            Who::Agent => folder.run(1).and_then(|run| run.record()).expect("run.json").agent,
+            Who::Holder => folder.holder().expect("holder.json").map(|record| record.process),
+            Who::Keeper => folder.keeper().expect("keeper.json").map(|record| record.process),
+        }
+    }
+
+    /// The process, once there is a living one.
+    pub fn living(&self, who: Who) -> Identity {
+        self.until(&format!("a {who:?} lives"), || self.recorded(who).filter(Identity::may_live))
+    }
+
+    /// Sends a signal to one of its processes, by identity.
+    pub fn signal(&self, who: Who, signal: Signal) -> Identity {
+        let process = self.living(who);
+        let pidfd = Pidfd::open(&process).expect("a pidfd").unwrap_or_else(|| panic!("the {who:?} has just ended"));
+        pidfd.signal(signal).expect("may signal what we started");
+        process
+    }
+
+    /// SIGKILLs one of its processes and returns who it was. It is gone when this returns.
+    pub fn kill(&self, who: Who) -> Identity {
+        let process = self.signal(who, Signal::KILL);
+        patience::ended(&process);
+        process
+    }
+
+    /// Waits until another process stands in the place of the one that was killed.
+    pub fn replaced(&self, who: Who, before: &Identity) -> Identity {
+        self.until(&format!("the {who:?} is replaced"), || {
+            self.recorded(who).filter(|now| now != before).filter(Identity::may_live)
+        })
+    }
+
+    /// SIGKILLs both helpers so that neither can replace the other.
+    pub fn orphan(&self) {
+        let keeper = self.signal(Who::Keeper, Signal::STOP);
+        let holder = self.signal(Who::Holder, Signal::STOP);
+        for process in [keeper, holder] {
+            let pidfd = Pidfd::open(&process).expect("a pidfd").expect("stopped, not ended");
+            pidfd.signal(Signal::KILL).expect("may signal what we started");
+            patience::ended(&process);
+        }
+    }
+
+    /// Looks whenever something in the session's folder changes, until `found` finds something.
+    pub fn until<T>(&self, what: &str, found: impl FnMut() -> Option<T>) -> T {
+        let path = self.path();
+        patience::until(&format!("{what} ({})", self.id), &[&path, &path.join("runs/1")], found)
+    }
+
+    /// Waits until the program says so.
+    pub fn until_look(&self, what: &str, mut right: impl FnMut(&View) -> bool) -> View {
+        self.until(what, || Some(self.look()).filter(|view| right(view)))
+    }
+
+    /// Waits until these bytes are in its output.
+    pub fn until_printed(&self, text: &str) {
+        let file = self.run_file("out");
+        self.until(&format!("it has printed {text:?}"), || {
+            let bytes = std::fs::read(&file).unwrap_or_default();
+            String::from_utf8_lossy(&bytes).contains(text).then_some(())
+        });
+    }
+
+    /// Ends it and fails the test unless that went well.
+    #[track_caller]
+    pub fn stop(&self) {
+        self.harness.run(&["stop", self.id()]).exits(0);
+    }
+}

@@ -92,7 +92,12 @@ fn start_hidden(sessions: &Dir, hidden: &str, launch: Launch<'_>) -> Result<(), 
 
 /// Starts the next run of a session that has ended. Of many who try at once, one makes the run's folder; to the others
 /// this is `Ok(false)`.
-pub fn resume(folder: &Folder, session: &Session, run: &RunRecord, environment: &[CString]) -> Result<bool, LaunchError> {
+pub fn resume(
+    folder: &Folder,
+    session: &Session,
+    run: &RunRecord,
+    environment: &[CString],
+) -> Result<bool, LaunchError> {
     let made = match folder.make_run(run.run) {
         Ok(made) => made,
         Err(StoreError::Io { error, .. }) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),

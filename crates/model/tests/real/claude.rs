@@ -30,7 +30,7 @@ fn claude_runs_a_tool_and_says_what_the_script_says() {
     assert_eq!((&result["result"], &result["is_error"]), (&json!("all done"), &json!(false)));
     claude.send(&user(&uuid(2), "stream 3 5"));
     assert_eq!(claude.until_type("result")["result"], "word1 word2 word3");
-    claude.to_the_end().well();
+    claude.finish().well();
 
     assert_eq!(bed.written("proof"), "ran\n");
     assert_eq!(bed.returned(), ["told"]);
@@ -44,7 +44,7 @@ fn claude_runs_several_tools_of_one_answer() {
     let mut claude = headless(&bed, &["--allowedTools", "Bash"]);
     claude.send(&user(&uuid(1), r#"tools Bash {"command":"echo a"} Bash {"command":"echo b"} ; say both"#));
     assert_eq!(claude.until_type("result")["result"], "both");
-    claude.to_the_end().well();
+    claude.finish().well();
     // In the order in which they ended.
     let mut returned = bed.returned();
     returned.sort();
@@ -62,7 +62,7 @@ fn claude_retries_what_passes_and_reports_what_does_not() {
     // A failure that calls itself a success: the reason why nobody may look at the subtype alone.
     assert_eq!((&result["subtype"], &result["is_error"]), (&json!("success"), &json!(true)));
     assert_eq!(result["api_error_status"], 400);
-    claude.to_the_end();
+    claude.finish();
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn claude_reports_the_tokens_that_the_server_charged() {
     let mut claude = headless(&bed, &[]);
     claude.send(&user(&uuid(1), "say cheap"));
     let result = claude.until_type("result");
-    claude.to_the_end();
+    claude.finish();
     assert_eq!(result["usage"]["input_tokens"], INPUT_TOKENS);
     let turns = bed.server.requests().iter().filter(|request| matches!(request.kind, Kind::Turn(_))).count();
     assert_eq!(turns, 1);

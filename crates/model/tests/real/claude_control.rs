@@ -36,7 +36,7 @@ fn claude_asks_over_stdio_and_does_as_it_is_told() {
     let result = claude.until_type("result");
     assert_eq!(result["result"], "asked");
     assert_eq!(result["permission_denials"].as_array().map(Vec::len), Some(1));
-    claude.to_the_end().well();
+    claude.finish().well();
     assert!(bed.work().join("once").exists(), "allowed is done");
     assert!(bed.returned()[0].contains("not yet"), "{:?}", bed.returned());
 }
@@ -56,7 +56,7 @@ fn an_interrupt_ends_a_streaming_turn_and_the_next_message_works() {
     bed.server.wait_for(|requests| requests.iter().any(|request| request.ending == Ending::ClosedEarly)).unwrap();
     claude.send(&user(&uuid(2), "say again"));
     assert_eq!(claude.until_type("result")["result"], "again");
-    claude.to_the_end().well();
+    claude.finish().well();
     assert_eq!(bed.seen(), ["stream 100000 20", "say again"]);
 }
 
@@ -75,7 +75,7 @@ fn an_interrupt_ends_a_running_tool_and_its_process() {
     assert_eq!(result["subtype"], "error_during_execution");
     claude.send(&user(&uuid(2), "say again"));
     assert_eq!(claude.until_type("result")["result"], "again");
-    claude.to_the_end().well();
+    claude.finish().well();
 }
 
 /// The process that holds the tool up. Nobody tells when it has started, so this looks until it is there.
@@ -98,13 +98,13 @@ fn a_message_with_a_known_uuid_is_swallowed_without_a_word() {
     let mut first = headless(&bed, &["--session-id", &session]);
     first.send(&user(&uuid(1), "say one"));
     first.until_type("result");
-    first.to_the_end().well();
+    first.finish().well();
 
     let mut second = headless(&bed, &["--resume", &session]);
     second.send(&user(&uuid(1), "say one"));
     second.send(&user(&uuid(2), "say two"));
     assert_eq!(second.until_type("result")["result"], "two", "the first result belongs to the second message");
-    let rest = second.to_the_end().well();
+    let rest = second.finish().well();
     assert!(rest.of_type("result").is_empty(), "and there is no other");
     assert_eq!(bed.seen(), ["say one", "say two"]);
 }

@@ -47,7 +47,7 @@ fn the_reply_reaches_the_disk_after_the_result_and_within_seconds() {
         await_reply(&file, &reply);
         late.push(ended.elapsed());
     }
-    claude.to_the_end().well();
+    claude.finish().well();
     late.sort();
     eprintln!(
         "measured: {already} of {TURNS} replies on disk at the result; the others after {:?} (median), {:?} (worst)",
@@ -77,7 +77,7 @@ fn saved_after(signal: Signal) -> Option<bool> {
     claude.send(&user(&uuid(1), "say precious"));
     claude.until_type("result");
     claude.signal(signal);
-    claude.to_the_end();
+    claude.finish();
     Some(transcript(&bed, &session).is_some_and(|file| has_reply(&file, "precious")))
 }
 

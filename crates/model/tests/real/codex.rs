@@ -7,7 +7,7 @@ use ostler_model::{INPUT_TOKENS, OUTPUT_TOKENS};
 
 fn exec(bed: &Bed, more: &[&str]) -> Ended {
     let fixed = ["exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"];
-    bed.start(fixed.iter().chain(more)).to_the_end()
+    bed.start(fixed.iter().chain(more)).finish()
 }
 
 fn final_text(turn: &Ended) -> Option<&str> {

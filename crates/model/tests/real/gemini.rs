@@ -9,7 +9,7 @@ const SESSION: &str = "00000000-0000-4000-8000-000000000077";
 
 fn turn(bed: &Bed, prompt: &str, more: &[&str]) -> Ended {
     let fixed = ["-p", prompt, "--output-format", "stream-json", "--yolo"];
-    bed.start(fixed.iter().chain(more)).to_the_end()
+    bed.start(fixed.iter().chain(more)).finish()
 }
 
 fn final_text(turn: &Ended) -> String {

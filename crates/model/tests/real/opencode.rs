@@ -6,7 +6,7 @@ use ostler_model::agents::Agent;
 
 fn run(bed: &Bed, more: &[&str]) -> Ended {
     let fixed = ["run", "--format", "json"];
-    bed.start(fixed.iter().chain(more)).to_the_end()
+    bed.start(fixed.iter().chain(more)).finish()
 }
 
 fn final_text(turn: &Ended) -> &str {

@@ -94,7 +94,7 @@ impl Running {
     }
 
     /// Closes stdin and reads to the end. The agent must end by itself.
-    pub fn to_the_end(mut self) -> Ended {
+    pub fn finish(mut self) -> Ended {
         self.close_stdin();
         let deadline = Instant::now() + LIMIT;
         let mut events = Vec::new();

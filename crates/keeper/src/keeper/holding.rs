@@ -1,0 +1,79 @@
+//! The other half: what the holder tells, and what becomes of it.
+
+use super::{Keeper, KeeperError};
+use crate::control::{self, Heard, News};
+use crate::{HOLDER, handles, holder};
+use ostler_core::event::{Event, StopHow};
+use ostler_core::life::Process;
+use ostler_sys::process::{Identity, Pidfd};
+use ostler_sys::socket;
+use rustix::fd::AsFd;
+use std::io;
+
+/// The grace when it is the machine, not a person, that wants the session to end.
+const SHUTDOWN_GRACE_MS: u64 = 3000;
+
+impl Keeper {
+    pub(super) fn check_exit(&mut self) -> Result<(), KeeperError> {
+        if self.state.process != Process::Exited
+            && let Some(exit) = self.run.exit()?
+        {
+            self.agent_exited = true;
+            self.note(Event::Exited { exit })?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn hear_holder(&mut self) -> Result<(), KeeperError> {
+        while let Some(line) = self.handles.get(handles::HOLDER_LINE) {
+            match control::hear(line)? {
+                Heard::News(Some(News::Exited)) => self.check_exit()?,
+                Heard::News(Some(News::Terminated)) => self.wish_shutdown("SIGTERM to the holder")?,
+                // The tree is looked at whenever we are awake.
+                Heard::News(Some(News::Reaped) | None) => {}
+                Heard::Nothing => break,
+                Heard::Silence => {
+                    self.handles.close(handles::HOLDER_LINE);
+                    if self.holder.is_none() {
+                        self.replace_holder()?;
+                    }
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The holder is gone. Another process gets the same descriptors and watches in its place.
+    pub(super) fn replace_holder(&mut self) -> Result<(), KeeperError> {
+        if self.state.outcome.is_some() || self.folder.dir().is_deleted()? {
+            self.holder = None;
+            return Ok(());
+        }
+        let (theirs, ours) = socket::pair()?;
+        self.handles.put(handles::HOLDER_LINE, ours);
+        let me = Pidfd::open(&Identity::me()?)?.ok_or_else(|| io::Error::other("no pidfd of ourselves"))?;
+        let number = self.run.number.to_string();
+        let more = [(holder::LINE, theirs.as_fd()), (holder::KEEPER_PROCESS, me.as_fd())];
+        let started = self
+            .handles
+            .start_helper(HOLDER, &more, &["--stand-in", "--run", &number])
+            .map_err(|error| io::Error::other(error.to_string()))?;
+        self.holder_pid = Some(started.pid);
+        self.holder = Some(started.pidfd);
+        self.note(Event::HolderReplaced { pid: started.pid })
+    }
+
+    pub(super) fn wish_shutdown(&mut self, why: &str) -> Result<(), KeeperError> {
+        if self.state.stop.is_none() {
+            self.note(Event::StopWanted {
+                by: "the system".to_owned(),
+                why: why.to_owned(),
+                how: StopHow::Interrupt,
+                grace_ms: SHUTDOWN_GRACE_MS,
+            })?;
+            self.journal.sync()?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,78 @@
+//! Writing things down: journal first, then state, also when the disk is full.
+
+use super::{About, Keeper, KeeperError, entry};
+use ostler_core::event::{Entry, Event};
+use ostler_core::life::{State, step};
+use ostler_sys::dir;
+use rustix::fs::OFlags;
+
+impl Keeper {
+    pub(super) fn note(&mut self, event: Event) -> Result<(), KeeperError> {
+        self.note_about(About::default(), event)
+    }
+
+    pub(super) fn note_about(&mut self, about: About, event: Event) -> Result<(), KeeperError> {
+        self.write(entry(self.record.run, about, event))
+    }
+
+    /// Journal first, then state. On a full disk the reserve is for this; when even that is used up, memory has to do
+    /// until there is room.
+    pub(super) fn write(&mut self, entry: Entry) -> Result<(), KeeperError> {
+        if !self.unwritten.is_empty() {
+            self.unwritten.push_back(entry.clone());
+        } else {
+            let journal = &mut self.journal;
+            match self.folder.even_when_full(|| journal.append(&entry)) {
+                Ok(()) => {}
+                Err(error) if error.is_full_disk() => self.unwritten.push_back(entry.clone()),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let state = std::mem::replace(&mut self.state, State::new(self.record.plan.clone()));
+        self.state = step(state, &entry).0;
+        self.changed = true;
+        Ok(())
+    }
+
+    pub(super) fn try_disk_again(&mut self) -> Result<(), KeeperError> {
+        self.streams.disk_full = false;
+        while let Some(entry) = self.unwritten.front() {
+            match self.journal.append(entry) {
+                Ok(()) => {
+                    self.unwritten.pop_front();
+                }
+                Err(error) if error.is_full_disk() => return Ok(()),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        match self.input.put_waiting() {
+            Err(error) if !error.is_full_disk() => return Err(error.into()),
+            Ok(()) | Err(_) => {}
+        }
+        if self.state.outcome.is_none() {
+            // When there is no room for it yet, the next time will do.
+            let _ = self.folder.keep_reserve();
+        }
+        for index in 0..self.clients.list().len() {
+            self.acknowledge_keys(index)?;
+        }
+        Ok(())
+    }
+
+    /// The records of a launch reach the disk now that nobody waits for it. A disk that cannot is a disk that shows it soon.
+    pub(super) fn sync_launch(&self) {
+        for name in ["session.json", "holder.json", "inbox.jsonl"] {
+            if let Ok(file) = self.folder.dir().file(name, OFlags::RDONLY) {
+                let _ = rustix::fs::fsync(file);
+            }
+        }
+        if let Ok(file) = self.run.dir().file("run.json", OFlags::RDONLY) {
+            let _ = rustix::fs::fsync(file);
+        }
+        let _ = self.run.dir().sync();
+        let _ = self.folder.dir().sync();
+        if let Ok(sessions) = dir::Dir::open("..") {
+            let _ = sessions.sync();
+        }
+    }
+}

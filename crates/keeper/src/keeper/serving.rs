@@ -1,0 +1,65 @@
+//! Serving the clients at the door.
+
+use super::clients::Wanted;
+use super::{Keeper, KeeperError};
+use crate::wire::Reply;
+
+impl Keeper {
+    pub(super) fn hear_client(&mut self, index: usize) -> Result<(), KeeperError> {
+        self.clients.catch_up(index)?;
+        loop {
+            let wanted = match self.clients.hear(index) {
+                Ok(Some(wanted)) => wanted,
+                Ok(None) => return Ok(()),
+                Err(_) => {
+                    // Gone, or not worth talking to. A window that it had goes back to the next client.
+                    self.clients.remove(index);
+                    return self.follow_window();
+                }
+            };
+            match wanted {
+                Wanted::Wish { id } => {
+                    self.work_inbox()?;
+                    let refused = match self.answers.get(&id) {
+                        Some(answer) => answer.clone(),
+                        None => Some("no such wish is in the inbox".to_owned()),
+                    };
+                    self.clients.say(index, &Reply::Wish { id, refused })?;
+                }
+                Wanted::Keys { position, keys } => self.take_keys(index, position, &keys)?,
+                Wanted::Window | Wanted::Attached => {
+                    let newest = self.clients.move_to_front(index);
+                    self.follow_window()?;
+                    // Said last: whoever hears it finds the program's window to be its own, and so noted in the files.
+                    self.acknowledge_keys(newest)?;
+                    // It has another number now; what else it wants is heard at once in the next round.
+                    return Ok(());
+                }
+                Wanted::Upgrade { binary } => return self.make_way(index, &binary),
+            }
+        }
+    }
+
+    pub(super) fn take_keys(&mut self, index: usize, position: u64, keys: &[u8]) -> Result<(), KeeperError> {
+        let attached = self.clients.get(index).and_then(|client| client.attached.clone());
+        let Some(attached) = attached.filter(|attached| !attached.read_only) else {
+            return Ok(());
+        };
+        match self.input.keys(&attached.name, position, keys) {
+            Ok(received) => self.clients.say(index, &Reply::Keys { received })?,
+            // Asked for again when there is room.
+            Err(error) if error.is_full_disk() => self.streams.disk_full = true,
+            Err(error) => return Err(error.into()),
+        }
+        self.input.pump(&self.handles)?;
+        Ok(())
+    }
+
+    pub(super) fn acknowledge_keys(&self, index: usize) -> Result<(), KeeperError> {
+        if let Some(attached) = self.clients.get(index).and_then(|client| client.attached.as_ref()) {
+            let received = self.input.received(&attached.name);
+            self.clients.say(index, &Reply::Keys { received })?;
+        }
+        Ok(())
+    }
+}

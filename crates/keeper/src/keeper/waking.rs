@@ -1,0 +1,77 @@
+//! What may wake a keeper. While nothing is due there is no timeout: an idle session costs no wake-up at all.
+
+use super::clients::Clients;
+use super::{FULL_DISK_MS, Keeper};
+use crate::handles;
+use ostler_sys::clock::since_boot_ms;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::{AsFd, BorrowedFd};
+use rustix::time::Timespec;
+use std::io;
+
+/// What woke us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Woken {
+    Signals,
+    Line,
+    Holder,
+    Agent,
+    Output,
+    Room,
+    Door,
+    Client(usize),
+    Proof,
+    Snapshot,
+}
+
+impl Keeper {
+    pub(super) fn poll(&self) -> io::Result<Vec<Woken>> {
+        let mut kinds = Vec::new();
+        let mut fds = Vec::new();
+        for (kind, handle, flags) in self.watched()? {
+            kinds.push(kind);
+            fds.push(PollFd::from_borrowed_fd(handle, flags));
+        }
+        let full = (self.streams.disk_full || !self.unwritten.is_empty()).then(|| since_boot_ms() + FULL_DISK_MS);
+        let timeout = self.wake_ms.into_iter().chain(full).min().map(|ms| {
+            let wait = ms.saturating_sub(since_boot_ms());
+            Timespec {
+                tv_sec: i64::try_from(wait / 1000).unwrap_or(i64::MAX),
+                tv_nsec: i64::try_from(wait % 1000).unwrap_or(0) * 1_000_000,
+            }
+        });
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(kinds.into_iter().zip(&fds).filter(|(_, fd)| !fd.revents().is_empty()).map(|(kind, _)| kind).collect())
+    }
+
+    /// Everything that may wake us.
+    pub(super) fn watched(&self) -> io::Result<Vec<(Woken, BorrowedFd<'_>, PollFlags)>> {
+        let named = |name| self.handles.get(name).map(AsFd::as_fd);
+        let watcher = self.proof.as_ref().and_then(|proof| proof.watcher.as_ref());
+        let single = [
+            (Woken::Signals, Some(self.signals.as_fd())),
+            (Woken::Line, named(handles::HOLDER_LINE)),
+            (Woken::Holder, self.holder.as_ref().map(AsFd::as_fd)),
+            (Woken::Agent, named(handles::AGENT).filter(|_| !self.agent_exited)),
+            (Woken::Door, named(handles::DOOR)),
+            (Woken::Proof, watcher.map(AsFd::as_fd)),
+            (Woken::Snapshot, self.snapshots.process().map(AsFd::as_fd)),
+        ];
+        let mut watched: Vec<_> =
+            single.into_iter().filter_map(|(kind, handle)| Some((kind, handle?, PollFlags::IN))).collect();
+        if !self.snapshots.are_behind(self.out_position()?) {
+            let sources = self.streams.sources(&self.handles);
+            watched.extend(sources.into_iter().map(|source| (Woken::Output, source.as_fd(), PollFlags::IN)));
+        }
+        watched.extend(self.input.sink(&self.handles).map(|sink| (Woken::Room, sink.as_fd(), PollFlags::OUT)));
+        // Newest first, so that one who leaves does not change the number of one still to be heard.
+        for (index, client) in self.clients.list().iter().enumerate().rev() {
+            let behind = if Clients::is_behind(client) { PollFlags::OUT } else { PollFlags::empty() };
+            watched.push((Woken::Client(index), client.socket.as_fd(), PollFlags::IN | behind));
+        }
+        Ok(watched)
+    }
+}

@@ -155,7 +155,15 @@ fn install(folder: &Path) -> Result<Map<String, Value>> {
     }
     let mut npm = Command::new(apt::on_path("npm").context("npm is not installed")?);
     npm.current_dir(folder)
-        .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--prefer-offline", "--cache"])
+        .args([
+            "ci",
+            "--ignore-scripts",
+            "--no-audit",
+            "--no-fund",
+            "--no-update-notifier",
+            "--prefer-offline",
+            "--cache",
+        ])
         .arg(folder.join("npm-cache"));
     workspace::run_visibly(&mut npm)?;
 
@@ -238,7 +246,9 @@ fn listen(child: &mut Child, hello: Option<&str>, version: &str) -> Result<()> {
     let stdout = child.stdout.take().context("no stdout")?;
     let (sender, lines) = mpsc::channel();
     // It ends with the agent's stdout, that is at the latest when the agent is killed.
-    std::thread::spawn(move || BufReader::new(stdout).lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+    std::thread::spawn(move || {
+        BufReader::new(stdout).lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+    });
     let mut said = String::new();
     loop {
         match lines.recv_timeout(LIMIT) {
@@ -254,7 +264,9 @@ fn for_this_machine(template: &str) -> Result<String> {
     let (cpu, triple) = match (std::env::consts::OS, std::env::consts::ARCH) {
         ("linux", "x86_64") => ("x64", "x86_64-unknown-linux-musl"),
         ("linux", "aarch64") => ("arm64", "aarch64-unknown-linux-musl"),
-        (system, processor) => bail!("the agents are pinned for Linux on x86_64 or aarch64, not {system} on {processor}"),
+        (system, processor) => {
+            bail!("the agents are pinned for Linux on x86_64 or aarch64, not {system} on {processor}")
+        }
     };
     Ok(template.replace("CPU", cpu).replace("TRIPLE", triple))
 }

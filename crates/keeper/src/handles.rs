@@ -85,7 +85,8 @@ impl Handles {
         Ok(self.get(name).map(|handle| rustix::io::fcntl_dupfd_cloexec(handle, 3)).transpose()?)
     }
 
-    /// Starts another helper of this session and hands it all of these, plus `more`.
+    /// Starts another helper of this session and hands it all of these, plus `more`. It has them as soon as this returns,
+    /// whatever becomes of us.
     pub fn start_helper(
         &self,
         word: &str,
@@ -136,7 +137,7 @@ impl Handles {
             leads: Leads::Session,
             cgroup: None,
         }
-        .start()
+        .start_unseen()
     }
 }
 

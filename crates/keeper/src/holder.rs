@@ -76,6 +76,7 @@ fn run(arguments: &[String]) -> io::Result<()> {
     };
     handles.close(LINE);
 
+    let mut report = None;
     let agent = if arguments.iter().any(|argument| argument == "--stand-in") {
         let record = run.record().map_err(io::Error::other)?;
         let process = record.agent.ok_or_else(|| io::Error::other("no agent to stand in for"))?;
@@ -86,7 +87,9 @@ fn run(arguments: &[String]) -> io::Result<()> {
         let ended = run.exit().map_err(io::Error::other)?.is_some();
         AgentWatch { watch: if ended { Watch::Over } else { Watch::Stranger { exited_ms: None } }, process }
     } else {
-        let process = begin(arguments, &folder, &run, &mut handles)?;
+        report = handles.copy("report")?;
+        handles.close("report");
+        let process = begin(arguments, &folder, &run, &mut handles, report.as_ref())?;
         AgentWatch { watch: Watch::Child, process }
     };
     let keeping = match handles.copy(KEEPER_PROCESS)? {
@@ -94,8 +97,20 @@ fn run(arguments: &[String]) -> io::Result<()> {
         None => Keeping::Pausing { until_ms: 0 },
     };
     handles.close(KEEPER_PROCESS);
-    Holder { folder, run, handles, signals, line, agent, keeping, unwritten: None, deaths: 0, binary_before: None }
-        .wait()
+    let mut holder =
+        Holder { folder, run, handles, signals, line, agent, keeping, unwritten: None, deaths: 0, binary_before: None };
+    // Once there are two of us, either may be killed: only then is the launcher told.
+    holder.look_after_keeper();
+    tell_launcher(report.as_ref(), launch::REPORT_OK);
+    drop(report);
+    holder.wait()
+}
+
+/// A launcher that was killed meanwhile does not change what was started.
+fn tell_launcher(report: Option<&OwnedFd>, words: &[u8]) {
+    if let Some(report) = report {
+        let _ = rustix::io::write(report, words);
+    }
 }
 
 /// The value after a flag.
@@ -104,12 +119,17 @@ fn option<'a>(arguments: &'a [String], flag: &str) -> Option<&'a str> {
     arguments.get(place + 1).map(String::as_str)
 }
 
-/// The launch of a fresh run: starts the agent and tells the launcher. When it fails nothing half-made is left.
-fn begin(arguments: &[String], folder: &Folder, run: &RunFolder, handles: &mut Handles) -> io::Result<Identity> {
-    let report = handles.copy("report")?;
+/// The launch of a fresh run: starts the agent. When it fails the launcher is told, and nothing half-made is left.
+fn begin(
+    arguments: &[String],
+    folder: &Folder,
+    run: &RunFolder,
+    handles: &mut Handles,
+    report: Option<&OwnedFd>,
+) -> io::Result<Identity> {
     let sessions = handles.copy("sessions")?.map(Dir::adopt);
     let piped = handles.copy("piped")?;
-    for name in ["report", "sessions", "piped"] {
+    for name in ["sessions", "piped"] {
         handles.close(name);
     }
     let id = option(arguments, "--new");
@@ -118,22 +138,13 @@ fn begin(arguments: &[String], folder: &Folder, run: &RunFolder, handles: &mut H
         (None, _) | (_, None) => Ok(()),
     };
     let started = start::start(folder, run, handles, piped, reveal);
-    let mut words = Vec::new();
-    match &started {
-        Ok(_) => words.extend(launch::REPORT_OK),
-        Err(error) => {
-            if let (Some(sessions), Some(id)) = (&sessions, id) {
-                discard(sessions, id);
-            }
-            if matches!(error, NotStarted::Program { .. }) {
-                words.push(launch::REPORT_PROGRAM);
-            }
-            words.extend(error.to_string().into_bytes());
+    if let Err(error) = &started {
+        if let (Some(sessions), Some(id)) = (&sessions, id) {
+            discard(sessions, id);
         }
-    }
-    if let Some(report) = report {
-        // A launcher that was killed meanwhile does not change what was started.
-        let _ = rustix::io::write(&report, &words);
+        let mark = matches!(error, NotStarted::Program { .. }).then_some(launch::REPORT_PROGRAM);
+        let words: Vec<u8> = mark.into_iter().chain(error.to_string().into_bytes()).collect();
+        tell_launcher(report, &words);
     }
     started.map(|agent| agent.process).map_err(|error| match error {
         NotStarted::System(error) => error,

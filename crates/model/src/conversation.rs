@@ -4,7 +4,8 @@
 /// One conversation, and what its user said in it, as the model saw it last.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conversation {
-    /// The agent's own name for it where the request has one, else its first user message.
+    /// The agent's own name for it where the request has one, else its first user message. A subagent of claude's is a
+    /// conversation of its own, named `<session>/<agent>`.
     pub id: String,
     /// The user's messages, oldest first.
     pub messages: Vec<String>,
@@ -58,7 +59,8 @@ impl Heard {
         let since = self.typed().last().map_or(0, |(index, _)| index + 1);
         let entries = self.entries.get(since..).unwrap_or_default();
         let answered = |entry: Option<&Entry>| matches!(entry, Some(Entry::Answered));
-        (0..entries.len()).filter(|&index| answered(entries.get(index)) && !(index > 0 && answered(entries.get(index - 1)))).count()
+        let begins = |index: usize| answered(entries.get(index)) && !(index > 0 && answered(entries.get(index - 1)));
+        (0..entries.len()).filter(|&index| begins(index)).count()
     }
 
     /// Asked by the agent for itself: a title, a topic, a routing decision. Its own work needs tools and free text.
@@ -84,7 +86,10 @@ impl Heard {
 /// A note that the agent wrote into the user's message: wholly inside a tag, or one of its fixed phrases.
 fn is_note(text: &str) -> bool {
     let text = text.trim();
-    if text.is_empty() || text.starts_with("[Request interrupted by user") || text.starts_with("# AGENTS.md instructions") {
+    if text.is_empty()
+        || text.starts_with("[Request interrupted by user")
+        || text.starts_with("# AGENTS.md instructions")
+    {
         return true;
     }
     let Some((tag, _)) = text.strip_prefix('<').and_then(|rest| rest.split_once('>')) else { return false };

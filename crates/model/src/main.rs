@@ -30,7 +30,9 @@ fn show(server: &Server) -> io::Result<()> {
         let Ok(requests) = server.wait_for_within(A_WHILE, |requests| requests.len() > shown) else { continue };
         for request in requests.iter().skip(shown) {
             let kind = match &request.kind {
-                Kind::Turn(turn) => json!({"turn": turn.user_messages, "answers": turn.answers, "in": turn.conversation}),
+                Kind::Turn(turn) => {
+                    json!({"turn": turn.user_messages, "answers": turn.answers, "in": turn.conversation})
+                }
                 Kind::Background(_) => json!("background"),
                 Kind::Other => json!("other"),
             };

@@ -153,7 +153,10 @@ impl Log {
         let (inner, result) = waited.unwrap_or_else(PoisonError::into_inner);
         if result.timed_out() {
             let lines = inner.requests.iter().map(|request| {
-                format!("  {} {:?} {} {} {:?}", request.number, request.arrived, request.method, request.path, request.ending)
+                format!(
+                    "  {} {:?} {} {} {:?}",
+                    request.number, request.arrived, request.method, request.path, request.ending
+                )
             });
             return Err(NotSeen { limit, got: lines.collect::<Vec<_>>().join("\n") });
         }

@@ -6,6 +6,8 @@ use crate::journal::open_for_append;
 use crate::look::read_from;
 use ostler_screen::{Screen, Size};
 use ostler_sys::dir::{Dir, Sync};
+use ostler_sys::lock;
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use std::io::Write;
 
@@ -119,8 +121,13 @@ fn window(resize: &Resize) -> Size {
     Size { rows: resize.rows, columns: resize.columns }
 }
 
-/// Takes a snapshot at the present end of the output.
+/// Takes a snapshot at the present end of the output. Whoever finds somebody else at it leaves it to them: the snapshots of
+/// keepers that were killed one after the other would otherwise pile up, and an older one might replace a newer one.
 pub fn take_snapshot(run: &Dir) -> Result<(), StoreError> {
+    let file = run.file("screen.lock", OFlags::RDWR | OFlags::CREATE).map_err(StoreError::io("screen.lock"))?;
+    let Some(_held) = lock::try_exclusive(file).map_err(StoreError::io("screen.lock"))? else {
+        return Ok(());
+    };
     let at = now(run)?;
     let mut bytes = format!("{}\n", at.position).into_bytes();
     bytes.extend(at.screen.snapshot());
@@ -132,4 +139,44 @@ fn parse_snapshot(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let end = bytes.iter().position(|&byte| byte == b'\n')?;
     let position = std::str::from_utf8(&bytes[..end]).ok()?.parse().ok()?;
     Some((position, &bytes[end + 1..]))
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    fn run_with(out: &[u8]) -> (tempfile::TempDir, Dir) {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("out"), out).unwrap();
+        let dir = Dir::open(folder.path()).unwrap();
+        (folder, dir)
+    }
+
+    #[test]
+    fn a_snapshot_and_what_came_after_it_make_the_same_screen_as_everything() {
+        let (folder, run) = run_with(b"one\r\ntwo \x1b[3");
+        note_size(&run, Resize { at: 0, rows: 5, columns: 20 }).unwrap();
+        take_snapshot(&run).unwrap();
+        std::fs::write(folder.path().join("out"), b"one\r\ntwo \x1b[31mred\r\nand wide").unwrap();
+        note_size(&run, Resize { at: 18, rows: 4, columns: 5 }).unwrap();
+        let from_snapshot = now(&run).unwrap();
+        run.remove("screen").unwrap();
+        let from_nothing = now(&run).unwrap();
+        assert_eq!(from_snapshot.screen, from_nothing.screen);
+        assert_eq!(from_snapshot.position, from_nothing.position);
+        assert_eq!(from_snapshot.screen.size(), Size { rows: 4, columns: 5 });
+    }
+
+    #[test]
+    fn whoever_finds_a_snapshot_being_taken_leaves_it_to_them() {
+        let (_folder, run) = run_with(b"text");
+        let file = run.file("screen.lock", OFlags::RDWR | OFlags::CREATE).unwrap();
+        let held = lock::try_exclusive(file).unwrap().unwrap();
+        take_snapshot(&run).unwrap();
+        assert_eq!(snapshot_position(&run).unwrap(), 0);
+        drop(held);
+        take_snapshot(&run).unwrap();
+        assert_eq!(snapshot_position(&run).unwrap(), 4);
+    }
 }

@@ -102,6 +102,36 @@ struct Prepared {
 impl Start<'_> {
     /// Starts the program and returns when it runs.
     pub fn start(&self) -> Result<Started, StartError> {
+        let (started, report) = self.begin()?;
+        let mut message = [0u8; 3];
+        let length = loop {
+            match rustix::io::read(&report, &mut message) {
+                Err(rustix::io::Errno::INTR) => {}
+                other => break other.map_err(|error| StartError::Fork(error.into()))?,
+            }
+        };
+        if length == 0 {
+            return Ok(started);
+        }
+        collect(started.pid);
+        let error = io::Error::from_raw_os_error(i32::from(u16::from_ne_bytes([message[1], message[2]])));
+        Err(match message[0] {
+            step if step == Step::Descriptors as u8 => StartError::Descriptors(error),
+            step if step == Step::Terminal as u8 => StartError::Terminal(error),
+            step if step == Step::Folder as u8 => StartError::Folder(error),
+            _ if error.kind() == io::ErrorKind::NotFound => StartError::NotFound,
+            _ => StartError::NotExecutable(error),
+        })
+    }
+
+    /// Returns as soon as the child exists. It has the descriptors from its first moment, whatever becomes of us; whether
+    /// it gets to run the program shows in whether it lives.
+    pub fn start_unseen(&self) -> Result<Started, StartError> {
+        self.begin().map(|(started, _report)| started)
+    }
+
+    /// Forks. What comes back is the child and the pipe over which it tells what went wrong.
+    fn begin(&self) -> Result<(Started, OwnedFd), StartError> {
         let candidates = match self.program {
             Program::Named(name) => candidates(name, self.environment)?,
             Program::Open(_) => Vec::new(),
@@ -137,25 +167,7 @@ impl Start<'_> {
         drop(reporter);
         // SAFETY: the kernel just gave us this descriptor (CLONE_PIDFD), nobody else owns it.
         let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
-        let mut message = [0u8; 3];
-        let length = loop {
-            match rustix::io::read(&report, &mut message) {
-                Err(rustix::io::Errno::INTR) => {}
-                other => break other.map_err(|error| StartError::Fork(error.into()))?,
-            }
-        };
-        if length == 0 {
-            return Ok(Started { pid, pidfd, contained });
-        }
-        collect(pid);
-        let error = io::Error::from_raw_os_error(i32::from(u16::from_ne_bytes([message[1], message[2]])));
-        Err(match message[0] {
-            step if step == Step::Descriptors as u8 => StartError::Descriptors(error),
-            step if step == Step::Terminal as u8 => StartError::Terminal(error),
-            step if step == Step::Folder as u8 => StartError::Folder(error),
-            _ if error.kind() == io::ErrorKind::NotFound => StartError::NotFound,
-            _ => StartError::NotExecutable(error),
-        })
+        Ok((Started { pid, pidfd, contained }, report))
     }
 
     /// One child, in its cgroup from its first instruction. Returns (0, _) in the child.

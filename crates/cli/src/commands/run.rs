@@ -98,6 +98,9 @@ fn check(context: &Context, args: &Run) -> Result<Asked> {
             return Err(Failure::usage("a terminal session takes no prompt; attach and type it, or use ostler send"));
         }
     }
+    if args.terminal && !args.detach && !super::attach::is_possible() {
+        return Err(Failure::usage("run -t needs a terminal to show it on; add -d to start it without one"));
+    }
     let is_command = agent.name() == "command";
     if is_command && args.keep {
         return Err(Failure::usage("--keep is for agents; a command is kept until it ends"));

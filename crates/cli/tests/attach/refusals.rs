@@ -14,6 +14,14 @@ fn without_a_terminal_there_is_nothing_to_attach_to() {
 }
 
 #[test]
+fn nothing_is_started_that_could_not_be_shown() {
+    let harness = harness();
+    let output = harness.run(&["run", "-t", "--", "cat"]).exits(2);
+    assert!(output.complaint().contains("add -d"), "{output:?}");
+    assert!(harness.ls().is_empty());
+}
+
+#[test]
 fn a_session_is_not_shown_inside_itself() {
     let harness = harness();
     let program = harness.program().to_str().unwrap();

@@ -3,7 +3,7 @@
 
 use crate::harness;
 use crate::person::{Person, SIZE};
-use ostler_testkit::{Harness, Who};
+use ostler_testkit::{Harness, Who, alone};
 
 /// More than a screen of text in colours, then every mode that a program may have on.
 const COLOURS_AND_MODES: &str = r"
@@ -110,6 +110,26 @@ fn a_keeper_killed_in_between_changes_nothing_on_the_screen() {
     let session = kept(&harness, COLOURS_AND_MODES);
     let killed = session.kill(Who::Keeper);
     session.replaced(Who::Keeper, &killed);
+    let mut attached = Person::attaches(&harness, session.id());
+    attached.sees_that("the same screen", |person| same(person, &alone));
+}
+
+#[test]
+fn keepers_killed_while_it_draws_change_nothing_on_the_screen() {
+    let _machine = alone();
+    let harness = harness();
+    // Lines that break at the edge, colours, and at the end the alternate screen.
+    let script = format!("seq -f 'line %.0f of a long \\e[31mtext\\e[m' -s ' ' 1 40000 | sed 's/.*/&/'\n{ALTERNATE}");
+    let alone = undisturbed(&harness, SIZE, &script);
+    let words = words(&script);
+    let mut arguments = vec!["-t", "--"];
+    arguments.extend(words.iter().map(String::as_str));
+    let session = harness.detach(&arguments);
+    for _ in 0..8 {
+        let killed = session.kill(Who::Keeper);
+        session.replaced(Who::Keeper, &killed);
+    }
+    session.until_printed("\u{1b}]2;ready\u{7}");
     let mut attached = Person::attaches(&harness, session.id());
     attached.sees_that("the same screen", |person| same(person, &alone));
 }

@@ -6,7 +6,7 @@ use crate::http::Event;
 use crate::{INPUT_TOKENS, OUTPUT_TOKENS};
 use serde_json::{Value, json};
 
-pub(super) fn hear(body: &Value) -> Heard {
+pub(super) fn hear(headers: &[(String, String)], body: &Value) -> Heard {
     let mut entries = Vec::new();
     for message in list(body, "messages") {
         let content = message.get("content").unwrap_or(&Value::Null);
@@ -21,9 +21,12 @@ pub(super) fn hear(body: &Value) -> Heard {
     }
     Heard {
         entries,
-        native_id: session(body),
+        native_id: conversation(headers, body),
         offers_tools: !list(body, "tools").is_empty(),
-        shape: body.pointer("/output_config/format/schema").or(body.pointer("/output_format/schema")).map(Value::to_string),
+        shape: body
+            .pointer("/output_config/format/schema")
+            .or(body.pointer("/output_format/schema"))
+            .map(Value::to_string),
         streams: body.get("stream").and_then(Value::as_bool).unwrap_or_default(),
         model: text_of(body, "model"),
     }
@@ -32,10 +35,17 @@ pub(super) fn hear(body: &Value) -> Heard {
 fn block(block: &Value) -> Option<Entry> {
     match block.get("type").and_then(Value::as_str) {
         Some("text") => Some(Entry::Said(text_of(block, "text"))),
-        Some("tool_result") => {
-            Some(Entry::Returned(texts(block.get("content").unwrap_or(&Value::Null)).join("\n")))
-        }
+        Some("tool_result") => Some(Entry::Returned(texts(block.get("content").unwrap_or(&Value::Null)).join("\n"))),
         Some(_) | None => None,
+    }
+}
+
+/// A subagent talks under its parent's session id; a header tells it apart.
+fn conversation(headers: &[(String, String)], body: &Value) -> Option<String> {
+    let session = session(body)?;
+    match headers.iter().find(|(name, _)| name == "x-claude-code-agent-id") {
+        Some((_, agent)) => Some(format!("{session}/{agent}")),
+        None => Some(session),
     }
 }
 
@@ -101,7 +111,10 @@ pub(super) fn events(name: &Name, answer: &Answer) -> Vec<Event> {
         }
         Answer::Calls(calls) => {
             for (index, call) in calls.iter().enumerate() {
-                events.push(start(index, json!({"type": "tool_use", "id": id(name, index), "name": call.name, "input": {}})));
+                events.push(start(
+                    index,
+                    json!({"type": "tool_use", "id": id(name, index), "name": call.name, "input": {}}),
+                ));
                 let input = json!({"type": "input_json_delta", "partial_json": call.input.to_string()});
                 events.push(delta(index, input));
                 events.push(stop(index));

@@ -28,7 +28,9 @@ pub(super) fn hear(path: &str, body: &Value) -> Heard {
         native_id: None,
         offers_tools: list(body, "tools").iter().any(|tool| !list(tool, "functionDeclarations").is_empty()),
         // JSON without a schema is still no free text.
-        shape: shape.or_else(|| wanted.get("responseMimeType").filter(|kind| *kind == "application/json").map(|_| "{}".to_owned())),
+        shape: shape.or_else(|| {
+            wanted.get("responseMimeType").filter(|kind| *kind == "application/json").map(|_| "{}".to_owned())
+        }),
         streams: verb.starts_with("streamGenerateContent"),
         model: before.rsplit('/').next().unwrap_or_default().to_owned(),
     }

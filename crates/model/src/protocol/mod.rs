@@ -94,7 +94,7 @@ impl Protocol {
     /// What the request says.
     pub(crate) fn hear(self, path: &str, headers: &[(String, String)], body: &Value) -> Heard {
         match self {
-            Protocol::Messages => anthropic::hear(body),
+            Protocol::Messages => anthropic::hear(headers, body),
             Protocol::Responses => responses::hear(body),
             Protocol::Chat => chat::hear(headers, body),
             Protocol::Gemini => gemini::hear(path, body),

@@ -107,8 +107,16 @@ pub(super) fn events(name: &Name, answer: &Answer) -> Vec<Event> {
                 begun["arguments"] = json!("");
                 event("response.output_item.added", json!({"output_index": index, "item": begun}), false);
                 let place = json!({"item_id": item["id"], "output_index": index});
-                event("response.function_call_arguments.delta", with(&place, "delta", item["arguments"].clone()), false);
-                event("response.function_call_arguments.done", with(&place, "arguments", item["arguments"].clone()), false);
+                event(
+                    "response.function_call_arguments.delta",
+                    with(&place, "delta", item["arguments"].clone()),
+                    false,
+                );
+                event(
+                    "response.function_call_arguments.done",
+                    with(&place, "arguments", item["arguments"].clone()),
+                    false,
+                );
             }
         }
         event("response.output_item.done", json!({"output_index": index, "item": item}), false);

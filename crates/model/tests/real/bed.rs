@@ -72,7 +72,12 @@ impl Bed {
     /// What tools returned to the model, as the last request has it.
     pub fn returned(&self) -> Vec<String> {
         let requests = self.server.requests();
-        requests.iter().rev().find_map(|request| request.turn()).map(|turn| turn.tool_results.clone()).unwrap_or_default()
+        requests
+            .iter()
+            .rev()
+            .find_map(|request| request.turn())
+            .map(|turn| turn.tool_results.clone())
+            .unwrap_or_default()
     }
 
     /// Every living process that carries this test's folder in its environment, which exists nowhere else.

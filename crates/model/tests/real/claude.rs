@@ -76,3 +76,18 @@ fn claude_reports_the_tokens_that_the_server_charged() {
     let turns = bed.server.requests().iter().filter(|request| matches!(request.kind, Kind::Turn(_))).count();
     assert_eq!(turns, 1);
 }
+
+#[test]
+fn a_subagent_of_claudes_is_a_conversation_of_its_own() {
+    let Some(bed) = Bed::for_agent(Agent::Claude) else { return };
+    let mut claude = headless(&bed, &["--allowedTools", "Task"]);
+    let input = json!({"description": "d", "prompt": "say from below", "subagent_type": "general-purpose"});
+    let script = format!("tool Task {input} ; say from above");
+    claude.send(&user(&uuid(1), &script));
+    assert_eq!(claude.until_type("result")["result"], "from above");
+    claude.finish().well();
+    let conversations = bed.server.user_messages();
+    let said: Vec<&[String]> = conversations.iter().map(|conversation| conversation.messages.as_slice()).collect();
+    assert_eq!(said, [[script], ["say from below".to_owned()]]);
+    assert!(bed.returned()[0].contains("from below"));
+}

@@ -61,6 +61,18 @@ fn an_interrupt_ends_a_streaming_turn_and_the_next_message_works() {
 }
 
 #[test]
+fn an_interrupt_ends_a_turn_whose_model_hangs() {
+    let Some(bed) = Bed::for_agent(Agent::Claude) else { return };
+    let mut claude = headless(&bed, &[]);
+    claude.send(&user(&uuid(1), "hang"));
+    bed.server.wait_for(|requests| requests.iter().any(|request| request.turn().is_some())).unwrap();
+    claude.send(&interrupt());
+    assert_eq!(claude.until_type("result")["subtype"], "error_during_execution");
+    bed.server.wait_for(|requests| requests.iter().any(|request| request.ending == Ending::ClosedEarly)).unwrap();
+    claude.finish();
+}
+
+#[test]
 fn an_interrupt_ends_a_running_tool_and_its_process() {
     let Some(bed) = Bed::for_agent(Agent::Claude) else { return };
     let mut claude = headless(&bed, &["--allowedTools", "Bash"]);
@@ -71,7 +83,11 @@ fn an_interrupt_ends_a_running_tool_and_its_process() {
     claude.send(&interrupt());
     let (ended, result) = claude.until("result", |event| event["type"] == "result");
     assert!(ends_within(&tool, Duration::from_secs(10)), "the tool's process is gone");
-    eprintln!("measured: interrupt of a tool to result {:?}, to the end of its process {:?}", ended - sent, sent.elapsed());
+    eprintln!(
+        "measured: interrupt of a tool to result {:?}, to the end of its process {:?}",
+        ended - sent,
+        sent.elapsed()
+    );
     assert_eq!(result["subtype"], "error_during_execution");
     claude.send(&user(&uuid(2), "say again"));
     assert_eq!(claude.until_type("result")["result"], "again");

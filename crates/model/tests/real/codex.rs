@@ -22,7 +22,10 @@ fn codex_runs_a_tool_says_what_the_script_says_and_resumes() {
     let turn = exec(&bed, &[script]).well();
     assert_eq!(final_text(&turn), Some("all done"));
     let usage = &turn.last_of_type("turn.completed")["usage"];
-    assert_eq!((&usage["input_tokens"], &usage["output_tokens"]), (&(2 * INPUT_TOKENS).into(), &(2 * OUTPUT_TOKENS).into()));
+    assert_eq!(
+        (&usage["input_tokens"], &usage["output_tokens"]),
+        (&(2 * INPUT_TOKENS).into(), &(2 * OUTPUT_TOKENS).into())
+    );
     assert_eq!(bed.written("proof"), "ran\n");
     assert!(bed.returned()[0].contains("told"), "{:?}", bed.returned());
 

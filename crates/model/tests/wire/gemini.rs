@@ -14,7 +14,8 @@ fn request(contents: Value) -> Value {
 #[test]
 fn a_text_is_streamed_and_the_last_piece_stops() {
     let server = Server::start().unwrap();
-    let contents = json!([{"role": "user", "parts": [{"text": "<session_context>x</session_context>"}, {"text": "stream 2 1"}]}]);
+    let contents =
+        json!([{"role": "user", "parts": [{"text": "<session_context>x</session_context>"}, {"text": "stream 2 1"}]}]);
     let events = Client::of(&server).post(STREAM, &request(contents)).events();
     assert_eq!(text(&events, "/candidates/0/content/parts/0/text"), "word1 word2");
     assert_eq!(gathered(&events, "/candidates/0/finishReason"), ["STOP"]);

@@ -43,7 +43,8 @@ fn tools_are_called_and_their_results_bring_the_next_step() {
         .iter()
         .map(|call| json!({"type": "tool_result", "tool_use_id": call["id"], "content": [{"type": "text", "text": "out"}]}))
         .collect();
-    let history = json!([script, {"role": "assistant", "content": called["content"]}, {"role": "user", "content": results}]);
+    let history =
+        json!([script, {"role": "assistant", "content": called["content"]}, {"role": "user", "content": results}]);
     let said = client.post("/v1/messages", &whole(history)).json();
     assert_eq!(said["content"][0]["text"], "both");
     let requests = server.requests();

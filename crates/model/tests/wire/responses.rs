@@ -30,12 +30,15 @@ fn calls_and_their_outputs_lead_to_the_next_step() {
     let script = user("tools sh {\"cmd\":\"a\"} sh {\"cmd\":\"b\"} ; say both");
     let notes = user("<environment_context>x</environment_context>");
     let events = client.post("/v1/responses", &request(json!([notes, script]))).events();
-    let calls: Vec<Value> = gathered(&events, "/item").into_iter().filter(|item| item["status"] == "completed").collect();
+    let calls: Vec<Value> =
+        gathered(&events, "/item").into_iter().filter(|item| item["status"] == "completed").collect();
     assert_eq!(gathered(&calls, "/arguments"), [r#"{"cmd":"a"}"#, r#"{"cmd":"b"}"#]);
 
     let mut input = vec![notes, script];
     input.extend(calls.clone());
-    input.extend(calls.iter().map(|call| json!({"type": "function_call_output", "call_id": call["call_id"], "output": "out"})));
+    input.extend(
+        calls.iter().map(|call| json!({"type": "function_call_output", "call_id": call["call_id"], "output": "out"})),
+    );
     let events = client.post("/v1/responses", &request(json!(input))).events();
     assert_eq!(text(&events, "/delta"), "both");
     let turn = server.requests()[1].turn().unwrap().clone();

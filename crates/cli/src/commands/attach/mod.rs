@@ -48,6 +48,11 @@ pub fn run(context: &Context, args: &Attach) -> Result<Code> {
     }
 }
 
+/// Whether there is a terminal to show anything on.
+pub fn is_possible() -> bool {
+    Tty::is_there()
+}
+
 /// Shows a terminal session until it ends or the person leaves it.
 pub fn terminal(context: &Context, place: &Place, read_only: bool) -> Result<Code> {
     check_place(place)?;
@@ -62,7 +67,7 @@ fn check_place(place: &Place) -> Result<()> {
             place.id
         )));
     }
-    if !Tty::is_there() {
+    if !is_possible() {
         return Err(Failure::usage(format!(
             "attach needs a terminal; ostler logs -f {} follows the session without one",
             place.id

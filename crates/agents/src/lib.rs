@@ -3,6 +3,7 @@
 //! An [`Agent`] says how to start it, how to read what it prints, how to write what it reads, and what proves that a
 //! turn is in its transcript. Everything else in ostler is the same for all of them.
 
+pub mod claude;
 pub mod command;
 pub mod demo;
 pub mod lines;
@@ -84,6 +85,6 @@ pub fn find(name: &str) -> Option<&'static dyn Agent> {
 
 /// Every agent there is.
 #[must_use]
-pub fn all() -> [&'static dyn Agent; 2] {
-    [&command::Command, &demo::Demo]
+pub fn all() -> [&'static dyn Agent; 3] {
+    [&command::Command, &claude::Claude, &demo::Demo]
 }

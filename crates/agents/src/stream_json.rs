@@ -224,10 +224,13 @@ fn line(value: &Value) -> Vec<u8> {
     bytes
 }
 
-/// The folder of a working directory below `projects`: every character that is no letter or digit becomes `-`.
+/// The folder of a working directory below `projects`: everything that is no letter or digit becomes `-`, counted as
+/// JavaScript counts characters.
 #[must_use]
 pub fn folder_name(cwd: &str) -> String {
-    cwd.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
+    cwd.encode_utf16()
+        .map(|unit| u8::try_from(unit).ok().filter(u8::is_ascii_alphanumeric).map_or('-', char::from))
+        .collect()
 }
 
 /// Whether each of these ids is the `uuid` of a whole line. The last line is often not the reply, and a torn one is none.

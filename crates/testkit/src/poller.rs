@@ -1,9 +1,12 @@
 //! Looks at a session again and again, as fast as the machine can, while a test does its worst to it.
 
 use crate::session::Session;
-use ostler_core::view::Phase;
+use ostler_core::view::{Phase, View};
+use ostler_store::StoreError;
+use ostler_store::home::{Home, Place};
 use ostler_store::look::look;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -29,21 +32,34 @@ struct Report {
 }
 
 impl Poller {
-    /// Starts to look; `right` says what may be seen.
+    /// Looks at one session; `right` says what may be seen.
     pub fn start(session: &Session<'_>, right: impl Fn(Seen) -> bool + Send + 'static) -> Poller {
-        let stop = Arc::new(AtomicBool::new(false));
         let place = session.place();
+        Poller::over(move || vec![place.clone()], move |view| right(Seen { alive: view.alive, state: view.state }))
+    }
+
+    /// Looks at every session of a home, those that are yet to come as well.
+    pub fn start_for_all(home: &Path, right: impl Fn(&View) -> bool + Send + 'static) -> Poller {
+        let root = home.to_string_lossy().into_owned();
+        let home = Home::find(&move |name| (name == "OSTLER_HOME").then(|| root.clone())).expect("a home");
+        Poller::over(move || home.live_places().expect("the sessions folder"), right)
+    }
+
+    fn over(
+        places: impl Fn() -> Vec<Place> + Send + 'static,
+        right: impl Fn(&View) -> bool + Send + 'static,
+    ) -> Poller {
+        let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
             let mut report = Report::default();
             while !stopped.load(Ordering::Relaxed) {
-                report.looks += 1;
-                let wrong = match look(&place) {
-                    Ok(view) if right(Seen { alive: view.alive, state: view.state }) => continue,
-                    Ok(view) => format!("alive {}, {}, outcome {:?}", view.alive, view.state.word(), view.outcome),
-                    Err(error) => format!("could not look: {error}"),
-                };
-                *report.wrong.entry(wrong).or_default() += 1;
+                for place in places() {
+                    report.looks += 1;
+                    if let Some(wrong) = what_is_wrong(look(&place), &right) {
+                        *report.wrong.entry(wrong).or_default() += 1;
+                    }
+                }
             }
             report
         });
@@ -58,6 +74,14 @@ impl Poller {
         assert!(report.wrong.is_empty(), "wrong words in {} looks: {:#?}", report.looks, report.wrong);
         assert!(report.looks > 0, "never looked");
         report.looks
+    }
+}
+
+fn what_is_wrong(seen: Result<View, StoreError>, right: impl Fn(&View) -> bool) -> Option<String> {
+    match seen {
+        Ok(view) if right(&view) => None,
+        Ok(view) => Some(format!("alive {}, {}, outcome {:?}", view.alive, view.state.word(), view.outcome)),
+        Err(error) => Some(format!("could not look: {error}")),
     }
 }
 

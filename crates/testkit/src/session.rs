@@ -103,6 +103,16 @@ impl<'a> Session<'a> {
         process
     }
 
+    /// SIGKILLs one of its processes if it has not ended by itself.
+    pub fn kill_if_alive(&self, who: Who) {
+        if let Some(process) = self.recorded(who)
+            && let Some(pidfd) = Pidfd::open(&process).expect("a pidfd")
+        {
+            pidfd.signal(Signal::KILL).expect("may signal what we started");
+            patience::ended(&process);
+        }
+    }
+
     /// Waits until another process stands in the place of the one that was killed.
     pub fn replaced(&self, who: Who, before: &Identity) -> Identity {
         self.until(&format!("the {who:?} is replaced"), || {

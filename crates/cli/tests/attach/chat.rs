@@ -87,7 +87,7 @@ fn ctrl_c_ends_the_turn_once_and_never_the_session() {
     let mut person = Person::attaches(&harness, session.id());
     person.sees("idle");
     person.types(b"work\r");
-    person.sees("working");
+    person.sees("I am the demo agent");
     person.types(b"\x03");
     person.sees("interrupted");
     session.until_look("the turn is over", |view| view.turns == 1 && view.state == Phase::Idle);

@@ -30,16 +30,20 @@ fn has_reply(file: &PathBuf, reply: &str) -> bool {
 fn the_reply_reaches_the_disk_after_the_result_and_within_seconds() {
     let Some(bed) = Bed::for_agent(Agent::Claude) else { return };
     let session = uuid(77);
-    let mut claude = headless(&bed, &["--session-id", &session]);
-    claude.send(&user(&uuid(1), "say reply1"));
-    claude.until_type("result");
+    // A clean end writes everything, so from here on there is a file to look at.
+    let mut first = headless(&bed, &["--session-id", &session]);
+    first.send(&user(&uuid(1), "say reply1"));
+    first.until_type("result");
+    first.finish().well();
+    let file = transcript(&bed, &session).expect("a clean end saves");
+
+    let mut claude = headless(&bed, &["--resume", &session]);
     let mut late = Vec::new();
     let mut already = 0;
     for turn in 2..=TURNS + 1 {
         let reply = format!("reply{turn}");
         claude.send(&user(&uuid(turn), &format!("say {reply}")));
         let (ended, _) = claude.until("result", |event| event["type"] == "result");
-        let file = transcript(&bed, &session).expect("the first turn made it");
         if has_reply(&file, &reply) {
             already += 1;
             continue;

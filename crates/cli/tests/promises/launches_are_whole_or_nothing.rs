@@ -1,0 +1,57 @@
+//! A launch that is killed anywhere in the middle leaves a session that is listed and can be stopped, or nothing at all.
+
+use crate::harness;
+use ostler_sys::process::Pidfd;
+use ostler_sys::tree::Processes;
+use ostler_testkit::{alone, patience};
+use rustix::process::Signal;
+use std::time::Duration;
+
+/// Moments of a launch at which somebody is killed, in microseconds.
+const MOMENTS: [u64; 14] = [0, 200, 500, 800, 1000, 1300, 1600, 2000, 2500, 3000, 4000, 5000, 7000, 10_000];
+
+fn stops_what_there_is(harness: &ostler_testkit::Harness) {
+    let listed = harness.ls();
+    for shown in &listed {
+        assert_ne!(shown.state, "damaged", "{shown:?}");
+        harness.run(&["stop", "--kill", &shown.id]).exits(0);
+    }
+    harness.nothing_is_left();
+    for shown in listed {
+        std::fs::remove_dir_all(harness.session(&shown.id).path()).unwrap();
+    }
+}
+
+#[test]
+fn a_launcher_killed_at_any_moment_leaves_nothing_unlisted() {
+    let _alone = alone();
+    let harness = harness();
+    for moment in MOMENTS {
+        let launcher = harness.start(&["run", "-d", "--", "sleep", "600"]);
+        patience::ends_within(launcher.process(), Duration::from_micros(moment));
+        launcher.kill();
+        stops_what_there_is(&harness);
+    }
+}
+
+#[test]
+fn a_holder_killed_at_any_moment_of_its_launch_leaves_nothing_unlisted() {
+    let _alone = alone();
+    let harness = harness();
+    for moment in MOMENTS {
+        let launcher = harness.start(&["run", "-d", "--", "sleep", "600"]);
+        patience::ends_within(launcher.process(), Duration::from_micros(moment));
+        let children = Processes::look().unwrap().below(&[launcher.process().pid()], |_| false);
+        let pidfds: Vec<Pidfd> = children.iter().filter_map(|child| Pidfd::open(child).unwrap()).collect();
+        // The first of them is the holder, if it has come that far and not further.
+        if let Some(holder) = pidfds.first() {
+            holder.signal(Signal::KILL).unwrap();
+        }
+        let output = launcher.finish();
+        if output.code != Some(0) {
+            output.complaint();
+            assert_eq!(output.stdout, "");
+        }
+        stops_what_there_is(&harness);
+    }
+}

@@ -7,14 +7,19 @@
 //! What must be started is the agent itself: with a launcher in between, its process id, its lock and the signals meant
 //! for it belong to somebody else. What npm brings, looked at on Linux with Node 20:
 //!
-//! | agent | the command npm links | the agent itself |
-//! | --- | --- | --- |
-//! | claude | a stub that complains; the postinstall script would replace it by the native binary | `claude-code-linux-x64/claude`, native |
-//! | codex | a launcher: it spawns the native binary, and becomes it only where Node has `process.execve` (22.15 and later) | `codex-linux-x64/vendor/<triple>/bin/codex`, native |
-//! | gemini | a launcher of itself that ignores SIGINT, SIGTERM and SIGHUP, unless `GEMINI_CLI_NO_RELAUNCH` is set | the same JavaScript with that variable set |
-//! | opencode | in `opencode-ai`, a stub like claude's; hence the platform's package is what we pin | `opencode-linux-x64/bin/opencode`, native |
-//! | claude-code-acp | JavaScript, itself | the same; it starts the `cli.js` of its own `claude-agent-sdk`, not the claude above |
-//! | codex-acp | a launcher that waits for the native binary (`spawnSync`) | `codex-acp-linux-x64/bin/codex-acp`, native, codex included |
+//! * **claude**: the linked command is a stub that complains until the postinstall script replaces it. The agent is the
+//!   native `claude-code-linux-x64/claude`.
+//! * **codex**: the linked command is a launcher that spawns the native binary, and becomes it only where Node has
+//!   `process.execve` (22.15 and later). The agent is `codex-linux-x64/vendor/<triple>/bin/codex`; the launcher adds
+//!   nothing but two variables about who updates it.
+//! * **gemini**: JavaScript that starts itself once more and ignores SIGINT, SIGTERM and SIGHUP meanwhile, unless
+//!   `GEMINI_CLI_NO_RELAUNCH` is set. The agent is the same file with that variable set.
+//! * **opencode**: `opencode-ai` has a stub like claude's, and platform packages that not every registry has all of,
+//!   which `npm ci` refuses. So the platform's package is what we pin: the native `opencode-linux-x64/bin/opencode`.
+//! * **claude-code-acp**: JavaScript, and the agent itself. What it starts is the `cli.js` of the `claude-agent-sdk` it
+//!   depends on, not the claude above.
+//! * **codex-acp**: the linked command is a launcher that waits for the native `codex-acp-linux-x64/bin/codex-acp`,
+//!   which has a codex of its own built in, and no bubblewrap: its sandbox needs the system's.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};

@@ -51,10 +51,9 @@ impl Still {
         let folder = place.open()?;
         match view_or_damage(place)? {
             Ok(view) if !view.ended => return Err(NotStill::Runs),
-            Ok(_) => wait_for_helpers(&folder)?,
             // The agent's own lock is held as long as anything of it lives, whatever the records say.
             Err(_) if take_lock(&folder, "agent.lock")?.is_none() => return Err(NotStill::Runs),
-            Err(_) => {}
+            Ok(_) | Err(_) => wait_for_helpers(&folder)?,
         }
         let Some(held) = take_lock(&folder, "keeper.lock")? else {
             return Err(NotStill::Runs);
@@ -118,7 +117,8 @@ fn view_or_damage(place: &Place) -> Result<std::result::Result<Box<View>, String
 
 /// Waits until holder and keeper of an ended session are gone: they have nothing left to do but to leave.
 fn wait_for_helpers(folder: &Folder) -> Result<()> {
-    for helper in [folder.holder()?, folder.keeper()?].into_iter().flatten() {
+    // A record that cannot be read names nobody; the lock decides.
+    for helper in [folder.holder(), folder.keeper()].into_iter().filter_map(|record| record.ok().flatten()) {
         let Some(pidfd) = Pidfd::open(&helper.process)? else {
             continue;
         };

@@ -11,7 +11,7 @@ use ostler_sys::clock::since_boot_ms;
 use ostler_sys::pipes::Pipe;
 use ostler_sys::process::Identity;
 use ostler_sys::pty::Pty;
-use ostler_sys::spawn::{Leads, Program, Start, StartError};
+use ostler_sys::spawn::{Leads, Program, Start, StartError, Waiting};
 use ostler_sys::{lock, socket};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use rustix::fs::OFlags;
@@ -64,31 +64,38 @@ pub fn start(
     reveal()?;
 
     let group = Group::make(session.id.as_str());
-    let started = start_program(&session, &record, &standard, agent_lock.file(), group.as_ref());
-    let started = match started {
-        Ok(started) => started,
-        Err(error) => {
-            if let Some(group) = group {
-                group.remove();
+    let program = record.argv.first().cloned().unwrap_or_default();
+    let not_run = |error| NotStarted::Program { program: program.clone(), error };
+    let waiting = start_program(&session, &record, &standard, agent_lock.file(), group.as_ref());
+    let contained = waiting.as_ref().is_ok_and(|waiting| waiting.started().contained);
+    let begun = waiting.map_err(not_run).and_then(|waiting| {
+        record.cgroup = group.as_ref().filter(|_| contained).map(|group| group.path().to_string_lossy().into_owned());
+        match note_agent(&mut record, run, waiting.started().pid) {
+            Ok(process) => Ok((process, waiting.go().map_err(not_run)?)),
+            Err(error) => {
+                waiting.give_up();
+                Err(error)
             }
-            return Err(NotStarted::Program { program: record.argv.first().cloned().unwrap_or_default(), error });
         }
-    };
-    let process = Identity::of(started.pid)?.ok_or_else(|| io::Error::other("/proc does not show our own child"))?;
+    });
+    if let Some(group) = group
+        && (begun.is_err() || !contained)
+    {
+        group.remove();
+    }
+    let (process, started) = begun?;
     handles.put(handles::AGENT, started.pidfd);
-    let group = match group {
-        Some(group) if !started.contained => {
-            group.remove();
-            None
-        }
-        other => other,
-    };
+    Ok(Agent { process })
+}
+
+/// Writes down who the agent is, before it runs: whoever of us is killed from here on, nothing runs that no record names.
+fn note_agent(record: &mut RunRecord, run: &RunFolder, pid: i32) -> Result<Identity, NotStarted> {
+    let process = Identity::of(pid)?.ok_or_else(|| io::Error::other("/proc does not show our own child"))?;
     record.agent = Some(process.clone());
     record.started = Some(Timestamp::now());
     record.started_ms = since_boot_ms();
-    record.cgroup = group.map(|group| group.path().to_string_lossy().into_owned());
-    run.write_record(&record)?;
-    Ok(Agent { process })
+    run.write_record(record)?;
+    Ok(process)
 }
 
 fn start_program(
@@ -97,7 +104,7 @@ fn start_program(
     standard: &Standard,
     agent_lock: &OwnedFd,
     group: Option<&Group>,
-) -> Result<ostler_sys::spawn::Started, StartError> {
+) -> Result<Waiting, StartError> {
     let arguments: Vec<CString> =
         record.argv.iter().map(|word| CString::new(word.as_str())).collect::<Result<_, _>>()?;
     let cwd = CString::new(session.cwd.as_str())?;
@@ -118,7 +125,7 @@ fn start_program(
         },
         cgroup: group.map(AsFd::as_fd),
     }
-    .start()
+    .start_waiting()
 }
 
 fn open_streams(

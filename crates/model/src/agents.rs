@@ -3,9 +3,12 @@
 
 use serde_json::{Value, json};
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+/// The server takes any; the agents insist on one.
+const KEY: &str = "scripted";
 
 /// An agent that tests can start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -72,16 +75,16 @@ impl Agent {
         match self {
             Agent::Claude | Agent::ClaudeAcp => {
                 set("ANTHROPIC_BASE_URL", url);
-                set("ANTHROPIC_API_KEY", "scripted");
+                set("ANTHROPIC_API_KEY", KEY);
                 set("DISABLE_AUTOUPDATER", "1");
                 set("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
             }
             Agent::Codex | Agent::CodexAcp => {
-                set("SCRIPTED_KEY", "scripted");
+                set("SCRIPTED_KEY", KEY);
                 write(&home.join(".codex/config.toml"), &codex_config(url))?;
             }
             Agent::Gemini => {
-                set("GEMINI_API_KEY", "scripted");
+                set("GEMINI_API_KEY", KEY);
                 set("GOOGLE_GEMINI_BASE_URL", url);
                 set("GEMINI_CLI_TRUST_WORKSPACE", "true");
                 set("GEMINI_CLI_NO_RELAUNCH", "true");
@@ -96,6 +99,25 @@ impl Agent {
             }
         }
         Ok(environment)
+    }
+
+    /// Declares a folder trustworthy in a furnished home, so that a terminal opens on the prompt and not on dialogs.
+    ///
+    /// # Errors
+    /// When the home folder cannot be written.
+    pub fn trust(self, home: &Path, folder: &Path) -> io::Result<()> {
+        let folder = folder.to_string_lossy();
+        match self {
+            Agent::Claude => write(&home.join(".claude.json"), &claude_trust(&folder).to_string()),
+            Agent::Codex => {
+                // A string of JSON is one of TOML too.
+                let trusted = format!("[projects.{}]\ntrust_level = \"trusted\"\n", json!(folder));
+                let mut config = fs::OpenOptions::new().append(true).open(home.join(".codex/config.toml"))?;
+                config.write_all(trusted.as_bytes())
+            }
+            // Gemini is told by its environment; the others ask nobody.
+            Agent::Gemini | Agent::Opencode | Agent::ClaudeAcp | Agent::CodexAcp => Ok(()),
+        }
     }
 
     /// The agent, ready for its arguments, in a clean environment with this home.
@@ -117,13 +139,23 @@ pub fn folder() -> PathBuf {
     here.join("../../target/agents")
 }
 
+/// Without a word about its daemon, codex in a terminal starts one that does the work and outlives the terminal.
 fn codex_config(url: &str) -> String {
     format!(
         "model = \"scripted\"\nmodel_provider = \"scripted\"\ncheck_for_update_on_startup = false\n\
          [analytics]\nenabled = false\n\
+         [features]\ndaemon_auto_start = false\n\
          [model_providers.scripted]\nname = \"scripted\"\nbase_url = \"{url}/v1\"\nwire_api = \"responses\"\n\
          env_key = \"SCRIPTED_KEY\"\n"
     )
+}
+
+fn claude_trust(folder: &str) -> Value {
+    json!({
+        "hasCompletedOnboarding": true, "theme": "dark",
+        "customApiKeyResponses": {"approved": [KEY], "rejected": []},
+        "projects": {folder: {"hasTrustDialogAccepted": true}},
+    })
 }
 
 fn gemini_settings() -> Value {
@@ -140,7 +172,7 @@ fn opencode_config(url: &str) -> Value {
         "autoupdate": false, "share": "disabled", "model": "scripted/large", "small_model": "scripted/small",
         "provider": {"scripted": {
             "npm": "@ai-sdk/openai-compatible", "name": "scripted",
-            "options": {"baseURL": format!("{url}/v1"), "apiKey": "scripted"},
+            "options": {"baseURL": format!("{url}/v1"), "apiKey": KEY},
             "models": {"large": {"name": "large", "tool_call": true}, "small": {"name": "small"}},
         }},
     })

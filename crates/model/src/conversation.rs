@@ -83,13 +83,14 @@ impl Heard {
     }
 }
 
+/// How notes begin that have no tag around them: claude's after an interrupt and before it guesses what the user may
+/// type next, codex's before a project's instructions.
+const PHRASES: [&str; 3] = ["[Request interrupted by user", "[SUGGESTION MODE:", "# AGENTS.md instructions"];
+
 /// A note that the agent wrote into the user's message: wholly inside a tag, or one of its fixed phrases.
 fn is_note(text: &str) -> bool {
     let text = text.trim();
-    if text.is_empty()
-        || text.starts_with("[Request interrupted by user")
-        || text.starts_with("# AGENTS.md instructions")
-    {
+    if text.is_empty() || PHRASES.iter().any(|phrase| text.starts_with(phrase)) {
         return true;
     }
     let Some((tag, _)) = text.strip_prefix('<').and_then(|rest| rest.split_once('>')) else { return false };

@@ -122,7 +122,8 @@ pub(crate) fn write_json(stream: &mut TcpStream, method: &str, status: u16, body
 /// that is an error like one of writing.
 pub(crate) fn write_events(stream: &mut TcpStream, events: &[Event], pause: Duration) -> io::Result<()> {
     stream.write_all(
-        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-cache\r\n\
+          transfer-encoding: chunked\r\n\r\n",
     )?;
     for event in events {
         if event.paced && !pause.is_zero() {

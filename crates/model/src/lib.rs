@@ -4,11 +4,11 @@
 //! Responses, OpenAI Chat Completions and Gemini `generateContent`, streamed and whole. Two promises:
 //!
 //! * **The prompt is the script.** What the user said last decides what the model does, in one small language for all
-//!   protocols. The server keeps no conversation: which step is due follows from the request alone, so a resumed, forked
-//!   or repeated conversation goes on exactly where its history says. (Only `fail … once` is remembered, or it would
-//!   never end.)
-//! * **Everything is recorded.** [`Server::requests`] has every request in order of arrival with its parsed body and how
-//!   its connection ended, and [`Server::user_messages`] what the model saw; [`Server::wait_for`] waits for one to come.
+//!   protocols. The server keeps no conversation: which step is due follows from the request alone, so a resumed,
+//!   forked or repeated conversation goes on exactly where its history says. (Only `fail … once` is remembered, or it
+//!   would never end.)
+//! * **Everything is recorded.** [`Server::requests`] has every request in order of arrival with its parsed body and
+//!   how its connection ended, and [`Server::user_messages`] what the model saw; [`Server::wait_for`] waits for one.
 //!
 //! # The language
 //!

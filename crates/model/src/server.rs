@@ -84,7 +84,8 @@ impl Server {
         self.shared.log.requests()
     }
 
-    /// What the user said in each conversation, as the model saw it last; conversations in order of their first request.
+    /// What the user said in each conversation, as the model saw it last. Conversations come in order of their first
+    /// request.
     pub fn user_messages(&self) -> Vec<Conversation> {
         self.shared.log.conversations()
     }

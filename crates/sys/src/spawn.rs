@@ -58,6 +58,36 @@ pub struct Started {
     pub contained: bool,
 }
 
+/// A child that stands between fork and exec until it is let go, so that whoever must know it is told before it does
+/// anything. When we die first it leaves without having run the program.
+#[derive(Debug)]
+pub struct Waiting {
+    started: Started,
+    report: OwnedFd,
+    gate: OwnedFd,
+}
+
+impl Waiting {
+    /// Who it is, and will be when it runs the program.
+    #[must_use]
+    pub fn started(&self) -> &Started {
+        &self.started
+    }
+
+    /// Lets it go, and returns when the program runs.
+    pub fn go(self) -> Result<Started, StartError> {
+        rustix::io::write(&self.gate, b"g").map_err(|error| StartError::Fork(error.into()))?;
+        until_it_runs(self.started, &self.report)
+    }
+
+    /// Sends it away, and collects it.
+    pub fn give_up(self) {
+        let Waiting { started, report: _, gate } = self;
+        drop(gate);
+        collect(started.pid);
+    }
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     #[error("program not found; is it installed and on PATH?")]
@@ -89,6 +119,32 @@ enum Step {
     Exec = 4,
 }
 
+/// Both ends of the pipe at which a child waits, as it inherits them.
+#[derive(Clone, Copy)]
+struct Gate {
+    read: RawFd,
+    write: RawFd,
+}
+
+impl Gate {
+    /// The child waits. Nobody left to let it go is the end of it.
+    fn wait(self) {
+        // SAFETY: system calls on this child's own copies of two descriptors and one byte of its stack. Its own writing
+        // end is closed first, or it would wait for itself.
+        unsafe {
+            libc::close(self.write);
+            let mut letter = 0u8;
+            loop {
+                match libc::read(self.read, (&raw mut letter).cast(), 1) {
+                    1 => return,
+                    -1 if errno() == libc::EINTR => {}
+                    _ => libc::_exit(127),
+                }
+            }
+        }
+    }
+}
+
 /// Everything the child needs, made before the fork: between fork and exec nothing may allocate.
 struct Prepared {
     candidates: Vec<CString>,
@@ -102,36 +158,25 @@ struct Prepared {
 impl Start<'_> {
     /// Starts the program and returns when it runs.
     pub fn start(&self) -> Result<Started, StartError> {
-        let (started, report) = self.begin()?;
-        let mut message = [0u8; 3];
-        let length = loop {
-            match rustix::io::read(&report, &mut message) {
-                Err(rustix::io::Errno::INTR) => {}
-                other => break other.map_err(|error| StartError::Fork(error.into()))?,
-            }
-        };
-        if length == 0 {
-            return Ok(started);
-        }
-        collect(started.pid);
-        let error = io::Error::from_raw_os_error(i32::from(u16::from_ne_bytes([message[1], message[2]])));
-        Err(match message[0] {
-            step if step == Step::Descriptors as u8 => StartError::Descriptors(error),
-            step if step == Step::Terminal as u8 => StartError::Terminal(error),
-            step if step == Step::Folder as u8 => StartError::Folder(error),
-            _ if error.kind() == io::ErrorKind::NotFound => StartError::NotFound,
-            _ => StartError::NotExecutable(error),
-        })
+        let (started, report) = self.begin(None)?;
+        until_it_runs(started, &report)
+    }
+
+    /// Makes the child, which then waits to be let go.
+    pub fn start_waiting(&self) -> Result<Waiting, StartError> {
+        let (read, gate) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| StartError::Fork(error.into()))?;
+        let (started, report) = self.begin(Some(Gate { read: read.as_raw_fd(), write: gate.as_raw_fd() }))?;
+        Ok(Waiting { started, report, gate })
     }
 
     /// Returns as soon as the child exists. It has the descriptors from its first moment, whatever becomes of us; whether
     /// it gets to run the program shows in whether it lives.
     pub fn start_unseen(&self) -> Result<Started, StartError> {
-        self.begin().map(|(started, _report)| started)
+        self.begin(None).map(|(started, _report)| started)
     }
 
     /// Forks. What comes back is the child and the pipe over which it tells what went wrong.
-    fn begin(&self) -> Result<(Started, OwnedFd), StartError> {
+    fn begin(&self, gate: Option<Gate>) -> Result<(Started, OwnedFd), StartError> {
         let candidates = match self.program {
             Program::Named(name) => candidates(name, self.environment)?,
             Program::Open(_) => Vec::new(),
@@ -155,6 +200,9 @@ impl Start<'_> {
         }
         .map_err(StartError::Fork)?;
         if pid == 0 {
+            if let Some(gate) = gate {
+                gate.wait();
+            }
             let mut channel = reporter.as_raw_fd();
             let (step, errno) = self.become_program(&prepared, &mut channel);
             let message = [step as u8, errno.to_ne_bytes()[0], errno.to_ne_bytes()[1]];
@@ -260,6 +308,29 @@ impl Start<'_> {
             (Step::Exec, denied.unwrap_or(libc::ENOENT))
         }
     }
+}
+
+/// Waits until the program runs, or collects a child that could not run it.
+fn until_it_runs(started: Started, report: &OwnedFd) -> Result<Started, StartError> {
+    let mut message = [0u8; 3];
+    let length = loop {
+        match rustix::io::read(report, &mut message) {
+            Err(rustix::io::Errno::INTR) => {}
+            other => break other.map_err(|error| StartError::Fork(error.into()))?,
+        }
+    };
+    if length == 0 {
+        return Ok(started);
+    }
+    collect(started.pid);
+    let error = io::Error::from_raw_os_error(i32::from(u16::from_ne_bytes([message[1], message[2]])));
+    Err(match message[0] {
+        step if step == Step::Descriptors as u8 => StartError::Descriptors(error),
+        step if step == Step::Terminal as u8 => StartError::Terminal(error),
+        step if step == Step::Folder as u8 => StartError::Folder(error),
+        _ if error.kind() == io::ErrorKind::NotFound => StartError::NotFound,
+        _ => StartError::NotExecutable(error),
+    })
 }
 
 fn errno() -> i32 {
@@ -411,6 +482,28 @@ mod tests {
         assert!(matches!(start(&["no-such-program-here"], None), Err(StartError::NotFound)));
         assert!(matches!(start(&["/etc/passwd"], None), Err(StartError::NotExecutable(_))));
         assert!(matches!(start(&["true"], Some(c"/no/such/folder")), Err(StartError::Folder(_))));
+    }
+
+    #[test]
+    fn a_child_that_is_not_let_go_runs_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let mark = folder.path().join("mark");
+        let arguments = texts(&["touch", mark.to_str().unwrap()]);
+        let start = Start {
+            program: Program::Named("touch"),
+            arguments: &arguments,
+            environment: &texts(&["PATH=/usr/bin:/bin"]),
+            folder: None,
+            descriptors: &[],
+            leads: Leads::Session,
+            cgroup: None,
+        };
+        let waiting = start.start_waiting().unwrap();
+        waiting.give_up();
+        assert!(!mark.exists());
+        let child = start.start_waiting().unwrap().go().unwrap();
+        collect(child.pid);
+        assert!(mark.exists());
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::args::Resume;
 use crate::client::look_and_record;
 use crate::context::{Context, wish};
 use crate::exit::{Code, Failure, Result};
+use crate::still::{NotStill, Still};
 use ostler_core::record::{Mode, Want};
 use ostler_keeper::launch;
 use ostler_store::home::Place;
@@ -45,9 +46,16 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
     session.attended = !args.detach && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     let number = view.run + 1;
     let record = run_record(context, &session, number, native_id, true)?;
+    // Nobody may put it away or delete it while its next run begins; the new keeper waits for us to let go.
+    let still = match Still::take(&place) {
+        Ok(still) => still,
+        Err(NotStill::Runs) => return Err(refused(&place, look_and_record(&place)?.pid)),
+        Err(NotStill::Failed(failure)) => return Err(failure),
+    };
     if !launch::resume(&folder, &session, &record, &environment(session.id))? {
         return Err(refused(&place, look_and_record(&place)?.pid));
     }
+    drop(still);
     if let Some(text) = message {
         inbox::append(&folder, &wish(number, Want::Message { text, now: false }))?;
         // The keeper looks into the inbox when it starts and whenever it is woken; this wakes it.

@@ -82,12 +82,12 @@ fn a_draft_that_is_sent_is_gone() {
 #[test]
 fn ctrl_c_ends_the_turn_once_and_never_the_session() {
     let mut harness = harness();
-    harness.set("OSTLER_DEMO_PACE", "1000");
+    harness.set("OSTLER_DEMO_PACE", "200");
     let session = idle_demo(&harness);
     let mut person = Person::attaches(&harness, session.id());
     person.sees("idle");
     person.types(b"work\r");
-    person.sees("I am the demo agent");
+    person.sees("I am");
     person.types(b"\x03");
     person.sees("interrupted");
     session.until_look("the turn is over", |view| view.turns == 1 && view.state == Phase::Idle);

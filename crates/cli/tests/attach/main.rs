@@ -1,7 +1,7 @@
 //! What a person sees and types at a session, driven through a real pseudo-terminal. One binary, because linking costs
 //! more than running.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that finds no value has failed")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that finds no value has failed")]
 
 mod chat;
 mod keys_survive_keepers;

@@ -135,6 +135,32 @@ fn keepers_killed_while_it_draws_change_nothing_on_the_screen() {
 }
 
 #[test]
+fn a_terminal_so_slow_that_output_was_dropped_meanwhile_gets_the_screen() {
+    let _machine = alone();
+    let harness = harness();
+    harness.configure("terminal_output_limit = \"1MiB\"\n");
+    let count = "until read -r line; do :; done; seq 1 700000";
+    let mut alone = Person::runs_program(&harness, SIZE, &["sh", "-c", &format!("stty -echo; {count}; exec cat")]);
+    alone.types(b"\n");
+    let session = harness.detach(&["-t", "--", "sh", "-c", &format!("stty -echo; echo ready; {count}; exec cat")]);
+    let mut slow = Person::attaches(&harness, session.id());
+    slow.sees("ready");
+    slow.types(b"\r");
+    session.until("output was dropped and all of it is there", || {
+        let size = std::fs::metadata(session.run_file("out")).unwrap().len();
+        let journal = std::fs::read_to_string(session.path().join("journal.jsonl")).unwrap();
+        (size > 5_000_000 && journal.contains("\"trimmed\"")).then_some(())
+    });
+    for person in [&mut alone, &mut slow] {
+        person.sees("700000");
+        person.types(b"end\r");
+        person.sees("end");
+    }
+    assert_eq!(slow.screen.text(), alone.screen.text());
+    assert!(!slow.bytes.contains(&0) && slow.bytes.len() < 5_000_000, "{} bytes", slow.bytes.len());
+}
+
+#[test]
 fn long_output_is_on_the_screen_at_once_and_ends_right() {
     let harness = harness();
     let script = "seq 1 300000";

@@ -1,7 +1,7 @@
 //! A launch that is killed anywhere in the middle leaves a session that is listed and can be stopped, or nothing at all.
 
 use crate::harness;
-use ostler_sys::process::Pidfd;
+use ostler_sys::process::{Identity, Pidfd};
 use ostler_sys::tree::Processes;
 use ostler_testkit::{alone, patience};
 use rustix::process::Signal;
@@ -10,8 +10,16 @@ use std::time::Duration;
 /// Moments of a launch at which somebody is killed, in microseconds.
 const MOMENTS: [u64; 14] = [0, 200, 500, 800, 1000, 1300, 1600, 2000, 2500, 3000, 4000, 5000, 7000, 10_000];
 
+/// A holder that was already under way goes on without its launcher; wait until all that runs belongs to a session that
+/// is listed.
 fn stops_what_there_is(harness: &ostler_testkit::Harness) {
-    let listed = harness.ls();
+    let listed = patience::until("everything that runs is listed", &[], || {
+        let alive: Vec<i32> = harness.alive().iter().map(Identity::pid).collect();
+        let listed = harness.ls();
+        let known =
+            |pid: &i32| listed.iter().any(|one| [one.pid, one.holder_pid, one.keeper_pid].contains(&Some(*pid)));
+        alive.iter().all(known).then_some(listed)
+    });
     for shown in &listed {
         assert_ne!(shown.state, "damaged", "{shown:?}");
         harness.run(&["stop", "--kill", &shown.id]).exits(0);

@@ -83,3 +83,18 @@ fn a_stray_file_in_the_archive_hides_nobody() {
     std::fs::create_dir(harness.home().join("archive/old")).unwrap();
     assert_eq!(harness.run(&["ls", "-a", "--json"]).exits(0).json().as_array().unwrap().len(), 1);
 }
+
+#[test]
+fn a_session_that_is_resumed_meanwhile_is_never_put_away_alive() {
+    let harness = harness();
+    for _ in 0..10 {
+        let session = harness.detach(&["demo", "say hello"]);
+        harness.run(&["wait", session.id()]).exits(0);
+        let resumed = harness.start(&["resume", "-d", "--keep", session.id()]);
+        let archived = harness.run(&["archive", session.id()]);
+        let resumed = resumed.finish();
+        let shown = session.show();
+        assert!(session.path().exists() || !shown.alive, "{shown:?} {resumed:?} {archived:?}");
+        harness.run(&["stop", "--kill", session.id()]).exits(0);
+    }
+}

@@ -85,7 +85,9 @@ pub(super) fn whole(name: &Name, answer: &Answer) -> Value {
         Answer::Calls(calls) => calls
             .iter()
             .enumerate()
-            .map(|(index, call)| json!({"type": "tool_use", "id": id(name, index), "name": call.name, "input": call.input}))
+            .map(|(index, call)| {
+                json!({"type": "tool_use", "id": id(name, index), "name": call.name, "input": call.input})
+            })
             .collect(),
     };
     message(name, content, json!(stop_reason(answer)), OUTPUT_TOKENS)

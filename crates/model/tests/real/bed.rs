@@ -2,6 +2,7 @@
 //! it started is alive.
 
 use crate::running::{LIMIT, Running, ends_within};
+use crate::terminal::Seated;
 use ostler_model::Server;
 use ostler_model::agents::Agent;
 use ostler_sys::process::{Identity, Pidfd, Stat, command_line};
@@ -55,6 +56,14 @@ impl Bed {
         command.args(arguments).envs(environment.iter().copied()).current_dir(self.work());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         Running::new(command.spawn().unwrap())
+    }
+
+    /// The agent in a terminal, in a working directory that it trusts.
+    pub fn in_terminal(&self, arguments: &[&str]) -> Seated {
+        let mut command = self.agent.command(&self.home(), &self.server.url()).unwrap();
+        self.agent.trust(&self.home(), &self.work()).unwrap();
+        command.args(arguments).env("TERM", "xterm-256color").current_dir(self.work());
+        Seated::new(command)
     }
 
     /// What a tool wrote into the working directory.

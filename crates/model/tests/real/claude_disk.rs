@@ -1,5 +1,5 @@
-//! How late claude's last reply reaches the disk, and what a kill at the end of a turn costs. These are why a session is
-//! not ended before its transcript has been looked at.
+//! How late claude's last reply reaches the disk, and what a kill at the end of a turn costs. These are why a session
+//! is not ended before its transcript has been looked at.
 
 use crate::bed::Bed;
 use crate::claude::{headless, user, uuid};

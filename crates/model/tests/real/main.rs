@@ -15,3 +15,4 @@ mod codex;
 mod gemini;
 mod opencode;
 mod running;
+mod terminal;

@@ -5,7 +5,8 @@ use ostler_model::{INPUT_TOKENS, Server};
 use serde_json::{Value, json};
 
 fn request(stream: bool, messages: Value) -> Value {
-    json!({"model": "m", "stream": stream, "tools": [{"type": "function", "function": {"name": "bash"}}], "messages": messages})
+    let tools = json!([{"type": "function", "function": {"name": "bash"}}]);
+    json!({"model": "m", "stream": stream, "tools": tools, "messages": messages})
 }
 
 #[test]

@@ -42,7 +42,9 @@ fn a_routing_decision_is_answered_in_its_shape() {
     let mut routed = request(json!([{"role": "user", "parts": [{"text": "hang"}]}]));
     routed["generationConfig"] = json!({
         "responseMimeType": "application/json",
-        "responseJsonSchema": {"type": "object", "properties": {"model_choice": {"type": "string", "enum": ["flash", "pro"]}}},
+        "responseJsonSchema": {"type": "object", "properties": {
+            "model_choice": {"type": "string", "enum": ["flash", "pro"]},
+        }},
     });
     let answer = Client::of(&server).post(WHOLE, &routed).json();
     assert_eq!(answer["candidates"][0]["content"]["parts"][0]["text"], r#"{"model_choice":"flash"}"#);

@@ -41,7 +41,10 @@ fn tools_are_called_and_their_results_bring_the_next_step() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|call| json!({"type": "tool_result", "tool_use_id": call["id"], "content": [{"type": "text", "text": "out"}]}))
+        .map(|call| {
+            let content = json!([{"type": "text", "text": "out"}]);
+            json!({"type": "tool_result", "tool_use_id": call["id"], "content": content})
+        })
         .collect();
     let history =
         json!([script, {"role": "assistant", "content": called["content"]}, {"role": "user", "content": results}]);

@@ -5,7 +5,8 @@ use ostler_model::{INPUT_TOKENS, Server};
 use serde_json::{Value, json};
 
 fn request(input: Value) -> Value {
-    json!({"model": "m", "stream": true, "tools": [{"type": "function", "name": "sh"}], "input": input, "prompt_cache_key": "thread"})
+    let tools = json!([{"type": "function", "name": "sh"}]);
+    json!({"model": "m", "stream": true, "tools": tools, "input": input, "prompt_cache_key": "thread"})
 }
 
 fn user(text: &str) -> Value {

@@ -82,7 +82,7 @@ mod tests {
         let packet = typed.packet(now)?;
         match parse(&packet) {
             Incoming::Keys { position, keys } => Some((position, keys.to_vec())),
-            other @ (Incoming::Request(_) | Incoming::Nonsense) => panic!("{other:?}"),
+            Incoming::Request(_) | Incoming::Nonsense => None,
         }
     }
 

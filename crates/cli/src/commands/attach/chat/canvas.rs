@@ -8,25 +8,44 @@ pub struct Canvas {
     columns: usize,
     /// In which column the conversation stands, as its last line may not be finished.
     column: usize,
-    /// Rows of the lines below it that are on the screen, up to and with the one of the cursor.
-    below: usize,
+    below: Option<Below>,
     out: String,
+}
+
+/// The lines below that are on the screen.
+struct Below {
+    /// The width of each line above the one with the cursor.
+    above: Vec<usize>,
+    cursor: usize,
+}
+
+impl Below {
+    /// How many rows the cursor is from the first of them, in a window that breaks what does not fit.
+    fn rows_above_cursor(&self, columns: usize) -> usize {
+        let rows: usize = self.above.iter().map(|width| width.div_ceil(columns).max(1)).sum();
+        rows + self.cursor / columns
+    }
 }
 
 impl Canvas {
     pub fn new(columns: u16) -> Canvas {
-        Canvas { columns: usize::from(columns).max(1), column: 0, below: 0, out: String::new() }
+        Canvas { columns: usize::from(columns).max(1), column: 0, below: None, out: String::new() }
     }
 
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// The window has another width. What stood on the screen may have moved; it is left alone and we go on below it.
+    /// The window has another width, and the terminal has broken its lines anew. Where an unfinished line of the
+    /// conversation ends is not known any more, so it goes on below.
     pub fn resize(&mut self, columns: u16) {
-        self.take_away();
         self.columns = usize::from(columns).max(1);
-        self.end_line();
+        if self.below.is_some() {
+            self.column = 0;
+            self.take_away();
+        } else {
+            self.end_line();
+        }
     }
 
     /// Adds to the conversation. The text may have colours, and lines end with `\n`.
@@ -83,20 +102,21 @@ impl Canvas {
         }
         self.out.push_str(&lines.join("\r\n"));
         let _ = write!(self.out, "\x1b[{}G", cursor + 1);
-        self.below = lines.len();
+        let above = lines.iter().rev().skip(1).map(|line| visible_width(line)).collect();
+        self.below = Some(Below { above, cursor });
     }
 
     /// Takes the lines below away; the cursor is where the conversation stands.
     pub fn take_away(&mut self) {
-        if self.below == 0 {
+        let Some(below) = self.below.take() else {
             return;
-        }
+        };
         self.out.push('\r');
-        if self.below > 1 {
-            let _ = write!(self.out, "\x1b[{}A", self.below - 1);
+        let rows = below.rows_above_cursor(self.columns);
+        if rows > 0 {
+            let _ = write!(self.out, "\x1b[{rows}A");
         }
         self.out.push_str("\x1b[J");
-        self.below = 0;
         if self.column >= self.columns {
             // The row above is full: the conversation goes on where we are.
             self.column = 0;
@@ -109,6 +129,19 @@ impl Canvas {
     pub fn take(&mut self) -> String {
         std::mem::take(&mut self.out)
     }
+}
+
+/// How many columns a text takes that may have colours in it.
+fn visible_width(text: &str) -> usize {
+    let (mut width, mut in_sequence) = (0, false);
+    for character in text.chars() {
+        match character {
+            '\x1b' => in_sequence = true,
+            letter if in_sequence => in_sequence = !letter.is_ascii_alphabetic(),
+            other => width += other.width().unwrap_or(0),
+        }
+    }
+    width
 }
 
 #[cfg(test)]
@@ -167,5 +200,20 @@ mod tests {
             }
         });
         assert_eq!(rows[4..], ["line 29", "half whole", "status", "> line"]);
+    }
+
+    #[test]
+    fn a_narrower_window_leaves_no_rubbish_behind() {
+        let mut canvas = Canvas::new(40);
+        let mut screen = Screen::new(Size { rows: 8, columns: 40 });
+        canvas.write("said\nhalf");
+        canvas.put_below(&["\x1b[2ma status of more than twenty columns\x1b[0m".to_owned(), "> line".to_owned()], 6);
+        screen.feed(canvas.take().as_bytes());
+        screen.resize(Size { rows: 8, columns: 20 });
+        canvas.resize(20);
+        below(&mut canvas);
+        screen.feed(canvas.take().as_bytes());
+        let rows: Vec<String> = screen.text().into_iter().filter(|row| !row.is_empty()).collect();
+        assert_eq!(rows, ["said", "half", "status", "> line"]);
     }
 }

@@ -68,7 +68,9 @@ pub fn is_saved(view: &View) -> bool {
     let unsaved = view.outcome.as_ref().is_some_and(|outcome| outcome.saved == Saved::Unverified);
     if unsaved {
         let id = view.id;
-        eprintln!("ostler: {id}: the last turn could not be found in the agent's transcript; ostler logs {id} still has it");
+        eprintln!(
+            "ostler: {id}: the last turn could not be found in the agent's transcript; ostler logs {id} still has it"
+        );
     }
     !unsaved
 }

@@ -4,18 +4,27 @@
 //! turn is in its transcript. Everything else in ostler is the same for all of them.
 
 pub mod claude;
+pub mod codex;
 pub mod command;
 pub mod demo;
+pub mod gemini;
 pub mod lines;
+pub mod opencode;
 pub mod stream_json;
 
-use ostler_core::fact::{Ask, Fact};
-use ostler_core::record::{Plan, Session};
+use ostler_core::fact::{Ask, Fact, TurnEnd, Verdict};
+use ostler_core::outcome::{Exit, signal_name};
+use ostler_core::record::{Ending, Mode, Plan, Session, Speaks};
 
 /// One kind of agent.
 pub trait Agent: Sync {
     /// What people call it.
     fn name(&self) -> &'static str;
+
+    /// Where the real program is, relative to the package of a launcher script that goes by its name.
+    fn beside_its_launcher(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// How to start it.
     fn launch(&self, request: &Launching<'_>) -> Launch;
@@ -32,8 +41,28 @@ pub trait Agent: Sync {
     /// The answer to a question, as its input expects it.
     fn answer(&self, ask: &Ask, answer: &Answer) -> Option<Vec<u8>>;
 
-    /// Whether all these messages stand, whole, in its transcript.
-    fn transcript_holds(&self, transcript: &[u8], messages: &[String]) -> bool;
+    /// Where its transcript of this conversation is.
+    fn transcript(&self, native_id: &str, cwd: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<Whereabouts>;
+
+    /// What to look for in the transcript to know that it has this message: the id that we gave it, where it keeps those.
+    fn mark(&self, id: &str, text: &str) -> String {
+        let _ = text;
+        id.to_owned()
+    }
+
+    /// Whether all these marks stand, in whole lines, in its transcript.
+    fn transcript_holds(&self, transcript: &[u8], marks: &[String]) -> bool;
+}
+
+/// Where a file is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Whereabouts {
+    At(String),
+    /// Somewhere below a folder, under a name with this end.
+    Below {
+        folder: String,
+        name_ends_with: String,
+    },
 }
 
 /// Understands an agent's standard output, line by line.
@@ -43,6 +72,23 @@ pub trait Decoder {
 
     /// The agent's names for the messages of the turn that is not over yet.
     fn messages_so_far(&self) -> Vec<String>;
+
+    /// How the turn went of an agent whose process has ended without saying so.
+    fn turn_end_at_exit(&mut self, exit: Exit) -> TurnEnd {
+        let reason = match (exit.code, exit.signal) {
+            (Some(code), _) => format!("the agent exited with {code} before the end of its turn"),
+            (None, Some(signal)) => format!("the agent was killed by {}", signal_name(signal)),
+            (None, None) => "the agent is gone and nobody saw how it ended".to_owned(),
+        };
+        TurnEnd {
+            verdict: Verdict::Failed,
+            text: None,
+            reason: Some(reason),
+            tokens: None,
+            cost_usd: None,
+            messages: self.messages_so_far(),
+        }
+    }
 }
 
 /// What a start is made from.
@@ -50,7 +96,7 @@ pub struct Launching<'a> {
     pub session: &'a Session,
     /// Our own program, which contains the demo agent.
     pub own_binary: &'a str,
-    /// The conversation to begin or to go on with.
+    /// The conversation to go on with, or the name for a new one where the agent lets us choose.
     pub native_id: &'a str,
     pub resume: bool,
     /// How long what is left of a program may take to leave by itself.
@@ -64,10 +110,43 @@ pub struct Launching<'a> {
 pub struct Launch {
     pub argv: Vec<String>,
     pub plan: Plan,
-    /// The conversation's name, where we give it.
+    /// The conversation's name, where it is known beforehand.
     pub native_id: Option<String>,
-    /// Where the agent will write its transcript, where that is known.
-    pub transcript: Option<String>,
+    /// What its environment needs beside what is there.
+    pub variables: Vec<(String, String)>,
+}
+
+/// In a terminal an agent is a program like any other.
+#[must_use]
+pub fn silent_terminal(argv: Vec<String>, request: &Launching<'_>) -> Launch {
+    Launch {
+        argv,
+        plan: Plan {
+            mode: Mode::Terminal,
+            keep: false,
+            speaks: Speaks::Bytes,
+            ending: Ending::Hangup,
+            linger_ms: request.linger_ms,
+        },
+        native_id: request.resume.then(|| request.native_id.to_owned()),
+        variables: Vec::new(),
+    }
+}
+
+/// Whether each of these texts is one of those that `texts` finds in a whole line of a transcript.
+fn holds_texts(transcript: &[u8], wanted: &[String], texts: impl Fn(&serde_json::Value, &mut dyn FnMut(&str))) -> bool {
+    let mut wanted: Vec<&str> = wanted.iter().map(|text| text.trim()).collect();
+    for line in transcript.split_inclusive(|&byte| byte == b'\n').rev() {
+        if wanted.is_empty() {
+            break;
+        }
+        if line.ends_with(b"\n")
+            && let Ok(line) = serde_json::from_slice::<serde_json::Value>(line)
+        {
+            texts(&line, &mut |text| wanted.retain(|wanted| *wanted != text.trim()));
+        }
+    }
+    wanted.is_empty()
 }
 
 /// What somebody answered.
@@ -85,6 +164,6 @@ pub fn find(name: &str) -> Option<&'static dyn Agent> {
 
 /// Every agent there is.
 #[must_use]
-pub fn all() -> [&'static dyn Agent; 3] {
-    [&command::Command, &claude::Claude, &demo::Demo]
+pub fn all() -> [&'static dyn Agent; 6] {
+    [&command::Command, &claude::Claude, &codex::Codex, &gemini::Gemini, &opencode::Opencode, &demo::Demo]
 }

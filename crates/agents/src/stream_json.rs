@@ -170,7 +170,8 @@ fn plain_text(content: &Value) -> String {
 }
 
 /// The one argument that tells a person what a tool call does.
-fn tool_detail(input: &Value) -> String {
+#[must_use]
+pub fn tool_detail(input: &Value) -> String {
     ["command", "file_path", "path", "pattern", "query", "url", "description", "prompt"]
         .iter()
         .find_map(|name| input[name].as_str())
@@ -222,6 +223,12 @@ fn line(value: &Value) -> Vec<u8> {
     let mut bytes = value.to_string().into_bytes();
     bytes.push(b'\n');
     bytes
+}
+
+/// The transcript of a conversation, below the agent's own folder.
+#[must_use]
+pub fn transcript(folder: &str, cwd: &str, native_id: &str) -> String {
+    format!("{folder}/projects/{}/{native_id}.jsonl", folder_name(cwd))
 }
 
 /// The folder of a working directory below `projects`: everything that is no letter or digit becomes `-`, counted as

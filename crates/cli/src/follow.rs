@@ -59,7 +59,9 @@ impl<'a> Printer<'a> {
         let run = folder.run(folder.newest_run()?)?;
         let plan = run.record()?.plan;
         let how = match (plan.speaks, plan.mode, show) {
-            (Speaks::Turns, _, Show::Plain) => How::Talk { reader: Reader::new(folder, first_run), talk, talking },
+            (Speaks::Turns | Speaks::OneTurn, _, Show::Plain) => {
+                How::Talk { reader: Reader::new(folder, first_run), talk, talking }
+            }
             (Speaks::Bytes, Mode::Terminal, Show::Plain) => {
                 let replay = Replay::from(trimmed(folder, &run)?);
                 let text = Box::new(PlainText::new(terminal::first_window(run.dir())?));

@@ -7,6 +7,7 @@ mod config;
 mod context;
 mod exit;
 mod follow;
+mod program;
 mod still;
 mod ui;
 

@@ -66,11 +66,16 @@ pub enum Event {
         n: u64,
     },
     /// A message that an earlier process may have taken, but that is not in the agent's transcript: it waits again.
-    Returned { n: u64, place: u64 },
+    Returned {
+        n: u64,
+        place: u64,
+    },
     /// Its last byte has been taken.
     Delivered {
         n: u64,
     },
+    /// The agent's input has ended: it takes one message, and that was it.
+    InputEnded,
     /// The agent's own name for the conversation.
     Native {
         id: String,
@@ -201,6 +206,7 @@ mod tests {
             Event::Feeding { n: 1 },
             Event::Returned { n: 1, place: 2 },
             Event::Delivered { n: 1 },
+            Event::InputEnded,
             Event::Native { id: by() },
             Event::TurnStarted,
             Event::Asked { ask },

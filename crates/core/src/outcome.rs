@@ -116,8 +116,8 @@ pub fn judge(state: &State, now_ms: u64) -> Outcome {
     let last = state.last_turn.as_ref();
     let saved = state.saved.unwrap_or(match state.plan.speaks {
         Speaks::Bytes => Saved::NotApplicable,
-        Speaks::Turns if last.is_none() && !state.turn_running() => Saved::NotApplicable,
-        Speaks::Turns => Saved::Unverified,
+        Speaks::Turns | Speaks::OneTurn if last.is_none() && !state.turn_running() => Saved::NotApplicable,
+        Speaks::Turns | Speaks::OneTurn => Saved::Unverified,
     });
     Outcome {
         kind,
@@ -142,7 +142,7 @@ fn verdict(state: &State, exit: Exit) -> (Kind, Source, String) {
     // Only a stop that reached the process before it ended by itself counts as one.
     let stopped = state.stop.as_ref().filter(|_| state.was_pushed());
     match state.plan.speaks {
-        Speaks::Turns if !state.turn_running() => {
+        Speaks::Turns | Speaks::OneTurn if !state.turn_running() => {
             if let Some(TurnEnd { verdict, reason, .. }) = &state.last_turn {
                 let cause = match (stopped, reason) {
                     (Some(stop), _) => format!("stopped by {}: {}{forced}", stop.by, stop.why),
@@ -155,14 +155,14 @@ fn verdict(state: &State, exit: Exit) -> (Kind, Source, String) {
                 return (kind, Source::Agent, cause);
             }
         }
-        Speaks::Turns | Speaks::Bytes => {}
+        Speaks::Turns | Speaks::OneTurn | Speaks::Bytes => {}
     }
     if let Some(stop) = stopped {
         return (Kind::Stopped, Source::Ostler, format!("stopped by {}: {}{forced}", stop.by, stop.why));
     }
     let process = match state.plan.speaks {
         Speaks::Bytes => "the program",
-        Speaks::Turns => "the agent",
+        Speaks::Turns | Speaks::OneTurn => "the agent",
     };
     let interrupted = state.interrupt.as_ref().filter(|_| exit.signal == Some(2) || exit.code == Some(130));
     if let Some(by) = interrupted {
@@ -171,7 +171,7 @@ fn verdict(state: &State, exit: Exit) -> (Kind, Source, String) {
     match (exit.code, exit.signal, state.plan.speaks) {
         (Some(0), _, Speaks::Bytes) => (Kind::Succeeded, Source::Exit, format!("{process} exited with 0")),
         (Some(code), _, Speaks::Bytes) => (Kind::Failed, Source::Exit, format!("{process} exited with {code}")),
-        (Some(code), _, Speaks::Turns) => {
+        (Some(code), _, Speaks::Turns | Speaks::OneTurn) => {
             (Kind::Failed, Source::Exit, format!("{process} exited with {code} before the end of its turn"))
         }
         (None, Some(signal), _) => {

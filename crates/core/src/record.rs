@@ -105,6 +105,20 @@ pub enum Speaks {
     Bytes,
     /// Messages in, facts out, several turns in one process.
     Turns,
+    /// One message and the end of input in, facts out, and the process ends with the turn. A further message is a further
+    /// run of the same session.
+    OneTurn,
+}
+
+impl Speaks {
+    /// Whether it takes messages and says when it is done with one.
+    #[must_use]
+    pub fn converses(self) -> bool {
+        match self {
+            Speaks::Bytes => false,
+            Speaks::Turns | Speaks::OneTurn => true,
+        }
+    }
 }
 
 /// How the agent likes to be asked to leave.

@@ -14,6 +14,8 @@ pub enum Order {
     Finish,
     /// Start keepers from the binary that comes with this packet.
     UseBinary,
+    /// Start the newest run, which has no process yet.
+    StartRun,
 }
 
 /// From holder to keeper.
@@ -33,11 +35,14 @@ impl Order {
             Order::CloseInput => b'c',
             Order::Finish => b'f',
             Order::UseBinary => b'b',
+            Order::StartRun => b's',
         }
     }
 
     fn of(letter: u8) -> Option<Order> {
-        [Order::CloseInput, Order::Finish, Order::UseBinary].into_iter().find(|order| order.letter() == letter)
+        [Order::CloseInput, Order::Finish, Order::UseBinary, Order::StartRun]
+            .into_iter()
+            .find(|order| order.letter() == letter)
     }
 }
 

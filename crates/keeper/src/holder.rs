@@ -161,6 +161,12 @@ fn discard(sessions: &Dir, id: &str) {
     }
 }
 
+/// Removes a run that never was.
+fn discard_run(folder: &Folder, number: u32) {
+    let base = format!("/proc/self/fd/{}", folder.dir().as_fd().as_raw_fd());
+    let _ = std::fs::remove_dir_all(format!("{base}/runs/{number}"));
+}
+
 struct Holder {
     folder: Folder,
     run: RunFolder,
@@ -373,10 +379,36 @@ impl Holder {
                         self.deaths = 0;
                     }
                 }
+                Some(Order::StartRun) => self.start_run(),
                 None => {}
             }
         }
         Ok(false)
+    }
+
+    /// Starts the next process of a session whose agent takes one message each. Asked twice, by a keeper and its
+    /// replacement, we do it once.
+    fn start_run(&mut self) {
+        let Ok(newest) = self.folder.newest_run() else {
+            return;
+        };
+        if newest == self.run.number || !matches!(self.agent.watch, Watch::Over) {
+            return;
+        }
+        let Ok(run) = self.folder.run(newest) else {
+            return;
+        };
+        for name in [handles::STDIN_WRITE, handles::STDIN_READ] {
+            self.handles.close(name);
+        }
+        match start::start(&self.folder, &run, &mut self.handles, None, || Ok(())) {
+            Ok(agent) => {
+                self.agent = AgentWatch { process: agent.process, watch: Watch::Child };
+                self.run = run;
+            }
+            // As if it had never been: the session ends with the run before, and the message waits for a resume.
+            Err(_) => discard_run(&self.folder, newest),
+        }
     }
 
     fn keeper_died(&mut self) {

@@ -59,7 +59,10 @@ pub fn start(
     let lock_file = folder.dir().file("agent.lock", OFlags::RDWR | OFlags::CREATE)?;
     let agent_lock = lock::try_exclusive(lock_file)?
         .ok_or_else(|| io::Error::other("a process of an earlier run still holds agent.lock"))?;
-    handles.put(handles::DOOR, socket::open(folder.dir())?);
+    // A further run goes on behind the same door.
+    if handles.get(handles::DOOR).is_none() {
+        handles.put(handles::DOOR, socket::open(folder.dir())?);
+    }
     folder.write_holder(&helper_record()?)?;
     reveal()?;
 
@@ -153,7 +156,7 @@ fn open_streams(
             put_pipe(handles, handles::STDOUT_READ, handles::STDOUT_WRITE)?;
             put_pipe(handles, handles::STDERR_READ, handles::STDERR_WRITE)?;
             let input = match (record.plan.speaks, piped) {
-                (Speaks::Turns, _) => {
+                (Speaks::Turns | Speaks::OneTurn, _) => {
                     put_pipe(handles, handles::STDIN_READ, handles::STDIN_WRITE)?;
                     copy(handles.need(handles::STDIN_READ)?)?
                 }

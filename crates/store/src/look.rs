@@ -171,6 +171,10 @@ fn running(folder: &Folder, run: &RunFolder, session: &Session, view: &mut View)
     view.state = match folded.state.phase() {
         // The program runs, or is about to; what the journal says about it may be yet to come.
         _ if agent.is_none() => Phase::Starting,
+        // Between two processes of a session that goes on there is none.
+        phase @ (Phase::Working | Phase::Idle) if !view.alive && folded.state.goes_on_without_process() => {
+            if folded.unseen > 0 { Phase::Working } else { phase }
+        }
         _ if !view.alive => Phase::Stopping,
         // A message that the keeper has not seen yet is a turn that waits.
         Phase::Idle if folded.unseen > 0 => Phase::Working,
@@ -246,7 +250,7 @@ pub fn fold(folder: &Folder, run: &RunFolder, record: &RunRecord, session: &Sess
         state = step(state, &started(record)).0;
     }
     let unseen = if inbox::size(folder.dir())? > state.inbox { unseen_messages(folder.dir(), state.inbox)? } else { 0 };
-    if record.plan.speaks == Speaks::Turns {
+    if record.plan.speaks.converses() {
         state = fold_output(state, run.dir(), session)?;
     }
     Ok(Folded { state, bad_lines: journal.bad_lines, unseen })
@@ -388,7 +392,7 @@ pub fn last_line(run: &Dir, agent: &str, speaks: Speaks) -> Result<Option<String
             let printed = |name| Ok::<_, StoreError>(last_printed(&tail(run, name, 4096)?));
             Ok(printed("out")?.or(printed("err")?))
         }
-        Speaks::Turns => {
+        Speaks::Turns | Speaks::OneTurn => {
             let bytes = tail(run, "out", 64 * 1024)?;
             let Some(agent) = ostler_agents::find(agent) else {
                 return Ok(None);

@@ -2,30 +2,64 @@
 
 use crate::folder::Folder;
 use crate::{RunRecord, StoreError, inbox};
-use ostler_agents::Agent;
-use ostler_core::life::State;
-use ostler_core::record::Session;
+use ostler_agents::{Agent, Whereabouts};
+use ostler_core::life::{Message, State};
+use ostler_core::record::{Session, Want, Wish};
 use std::io;
 use std::path::Path;
 
 /// What must be in the transcript: the prompt of the newest turn, and what the agent said in it. `so_far`: what it has
 /// said in a turn that is not over.
-pub fn messages(folder: &Folder, state: &State, so_far: Vec<String>) -> Result<Vec<String>, StoreError> {
-    let mut messages = match &state.last_turn {
+pub fn marks(
+    agent: &dyn Agent,
+    folder: &Folder,
+    state: &State,
+    so_far: Vec<String>,
+) -> Result<Vec<String>, StoreError> {
+    let mut marks = match &state.last_turn {
         Some(turn) if !state.turn_running() => turn.messages.clone(),
         Some(_) | None => so_far,
     };
     if let Some(prompt) = state.last_fed {
-        messages.extend(inbox::read_one(folder.dir(), prompt.at)?.map(|wish| wish.id));
+        marks.extend(mark_of(agent, folder, prompt)?);
     }
-    Ok(messages)
+    Ok(marks)
+}
+
+/// What to look for to know that the agent has this message.
+pub fn mark_of(agent: &dyn Agent, folder: &Folder, message: Message) -> Result<Option<String>, StoreError> {
+    Ok(match inbox::read_one(folder.dir(), message.at)? {
+        Some(Wish { id, want: Want::Message { text, .. }, .. }) => Some(agent.mark(&id, &text)),
+        Some(_) | None => None,
+    })
+}
+
+/// The agent's transcript of a conversation, when it is there.
+#[must_use]
+pub fn find_transcript(agent: &dyn Agent, native_id: &str, cwd: &str) -> Option<String> {
+    match agent.transcript(native_id, cwd, &|name| std::env::var(name).ok())? {
+        Whereabouts::At(path) => Some(path),
+        Whereabouts::Below { folder, name_ends_with } => {
+            let mut open = vec![std::path::PathBuf::from(folder)];
+            while let Some(folder) = open.pop() {
+                for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+                    if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                        open.push(entry.path());
+                    } else if entry.file_name().to_string_lossy().ends_with(&name_ends_with) {
+                        return Some(entry.path().to_string_lossy().into_owned());
+                    }
+                }
+            }
+            None
+        }
+    }
 }
 
 /// Whether the transcript holds all of them now. One that does not exist holds nothing.
-pub fn holds(agent: &dyn Agent, transcript: &Path, messages: &[String]) -> io::Result<bool> {
+pub fn holds(agent: &dyn Agent, transcript: &Path, marks: &[String]) -> io::Result<bool> {
     match std::fs::read(transcript) {
-        Ok(bytes) => Ok(agent.transcript_holds(&bytes, messages)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(messages.is_empty()),
+        Ok(bytes) => Ok(agent.transcript_holds(&bytes, marks)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(marks.is_empty()),
         Err(error) => Err(error),
     }
 }
@@ -40,6 +74,6 @@ pub fn finished_turn_is_saved(
     let (Some(agent), Some(transcript)) = (ostler_agents::find(&session.agent), &record.transcript) else {
         return Ok(false);
     };
-    let messages = messages(folder, state, Vec::new())?;
-    holds(agent, Path::new(transcript), &messages).map_err(StoreError::io(transcript.as_str()))
+    let marks = marks(agent, folder, state, Vec::new())?;
+    holds(agent, Path::new(transcript), &marks).map_err(StoreError::io(transcript.as_str()))
 }

@@ -2,7 +2,7 @@
 //! terminal it is a program like any other.
 
 use crate::stream_json::{self, StreamJson};
-use crate::{Agent, Answer, Decoder, Launch, Launching};
+use crate::{Agent, Answer, Decoder, Launch, Launching, Whereabouts};
 use ostler_core::fact::Ask;
 use ostler_core::record::{Ending, Mode, Plan, Speaks};
 
@@ -27,6 +27,12 @@ impl Agent for Claude {
         "claude"
     }
 
+    /// Installed without its scripts, the npm package's `claude` only says so; the program is in a package beside it.
+    fn beside_its_launcher(&self) -> Vec<String> {
+        let short = if std::env::consts::ARCH == "aarch64" { "arm64" } else { "x64" };
+        vec![format!("../claude-code-linux-{short}/claude")]
+    }
+
     fn launch(&self, request: &Launching<'_>) -> Launch {
         let session = request.session;
         let mut argv = vec!["claude".to_owned()];
@@ -47,9 +53,7 @@ impl Agent for Claude {
             argv,
             plan: Plan { mode: session.mode, keep: session.keep, speaks, ending, linger_ms: request.linger_ms },
             native_id: Some(request.native_id.to_owned()),
-            transcript: config_folder(request.variable).map(|folder| {
-                format!("{folder}/projects/{}/{}.jsonl", stream_json::folder_name(&session.cwd), request.native_id)
-            }),
+            variables: Vec::new(),
         }
     }
 
@@ -69,8 +73,12 @@ impl Agent for Claude {
         Some(stream_json::answer(ask, answer))
     }
 
-    fn transcript_holds(&self, transcript: &[u8], messages: &[String]) -> bool {
-        stream_json::transcript_holds(transcript, messages)
+    fn transcript(&self, native_id: &str, cwd: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<Whereabouts> {
+        config_folder(variable).map(|folder| Whereabouts::At(stream_json::transcript(&folder, cwd, native_id)))
+    }
+
+    fn transcript_holds(&self, transcript: &[u8], marks: &[String]) -> bool {
+        stream_json::transcript_holds(transcript, marks)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Any command. It says nothing that we understand: its process is its turn, and its exit code decides.
 
-use crate::{Agent, Answer, Decoder, Launch, Launching};
+use crate::{Agent, Answer, Decoder, Launch, Launching, Whereabouts};
 use ostler_core::fact::{Ask, Fact};
 use ostler_core::record::{Ending, Mode, Plan, Speaks};
 
@@ -27,7 +27,7 @@ impl Agent for Command {
                 linger_ms: request.linger_ms,
             },
             native_id: None,
-            transcript: None,
+            variables: Vec::new(),
         }
     }
 
@@ -45,6 +45,10 @@ impl Agent for Command {
     }
 
     fn answer(&self, _ask: &Ask, _answer: &Answer) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn transcript(&self, _: &str, _: &str, _: &dyn Fn(&str) -> Option<String>) -> Option<Whereabouts> {
         None
     }
 

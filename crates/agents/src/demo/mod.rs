@@ -1,7 +1,7 @@
 //! The built-in demo agent: a child process of our own binary that speaks the same lines as Claude Code.
 
 use crate::stream_json::{self, StreamJson};
-use crate::{Agent, Answer, Decoder, Launch, Launching};
+use crate::{Agent, Answer, Decoder, Launch, Launching, Whereabouts};
 use ostler_core::fact::Ask;
 use ostler_core::record::{Ending, Mode, Plan, Speaks};
 
@@ -36,9 +36,7 @@ impl Agent for Demo {
             argv,
             plan: Plan { mode: session.mode, keep: session.keep, speaks, ending, linger_ms: request.linger_ms },
             native_id: Some(request.native_id.to_owned()),
-            transcript: home(request.variable).map(|home| {
-                format!("{home}/projects/{}/{}.jsonl", stream_json::folder_name(&session.cwd), request.native_id)
-            }),
+            variables: Vec::new(),
         }
     }
 
@@ -58,8 +56,12 @@ impl Agent for Demo {
         Some(stream_json::answer(ask, answer))
     }
 
-    fn transcript_holds(&self, transcript: &[u8], messages: &[String]) -> bool {
-        stream_json::transcript_holds(transcript, messages)
+    fn transcript(&self, native_id: &str, cwd: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<Whereabouts> {
+        home(variable).map(|home| Whereabouts::At(stream_json::transcript(&home, cwd, native_id)))
+    }
+
+    fn transcript_holds(&self, transcript: &[u8], marks: &[String]) -> bool {
+        stream_json::transcript_holds(transcript, marks)
     }
 }
 

@@ -1,6 +1,6 @@
 //! `ostler resume`: the next run of the same conversation.
 
-use super::run::{environment, follow_to_the_end, read_all, run_record, text};
+use super::run::{Prepared, follow_to_the_end, prepare, read_all, text};
 use crate::args::Resume;
 use crate::client::look_and_record;
 use crate::context::{Context, wish};
@@ -45,14 +45,14 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
     session.keep = args.keep;
     session.attended = !args.detach && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     let number = view.run + 1;
-    let record = run_record(context, &session, number, native_id, true)?;
+    let Prepared { record, environment } = prepare(context, &session, number, native_id, true)?;
     // Nobody may put it away or delete it while its next run begins; the new keeper waits for us to let go.
     let still = match Still::take(&place) {
         Ok(still) => still,
         Err(NotStill::Runs) => return Err(refused(&place, look_and_record(&place)?.pid)),
         Err(NotStill::Failed(failure)) => return Err(failure),
     };
-    if !launch::resume(&folder, &session, &record, &environment(session.id))? {
+    if !launch::resume(&folder, &session, &record, &environment)? {
         return Err(refused(&place, look_and_record(&place)?.pid));
     }
     drop(still);

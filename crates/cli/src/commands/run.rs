@@ -207,11 +207,10 @@ fn describe(context: &Context, args: Run, asked: &Asked, mode: Mode, attended: b
 }
 
 fn start(context: &Context, session: &Session, asked: Asked) -> Result<Place> {
-    let run = run_record(context, session, 1, &uuid::Uuid::new_v4().to_string(), false)?;
+    let Prepared { record, environment } = prepare(context, session, 1, &uuid::Uuid::new_v4().to_string(), false)?;
     let prompt = asked.prompt.map(|text| wish(1, Want::Message { text, now: false }));
     let piped = if session.agent == "command" && session.mode == Mode::Headless { piped_input()? } else { None };
-    let environment = environment(session.id);
-    let launched = Launch { session, run: &run, prompt: prompt.as_ref(), piped, environment: &environment };
+    let launched = Launch { session, run: &record, prompt: prompt.as_ref(), piped, environment: &environment };
     let place = launch(&context.home, launched)?;
     // A refusal speaks for itself, and before the first session there is no folder to ask.
     warn_when_low(context);
@@ -219,11 +218,17 @@ fn start(context: &Context, session: &Session, asked: Asked) -> Result<Place> {
 }
 
 /// What a run is to be, before it has a process.
-pub fn run_record(context: &Context, session: &Session, run: u32, native_id: &str, resume: bool) -> Result<RunRecord> {
+pub struct Prepared {
+    pub record: RunRecord,
+    pub environment: Vec<CString>,
+}
+
+/// Works out how an agent is started.
+pub fn prepare(context: &Context, session: &Session, run: u32, native_id: &str, resume: bool) -> Result<Prepared> {
     let agent = ostler_agents::find(&session.agent)
         .ok_or_else(|| Failure::ours(format!("this ostler knows no agent {:?}", session.agent)))?;
     let own_binary = std::env::current_exe()?.to_string_lossy().into_owned();
-    let how = agent.launch(&Launching {
+    let mut how = agent.launch(&Launching {
         session,
         own_binary: &own_binary,
         native_id,
@@ -231,22 +236,28 @@ pub fn run_record(context: &Context, session: &Session, run: u32, native_id: &st
         linger_ms: context.config.linger_ms(),
         variable: &variable,
     });
+    if let Some(program) = how.argv.first_mut() {
+        *program = crate::program::resolve(agent, program);
+    }
+    let known = if resume { Some(native_id) } else { how.native_id.as_deref() };
+    let transcript = known.and_then(|id| ostler_store::proof::find_transcript(agent, id, &session.cwd));
     let size = ostler_sys::pty::size(std::io::stdout()).or_else(|| ostler_sys::pty::size(std::io::stdin()));
     let terminal = session.mode == Mode::Terminal;
-    Ok(RunRecord {
+    let record = RunRecord {
         run,
         argv: how.argv,
         plan: how.plan,
         size: terminal.then(|| size.unwrap_or((24, 80))),
         native_id: how.native_id,
-        transcript: how.transcript,
+        transcript,
         cgroup: None,
         output_limit: terminal.then_some(context.config.terminal_output_limit),
         started: None,
         started_ms: 0,
         agent: None,
         more: Map::new(),
-    })
+    };
+    Ok(Prepared { record, environment: environment(session.id, &how.variables) })
 }
 
 /// What was piped into us goes to the command itself: it reads on after we have left.
@@ -263,11 +274,16 @@ fn piped_input() -> Result<Option<OwnedFd>> {
 }
 
 /// Ours, without the marks of an agent that we may have been started by, and with the session's id.
-pub fn environment(id: SessionId) -> Vec<CString> {
+fn environment(id: SessionId, more: &[(String, String)]) -> Vec<CString> {
+    let replaced = |name: &str| name == "OSTLER_SESSION" || more.iter().any(|(set, _)| set == name);
     let kept = std::env::vars_os()
-        .filter(|(name, _)| name.to_str().is_none_or(|name| !NESTING_MARKS.contains(&name) && name != "OSTLER_SESSION"))
+        .filter(|(name, _)| name.to_str().is_none_or(|name| !NESTING_MARKS.contains(&name) && !replaced(name)))
         .map(|(name, value)| [name.into_vec(), value.into_vec()].join(&b'='));
-    kept.chain([format!("OSTLER_SESSION={id}").into_bytes()]).filter_map(|entry| CString::new(entry).ok()).collect()
+    let set = more.iter().map(|(name, value)| format!("{name}={value}").into_bytes());
+    kept.chain(set)
+        .chain([format!("OSTLER_SESSION={id}").into_bytes()])
+        .filter_map(|entry| CString::new(entry).ok())
+        .collect()
 }
 
 fn warn_when_low(context: &Context) {
@@ -309,7 +325,8 @@ pub fn follow_to_the_end(place: &Place, attended: bool) -> Result<Code> {
             Left::Called => {
                 while let Some(signal) = signals.next()? {
                     if signal != Signal::INT.as_raw() {
-                        let words = format!("\nostler: {} goes on; ostler attach {} comes back to it\n", place.id, place.id);
+                        let words =
+                            format!("\nostler: {} goes on; ostler attach {} comes back to it\n", place.id, place.id);
                         // It may be the terminal that is gone.
                         let _ = crate::follow::err(words.as_bytes());
                         return Ok(Code::Succeeded);
@@ -322,7 +339,7 @@ pub fn follow_to_the_end(place: &Place, attended: bool) -> Result<Code> {
 }
 
 fn speaks(folder: &ostler_store::folder::Folder) -> Result<bool> {
-    Ok(folder.run(folder.newest_run()?)?.record()?.plan.speaks == ostler_core::record::Speaks::Turns)
+    Ok(folder.run(folder.newest_run()?)?.record()?.plan.speaks.converses())
 }
 
 fn interrupt_or_stop(place: &Place, interrupted: &mut bool) -> Result<()> {
@@ -391,7 +408,10 @@ fn summary(view: &View, outcome: &Outcome, style: Style) -> String {
     }
     if view.agent != "command" {
         let id = view.id;
-        text.push_str(&format!("  {} ostler logs {id} · ostler resume {id} \"…\" · ostler ls\n", style.dim("try next  ")));
+        text.push_str(&format!(
+            "  {} ostler logs {id} · ostler resume {id} \"…\" · ostler ls\n",
+            style.dim("try next  ")
+        ));
     }
     text
 }

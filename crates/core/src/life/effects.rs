@@ -9,6 +9,10 @@ use crate::record::{Ending, Mode, Speaks};
 pub enum Effect {
     /// Put this message into the agent's input.
     Feed { n: u64 },
+    /// Tell the agent that no further message comes.
+    EndInput,
+    /// Record what this process did and start the next one.
+    NextRun,
     /// End the running turn by the agent's own means.
     Interrupt,
     /// Find the end of the conversation in the agent's transcript; give up at that time (milliseconds since boot).
@@ -57,9 +61,12 @@ impl State {
         }
         let mut effects = Vec::new();
         let stop_interrupts =
-            self.plan.speaks == Speaks::Turns && self.stop.as_ref().is_some_and(|stop| stop.how == StopHow::Interrupt);
+            self.plan.speaks.converses() && self.stop.as_ref().is_some_and(|stop| stop.how == StopHow::Interrupt);
         if self.turn_running() && !self.interrupt_sent && (self.interrupt.is_some() || stop_interrupts) {
             effects.push(Effect::Interrupt);
+        }
+        if self.plan.speaks == Speaks::OneTurn && self.turn_running() && self.feeding.is_none() && !self.input_ended {
+            effects.push(Effect::EndInput);
         }
         match self.leaves_from(now_ms) {
             Leaving::Now { since_ms, grace_ms } => effects.extend(self.see_it_off(since_ms, grace_ms, now_ms)),
@@ -83,10 +90,10 @@ impl State {
         match (self.plan.speaks, stop.how) {
             (Speaks::Bytes, StopHow::AfterTurn) => Leaving::ByItself,
             (Speaks::Bytes, StopHow::Interrupt | StopHow::Kill) => now(stop.at_ms),
-            (Speaks::Turns, _) if !self.turn_running() => now(stop.at_ms.max(self.turn_ended_ms)),
-            (Speaks::Turns, StopHow::AfterTurn) => Leaving::ByItself,
+            (Speaks::Turns | Speaks::OneTurn, _) if !self.turn_running() => now(stop.at_ms.max(self.turn_ended_ms)),
+            (Speaks::Turns | Speaks::OneTurn, StopHow::AfterTurn) => Leaving::ByItself,
             // The turn was told to end; half of the grace is for that.
-            (Speaks::Turns, StopHow::Interrupt | StopHow::Kill) => {
+            (Speaks::Turns | Speaks::OneTurn, StopHow::Interrupt | StopHow::Kill) => {
                 let limit = stop.at_ms + grace_ms / 2;
                 if now_ms >= limit { now(limit) } else { Leaving::At { ms: limit } }
             }
@@ -120,7 +127,7 @@ impl State {
     }
 
     fn has_something_to_save(&self) -> bool {
-        self.plan.speaks == Speaks::Turns
+        self.plan.speaks.converses()
             && self.plan.mode == Mode::Headless
             && (self.last_turn.is_some() || self.turn_running())
     }
@@ -129,6 +136,7 @@ impl State {
         let may = match (self.plan.mode, self.plan.speaks) {
             (Mode::Terminal, _) => true,
             (Mode::Headless, Speaks::Turns) => !self.turn_running(),
+            (Mode::Headless, Speaks::OneTurn) => !self.turn_running() && self.turns_of_run == 0,
             (Mode::Headless, Speaks::Bytes) => false,
         };
         if may && self.feeding.is_none() { self.queue.first().map(|message| message.n) } else { None }
@@ -141,7 +149,13 @@ impl State {
         if self.has_something_to_save() && self.saved.is_none() {
             return vec![Effect::Prove { until_ms: self.exit_ms + LAST_LOOK_MS }];
         }
-        vec![Effect::Conclude]
+        if !self.goes_on_without_process() {
+            vec![Effect::Conclude]
+        } else if self.queue.is_empty() {
+            Vec::new()
+        } else {
+            vec![Effect::NextRun]
+        }
     }
 
     fn clear_what_is_left(&self, now_ms: u64) -> Vec<Effect> {

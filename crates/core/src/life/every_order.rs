@@ -11,7 +11,7 @@ use proptest::prelude::*;
 fn plan() -> impl Strategy<Value = Plan> {
     let mode = prop_oneof![Just(Mode::Headless), Just(Mode::Terminal)];
     let ending = prop_oneof![Just(Ending::EndOfInput), Just(Ending::Hangup), Just(Ending::Terminate)];
-    let speaks = prop_oneof![Just(Speaks::Bytes), Just(Speaks::Turns)];
+    let speaks = prop_oneof![Just(Speaks::Bytes), Just(Speaks::Turns), Just(Speaks::OneTurn)];
     (mode, any::<bool>(), speaks, ending).prop_map(|(mode, keep, speaks, ending)| Plan {
         mode,
         keep,
@@ -70,6 +70,7 @@ fn event() -> impl Strategy<Value = Event> {
 fn dutifully(effect: Effect, state: &State, now_ms: u64) -> Option<Event> {
     match effect {
         Effect::Feed { n } => Some(if state.feeding.is_some() { Event::Delivered { n } } else { Event::Feeding { n } }),
+        Effect::EndInput => Some(Event::InputEnded),
         Effect::Interrupt => Some(Event::InterruptSent),
         Effect::Prove { until_ms } => {
             Some(Event::Saved { saved: if now_ms >= until_ms { Saved::Unverified } else { Saved::Verified } })
@@ -79,7 +80,7 @@ fn dutifully(effect: Effect, state: &State, now_ms: u64) -> Option<Event> {
         Effect::LookAtTree => Some(Event::Empty),
         Effect::ClearTree { forced } => Some(Event::Cleared { forced }),
         Effect::Conclude => Some(Event::Ended { outcome: judge(state, now_ms) }),
-        Effect::Finish | Effect::WakeAt { .. } => None,
+        Effect::Finish | Effect::NextRun | Effect::WakeAt { .. } => None,
     }
 }
 

@@ -52,6 +52,8 @@ pub struct State {
     pub unanswered: Option<Message>,
     /// The inbox has been worked through up to here.
     pub inbox: u64,
+    /// It has been told that no further message comes.
+    pub input_ended: bool,
     turn: bool,
     pub turn_ended_ms: u64,
     /// Finished turns, over all runs and of this one.
@@ -103,6 +105,7 @@ impl State {
             last_fed: None,
             unanswered: None,
             inbox: 0,
+            input_ended: false,
             turn: false,
             turn_ended_ms: 0,
             turns: 0,
@@ -190,6 +193,7 @@ impl State {
                 self.queue.insert(0, Message { n: *n, at: *place });
             }
             Event::Delivered { .. } => self.feeding = None,
+            Event::InputEnded => self.input_ended = true,
             Event::Native { id } => self.native_id = Some(id.clone()),
             Event::TurnStarted => self.begin_turn(),
             Event::Asked { ask } => {
@@ -206,7 +210,7 @@ impl State {
                 if self.turn_running() {
                     self.interrupt.get_or_insert_with(|| by.clone());
                     // A command may need telling more than once; an agent's turn ends, or it does not.
-                    self.interrupt_sent &= self.plan.speaks == Speaks::Turns;
+                    self.interrupt_sent &= self.plan.speaks.converses();
                 }
             }
             Event::InterruptSent => self.interrupt_sent = true,
@@ -248,7 +252,7 @@ impl State {
     }
 
     fn begin_turn(&mut self) {
-        if self.plan.speaks == Speaks::Turns && self.process != Process::Exited && !self.turn {
+        if self.plan.speaks.converses() && self.process != Process::Exited && !self.turn {
             self.turn = true;
             self.unanswered = None;
             self.saved = None;
@@ -304,7 +308,7 @@ impl State {
     pub fn turn_running(&self) -> bool {
         match self.plan.speaks {
             Speaks::Bytes => self.process == Process::Running,
-            Speaks::Turns => self.turn,
+            Speaks::Turns | Speaks::OneTurn => self.turn,
         }
     }
 
@@ -314,6 +318,8 @@ impl State {
             || self.terminated_ms.is_some()
             || self.killed_ms.is_some()
             || (self.interrupt_sent && self.stop.is_some())
+            // Between two processes there is none to push.
+            || (self.plan.speaks == Speaks::OneTurn && self.stop.as_ref().is_some_and(|stop| stop.at_ms >= self.exit_ms))
     }
 
     /// It had to be killed although it was asked to leave.
@@ -321,16 +327,23 @@ impl State {
         self.stop.as_ref().is_some_and(|stop| stop.how != StopHow::Kill)
     }
 
-    /// A turn of its own accord is over, nothing waits, and nobody asked to keep the process.
+    /// The process has done what it was there for: its turn is over, and either it takes no second one, or nothing waits
+    /// and nobody asked to keep it.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.plan.speaks == Speaks::Turns
-            && self.plan.mode == Mode::Headless
-            && !self.plan.keep
-            && self.turns_of_run > 0
-            && !self.turn
-            && self.queue.is_empty()
-            && self.feeding.is_none()
+        let turn_over =
+            self.plan.mode == Mode::Headless && self.turns_of_run > 0 && !self.turn && self.feeding.is_none();
+        match self.plan.speaks {
+            Speaks::Bytes => false,
+            Speaks::Turns => turn_over && !self.plan.keep && self.queue.is_empty(),
+            Speaks::OneTurn => turn_over,
+        }
+    }
+
+    /// The session goes on although its process has ended: for the next message there will be another.
+    #[must_use]
+    pub fn goes_on_without_process(&self) -> bool {
+        self.plan.speaks == Speaks::OneTurn && self.stop.is_none() && (self.plan.keep || !self.queue.is_empty())
     }
 
     /// The word for it in `ls`.
@@ -339,11 +352,15 @@ impl State {
         if self.outcome.is_some() {
             return Phase::Ended;
         }
-        let waits = self.plan.speaks == Speaks::Turns && !self.queue.is_empty();
+        let waits = self.plan.speaks.converses() && !self.queue.is_empty();
+        let over = self.process == Process::Exited || self.is_done();
+        if over && self.goes_on_without_process() {
+            return if waits { Phase::Working } else { Phase::Idle };
+        }
         match self.process {
             Process::Starting => Phase::Starting,
             Process::Exited => Phase::Stopping,
-            Process::Running if self.stop.is_some() || self.is_done() => Phase::Stopping,
+            Process::Running if self.stop.is_some() || over => Phase::Stopping,
             Process::Running if !self.asks.is_empty() => Phase::Asking,
             Process::Running if self.turn_running() || waits => Phase::Working,
             Process::Running => Phase::Idle,

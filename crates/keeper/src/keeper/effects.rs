@@ -47,6 +47,15 @@ impl Keeper {
                 self.move_bytes()?;
                 Ok(true)
             }
+            Effect::EndInput => {
+                self.end_input()?;
+                self.note(Event::InputEnded)?;
+                Ok(true)
+            }
+            Effect::NextRun => {
+                self.next_run()?;
+                Ok(false)
+            }
             Effect::Interrupt => {
                 self.interrupt()?;
                 self.note(Event::InterruptSent)?;
@@ -113,11 +122,14 @@ impl Keeper {
 
     fn interrupt(&mut self) -> Result<(), KeeperError> {
         match (self.record.plan.mode, self.record.plan.speaks, self.handles.get(handles::PTY)) {
-            (Mode::Headless, Speaks::Turns, _) => {
+            (Mode::Headless, Speaks::Turns | Speaks::OneTurn, _) => {
                 let name = format!("interrupt-{}", self.state.turns);
-                if let Some(bytes) = self.agent.interrupt(&name) {
-                    self.input.put(&name, bytes)?;
-                    self.input.pump(&self.handles)?;
+                match self.agent.interrupt(&name) {
+                    Some(bytes) => {
+                        self.input.put(&name, bytes)?;
+                        self.input.pump(&self.handles)?;
+                    }
+                    None => self.signal_agent(Signal::INT)?,
                 }
             }
             (Mode::Terminal, _, Some(terminal)) => pty::signal_foreground(terminal, Signal::INT)?,
@@ -133,15 +145,19 @@ impl Keeper {
     /// Asks as this agent likes to be asked. Also called by a keeper whose predecessor may not have got to it.
     pub(super) fn ask_to_leave(&mut self) -> Result<(), KeeperError> {
         match self.record.plan.ending {
-            Ending::EndOfInput => {
-                if let Some(line) = self.handles.get(handles::HOLDER_LINE) {
-                    control::order(line, Order::CloseInput)?;
-                }
-                self.handles.close(handles::STDIN_WRITE);
-            }
+            Ending::EndOfInput => self.end_input()?,
             Ending::Hangup => self.signal_agent(Signal::HUP)?,
             Ending::Terminate => self.signal_agent(Signal::TERM)?,
         }
+        Ok(())
+    }
+
+    /// The agent's input ends when nobody holds it any more: the holder is asked to let go, and so do we.
+    pub(super) fn end_input(&mut self) -> Result<(), KeeperError> {
+        if let Some(line) = self.handles.get(handles::HOLDER_LINE) {
+            control::order(line, Order::CloseInput)?;
+        }
+        self.handles.close(handles::STDIN_WRITE);
         Ok(())
     }
 
@@ -164,18 +180,19 @@ impl Keeper {
     }
 
     fn prove(&mut self, until_ms: u64) -> Result<bool, KeeperError> {
+        self.learn_transcript()?;
         let Some(transcript) = self.record.transcript.clone() else {
             self.note(Event::Saved { saved: Saved::NotApplicable })?;
             return Ok(true);
         };
         let transcript = Path::new(&transcript);
         let so_far = self.output.as_ref().map(|output| output.messages_so_far()).unwrap_or_default();
-        let messages = proof::messages(&self.folder, &self.state, so_far)?;
+        let marks = proof::marks(self.agent, &self.folder, &self.state, so_far)?;
         // Watch first, look afterwards: what is written in between wakes us.
         if self.proof.is_none() {
             self.proof = Some(ProofWatch::new(transcript));
         }
-        let saved = if proof::holds(self.agent, transcript, &messages)? {
+        let saved = if proof::holds(self.agent, transcript, &marks)? {
             Saved::Verified
         } else if since_boot_ms() >= until_ms {
             Saved::Unverified
@@ -223,6 +240,14 @@ impl Keeper {
             return Ok(false);
         }
         self.understand()?;
+        if self.state.plan.speaks == Speaks::OneTurn
+            && self.state.turn_running()
+            && let (Some(output), Some(exit)) = (&mut self.output, self.state.exit)
+        {
+            // The end of the process is the end of the turn, whether or not it was announced.
+            let end = output.turn_end_at_exit(exit);
+            self.note(Event::TurnEnded { end })?;
+        }
         self.note(Event::Empty)?;
         Ok(true)
     }

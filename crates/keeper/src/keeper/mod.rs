@@ -13,6 +13,7 @@ mod effects;
 mod holding;
 mod input;
 mod making_way;
+mod next_run;
 mod noting;
 mod output;
 mod proof_watch;
@@ -25,6 +26,7 @@ mod waking;
 mod wishes;
 
 use crate::VERSION;
+use crate::control::{self, Order};
 use crate::files::{enter_folder, helper_record};
 use crate::handles::{self, Handles};
 use clients::Clients;
@@ -33,7 +35,7 @@ use jiff::Timestamp;
 use ostler_agents::Agent;
 use ostler_core::event::{Entry, Event};
 use ostler_core::life::{Process, State, step};
-use ostler_core::record::{Mode, Session, Speaks};
+use ostler_core::record::{Mode, Session};
 use ostler_store::feed::Feed;
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::journal::{self, Journal};
@@ -69,6 +71,8 @@ enum KeeperError {
     System(#[from] io::Error),
     #[error("nothing is known about agent {0:?}")]
     Agent(String),
+    #[error("the run has not begun")]
+    NotYet,
 }
 
 /// The process called `__keeper`.
@@ -77,7 +81,7 @@ pub fn main(arguments: &[String]) -> i32 {
     ignore(Signal::PIPE);
     let _ = rustix::thread::set_name(c"ostler-keeper");
     match Keeper::take_over(arguments).and_then(Keeper::keep) {
-        Ok(()) => 0,
+        Ok(()) | Err(KeeperError::NotYet) => 0,
         Err(error) => {
             note_failure(&error);
             1
@@ -161,7 +165,13 @@ impl Keeper {
         let run = folder.run(folder.newest_run()?)?;
         let record = run.record()?;
         let agent = ostler_agents::find(&session.agent).ok_or_else(|| KeeperError::Agent(session.agent.clone()))?;
-        let process = record.agent.clone().ok_or_else(|| io::Error::other("run.json names no process"))?;
+        let Some(process) = record.agent.clone() else {
+            // A predecessor made the next run and did not get to order it.
+            if let Some(line) = handles.get(handles::HOLDER_LINE) {
+                control::order(line, Order::StartRun)?;
+            }
+            return Err(KeeperError::NotYet);
+        };
         let found = journal::read(folder.dir(), 0)?;
         let mut state = State::new(record.plan.clone());
         let (mut answers, mut answered) = (HashMap::new(), HashMap::new());
@@ -219,7 +229,7 @@ impl Keeper {
             self.write(first)?;
             self.sync_launch();
         }
-        if self.record.plan.speaks == Speaks::Turns {
+        if self.record.plan.speaks.converses() {
             self.output = Some(Output::new(self.agent, &self.state));
         }
         self.take_back_unanswered()?;
@@ -247,10 +257,10 @@ impl Keeper {
         let (Some(message), Some(transcript)) = (self.state.unanswered, &self.record.transcript) else {
             return Ok(());
         };
-        let Some(wish) = inbox::read_one(self.folder.dir(), message.at)? else {
+        let Some(mark) = proof::mark_of(self.agent, &self.folder, message)? else {
             return Ok(());
         };
-        if !proof::holds(self.agent, Path::new(transcript), &[wish.id])? {
+        if !proof::holds(self.agent, Path::new(transcript), &[mark])? {
             self.note(Event::Returned { n: message.n, place: message.at })?;
         }
         Ok(())
@@ -260,6 +270,9 @@ impl Keeper {
     fn resume_half_done(&mut self) -> Result<(), KeeperError> {
         if let Some(message) = self.state.feeding {
             self.feed(message)?;
+        }
+        if self.state.process == Process::Running && self.state.input_ended {
+            self.end_input()?;
         }
         if self.state.process == Process::Running && self.state.end_asked_ms.is_some() {
             self.ask_to_leave()?;

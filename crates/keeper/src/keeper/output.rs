@@ -2,8 +2,9 @@
 
 use ostler_agents::lines::{Line, Lines};
 use ostler_agents::{Agent, Decoder};
-use ostler_core::fact::Fact;
+use ostler_core::fact::{Fact, TurnEnd};
 use ostler_core::life::State;
+use ostler_core::outcome::Exit;
 use ostler_store::StoreError;
 use ostler_store::look::read_from;
 use ostler_sys::dir::Dir;
@@ -41,6 +42,11 @@ impl Output {
             });
         })?;
         Ok(found)
+    }
+
+    /// How the turn went of an agent that has ended without saying so.
+    pub fn turn_end_at_exit(&mut self, exit: Exit) -> TurnEnd {
+        self.decoder.turn_end_at_exit(exit)
     }
 
     /// The agent's names for what it has said in a turn that is not over.

@@ -40,7 +40,7 @@ impl Keeper {
         Ok(match want {
             Want::Message { now, .. } => match (self.record.plan.mode, self.record.plan.speaks) {
                 (Mode::Headless, Speaks::Bytes) => refused("a command takes no messages".to_owned()),
-                (Mode::Terminal, _) | (Mode::Headless, Speaks::Turns) => {
+                (Mode::Terminal, _) | (Mode::Headless, Speaks::Turns | Speaks::OneTurn) => {
                     Event::Accepted { n: self.state.messages + 1, place: at, by, now }
                 }
             },

@@ -41,7 +41,7 @@ pub fn run(context: &Context, args: &Attach) -> Result<Code> {
             check_place(&place)?;
             let folder = place.open()?;
             match folder.run(view.run)?.record()?.plan.speaks {
-                Speaks::Turns => chat::run(context, &place, args.read_only),
+                Speaks::Turns | Speaks::OneTurn => chat::run(context, &place, args.read_only),
                 Speaks::Bytes => command::run(context, &place, args.read_only),
             }
         }

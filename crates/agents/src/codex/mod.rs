@@ -1,0 +1,178 @@
+//! Codex. One process per turn: `codex exec` takes the prompt from its input, and a further message resumes the thread.
+
+use crate::{Agent, Answer, Decoder, Launch, Launching, Whereabouts, silent_terminal};
+use ostler_core::fact::{Ask, Fact, Tokens, TurnEnd, Verdict};
+use ostler_core::record::{Ending, Mode, Plan, Speaks};
+use serde_json::Value;
+
+pub struct Codex;
+
+impl Agent for Codex {
+    fn name(&self) -> &'static str {
+        "codex"
+    }
+
+    /// The npm package's `codex` is a script that starts the real program and would outlive its death.
+    fn beside_its_launcher(&self) -> Vec<String> {
+        let (short, long) = match std::env::consts::ARCH {
+            "aarch64" => ("arm64", "aarch64"),
+            _ => ("x64", "x86_64"),
+        };
+        vec![format!("../codex-linux-{short}/vendor/{long}-unknown-linux-musl/bin/codex")]
+    }
+
+    fn launch(&self, request: &Launching<'_>) -> Launch {
+        let session = request.session;
+        let mut argv = vec!["codex".to_owned()];
+        let model = session.model.iter().flat_map(|model| ["--model".to_owned(), model.clone()]);
+        if session.mode == Mode::Terminal {
+            if request.resume {
+                argv.extend(["resume".to_owned(), request.native_id.to_owned()]);
+            }
+            argv.extend(model.chain(session.arguments.iter().cloned()));
+            return silent_terminal(argv, request);
+        }
+        argv.push("exec".to_owned());
+        if request.resume {
+            argv.push("resume".to_owned());
+        }
+        argv.extend(["--json".to_owned(), "--skip-git-repo-check".to_owned()]);
+        argv.extend(model.chain(session.arguments.iter().cloned()));
+        if request.resume {
+            argv.push(request.native_id.to_owned());
+        }
+        // The prompt comes over standard input: as an argument it could not be long.
+        argv.push("-".to_owned());
+        Launch {
+            argv,
+            plan: Plan {
+                mode: session.mode,
+                keep: session.keep,
+                speaks: Speaks::OneTurn,
+                ending: Ending::EndOfInput,
+                linger_ms: request.linger_ms,
+            },
+            native_id: request.resume.then(|| request.native_id.to_owned()),
+            variables: Vec::new(),
+        }
+    }
+
+    fn decoder(&self) -> Box<dyn Decoder> {
+        Box::new(CodexLines::default())
+    }
+
+    fn message(&self, _id: &str, text: &str) -> Vec<u8> {
+        text.as_bytes().to_vec()
+    }
+
+    fn interrupt(&self, _id: &str) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn answer(&self, _ask: &Ask, _answer: &Answer) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn transcript(
+        &self,
+        native_id: &str,
+        _cwd: &str,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Option<Whereabouts> {
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let home = set("CODEX_HOME").or_else(|| set("HOME").map(|home| format!("{home}/.codex")))?;
+        Some(Whereabouts::Below { folder: format!("{home}/sessions"), name_ends_with: format!("-{native_id}.jsonl") })
+    }
+
+    /// Its own ids for messages are not in its output, so the text itself is looked for.
+    fn mark(&self, _id: &str, text: &str) -> String {
+        text.to_owned()
+    }
+
+    fn transcript_holds(&self, transcript: &[u8], marks: &[String]) -> bool {
+        crate::holds_texts(transcript, marks, |line, each| {
+            for part in line["payload"]["content"].as_array().into_iter().flatten() {
+                part["text"].as_str().map(&mut *each);
+            }
+        })
+    }
+}
+
+#[derive(Debug, Default)]
+struct CodexLines {
+    text: Option<String>,
+}
+
+impl Decoder for CodexLines {
+    fn line(&mut self, line: &[u8], facts: &mut Vec<Fact>) {
+        let Ok(line) = serde_json::from_slice::<Value>(line) else {
+            return;
+        };
+        match line["type"].as_str() {
+            Some("thread.started") => {
+                facts.extend(line["thread_id"].as_str().map(|id| Fact::Native { id: id.to_owned() }));
+            }
+            Some("turn.started") => facts.push(Fact::TurnStarted),
+            Some("item.started") => called(&line["item"], facts),
+            Some("item.completed") => self.completed(&line["item"], facts),
+            Some("turn.completed") => facts.push(Fact::TurnEnded(self.turn_end(&line, Verdict::Succeeded, None))),
+            Some("turn.failed") => {
+                let reason = reason(line["error"]["message"].as_str().unwrap_or("the turn failed"));
+                facts.push(Fact::TurnEnded(self.turn_end(&line, Verdict::Failed, Some(reason))));
+            }
+            // Said again by `turn.failed`.
+            Some("error" | "item.updated") => {}
+            Some(other) => facts.push(Fact::Unknown { kind: other.to_owned() }),
+            None => {}
+        }
+    }
+
+    fn messages_so_far(&self) -> Vec<String> {
+        self.text.iter().cloned().collect()
+    }
+}
+
+impl CodexLines {
+    fn completed(&mut self, item: &Value, facts: &mut Vec<Fact>) {
+        let text = |name: &str| item[name].as_str().unwrap_or_default().to_owned();
+        match item["type"].as_str() {
+            Some("agent_message") => {
+                self.text = Some(text("text"));
+                facts.push(Fact::Said { text: text("text") });
+            }
+            Some("reasoning") => facts.push(Fact::Thought { text: text("text") }),
+            Some("command_execution") => facts.push(Fact::ToolReturned {
+                text: text("aggregated_output"),
+                failed: item["exit_code"].as_i64().is_some_and(|code| code != 0),
+            }),
+            Some(_) | None => {}
+        }
+    }
+
+    fn turn_end(&mut self, line: &Value, verdict: Verdict, reason: Option<String>) -> TurnEnd {
+        let count = |name: &str| line["usage"][name].as_u64();
+        let text = self.text.take();
+        TurnEnd {
+            verdict,
+            reason,
+            tokens: count("output_tokens").map(|output| Tokens { input: count("input_tokens").unwrap_or(0), output }),
+            cost_usd: None,
+            messages: text.iter().cloned().collect(),
+            text,
+        }
+    }
+}
+
+fn called(item: &Value, facts: &mut Vec<Fact>) {
+    if item["type"] == "command_execution" {
+        let detail = item["command"].as_str().unwrap_or_default().to_owned();
+        facts.push(Fact::ToolCalled { name: "shell".to_owned(), detail });
+    }
+}
+
+/// An API error arrives as JSON in a text; a person wants the sentence in it.
+fn reason(message: &str) -> String {
+    let inner = serde_json::from_str::<Value>(message).ok();
+    let words = inner.as_ref().and_then(|value| value["error"]["message"].as_str()).unwrap_or(message);
+    words.lines().next().unwrap_or_default().to_owned()
+}

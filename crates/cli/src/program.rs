@@ -1,0 +1,32 @@
+//! Finding an agent's real program.
+//!
+//! Some agents come from npm as a script that starts the real one. Whoever keeps the script has the wrong process: its
+//! identity, its lock and its signals are not the agent's, and it can be killed while the agent lives on.
+
+use crate::context::variable;
+use ostler_agents::Agent;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// What to start for `name`: the real program where a launcher stands in front of it, else the name as it is.
+pub fn resolve(agent: &dyn Agent, name: &str) -> String {
+    let beside = agent.beside_its_launcher();
+    let real = || {
+        let launcher = std::fs::canonicalize(find_in_path(name)?).ok()?;
+        // A package keeps its scripts in a folder of their own.
+        let package = launcher.parent()?.parent()?;
+        let real = beside.iter().map(|relative| package.join(relative)).find(|path| is_program(path))?;
+        Some(std::fs::canonicalize(real).ok()?.to_string_lossy().into_owned())
+    };
+    if beside.is_empty() { name.to_owned() } else { real().unwrap_or_else(|| name.to_owned()) }
+}
+
+/// Where the shell would find it.
+pub fn find_in_path(name: &str) -> Option<PathBuf> {
+    let path = variable("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|candidate| is_program(candidate))
+}
+
+fn is_program(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+}

@@ -1,0 +1,82 @@
+//! The next process of a session whose agent takes one message each: a further message is a further run.
+//!
+//! In this order, so that nobody ever sees the session as ended in between: the folder of the next run, then the outcome
+//! of this one, then the order to the holder, who has the environment and everything else that a process needs. Our
+//! replacement is the keeper of the new run.
+
+use super::{Keeper, KeeperError};
+use crate::control::{self, Order};
+use crate::handles;
+use ostler_agents::Launching;
+use ostler_core::event::Event;
+use ostler_core::outcome::judge;
+use ostler_store::{RunRecord, StoreError, closing, proof};
+use ostler_sys::clock::since_boot_ms;
+use std::io;
+
+impl Keeper {
+    pub(super) fn next_run(&mut self) -> Result<(), KeeperError> {
+        let number = self.run.number + 1;
+        match self.folder.make_run(number) {
+            Ok(run) => run.write_record(&self.next_record(number)?)?,
+            // A predecessor got as far as this.
+            Err(StoreError::Io { error, .. }) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error.into()),
+        }
+        let outcome = judge(&self.state, since_boot_ms());
+        let outcome = closing::publish(&self.folder, &self.run, &self.session, &self.record, &self.state, outcome)?;
+        self.note(Event::Ended { outcome })?;
+        self.order_run()
+    }
+
+    /// Has the holder start the newest run, and makes way for its keeper.
+    pub(super) fn order_run(&mut self) -> Result<(), KeeperError> {
+        if let Some(line) = self.handles.get(handles::HOLDER_LINE) {
+            control::order(line, Order::StartRun)?;
+        }
+        self.done = true;
+        Ok(())
+    }
+
+    fn next_record(&self, number: u32) -> Result<RunRecord, KeeperError> {
+        let own_binary = std::env::current_exe()?.to_string_lossy().into_owned();
+        let session = ostler_core::record::Session { keep: self.record.plan.keep, ..self.session.clone() };
+        let known = self.state.native_id.clone().or_else(|| self.record.native_id.clone());
+        let mut how = self.agent.launch(&Launching {
+            session: &session,
+            own_binary: &own_binary,
+            native_id: known.as_deref().unwrap_or_default(),
+            resume: known.is_some(),
+            linger_ms: self.record.plan.linger_ms,
+            variable: &|name| std::env::var(name).ok(),
+        });
+        // The program was looked for when the session began, and is the same one.
+        if let (Some(program), Some(found)) = (how.argv.first_mut(), self.record.argv.first()) {
+            program.clone_from(found);
+        }
+        Ok(RunRecord {
+            run: number,
+            argv: how.argv,
+            plan: how.plan,
+            native_id: known,
+            cgroup: None,
+            started: None,
+            started_ms: 0,
+            agent: None,
+            ..self.record.clone()
+        })
+    }
+
+    /// Notes where the transcript is, once the agent has told its name for the conversation.
+    pub(super) fn learn_transcript(&mut self) -> Result<(), KeeperError> {
+        if self.record.transcript.is_none()
+            && let Some(native_id) = &self.state.native_id
+        {
+            self.record.transcript = proof::find_transcript(self.agent, native_id, &self.session.cwd);
+            if self.record.transcript.is_some() {
+                self.run.write_record(&self.record)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -6,17 +6,20 @@ use ostler_testkit::misbehave::pattern;
 use ostler_testkit::{Harness, Started, Who};
 use std::path::{Path, PathBuf};
 
-/// A disk of its own for one harness, as small as we like. Unmounted when dropped.
-struct SmallDisk(PathBuf);
+/// A disk of its own for one harness, as small as we like. Unmounted when dropped, which must be after the harness.
+struct SmallDisk(tempfile::TempDir);
 
 impl SmallDisk {
-    fn mount(harness: &mut Harness, size: &str) -> SmallDisk {
-        let place = harness.root().join("disk");
-        std::fs::create_dir(&place).unwrap();
-        let disk = SmallDisk(place);
+    fn mount(size: &str) -> SmallDisk {
+        let disk = SmallDisk(tempfile::tempdir().unwrap());
         disk.mounts(&["-t", "tmpfs", "-o", &format!("size={size},mode=700"), "ostler-test"]);
-        harness.set("OSTLER_HOME", disk.0.join("ostler"));
         disk
+    }
+
+    fn harness(&self) -> Harness {
+        let mut harness = harness();
+        harness.set("OSTLER_HOME", self.0.path().join("ostler"));
+        harness
     }
 
     fn grow(&self, size: &str) {
@@ -24,13 +27,13 @@ impl SmallDisk {
     }
 
     fn mounts(&self, arguments: &[&str]) {
-        let status = std::process::Command::new("mount").args(arguments).arg(&self.0).status().unwrap();
+        let status = std::process::Command::new("mount").args(arguments).arg(self.0.path()).status().unwrap();
         assert!(status.success(), "mount {arguments:?}");
     }
 
     /// Takes all the room there is, apart from what sessions have set aside.
     fn fill(&self) -> PathBuf {
-        let ballast = self.0.join("ballast");
+        let ballast = self.0.path().join("ballast");
         let mut file = std::fs::File::create(&ballast).unwrap();
         for size in [1 << 16, 4096, 1] {
             while std::io::Write::write_all(&mut file, &vec![b'x'; size]).is_ok() {}
@@ -39,14 +42,14 @@ impl SmallDisk {
     }
 
     fn free(&self) -> u64 {
-        ostler_sys::dir::free_space(ostler_sys::dir::Dir::open(&self.0).unwrap()).unwrap()
+        ostler_sys::dir::free_space(ostler_sys::dir::Dir::open(self.0.path()).unwrap()).unwrap()
     }
 }
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
         // Lazily: a failed test may have left something on it.
-        let _ = std::process::Command::new("umount").arg("--lazy").arg(&self.0).status();
+        let _ = std::process::Command::new("umount").arg("--lazy").arg(self.0.path()).status();
     }
 }
 
@@ -57,8 +60,8 @@ fn output_waits_for_room_and_goes_on_byte_for_byte() {
     if !root_for(WHAT) {
         return;
     }
-    let mut harness = harness();
-    let disk = SmallDisk::mount(&mut harness, "4m");
+    let disk = SmallDisk::mount("4m");
+    let harness = disk.harness();
     for terminal in [&[][..], &["-t"]] {
         disk.grow("4m");
         let misbehave = harness.misbehave();
@@ -93,8 +96,6 @@ fn output_waits_for_room_and_goes_on_byte_for_byte() {
         assert!(found == wanted, "{} bytes instead of {}", found.len(), wanted.len());
         std::fs::remove_dir_all(session.path()).unwrap();
     }
-    drop(harness);
-    drop(disk);
 }
 
 #[test]
@@ -102,8 +103,8 @@ fn stop_works_on_a_full_disk_and_the_outcome_is_recorded() {
     if !root_for(WHAT) {
         return;
     }
-    let mut harness = harness();
-    let disk = SmallDisk::mount(&mut harness, "4m");
+    let disk = SmallDisk::mount("4m");
+    let harness = disk.harness();
     let command = harness.detach(&["--", "sleep", "600"]);
     let agent = harness.detach(&["--keep", "demo", "say before"]);
     harness.run(&["wait", "--until", "turn", agent.id()]).exits(0);
@@ -119,8 +120,6 @@ fn stop_works_on_a_full_disk_and_the_outcome_is_recorded() {
     assert_eq!(command.show().outcome().kind, "stopped");
     assert_eq!(agent.show().outcome().kind, "succeeded");
     harness.nothing_is_left();
-    drop(harness);
-    drop(disk);
 }
 
 #[test]
@@ -128,8 +127,8 @@ fn a_message_that_does_not_fit_is_refused_and_the_next_one_after_that_arrives() 
     if !root_for(WHAT) {
         return;
     }
-    let mut harness = harness();
-    let disk = SmallDisk::mount(&mut harness, "4m");
+    let disk = SmallDisk::mount("4m");
+    let harness = disk.harness();
     let session = harness.detach(&["--keep", "demo"]);
     let ballast = disk.fill();
     let long = format!("say {}", "x".repeat(200_000));
@@ -141,8 +140,6 @@ fn a_message_that_does_not_fit_is_refused_and_the_next_one_after_that_arrives() 
     let shown = session.show();
     assert_eq!((shown.turns, shown.last.as_deref()), (1, Some("fits")));
     session.stop();
-    drop(harness);
-    drop(disk);
 }
 
 #[test]
@@ -150,8 +147,8 @@ fn low_space_is_warned_about_before() {
     if !root_for(WHAT) {
         return;
     }
-    let mut harness = harness();
-    let disk = SmallDisk::mount(&mut harness, "8m");
+    let disk = SmallDisk::mount("8m");
+    let harness = disk.harness();
     let output = harness.run(&["run", "-d", "--", "sleep", "600"]).exits(0);
     assert!(output.complaint().contains("left on the disk"), "{output:?}");
     assert_eq!(output.stdout.lines().count(), 1, "the id is alone on stdout");
@@ -160,8 +157,6 @@ fn low_space_is_warned_about_before() {
     let output = harness.run(&["run", "-d", "--", "true"]).exits(0);
     assert_eq!(output.stderr, "");
     harness.run(&["wait", output.stdout.trim_end()]).exits(0);
-    drop(harness);
-    drop(disk);
 }
 
 #[test]
@@ -169,8 +164,8 @@ fn a_launch_at_any_amount_of_room_is_whole_or_nothing() {
     if !root_for(WHAT) {
         return;
     }
-    let mut harness = harness();
-    let disk = SmallDisk::mount(&mut harness, "1m");
+    let disk = SmallDisk::mount("1m");
+    let harness = disk.harness();
     let sessions = harness.home().join("sessions");
     std::fs::create_dir_all(&sessions).unwrap();
     // Leaves a little more room each time, from none at all to enough.
@@ -200,8 +195,6 @@ fn a_launch_at_any_amount_of_room_is_whole_or_nothing() {
         }
         std::fs::remove_file(ballast).unwrap();
     }
-    drop(harness);
-    drop(disk);
 }
 
 fn remove(folder: &Path) {

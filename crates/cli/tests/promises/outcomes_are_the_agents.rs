@@ -90,3 +90,13 @@ fn a_finished_turn_is_proven_saved() {
     let transcript = std::fs::read_to_string(shown.transcript.unwrap()).unwrap();
     assert!(transcript.contains("saved"), "{transcript}");
 }
+
+#[test]
+fn what_an_agent_writes_only_as_it_leaves_is_proven_saved_too() {
+    let mut harness = harness();
+    harness.configure("linger = \"300ms\"\n");
+    harness.set("OSTLER_DEMO_LATE", "600000");
+    let session = harness.detach(&["demo", "say late"]);
+    harness.run(&["wait", session.id()]).exits(0);
+    assert_eq!(session.show().outcome().saved, "verified");
+}

@@ -235,6 +235,10 @@ impl State {
                     self.exit = Some(*exit);
                     self.exit_ms = entry.ms;
                     self.asks.clear();
+                    // What it wrote as it left may be the proof that was missing.
+                    if self.saved == Some(Saved::Unverified) {
+                        self.saved = None;
+                    }
                 }
             }
             Event::Left { processes } => self.left.clone_from(processes),

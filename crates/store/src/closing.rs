@@ -36,7 +36,7 @@ pub fn publish(
     note("turns_total", state.turns.into());
     note("queued", state.queue.len().into());
     note("inbox", state.inbox.into());
-    note("last", last_line(run.dir(), &session.agent, record.plan.speaks)?.into());
+    note("last", last_line(run.dir(), &session.agent, &record.plan)?.into());
     note("alarm", state.alarm.clone().into());
     folder.even_when_full(|| run.publish_outcome(&outcome))?;
     run.outcome()?.ok_or_else(|| StoreError::Missing { file: "outcome.json".to_owned() })

@@ -7,7 +7,7 @@
 
 use crate::folder::{Folder, RunFolder};
 use crate::home::Place;
-use crate::{RunRecord, StoreError, inbox, journal, proof};
+use crate::{RunRecord, StoreError, inbox, journal, proof, terminal};
 use jiff::Timestamp;
 use ostler_agents::lines::{Line, Lines};
 use ostler_core::SCHEMA;
@@ -15,7 +15,7 @@ use ostler_core::event::{Entry, Event};
 use ostler_core::fact::Fact;
 use ostler_core::life::{Process, State, step};
 use ostler_core::outcome::{Exit, Outcome, Saved, judge};
-use ostler_core::record::{Session, Speaks, Want};
+use ostler_core::record::{Mode, Plan, Session, Speaks, Want};
 use ostler_core::view::{Phase, View};
 use ostler_sys::clock::since_boot_ms;
 use ostler_sys::dir::{Dir, free_space};
@@ -93,7 +93,7 @@ fn never_started(folder: &Folder, view: &mut View) -> Result<(), StoreError> {
         view.holder_pid = Some(holder.pid());
         return Ok(());
     }
-    let plan = ostler_core::record::Plan {
+    let plan = Plan {
         mode: view.mode,
         keep: false,
         speaks: Speaks::Bytes,
@@ -362,7 +362,7 @@ fn fill(view: &mut View, folded: &Folded, record: &RunRecord, run: &RunFolder) -
     view.turns = state.turns;
     view.queued = u32::try_from(state.queue.len()).unwrap_or(u32::MAX).saturating_add(folded.unseen);
     view.asking = state.asks.first().cloned();
-    view.last = last_line(run.dir(), &view.agent, record.plan.speaks)?;
+    view.last = last_line(run.dir(), &view.agent, &record.plan)?;
     view.alarm.clone_from(&state.alarm);
     if folded.bad_lines > 0 {
         view.alarm = Some(format!("{} lines of the journal are not readable", folded.bad_lines));
@@ -386,8 +386,13 @@ fn seconds_since(time: Timestamp) -> u64 {
 }
 
 /// The last thing it printed or said, as plain text; looks only at the end of the output.
-pub fn last_line(run: &Dir, agent: &str, speaks: Speaks) -> Result<Option<String>, StoreError> {
-    match speaks {
+pub fn last_line(run: &Dir, agent: &str, plan: &Plan) -> Result<Option<String>, StoreError> {
+    match plan.speaks {
+        // What was drawn last need not be what stands lowest; the screen knows.
+        Speaks::Bytes if plan.mode == Mode::Terminal => {
+            let text = terminal::now(run)?.screen.text();
+            Ok(text.into_iter().rev().map(|line| line.trim().to_owned()).find(|line| !line.is_empty()))
+        }
         Speaks::Bytes => {
             let printed = |name| Ok::<_, StoreError>(last_printed(&tail(run, name, 4096)?));
             Ok(printed("out")?.or(printed("err")?))

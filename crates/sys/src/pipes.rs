@@ -4,9 +4,12 @@
 //! `splice` moves them inside the kernel, and the position in the file is the one of an open file shared with whoever
 //! takes over; killed anywhere, nothing is lost and nothing is moved twice.
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice};
+use rustix::termios::isatty;
+use rustix::time::Timespec;
 use std::io;
 
 /// How much one call moves at most: enough to fill a pipe, small enough to look at other things in between.
@@ -54,12 +57,77 @@ pub fn shift(from: impl AsFd, to: impl AsFd) -> io::Result<Moved> {
             Err(Errno::INTR) => {}
             // A pseudo-terminal whose other side has closed says so with this error.
             Err(Errno::IO) => return Ok(Moved::End),
+            // Between Linux 5.10 and 5.12 a terminal could not be spliced.
+            Err(Errno::INVAL) if isatty(from.as_fd()) || isatty(to.as_fd()) => return carry(from, to),
             Err(error) => return Err(error.into()),
         }
+    }
+}
+
+/// Moves a little by hand. Killed between its two steps it loses what it carries, so it is only for kernels that leave no
+/// choice.
+fn carry(from: impl AsFd, to: impl AsFd) -> io::Result<Moved> {
+    let mut bytes = [0; 1024];
+    // A pipe's reading end waits when there is nothing, and we must not.
+    if !isatty(from.as_fd()) && waiting(from.as_fd())? == 0 {
+        return Ok(Moved::NotNow);
+    }
+    if !is_ready(&to, PollFlags::OUT, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))? {
+        return Ok(Moved::NotNow);
+    }
+    let count = match rustix::io::read(from, &mut bytes) {
+        Ok(0) | Err(Errno::IO) => return Ok(Moved::End),
+        Ok(count) => count,
+        Err(Errno::AGAIN | Errno::INTR) => return Ok(Moved::NotNow),
+        Err(error) => return Err(error.into()),
+    };
+    let mut written = 0;
+    while written < count {
+        match rustix::io::write(to.as_fd(), &bytes[written..count]) {
+            Ok(more) => written += more,
+            Err(Errno::AGAIN) => {
+                is_ready(&to, PollFlags::OUT, None)?;
+            }
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(Moved::Some(count))
+}
+
+fn is_ready(fd: &impl AsFd, flags: PollFlags, timeout: Option<&Timespec>) -> io::Result<bool> {
+    let mut fds = [PollFd::new(fd, flags)];
+    match poll(&mut fds, timeout) {
+        Ok(ready) => Ok(ready > 0),
+        Err(Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
     }
 }
 
 /// How many bytes wait in a pipe.
 pub fn waiting(pipe: impl AsFd) -> io::Result<u64> {
     Ok(rustix::io::ioctl_fionread(pipe)?)
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use crate::pty::Pty;
+
+    #[test]
+    fn where_a_terminal_cannot_be_spliced_bytes_are_carried_both_ways() {
+        let pty = Pty::open(24, 80).unwrap();
+        let pipe = Pipe::blocking().unwrap();
+        assert_eq!(carry(&pipe.read, &pty.ours).unwrap(), Moved::NotNow);
+        assert_eq!(carry(&pty.ours, &pipe.write).unwrap(), Moved::NotNow);
+        rustix::io::write(&pipe.write, b"typed\n").unwrap();
+        assert_eq!(carry(&pipe.read, &pty.ours).unwrap(), Moved::Some(6));
+        let mut line = [0; 16];
+        assert_eq!(rustix::io::read(&pty.theirs, &mut line).unwrap(), 6);
+        // The terminal echoes what was typed.
+        assert_eq!(carry(&pty.ours, &pipe.write).unwrap(), Moved::Some(7));
+        drop(pty.theirs);
+        assert_eq!(carry(&pty.ours, &pipe.write).unwrap(), Moved::End);
+    }
 }

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use rustix::io::Errno;
+use rustix::process::{Pid, WaitOptions};
 
 /// The folder with the workspace's Cargo.toml.
 pub fn root() -> &'static Path {
@@ -35,15 +37,25 @@ pub fn cargo() -> Command {
     cargo
 }
 
-/// Runs a command with its output visible; an error names the command.
+/// Runs a command with its output visible; an error names the command. As the parent of every orphan below us we also
+/// collect those that end meanwhile, as init would: until somebody has, nobody can learn how they ended.
 pub fn run_visibly(command: &mut Command) -> Result<()> {
     let shown = shown(command);
     eprintln!("\n── {shown}");
-    let status = command.status().with_context(|| format!("cannot start {shown}"))?;
-    if !status.success() {
-        bail!("{shown}: {status}");
+    let child = command.spawn().with_context(|| format!("cannot start {shown}"))?;
+    let child = Pid::from_child(&child);
+    let status = loop {
+        match rustix::process::wait(WaitOptions::empty()) {
+            Ok(Some((pid, status))) if pid == child => break status,
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error).with_context(|| format!("cannot wait for {shown}")),
+        }
+    };
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(0), _) => Ok(()),
+        (Some(code), _) => bail!("{shown}: exit code {code}"),
+        (None, signal) => bail!("{shown}: ended by signal {}", signal.unwrap_or(0)),
     }
-    Ok(())
 }
 
 fn shown(command: &Command) -> String {

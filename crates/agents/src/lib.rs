@@ -162,6 +162,14 @@ pub fn find(name: &str) -> Option<&'static dyn Agent> {
     all().into_iter().find(|agent| agent.name() == name)
 }
 
+/// The agent behind a run. One that a person has named in config.toml is kept as the command that it is: its plan says
+/// that we understand nothing of what it prints, and how it likes to be ended.
+#[must_use]
+pub fn find_for(name: &str, plan: &Plan) -> Option<&'static dyn Agent> {
+    let unknown = || -> Option<&'static dyn Agent> { (!plan.speaks.converses()).then_some(&command::Command) };
+    find(name).or_else(unknown)
+}
+
 /// Every agent there is.
 #[must_use]
 pub fn all() -> [&'static dyn Agent; 6] {

@@ -97,6 +97,17 @@ pub struct Plan {
     pub linger_ms: u64,
 }
 
+impl Plan {
+    /// Whether somebody of ours writes to its standard input, be it only to end it.
+    #[must_use]
+    pub fn has_input(&self) -> bool {
+        match &self.ending {
+            Ending::EndOfInput | Ending::Typed { .. } => true,
+            Ending::Hangup | Ending::Terminate | Ending::Interrupt => self.speaks.converses(),
+        }
+    }
+}
+
 /// What the agent's standard output means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -122,12 +133,17 @@ impl Speaks {
 }
 
 /// How the agent likes to be asked to leave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
     EndOfInput,
     Hangup,
     Terminate,
+    Interrupt,
+    /// Exactly these keys, as somebody at its terminal or its input would type them.
+    Typed {
+        keys: String,
+    },
 }
 
 /// A line of `inbox.jsonl`: what somebody wants of the session. Durable before anyone is told that it was accepted.

@@ -155,13 +155,13 @@ fn open_streams(
             handles.put(handles::ERR, file("err")?);
             put_pipe(handles, handles::STDOUT_READ, handles::STDOUT_WRITE)?;
             put_pipe(handles, handles::STDERR_READ, handles::STDERR_WRITE)?;
-            let input = match (record.plan.speaks, piped) {
-                (Speaks::Turns | Speaks::OneTurn, _) => {
+            let input = match (record.plan.has_input(), piped) {
+                (true, _) => {
                     put_pipe(handles, handles::STDIN_READ, handles::STDIN_WRITE)?;
                     copy(handles.need(handles::STDIN_READ)?)?
                 }
-                (Speaks::Bytes, Some(piped)) => piped,
-                (Speaks::Bytes, None) => {
+                (false, Some(piped)) => piped,
+                (false, None) => {
                     rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, rustix::fs::Mode::empty())
                         .map_err(io::Error::from)?
                 }

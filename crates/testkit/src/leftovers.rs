@@ -1,17 +1,21 @@
 //! The proof that nothing is left. Whatever a test's sessions started, however often it forked and whoever its parent is
-//! now, has inherited the test's own home folder in its environment: a path that exists nowhere else on the machine.
+//! now, works below the test's own folder or carries the lock of one of its sessions: paths that exist nowhere else on the
+//! machine. Nobody's environment is read for that; what should hide from both is found by `cargo xtask test`, which is
+//! the parent of every orphan.
 
 use crate::patience::ends_within;
 use ostler_sys::process::{Identity, Pidfd, Stat, command_line};
 use rustix::process::Signal;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
+
+/// The number under which an agent, and what it starts, carries its session's lock.
+const AGENT_LOCK: i32 = 63;
 
 /// Helpers leave a moment after they have published the outcome.
 const MOMENT: Duration = Duration::from_secs(5);
 
-/// Every living process that carries this path in its environment or works below it.
+/// Every living process that works below this folder or carries a lock from there.
 pub fn alive(home: &Path) -> Vec<Identity> {
     let me = std::process::id().to_string();
     let processes = std::fs::read_dir("/proc").expect("/proc").flatten();
@@ -27,10 +31,9 @@ pub fn alive(home: &Path) -> Vec<Identity> {
 }
 
 fn belongs(pid: i32, home: &Path) -> bool {
-    let path = home.as_os_str().as_bytes();
-    let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-    let mentions = environment.windows(path.len()).any(|window| window == path);
-    mentions || std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(home))
+    let leads_home =
+        |link: &str| std::fs::read_link(format!("/proc/{pid}/{link}")).is_ok_and(|target| target.starts_with(home));
+    leads_home("cwd") || leads_home(&format!("fd/{AGENT_LOCK}"))
 }
 
 /// Gives everything of this home a moment to be gone. Returns what is not, in words, and ends it.
@@ -73,11 +76,11 @@ mod tests {
     use std::process::{Command, Stdio};
 
     #[test]
-    fn a_process_that_has_hidden_is_found_by_the_home_it_inherited_and_ended() {
+    fn a_process_that_has_hidden_is_found_by_the_folder_it_works_in_and_ended() {
         let home = tempfile::tempdir().unwrap();
         let script = "setsid sh -c 'sleep 600 & echo $!' </dev/null";
         let mut hiding = Command::new("sh");
-        hiding.args(["-c", script]).env("HOME_OF_THE_TEST", home.path()).stdout(Stdio::piped());
+        hiding.args(["-c", script]).current_dir(home.path()).stdout(Stdio::piped());
         let mut hiding = hiding.spawn().unwrap();
         let mut line = String::new();
         std::io::BufRead::read_line(&mut std::io::BufReader::new(hiding.stdout.take().unwrap()), &mut line).unwrap();

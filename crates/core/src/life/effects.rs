@@ -108,9 +108,11 @@ impl State {
         let Some(asked_ms) = self.end_asked_ms else {
             return vec![Effect::AskToLeave];
         };
-        let terminate_ms = match self.plan.ending {
+        let terminate_ms = match &self.plan.ending {
             Ending::Terminate => None,
-            Ending::EndOfInput | Ending::Hangup => Some(asked_ms + grace_ms / 2),
+            Ending::EndOfInput | Ending::Hangup | Ending::Interrupt | Ending::Typed { .. } => {
+                Some(asked_ms + grace_ms / 2)
+            }
         };
         let kill_ms = asked_ms + grace_ms;
         if self.killed_ms.is_some() {

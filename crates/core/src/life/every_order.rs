@@ -10,7 +10,13 @@ use proptest::prelude::*;
 
 fn plan() -> impl Strategy<Value = Plan> {
     let mode = prop_oneof![Just(Mode::Headless), Just(Mode::Terminal)];
-    let ending = prop_oneof![Just(Ending::EndOfInput), Just(Ending::Hangup), Just(Ending::Terminate)];
+    let ending = prop_oneof![
+        Just(Ending::EndOfInput),
+        Just(Ending::Hangup),
+        Just(Ending::Terminate),
+        Just(Ending::Interrupt),
+        Just(Ending::Typed { keys: "/quit\r".to_owned() }),
+    ];
     let speaks = prop_oneof![Just(Speaks::Bytes), Just(Speaks::Turns), Just(Speaks::OneTurn)];
     (mode, any::<bool>(), speaks, ending).prop_map(|(mode, keep, speaks, ending)| Plan {
         mode,

@@ -144,10 +144,15 @@ impl Keeper {
 
     /// Asks as this agent likes to be asked. Also called by a keeper whose predecessor may not have got to it.
     pub(super) fn ask_to_leave(&mut self) -> Result<(), KeeperError> {
-        match self.record.plan.ending {
+        match self.record.plan.ending.clone() {
             Ending::EndOfInput => self.end_input()?,
             Ending::Hangup => self.signal_agent(Signal::HUP)?,
             Ending::Terminate => self.signal_agent(Signal::TERM)?,
+            Ending::Interrupt => self.signal_agent(Signal::INT)?,
+            Ending::Typed { keys } => {
+                self.input.put("ending", keys.into_bytes())?;
+                self.input.pump(&self.handles)?;
+            }
         }
         Ok(())
     }

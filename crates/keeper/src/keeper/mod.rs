@@ -164,7 +164,8 @@ impl Keeper {
         let session = folder.session()?;
         let run = folder.run(folder.newest_run()?)?;
         let record = run.record()?;
-        let agent = ostler_agents::find(&session.agent).ok_or_else(|| KeeperError::Agent(session.agent.clone()))?;
+        let agent = ostler_agents::find_for(&session.agent, &record.plan)
+            .ok_or_else(|| KeeperError::Agent(session.agent.clone()))?;
         let Some(process) = record.agent.clone() else {
             // A predecessor made the next run and did not get to order it.
             if let Some(line) = handles.get(handles::HOLDER_LINE) {

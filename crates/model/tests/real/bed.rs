@@ -9,7 +9,6 @@ use ostler_sys::process::{Identity, Pidfd, Stat, command_line};
 use rustix::process::Signal;
 use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use tempfile::TempDir;
@@ -89,7 +88,7 @@ impl Bed {
             .unwrap_or_default()
     }
 
-    /// Every living process that carries this test's folder in its environment, which exists nowhere else.
+    /// Every living process that works below this test's folder, which exists nowhere else.
     pub fn alive(&self) -> Vec<Identity> {
         alive(self.folder.path())
     }
@@ -120,7 +119,6 @@ impl Drop for Bed {
 const MOMENT: std::time::Duration = std::time::Duration::from_secs(5);
 
 fn alive(folder: &Path) -> Vec<Identity> {
-    let path = folder.as_os_str().as_bytes();
     let me = std::process::id().to_string();
     fs::read_dir("/proc")
         .unwrap()
@@ -128,10 +126,7 @@ fn alive(folder: &Path) -> Vec<Identity> {
         .filter_map(|entry| entry.file_name().into_string().ok())
         .filter(|name| *name != me)
         .filter_map(|name| name.parse().ok())
-        .filter(|pid: &i32| {
-            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            environment.windows(path.len()).any(|window| window == path)
-        })
+        .filter(|pid: &i32| fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(folder)))
         .filter_map(|pid| Stat::read(pid).ok().flatten())
         .filter(|stat| !stat.is_zombie())
         .map(|stat| stat.identity())

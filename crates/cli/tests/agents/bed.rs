@@ -1,0 +1,192 @@
+//! What one test gets: a home of its own, a model server, and a working directory whose name tells who quotes and encodes
+//! properly. At the end the harness proves that nothing of it is alive.
+
+use ostler_model::agents::{Agent, folder};
+use ostler_model::{Request, Server};
+use ostler_sys::process::{Identity, command_line};
+use ostler_testkit::{Harness, Output, Session, patience};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+pub struct Bed {
+    pub agent: Agent,
+    /// Before the server: it ends the sessions, who may be talking to it.
+    pub harness: Harness,
+    pub server: Server,
+}
+
+impl Bed {
+    /// None, with a loud line, where the agents are not installed.
+    pub fn new(agent: Agent) -> Option<Bed> {
+        let server = Server::start().unwrap();
+        let url = server.url();
+        Bed::talking_to(agent, server, &url)
+    }
+
+    /// The agent is told of a server that is no more.
+    pub fn with_dead_server(agent: Agent) -> Option<Bed> {
+        let dead = Server::start().unwrap().url();
+        Bed::talking_to(agent, Server::start().unwrap(), &dead)
+    }
+
+    fn talking_to(agent: Agent, server: Server, url: &str) -> Option<Bed> {
+        let program = match agent.program() {
+            Ok(words) => words.last().unwrap().clone(),
+            Err(missing) => {
+                assert!(std::env::var_os("CI").is_none_or(|ci| ci != "true"), "{missing}");
+                eprintln!("\n!!! LEFT OUT: {missing}\n");
+                return None;
+            }
+        };
+        let mut harness = Harness::new(env!("CARGO_BIN_EXE_ostler"));
+        let home = harness.root().join("home");
+        for (name, value) in agent.furnish(&home, url).unwrap() {
+            harness.set(name, value);
+        }
+        harness.set("XDG_CONFIG_HOME", home.join(".config"));
+        harness.set("XDG_DATA_HOME", home.join(".local/share"));
+        // As npm leaves it: the launchers come first, and the program behind them must be found.
+        let launchers = folder().join("node_modules/.bin").canonicalize().unwrap();
+        let system = std::env::var("PATH").unwrap();
+        let path = format!("{}:{}:{system}", launchers.display(), program.parent().unwrap().display());
+        harness.set("PATH", path);
+        let bed = Bed { agent, harness, server };
+        std::fs::create_dir(bed.work()).unwrap();
+        Some(bed)
+    }
+
+    pub fn work(&self) -> PathBuf {
+        self.harness.root().join("a work.dir_é")
+    }
+
+    /// `ostler run` for this agent, with its tools allowed. `flags` come first, `prompt` may be none.
+    pub fn words(&self, flags: &[&str], prompt: Option<&str>) -> Vec<String> {
+        let work = self.work();
+        let mut words = vec!["run", "--cwd", work.to_str().unwrap()];
+        words.extend(flags);
+        words.push(self.agent.name());
+        words.extend(prompt);
+        words.extend(self.allowing());
+        words.into_iter().map(str::to_owned).collect()
+    }
+
+    fn allowing(&self) -> &'static [&'static str] {
+        match self.agent {
+            Agent::Claude | Agent::ClaudeAcp => &["--", "--allowedTools", "Bash"],
+            Agent::Codex | Agent::CodexAcp => &["--", "--dangerously-bypass-approvals-and-sandbox"],
+            Agent::Gemini => &["--", "--yolo"],
+            Agent::Opencode => &[],
+        }
+    }
+
+    /// Runs the agent and follows it to its end.
+    #[track_caller]
+    pub fn follow(&self, prompt: &str) -> Output {
+        self.ostler(&self.words(&[], Some(prompt)))
+    }
+
+    /// A session in the background.
+    #[track_caller]
+    pub fn detach(&self, flags: &[&str], prompt: Option<&str>) -> Session<'_> {
+        let flags: Vec<&str> = ["-d"].iter().chain(flags).copied().collect();
+        let output = self.ostler(&self.words(&flags, prompt)).exits(0);
+        self.harness.session(output.stdout.trim_end())
+    }
+
+    #[track_caller]
+    fn ostler(&self, words: &[String]) -> Output {
+        self.harness.run(&words.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// The session that was started last.
+    #[track_caller]
+    pub fn last(&self) -> Session<'_> {
+        let shown = self.harness.run(&["show", "--json", "@last"]).exits(0).json();
+        self.harness.session(shown["id"].as_str().unwrap())
+    }
+
+    /// The step of a script that runs a shell command.
+    pub fn tool(&self, command: &str) -> String {
+        let (name, arguments) = match self.agent {
+            Agent::Claude | Agent::ClaudeAcp => ("Bash", json!({ "command": command })),
+            Agent::Codex | Agent::CodexAcp => ("exec_command", json!({ "cmd": command })),
+            Agent::Gemini => ("run_shell_command", json!({ "command": command })),
+            Agent::Opencode => ("bash", json!({ "command": command, "description": "proves it" })),
+        };
+        format!("tool {name} {arguments}")
+    }
+
+    /// A tool that runs until it is ended, and the words of its process.
+    pub fn endless_tool(&self) -> (String, &'static str) {
+        (self.tool("mkfifo gate; cat gate"), "cat gate")
+    }
+
+    /// The process with these words, once there is one.
+    pub fn process(&self, words: &str) -> Identity {
+        patience::until(&format!("{words:?} runs"), &[&self.work()], || {
+            self.harness.alive().into_iter().find(|process| command_line(process.pid()).join(" ") == words)
+        })
+    }
+
+    /// What a tool wrote into the working directory.
+    pub fn written(&self, name: &str) -> String {
+        std::fs::read_to_string(self.work().join(name)).unwrap_or_else(|error| format!("{name}: {error}"))
+    }
+
+    /// The user's messages of the only conversation.
+    #[track_caller]
+    pub fn seen(&self) -> Vec<String> {
+        let conversations = self.server.user_messages();
+        assert_eq!(conversations.len(), 1, "one conversation: {conversations:?}");
+        conversations.into_iter().flat_map(|conversation| conversation.messages).collect()
+    }
+
+    /// Fails unless the model got each of these messages, in this order, and each by one request only.
+    #[track_caller]
+    pub fn saw_once(&self, messages: &[&str]) {
+        assert_eq!(self.seen(), messages);
+        let requests = self.server.requests();
+        let brought: Vec<usize> = requests
+            .iter()
+            .filter_map(Request::turn)
+            .filter(|turn| turn.answers == 0)
+            .map(|turn| turn.user_messages.len())
+            .collect();
+        assert_eq!(brought, (1..=messages.len()).collect::<Vec<_>>(), "each message is brought once");
+    }
+
+    /// Waits until the model was asked for this many answers.
+    pub fn asked_for(&self, answers: usize) {
+        self.server.wait_for(|requests| requests.iter().filter_map(Request::turn).count() >= answers).unwrap();
+    }
+
+    /// What the last request of the conversation carries, as text.
+    pub fn last_request(&self) -> String {
+        let requests = self.server.requests();
+        requests.iter().rev().find(|request| request.turn().is_some()).unwrap().body.to_string()
+    }
+
+    /// How many tokens the model has counted for the conversation: (read, written).
+    pub fn tokens(&self) -> (u64, u64) {
+        let answers = self.server.requests().iter().filter(|request| request.turn().is_some()).count() as u64;
+        (answers * ostler_model::INPUT_TOKENS, answers * ostler_model::OUTPUT_TOKENS)
+    }
+}
+
+/// How many tokens a session says it used in its newest run: (read, written).
+pub fn tokens_of(bed: &Bed, session: &Session<'_>) -> (u64, u64) {
+    let shown: Value = bed.harness.run(&["show", "--json", session.id()]).exits(0).json();
+    let tokens = &shown["outcome"]["tokens"];
+    (tokens["input"].as_u64().unwrap_or(0), tokens["output"].as_u64().unwrap_or(0))
+}
+
+/// One test per agent of the same promise.
+macro_rules! for_every_agent {
+    ($promise:ident: $($name:ident $agent:ident),+ $(,)?) => {
+        $(#[test]
+        fn $name() {
+            $promise(ostler_model::agents::Agent::$agent);
+        })+
+    };
+}
+pub(crate) use for_every_agent;

@@ -1,0 +1,75 @@
+//! Run, follow, a tool, a further message, wait, logs, resume: the same for every agent.
+
+use crate::bed::{Bed, for_every_agent, tokens_of};
+use ostler_model::agents::Agent;
+
+/// Where the agent's transcript is read, a finished turn is proven to be in it.
+fn saved(agent: Agent) -> &'static str {
+    match agent {
+        Agent::Claude | Agent::ClaudeAcp | Agent::Codex | Agent::CodexAcp | Agent::Gemini => "verified",
+        Agent::Opencode => "not_applicable",
+    }
+}
+
+fn is_followed_and_resumed(agent: Agent) {
+    let Some(bed) = Bed::new(agent) else { return };
+    let script = format!("{} ; say all done", bed.tool("echo ran > proof; echo told"));
+    let output = bed.follow(&script).exits(0);
+    assert_eq!(output.stdout, "all done\n", "{output:?}");
+    assert_eq!(bed.written("proof"), "ran\n");
+    let session = bed.last();
+    let shown = session.show();
+    let outcome = shown.outcome();
+    assert_eq!((outcome.kind.as_str(), outcome.source.as_str()), ("succeeded", "agent"), "{outcome:?}");
+    assert_eq!((outcome.saved.as_str(), outcome.text.as_deref()), (saved(agent), Some("all done")), "{outcome:?}");
+    assert_eq!((shown.turns, shown.cwd.as_str()), (1, bed.work().to_str().unwrap()));
+    assert_eq!(tokens_of(&bed, &session), bed.tokens());
+    assert_eq!(bed.tokens().0, 2000, "a call, and the answer to its result");
+    bed.harness.run(&["wait", session.id()]).exits(0);
+
+    let before = bed.tokens();
+    let again = bed.harness.run(&["resume", session.id(), "say once more"]).exits(0);
+    assert_eq!(again.stdout, "once more\n", "{again:?}");
+    let shown = session.show();
+    assert_eq!((shown.run, shown.turns, shown.outcome().saved.as_str()), (2, 2, saved(agent)));
+    let after = bed.tokens();
+    assert_eq!(tokens_of(&bed, &session), (after.0 - before.0, after.1 - before.1), "of this run");
+    bed.saw_once(&[&script, "say once more"]);
+    let logs = bed.harness.run(&["logs", session.id()]).exits(0).stdout;
+    for said in ["told", "all done", "say once more", "once more"] {
+        assert!(logs.contains(said), "{said:?} is not in {logs}");
+    }
+    let live = std::fs::read_dir(bed.work()).unwrap().count();
+    assert_eq!(live, 1, "only what the tool wrote");
+}
+
+for_every_agent!(is_followed_and_resumed:
+    claude_is_followed_and_resumed Claude,
+    codex_is_followed_and_resumed Codex,
+    gemini_is_followed_and_resumed Gemini,
+    opencode_is_followed_and_resumed Opencode,
+);
+
+fn takes_further_messages(agent: Agent) {
+    let Some(bed) = Bed::new(agent) else { return };
+    let session = bed.detach(&["--keep"], Some("say one"));
+    bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+    let shown = session.show();
+    assert_eq!((shown.state.as_str(), shown.ended, shown.last.as_deref()), ("idle", false, Some("one")), "{shown:?}");
+    bed.harness.run(&["send", session.id(), "say two"]).exits(0);
+    bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+    let shown = session.show();
+    assert_eq!((shown.state.as_str(), shown.turns, shown.last.as_deref()), ("idle", 2, Some("two")), "{shown:?}");
+    let stopped = bed.harness.run(&["stop", session.id()]).exits(0);
+    let shown = session.show();
+    assert_eq!((shown.outcome().kind.as_str(), shown.outcome().saved.as_str()), ("succeeded", saved(agent)));
+    assert!(shown.outcome().cause.starts_with("stopped by "), "{stopped:?} {shown:?}");
+    bed.saw_once(&["say one", "say two"]);
+}
+
+for_every_agent!(takes_further_messages:
+    claude_takes_further_messages Claude,
+    codex_takes_further_messages Codex,
+    gemini_takes_further_messages Gemini,
+    opencode_takes_further_messages Opencode,
+);

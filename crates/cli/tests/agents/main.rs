@@ -1,0 +1,24 @@
+//! The real agents, kept by the whole program, against a model on loopback that does as it is told: what ostler says about
+//! them is right, and nothing they were told or said is lost. One binary, because linking costs more than running.
+//!
+//! Needs `cargo xtask agents`. Without it these tests say loudly that they were left out, and on a build machine
+//! (`CI=true`) they fail.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that finds no value has failed")]
+
+mod bed;
+mod big_prompts_arrive_whole;
+mod claude_asks;
+mod errors_are_failures;
+mod every_agent_is_kept;
+mod every_file_is_wired_in;
+mod hangs_can_be_interrupted;
+mod interrupts_end_tools;
+mod keepers_may_be_killed;
+mod messages_reach_the_model_once;
+mod one_writer;
+#[path = "../attach/person.rs"]
+#[expect(dead_code, reason = "shared with the tests of attach, which need all of it")]
+mod person;
+mod stops_lose_nothing;
+mod terminals_show_their_screen;

@@ -10,9 +10,12 @@ use ostler_keeper::wire::{self, Reply, Request};
 use ostler_store::folder::Folder;
 use ostler_store::home::Place;
 use ostler_store::{closing, inbox, journal, look};
-use ostler_sys::process::{Identity, Pidfd};
+use ostler_sys::process::{Identity, Life, Pidfd};
 use ostler_sys::socket::{self, PACKET, Packet};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::time::Timespec;
+use std::time::Duration;
 
 /// What became of a wish.
 #[derive(Debug)]
@@ -39,7 +42,8 @@ pub fn make_wish(place: &Place, want: Want) -> Result<Granted> {
         return Ok(Granted::Ended(Box::new(view)));
     }
     let wish = wish(view.run, want);
-    inbox::append(&place.open()?, &wish)?;
+    let folder = place.open()?;
+    inbox::append(&folder, &wish)?;
     loop {
         let Some(socket) = launch::reach(place)? else {
             let view = look_and_record(place)?;
@@ -48,7 +52,7 @@ pub fn make_wish(place: &Place, want: Want) -> Result<Granted> {
             }
             return Err(Failure::ours(format!("session {} has no keeper and none can be started", place.id)));
         };
-        if let Some(reply) = ask(&socket, &wish.id)? {
+        if let Some(reply) = ask(&folder, &socket, &wish.id)? {
             return Ok(reply);
         }
         // The keeper went away; its replacement reads the same inbox.
@@ -63,12 +67,37 @@ fn already_answered(place: &Place, id: &str) -> Result<Option<Granted>> {
     Ok(answer.map(|event| if let Event::Refused { why } = event { Granted::Refused(why) } else { Granted::Yes }))
 }
 
-fn ask(socket: &OwnedFd, id: &str) -> Result<Option<Granted>> {
+/// How long a helper may be silent before we look whether somebody has stopped it.
+pub const SILENCE: Duration = Duration::from_secs(1);
+
+/// Lets helpers go on that somebody has stopped (SIGSTOP, a debugger, a suspended job). They are ours, and nothing moves
+/// while they stand.
+pub fn nudge(folder: &Folder) -> Result<()> {
+    for helper in [folder.holder()?, folder.keeper()?].into_iter().flatten() {
+        if let Some(pidfd) = Pidfd::open(&helper.process)?
+            && helper.process.look()? == Life::Stopped
+        {
+            pidfd.signal(rustix::process::Signal::CONT)?;
+        }
+    }
+    Ok(())
+}
+
+fn ask(folder: &Folder, socket: &OwnedFd, id: &str) -> Result<Option<Granted>> {
     if socket::transmit(socket, &wire::encode(&Request::Wish { id: id.to_owned() }))? == Packet::HungUp {
         return Ok(None);
     }
     let mut buffer = vec![0; PACKET];
     loop {
+        let mut fds = [PollFd::new(socket, PollFlags::IN)];
+        match poll(&mut fds, Timespec::try_from(SILENCE).ok().as_ref()) {
+            Ok(0) => {
+                nudge(folder)?;
+                continue;
+            }
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(std::io::Error::from(error).into()),
+        }
         match socket::receive(socket, &mut buffer)? {
             Packet::Done(length) => match serde_json::from_slice(&buffer[..length]) {
                 Ok(Reply::Wish { id: of, refused }) if of == id => {

@@ -3,6 +3,7 @@
 
 use crate::client::{Watch, look_and_record};
 use crate::exit::Result;
+use crate::say::tell;
 use crate::ui::conversation::Talk;
 use ostler_core::record::{Mode, Speaks};
 use ostler_core::view::View;
@@ -150,24 +151,19 @@ impl Stream {
 fn trimmed(folder: &Folder, run: &RunFolder) -> Result<u64> {
     let state = ostler_store::look::fold(folder, run, &run.record()?, &folder.session()?)?.state;
     if state.trimmed > 0 {
-        eprintln!("ostler: the oldest {} of output were dropped", crate::ui::time::size(state.trimmed));
+        tell!("ostler: the oldest {} of output were dropped", crate::ui::time::size(state.trimmed));
     }
     Ok(state.trimmed)
 }
 
 pub fn out(bytes: &[u8]) -> Result<()> {
-    put(&mut std::io::stdout().lock(), bytes)
+    if bytes.is_empty() { Ok(()) } else { crate::say::bytes(bytes) }
 }
 
+/// Nobody is left to be told when standard error is gone.
 pub fn err(bytes: &[u8]) -> Result<()> {
-    put(&mut std::io::stderr().lock(), bytes)
-}
-
-fn put(to: &mut impl Write, bytes: &[u8]) -> Result<()> {
-    if bytes.is_empty() {
-        return Ok(());
-    }
-    Ok(to.write_all(bytes).and_then(|()| to.flush())?)
+    let _ = std::io::stderr().lock().write_all(bytes);
+    Ok(())
 }
 
 /// Why following stopped.

@@ -7,7 +7,9 @@ mod config;
 mod context;
 mod exit;
 mod follow;
+mod prepare;
 mod program;
+mod say;
 mod still;
 mod ui;
 

@@ -98,7 +98,8 @@ pub struct Outcome {
     pub cost_usd: Option<f64>,
     /// Finished turns of this run.
     pub turns: u32,
-    pub duration_ms: u64,
+    /// Unknown when nobody saw the end.
+    pub duration_ms: Option<u64>,
     /// What was still running when the program had ended, and was ended for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<String>,
@@ -130,7 +131,7 @@ pub fn judge(state: &State, now_ms: u64) -> Outcome {
         tokens: state.tokens,
         cost_usd: last.and_then(|turn| turn.cost_usd),
         turns: state.turns_of_run,
-        duration_ms: now_ms.saturating_sub(state.started_ms),
+        duration_ms: (state.started_ms > 0).then(|| now_ms.saturating_sub(state.started_ms)),
         left: state.left.clone(),
         more: Map::new(),
     }

@@ -180,7 +180,7 @@ pub fn reach(place: &Place) -> Result<Option<OwnedFd>, LaunchError> {
     }
     let run = folder.run(number)?;
     let alive = match run.record()?.agent {
-        Some(agent) => agent.look()? == ostler_sys::process::Life::Alive,
+        Some(agent) => agent.look()? != ostler_sys::process::Life::Gone,
         None => false,
     };
     if !alive || run.outcome()?.is_some() {

@@ -3,7 +3,7 @@
 use crate::files::helper_record;
 use crate::handles::{self, Handles, environment};
 use jiff::Timestamp;
-use ostler_core::record::{Mode, Session, Speaks};
+use ostler_core::record::{Mode, Session};
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::{RunRecord, StoreError, terminal};
 use ostler_sys::cgroup::Group;

@@ -129,8 +129,10 @@ fn ended(folder: &Folder, outcome: Outcome, view: &mut View) -> Result<(), Store
 
 fn unseen_messages(dir: &Dir, position: u64) -> Result<u32, StoreError> {
     let (wishes, _) = inbox::read(dir, position)?;
-    let messages = wishes.iter().filter(|placed| matches!(placed.wish.want, Want::Message { .. })).count();
-    Ok(u32::try_from(messages).unwrap_or(u32::MAX))
+    let count = |kind: fn(&Want) -> bool| wishes.iter().filter(|placed| kind(&placed.wish.want)).count();
+    let messages = count(|want| matches!(want, Want::Message { .. }));
+    let withdrawn = count(|want| matches!(want, Want::Withdraw { .. }));
+    Ok(u32::try_from(messages.saturating_sub(withdrawn)).unwrap_or(u32::MAX))
 }
 
 fn show_outcome(view: &mut View, outcome: Outcome) {
@@ -147,9 +149,11 @@ fn running(folder: &Folder, run: &RunFolder, session: &Session, view: &mut View)
     let agent = record.agent.as_ref();
     view.alive = agent.map(lives).transpose()?.unwrap_or(false);
     let holder = folder.holder()?;
-    let holder_lives = holder.as_ref().map(|holder| lives(&holder.process)).transpose()?.unwrap_or(false);
+    let holder_life = holder.as_ref().map(|holder| life(&holder.process)).transpose()?.unwrap_or(Life::Gone);
+    let holder_lives = holder_life != Life::Gone;
     let keeper = folder.keeper()?;
-    view.kept = keeper.as_ref().map(|keeper| lives(&keeper.process)).transpose()?.unwrap_or(false);
+    let keeper_life = keeper.as_ref().map(|keeper| life(&keeper.process)).transpose()?.unwrap_or(Life::Gone);
+    view.kept = keeper_life != Life::Gone;
     view.pid = agent.filter(|_| view.alive).map(Identity::pid);
     view.holder_pid = holder.as_ref().filter(|_| holder_lives).map(|holder| holder.process.pid());
     view.keeper_pid = keeper.as_ref().filter(|_| view.kept).map(|keeper| keeper.process.pid());
@@ -189,6 +193,8 @@ fn running(folder: &Folder, run: &RunFolder, session: &Session, view: &mut View)
         view.alarm = Some(format!("the keeper died {} times in a row{rest}", holder.crashes));
     } else if view.alive && !view.kept && !holder_lives {
         view.alarm = Some("nobody keeps it: holder and keeper are gone".to_owned());
+    } else if holder_life == Life::Stopped || keeper_life == Life::Stopped {
+        view.alarm = Some("somebody has stopped its helpers (SIGSTOP); ostler stop or send lets them go on".to_owned());
     } else if free_space(folder.dir()).is_ok_and(|free| free < NO_ROOM) {
         view.alarm = Some("the disk is full; it waits until there is room".to_owned());
     }
@@ -212,22 +218,18 @@ pub fn unrecorded_outcome(
         state.process = Process::Exited;
         state.exit = Some(run.exit()?.unwrap_or(Exit::UNKNOWN));
     }
-    let last_output = run.dir().stat("out").map_err(StoreError::io("out"))?;
     let mut outcome = judge(&state, since_boot_ms());
-    // The clock of this boot says nothing about a run of another.
-    if let (Some(started), Some(stat)) = (record.started, last_output) {
-        let lasted = stat.modified_s.saturating_sub(started.as_second());
-        outcome.duration_ms = u64::try_from(lasted).unwrap_or(0) * 1000;
-    }
+    // Nobody saw when it ended, and the clock of this boot says nothing about another.
+    outcome.duration_ms = None;
     Ok(outcome)
 }
 
+fn life(process: &Identity) -> Result<Life, StoreError> {
+    process.look().map_err(|error| StoreError::Io { file: format!("/proc/{}/stat", process.pid()), error })
+}
+
 fn lives(process: &Identity) -> Result<bool, StoreError> {
-    match process.look() {
-        Ok(Life::Alive) => Ok(true),
-        Ok(Life::Gone) => Ok(false),
-        Err(error) => Err(StoreError::Io { file: format!("/proc/{}/stat", process.pid()), error }),
-    }
+    Ok(life(process)? != Life::Gone)
 }
 
 /// A state and what could not be folded into it.

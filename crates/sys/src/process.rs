@@ -44,6 +44,8 @@ impl TryFrom<Unchecked> for Identity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Life {
     Alive,
+    /// Alive, but somebody has stopped it: it does nothing until it is told to go on.
+    Stopped,
     Gone,
 }
 
@@ -81,6 +83,7 @@ impl Identity {
         match Stat::read(self.pid)? {
             Some(stat) if stat.start != self.start => Ok(Life::Gone),
             None => Ok(Life::Gone),
+            Some(stat) if matches!(stat.state, b'T' | b't') => Ok(Life::Stopped),
             Some(stat) if !stat.is_zombie() => Ok(Life::Alive),
             Some(_) => Ok(match Pidfd::open(self)? {
                 Some(pidfd) if !pidfd.has_exited()? => Life::Alive,

@@ -43,7 +43,7 @@ pub struct Outcome {
     pub cause: String,
     pub text: Option<String>,
     pub turns: u32,
-    pub duration_ms: u64,
+    pub duration_ms: Option<u64>,
     #[serde(default)]
     pub left: Vec<String>,
 }

@@ -4,6 +4,7 @@ use crate::args::Answer;
 use crate::client::{Granted, make_wish};
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
+use crate::say::say;
 use ostler_core::record::Want;
 use ostler_store::look;
 
@@ -23,7 +24,7 @@ pub fn run(context: &Context, args: Answer) -> Result<Code> {
     let allow = args.allow || (!args.deny && args.text.is_some());
     match make_wish(&place, Want::Answer { request: Some(request), allow, text: args.text })? {
         Granted::Yes => {
-            println!("{}: {}", place.id, if allow { "allowed" } else { "denied" });
+            say!("{}: {}", place.id, if allow { "allowed" } else { "denied" })?;
             Ok(Code::Succeeded)
         }
         Granted::Refused(why) => Err(Failure::new(Code::Failed, format!("{}: {why}", place.id))),

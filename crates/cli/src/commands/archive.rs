@@ -7,6 +7,7 @@ use crate::args::Many;
 use crate::client::{Granted, make_wish};
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
+use crate::say::say;
 use crate::still::{NotStill, Still};
 use jiff::tz::TimeZone;
 use ostler_core::event::StopHow;
@@ -38,7 +39,7 @@ pub fn run(context: &Context, args: &Many) -> Result<Code> {
     Ok(several::each(told, |(place, granted)| {
         let End { view, was_over } = end(&place, granted?)?;
         put_away(context, &place)?;
-        println!("{}: archived", place.id);
+        say!("{}: archived", place.id)?;
         Ok(if was_over || is_saved(&view) { Code::Succeeded } else { Code::NotSaved })
     }))
 }

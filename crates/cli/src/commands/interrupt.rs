@@ -4,13 +4,14 @@ use crate::args::One;
 use crate::client::{Granted, make_wish};
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
+use crate::say::say;
 use ostler_core::record::Want;
 
 pub fn run(context: &Context, args: &One) -> Result<Code> {
     let place = context.home.select(&args.id)?;
     match make_wish(&place, Want::Interrupt)? {
         Granted::Yes => {
-            println!("{}: interrupted", place.id);
+            say!("{}: interrupted", place.id)?;
             Ok(Code::Succeeded)
         }
         Granted::Refused(why) => Err(Failure::new(Code::Failed, format!("{}: {why}; nothing to interrupt", place.id))),

@@ -5,6 +5,7 @@ use crate::client::Watch;
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
 use crate::follow::{Left, Printer, Show, Talking, follow};
+use crate::say::say;
 use crate::ui::conversation::Talk;
 use ostler_core::fact::Fact;
 use ostler_core::record::Speaks;
@@ -46,7 +47,7 @@ fn json_lines(follow: bool, place: &ostler_store::home::Place) -> Result<Code> {
     loop {
         let view = look::look(place)?;
         for item in reader.read_on()? {
-            println!("{}", to_json(&item));
+            say!("{}", to_json(&item))?;
         }
         if !follow || view.ended {
             return Ok(Code::Succeeded);

@@ -3,6 +3,7 @@
 use crate::args::Ls;
 use crate::context::{Context, variable};
 use crate::exit::{Code, Result};
+use crate::say::say;
 use crate::ui::style::Style;
 use crate::ui::table::{Cell, lay_out};
 use crate::ui::time::age;
@@ -37,15 +38,15 @@ pub fn bare(context: &Context) -> Result<Code> {
     let listed = list(context, false)?;
     if listed.is_empty() {
         let style = context.style;
-        println!("ostler keeps coding-agent sessions. Start with:\n");
+        say!("ostler keeps coding-agent sessions. Start with:\n")?;
         for (command, what) in [
             ("ostler run demo \"fix the failing test\"", "see one work, without key or network"),
             ("ostler run -d -- make test", "keep any command in the background"),
             ("ostler ls", "see what runs"),
         ] {
-            println!("  {}{}{}", style.bold(command), " ".repeat(42 - command.len()), style.dim(what));
+            say!("  {}{}{}", style.bold(command), " ".repeat(42 - command.len()), style.dim(what))?;
         }
-        println!("\nostler --help lists the rest.");
+        say!("\nostler --help lists the rest.")?;
         return Ok(Code::Succeeded);
     }
     print_table(context, &listed)?;

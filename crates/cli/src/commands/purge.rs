@@ -6,6 +6,7 @@ use super::several;
 use crate::args::Purge;
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
+use crate::say::say;
 use crate::still::{NotStill, Still};
 use crate::ui::time::{age, parse_duration};
 use jiff::Timestamp;
@@ -38,16 +39,16 @@ pub fn run(context: &Context, args: &Purge) -> Result<Code> {
         };
         if ended_s < at_least_s {
             if !args.archived {
-                println!("{}: kept, it ended {} ago", place.id, age(ended_s));
+                say!("{}: kept, it ended {} ago", place.id, age(ended_s))?;
             }
             return Ok(Code::Succeeded);
         }
         if args.dry_run {
-            println!("{}: would be purged", place.id);
+            say!("{}: would be purged", place.id)?;
             return Ok(Code::Succeeded);
         }
         delete(&place, &still)?;
-        println!("{}: purged", place.id);
+        say!("{}: purged", place.id)?;
         Ok(Code::Succeeded)
     });
     if !args.dry_run {

@@ -4,6 +4,7 @@ use super::several;
 use crate::args::Many;
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
+use crate::say::say;
 use crate::still::{NotStill, Still};
 use ostler_store::home::Place;
 
@@ -11,7 +12,7 @@ pub fn run(context: &Context, args: &Many) -> Result<Code> {
     let places = several::select(&context.home, &args.ids)?;
     Ok(several::each(places, |place| {
         bring_back(context, &place)?;
-        println!("{}: restored", place.id);
+        say!("{}: restored", place.id)?;
         Ok(Code::Succeeded)
     }))
 }

@@ -1,10 +1,12 @@
 //! `ostler resume`: the next run of the same conversation.
 
-use super::run::{Prepared, follow_to_the_end, prepare, read_all, text};
+use super::run::{follow_to_the_end, read_all, text};
 use crate::args::Resume;
 use crate::client::look_and_record;
 use crate::context::{Context, wish};
 use crate::exit::{Code, Failure, Result};
+use crate::prepare::{Prepared, prepare};
+use crate::say::say;
 use crate::still::{NotStill, Still};
 use ostler_core::record::{Mode, Want};
 use ostler_keeper::launch;
@@ -62,7 +64,7 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
         drop(launch::reach(&place)?);
     }
     if args.detach {
-        println!("{}", place.id);
+        say!("{}", place.id)?;
         return Ok(Code::Succeeded);
     }
     match session.mode {

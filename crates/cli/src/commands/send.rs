@@ -5,9 +5,10 @@ use crate::args::Send;
 use crate::client::{Granted, look_and_record, make_wish};
 use crate::context::{Context, wish};
 use crate::exit::{Code, Failure, Result};
+use crate::say::say;
 use crate::ui::table::{Cell, lay_out};
 use ostler_core::MESSAGE_LIMIT;
-use ostler_core::record::{Mode, Speaks, Want};
+use ostler_core::record::{Mode, Speaks, Want, Wish};
 use ostler_store::home::Place;
 use ostler_store::{inbox, look};
 use serde_json::json;
@@ -58,48 +59,63 @@ fn send(place: &Place, want: Want) -> Result<Code> {
     }
     if view.ended {
         inbox::append(&folder, &wish(view.run, want))?;
-        println!("{}: accepted; it has ended, so this goes out with the next resume", place.id);
+        say!("{}: accepted; it has ended, so this goes out with the next resume", place.id)?;
         return Ok(Code::Succeeded);
     }
     match make_wish(place, want.clone())? {
-        Granted::Yes => println!("{}: accepted", place.id),
+        Granted::Yes => say!("{}: accepted", place.id)?,
         Granted::Refused(why) => return Err(Failure::new(Code::Failed, format!("{}: {why}", place.id))),
         // It ended between the look and the wish; the message is in the inbox all the same.
-        Granted::Ended(_) => println!("{}: accepted; it has ended, so this goes out with the next resume", place.id),
+        Granted::Ended(_) => say!("{}: accepted; it has ended, so this goes out with the next resume", place.id)?,
     }
     Ok(Code::Succeeded)
 }
 
 fn withdraw(place: &Place, n: u64) -> Result<Code> {
-    match make_wish(place, Want::Withdraw { n })? {
-        Granted::Yes => {
-            println!("{}: message {n} withdrawn", place.id);
-            Ok(Code::Succeeded)
+    let view = look_and_record(place)?;
+    if view.ended {
+        // Nobody is there to grant it, and nobody to deliver the message either: the next keeper reads both.
+        if !waiting(place)?.iter().any(|(waits, _)| *waits == n) {
+            return Err(Failure::new(Code::Failed, format!("{}: no message {n} waits; see send --list", place.id)));
         }
-        Granted::Refused(why) => Err(Failure::new(Code::Failed, format!("{}: {why}", place.id))),
-        Granted::Ended(_) => Err(Failure::new(Code::Failed, format!("{} has ended; resume it first", place.id))),
+        inbox::append(&place.open()?, &wish(view.run, Want::Withdraw { n }))?;
+    } else if let Granted::Refused(why) = make_wish(place, Want::Withdraw { n })? {
+        return Err(Failure::new(Code::Failed, format!("{}: {why}", place.id)));
     }
+    say!("{}: message {n} withdrawn", place.id)?;
+    Ok(Code::Succeeded)
 }
 
 /// What still waits: what the keeper has taken in, and what it has not seen yet.
-fn list(place: &Place, as_json: bool) -> Result<Code> {
+fn waiting(place: &Place) -> Result<Vec<(u64, Wish)>> {
     let folder = place.open()?;
     let run = folder.run(folder.newest_run()?)?;
     let state = look::fold(&folder, &run, &run.record()?, &folder.session()?)?.state;
     let mut waiting = Vec::new();
     for message in &state.queue {
-        if let Some(wish) = inbox::read_one(folder.dir(), message.at)? {
-            waiting.push((message.n, wish));
-        }
+        waiting.extend(inbox::read_one(folder.dir(), message.at)?.map(|wish| (message.n, wish)));
     }
     let (unseen, _) = inbox::read(folder.dir(), state.inbox)?;
-    let new = unseen.into_iter().filter(|placed| matches!(placed.wish.want, Want::Message { .. }));
-    waiting.extend((state.messages + 1..).zip(new.map(|placed| placed.wish)));
+    let mut next = state.messages + 1;
+    for placed in unseen {
+        match placed.wish.want {
+            Want::Message { .. } => {
+                waiting.push((next, placed.wish));
+                next += 1;
+            }
+            Want::Withdraw { n } => waiting.retain(|(waits, _)| *waits != n),
+            Want::Answer { .. } | Want::Interrupt | Want::Stop { .. } | Want::Unknown => {}
+        }
+    }
+    Ok(waiting)
+}
+
+fn list(place: &Place, as_json: bool) -> Result<Code> {
     let mut rows = Vec::new();
-    for (n, wish) in waiting {
+    for (n, wish) in waiting(place)? {
         let Want::Message { text, .. } = wish.want else { continue };
         if as_json {
-            println!("{}", json!({ "n": n, "at": wish.at, "by": wish.by, "text": text }));
+            say!("{}", json!({ "n": n, "at": wish.at, "by": wish.by, "text": text }))?;
         } else {
             rows.push(vec![
                 Cell::new(&n.to_string()),
@@ -108,6 +124,6 @@ fn list(place: &Place, as_json: bool) -> Result<Code> {
             ]);
         }
     }
-    print!("{}", lay_out(&rows, None));
+    crate::say::text(&lay_out(&rows, None))?;
     Ok(Code::Succeeded)
 }

@@ -1,6 +1,7 @@
 //! Commands that take several sessions: what is wrong with one of them does not keep the others from being dealt with.
 
 use crate::exit::{Code, Failure, Result};
+use crate::say::tell;
 use ostler_store::home::{Home, Place};
 
 /// The sessions that these words mean, each once. A word that means none ends the command before anything is done.
@@ -29,6 +30,6 @@ pub fn each<T>(things: impl IntoIterator<Item = T>, mut action: impl FnMut(T) ->
 }
 
 fn complain(failure: &Failure) -> Code {
-    eprintln!("ostler: {failure}");
+    tell!("ostler: {failure}");
     failure.code
 }

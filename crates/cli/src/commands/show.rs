@@ -4,6 +4,7 @@ use super::ls::{state_word, tilde};
 use crate::args::Show;
 use crate::context::Context;
 use crate::exit::{Code, Result};
+use crate::say::say;
 use crate::ui::table::{Cell, lay_out};
 use crate::ui::time::{age, duration};
 use jiff::Timestamp;
@@ -15,9 +16,9 @@ pub fn run(context: &Context, args: &Show) -> Result<Code> {
     let place = context.home.select(&args.id)?;
     let view = look::look(&place)?;
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&view).unwrap_or_default());
+        say!("{}", serde_json::to_string_pretty(&view).unwrap_or_default())?;
     } else {
-        print!("{}", describe(context, &view, &place.path.to_string_lossy()));
+        crate::say::text(&describe(context, &view, &place.path.to_string_lossy()))?;
     }
     Ok(Code::Succeeded)
 }
@@ -82,7 +83,7 @@ fn describe_outcome(row: &mut impl FnMut(&str, &str), outcome: &Outcome) {
     if outcome.saved != Saved::NotApplicable {
         row("saved", outcome.saved.word());
     }
-    row("took", &duration(outcome.duration_ms));
+    row("took", &outcome.duration_ms.map(duration).unwrap_or_default());
     if let Some(tokens) = outcome.tokens {
         row("tokens", &format!("{} in, {} out", tokens.input, tokens.output));
     }

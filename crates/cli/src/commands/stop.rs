@@ -5,6 +5,7 @@ use crate::args::Stop;
 use crate::client::{Granted, make_wish};
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
+use crate::say::{say, tell};
 use crate::ui::time::parse_duration;
 use ostler_core::event::StopHow;
 use ostler_core::outcome::Saved;
@@ -39,7 +40,7 @@ pub fn run(context: &Context, args: &Stop) -> Result<Code> {
     let mut code = Code::Succeeded;
     for (place, granted) in told {
         let End { view, was_over } = end(&place, granted)?;
-        println!("{}", ostler_screen::printable(&summary(&view, was_over)));
+        say!("{}", ostler_screen::printable(&summary(&view, was_over)))?;
         if !was_over && !is_saved(&view) {
             code = Code::NotSaved;
         }
@@ -68,7 +69,7 @@ pub fn is_saved(view: &View) -> bool {
     let unsaved = view.outcome.as_ref().is_some_and(|outcome| outcome.saved == Saved::Unverified);
     if unsaved {
         let id = view.id;
-        eprintln!(
+        tell!(
             "ostler: {id}: the last turn could not be found in the agent's transcript; ostler logs {id} still has it"
         );
     }

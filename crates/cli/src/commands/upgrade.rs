@@ -5,6 +5,7 @@ use super::several;
 use crate::args::Upgrade;
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
+use crate::say::say;
 use ostler_keeper::wire::{self, Reply, Request};
 use ostler_keeper::{VERSION, launch};
 use ostler_store::home::Place;
@@ -33,15 +34,13 @@ pub fn run(context: &Context, args: &Upgrade) -> Result<Code> {
         };
         if view.ended {
             if named {
-                println!("{}: has ended, nothing to upgrade", place.id);
+                say!("{}: has ended, nothing to upgrade", place.id)?;
             }
             return Ok(Code::Succeeded);
         }
         match replace(&place)? {
-            Some((before, after)) => {
-                println!("{}: {before} → {} (pid {})", place.id, after.version, after.process.pid())
-            }
-            None => println!("{}: ended meanwhile", place.id),
+            Some((before, after)) => say!("{}: {before} → {} (pid {})", place.id, after.version, after.process.pid())?,
+            None => say!("{}: ended meanwhile", place.id)?,
         }
         Ok(Code::Succeeded)
     }))

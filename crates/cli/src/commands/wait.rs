@@ -2,9 +2,10 @@
 //! needs anything to be running: they read the files and are woken by the kernel.
 
 use crate::args::{Until, Wait};
-use crate::client::{Watch, look_and_record};
+use crate::client::{SILENCE, Watch, look_and_record, nudge};
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
+use crate::say::say;
 use crate::ui::time::parse_duration;
 use ostler_core::outcome::Kind;
 use ostler_core::view::{Phase, View};
@@ -34,10 +35,10 @@ pub fn run(context: &Context, args: &Wait) -> Result<Code> {
         }
         let done = waited.iter().filter(|one| one.code.is_some()).count();
         if done == waited.len() || (args.any && done > 0) {
-            return Ok(report(args, &waited));
+            return report(args, &waited);
         }
         if !sleep(&mut waited, deadline)? {
-            return Ok(time_is_up(args, &waited));
+            return time_is_up(args, &waited);
         }
     }
 }
@@ -51,7 +52,10 @@ pub fn until_ended(place: &Place) -> Result<View> {
             let [waited] = waited;
             return Ok(waited.view);
         }
-        sleep(&mut waited, None)?;
+        // Whoever waits here has asked for the end, so a helper that somebody stopped is told to go on.
+        if !sleep(&mut waited, Some(Instant::now() + SILENCE))? {
+            nudge(waited[0].watch.folder())?;
+        }
     }
 }
 
@@ -135,17 +139,17 @@ fn sleep(waited: &mut [Waited], deadline: Option<Instant>) -> Result<bool> {
     Ok(true)
 }
 
-fn report(args: &Wait, waited: &[Waited]) -> Code {
+fn report(args: &Wait, waited: &[Waited]) -> Result<Code> {
     for one in waited.iter().filter(|one| one.code.is_some() || !args.any) {
         if args.json {
-            println!("{}", serde_json::to_string(&one.view).unwrap_or_default());
+            say!("{}", serde_json::to_string(&one.view).unwrap_or_default())?;
         } else {
-            println!("{}", line(&one.view));
+            say!("{}", line(&one.view))?;
         }
     }
     let code = worst(waited.iter().filter_map(|one| one.code));
     // "Lost" is what a poller must not take for "still running".
-    if args.poll.is_some() && code == Code::Lost { Code::TimedOut } else { code }
+    Ok(if args.poll.is_some() && code == Code::Lost { Code::TimedOut } else { code })
 }
 
 /// Of several results the one that a script must not miss.
@@ -162,36 +166,31 @@ fn worst(codes: impl Iterator<Item = Code>) -> Code {
     codes.max_by_key(rank).unwrap_or(Code::Succeeded)
 }
 
-fn time_is_up(args: &Wait, waited: &[Waited]) -> Code {
+fn time_is_up(args: &Wait, waited: &[Waited]) -> Result<Code> {
     for one in waited {
         let view = &one.view;
         if args.json {
-            println!("{}", serde_json::to_string(view).unwrap_or_default());
+            say!("{}", serde_json::to_string(view).unwrap_or_default())?;
         } else if view.ended || one.code.is_some() {
-            println!("{}", line(view));
+            say!("{}", line(view))?;
         } else if args.poll.is_some() {
-            println!(
+            say!(
                 "{} status=alive state={} quiet={}s; wait again: ostler wait {}",
                 view.id,
                 view.state.word(),
                 view.quiet_s,
                 view.id
-            );
+            )?;
         } else {
-            println!(
-                "{} state={} quiet={}s; still alive when the time was up",
-                view.id,
-                view.state.word(),
-                view.quiet_s
-            );
+            say!("{} state={} quiet={}s; still alive when the time was up", view.id, view.state.word(), view.quiet_s)?;
         }
     }
     let ended = worst(waited.iter().filter_map(|one| one.code));
-    match (args.poll.is_some(), ended) {
+    Ok(match (args.poll.is_some(), ended) {
         (true, Code::Succeeded) => Code::Succeeded,
         (true, other) => other,
         (false, _) => Code::TimedOut,
-    }
+    })
 }
 
 fn line(view: &View) -> String {

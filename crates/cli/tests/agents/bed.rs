@@ -2,7 +2,7 @@
 //! properly. At the end the harness proves that nothing of it is alive.
 
 use ostler_model::agents::{Agent, folder};
-use ostler_model::{Request, Server};
+use ostler_model::{Kind, Request, Server};
 use ostler_sys::process::{Identity, command_line};
 use ostler_testkit::{Harness, Output, Session, patience};
 use serde_json::{Value, json};
@@ -77,6 +77,14 @@ impl Bed {
             Agent::Gemini => &["--", "--yolo"],
             Agent::Opencode => &[],
         }
+    }
+
+    /// A session of claude in the background whose tools need leave.
+    #[track_caller]
+    pub fn detach_strict(&self, flags: &[&str], prompt: &str) -> Session<'_> {
+        let work = self.work();
+        let place = ["--cwd", work.to_str().unwrap()];
+        self.harness.detach(&[&place, flags, &[self.agent.name(), prompt]].concat())
     }
 
     /// Runs the agent and follows it to its end.
@@ -166,9 +174,14 @@ impl Bed {
         requests.iter().rev().find(|request| request.turn().is_some()).unwrap().body.to_string()
     }
 
-    /// How many tokens the model has counted for the conversation: (read, written).
+    /// How many tokens the model has counted: (read, written). What it was asked on the side counts for those who say so.
     pub fn tokens(&self) -> (u64, u64) {
-        let answers = self.server.requests().iter().filter(|request| request.turn().is_some()).count() as u64;
+        let counts = |request: &&Request| match request.kind {
+            Kind::Turn(_) => true,
+            Kind::Background(_) => self.agent == Agent::Gemini,
+            Kind::Other => false,
+        };
+        let answers = self.server.requests().iter().filter(counts).count() as u64;
         (answers * ostler_model::INPUT_TOKENS, answers * ostler_model::OUTPUT_TOKENS)
     }
 }

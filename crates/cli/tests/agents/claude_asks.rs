@@ -1,1 +1,75 @@
-//! todo
+//! Claude asks for leave to use a tool: the question waits, whoever dies meanwhile, is answered once, and the answer does
+//! what it says.
+
+use crate::bed::Bed;
+use ostler_model::agents::Agent;
+use ostler_testkit::Who;
+use rustix::process::Signal;
+
+const TWICE: &str = r#"ask twice Bash {"command":"touch once"} ; say asked"#;
+
+#[test]
+fn denied_is_not_done_allowed_is_and_a_question_outlives_the_keeper() {
+    let Some(bed) = Bed::new(Agent::Claude) else { return };
+    let session = bed.detach_strict(&["--keep"], TWICE);
+    bed.harness.run(&["wait", session.id(), "--until", "asking"]).exits(4);
+    let first = session.show().asking.unwrap();
+    assert_eq!((&first["tool"], &first["input"]["command"]), (&"Bash".into(), &"touch once".into()));
+    bed.harness.run(&["answer", session.id(), "--deny", "--text", "not yet"]).exits(0);
+
+    bed.harness.run(&["wait", session.id(), "--until", "asking"]).exits(4);
+    assert!(!bed.work().join("once").exists(), "denied is denied");
+    let before = session.kill(Who::Keeper);
+    let alone = session.show();
+    assert_eq!((alone.state.as_str(), alone.alive), ("asking", true), "{alone:?}");
+    assert_ne!(alone.asking.as_ref().map(|ask| &ask["request"]), Some(&first["request"]), "it is the second question");
+    session.replaced(Who::Keeper, &before);
+    bed.harness.run(&["wait", session.id(), "--until", "asking"]).exits(4);
+    bed.harness.run(&["answer", session.id(), "--allow"]).exits(0);
+
+    bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+    assert!(bed.work().join("once").exists(), "allowed is done");
+    let shown = session.show();
+    assert_eq!((shown.state.as_str(), shown.last.as_deref()), ("idle", Some("asked")));
+    assert!(bed.last_request().contains("not yet"), "the model was told why");
+    session.stop();
+    bed.saw_once(&[TWICE]);
+}
+
+#[test]
+fn of_two_answers_at_once_one_counts_and_the_other_is_told_whose() {
+    let Some(bed) = Bed::new(Agent::Claude) else { return };
+    let session = bed.detach_strict(&[], r#"tool Bash {"command":"touch once"} ; say asked"#);
+    bed.harness.run(&["wait", session.id(), "--until", "asking"]).exits(4);
+    // A keeper that does not listen for a moment makes sure that both have answered before either is heard.
+    session.signal(Who::Keeper, Signal::STOP);
+    let answers = [
+        bed.harness.start(&["answer", session.id(), "--allow"]),
+        bed.harness.start(&["answer", session.id(), "--deny"]),
+    ];
+    session.until("both have answered", || {
+        let inbox = std::fs::read_to_string(session.path().join("inbox.jsonl")).unwrap();
+        (inbox.lines().count() == 3).then_some(())
+    });
+    session.signal(Who::Keeper, Signal::CONT);
+    let answers = answers.map(ostler_testkit::Started::finish);
+    let (heard, late): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.code == Some(0));
+    assert_eq!((heard.len(), late.len()), (1, 1), "{answers:?}");
+    assert!(late[0].complaint().contains("already answered by"), "{late:?}");
+    bed.harness.run(&["wait", session.id()]).exits(0);
+    assert_eq!(bed.work().join("once").exists(), heard[0].stdout.contains("allowed"), "{heard:?}");
+}
+
+#[test]
+fn a_run_that_nobody_can_answer_says_how_and_leaves_the_question_standing() {
+    let Some(bed) = Bed::new(Agent::Claude) else { return };
+    let work = bed.work();
+    let prompt = r#"tool Bash {"command":"touch once"} ; say asked"#;
+    let output = bed.harness.run(&["run", "--cwd", work.to_str().unwrap(), "claude", prompt]).exits(4);
+    let session = bed.last();
+    assert!(output.stderr.contains(&format!("ostler answer {} --allow", session.id())), "{output:?}");
+    assert_eq!(session.show().state, "asking");
+    bed.harness.run(&["answer", session.id(), "--allow"]).exits(0);
+    bed.harness.run(&["wait", session.id()]).exits(0);
+    assert!(bed.work().join("once").exists());
+}

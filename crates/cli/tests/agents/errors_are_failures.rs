@@ -1,1 +1,92 @@
-//! todo
+//! What the model's server answers with an error is a failure with its reason in one line, never a success and never exit
+//! 0, whatever the agent calls it; unless trying again helped.
+
+use crate::bed::{Bed, for_every_agent};
+use ostler_model::agents::Agent;
+use ostler_testkit::Output;
+
+/// The agents' own patience, cut short where they let us.
+fn impatient(bed: Option<Bed>) -> Option<Bed> {
+    let mut bed = bed?;
+    bed.harness.set("CLAUDE_CODE_MAX_RETRIES", "1");
+    if bed.agent == Agent::Gemini {
+        let file = bed.harness.root().join("home/.gemini/settings.json");
+        let mut settings: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        settings["general"]["maxAttempts"] = 2.into();
+        std::fs::write(&file, settings.to_string()).unwrap();
+    }
+    Some(bed)
+}
+
+#[track_caller]
+fn failed(bed: &Bed, output: Output, reasons: &[&str]) {
+    let output = output.exits(1);
+    let session = bed.last();
+    let shown = session.show();
+    let outcome = shown.outcome();
+    assert_eq!(outcome.kind, "failed", "{outcome:?}");
+    assert!(!outcome.cause.contains('\n'), "not one line: {:?}", outcome.cause);
+    assert!(reasons.iter().any(|reason| outcome.cause.contains(reason)), "no reason: {outcome:?}");
+    assert!(output.stderr.contains(&outcome.cause), "{output:?}");
+    bed.harness.run(&["wait", session.id()]).exits(1);
+}
+
+fn fails_on_a_bad_request(agent: Agent) {
+    let Some(bed) = Bed::new(agent) else { return };
+    failed(&bed, bed.follow("fail 400 always"), &["400", "scripted failure"]);
+}
+
+for_every_agent!(fails_on_a_bad_request:
+    claude_fails_on_a_bad_request Claude,
+    codex_fails_on_a_bad_request Codex,
+    gemini_fails_on_a_bad_request Gemini,
+    opencode_fails_on_a_bad_request Opencode,
+);
+
+fn fails_on_a_rate_limit_for_ever(agent: Agent) {
+    let Some(bed) = impatient(Bed::new(agent)) else { return };
+    failed(&bed, bed.follow("fail 429 always"), &["429", "scripted failure"]);
+}
+
+// opencode tries for ever: see hangs_can_be_interrupted.
+for_every_agent!(fails_on_a_rate_limit_for_ever:
+    claude_fails_on_a_rate_limit_for_ever Claude,
+    codex_fails_on_a_rate_limit_for_ever Codex,
+    gemini_fails_on_a_rate_limit_for_ever Gemini,
+);
+
+fn fails_on_an_overload_for_ever(agent: Agent) {
+    let Some(bed) = impatient(Bed::new(agent)) else { return };
+    failed(&bed, bed.follow("fail 529 always"), &["529", "scripted failure"]);
+}
+
+for_every_agent!(fails_on_an_overload_for_ever:
+    claude_fails_on_an_overload_for_ever Claude,
+    codex_fails_on_an_overload_for_ever Codex,
+    gemini_fails_on_an_overload_for_ever Gemini,
+);
+
+fn succeeds_when_trying_again_helped(agent: Agent) {
+    let Some(bed) = Bed::new(agent) else { return };
+    let output = bed.follow("fail 529 once ; say better").exits(0);
+    assert_eq!(output.stdout, "better\n", "{output:?}");
+    assert_eq!(bed.last().show().outcome().kind, "succeeded");
+}
+
+for_every_agent!(succeeds_when_trying_again_helped:
+    claude_succeeds_when_trying_again_helped Claude,
+    codex_succeeds_when_trying_again_helped Codex,
+    gemini_succeeds_when_trying_again_helped Gemini,
+    opencode_succeeds_when_trying_again_helped Opencode,
+);
+
+fn fails_without_a_server(agent: Agent) {
+    let Some(bed) = impatient(Bed::with_dead_server(agent)) else { return };
+    failed(&bed, bed.follow("say hello"), &["onnect", "etwork", "fetch failed", "request failed", "stream"]);
+}
+
+for_every_agent!(fails_without_a_server:
+    claude_fails_without_a_server Claude,
+    codex_fails_without_a_server Codex,
+    gemini_fails_without_a_server Gemini,
+);

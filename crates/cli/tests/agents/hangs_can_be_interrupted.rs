@@ -1,1 +1,36 @@
-//! todo
+//! A model that says nothing leaves the session working, quiet for longer and longer, and never declared dead; an
+//! interrupt ends the turn, and that is what it is called.
+
+use crate::bed::{Bed, for_every_agent};
+use ostler_model::agents::Agent;
+
+fn quiet_until_interrupted(bed: &Bed, prompt: &str) {
+    let session = bed.detach(&[], Some(prompt));
+    bed.asked_for(1);
+    let quiet = session.until_look("it is quiet", |view| view.quiet_s >= 1);
+    assert_eq!((quiet.state.word(), quiet.alive, quiet.outcome.is_none()), ("working", true, true), "{quiet:?}");
+    session.until_look("it is quieter", |view| view.quiet_s > quiet.quiet_s);
+    bed.harness.run(&["interrupt", session.id()]).exits(0);
+    bed.harness.run(&["wait", session.id()]).exits(6);
+    let shown = session.show();
+    assert_eq!((shown.outcome().kind.as_str(), shown.turns), ("interrupted", 1), "{shown:?}");
+    bed.harness.nothing_is_left();
+}
+
+fn a_hang_can_be_interrupted(agent: Agent) {
+    let Some(bed) = Bed::new(agent) else { return };
+    quiet_until_interrupted(&bed, "hang");
+}
+
+for_every_agent!(a_hang_can_be_interrupted:
+    claude_that_hangs_can_be_interrupted Claude,
+    codex_that_hangs_can_be_interrupted Codex,
+    gemini_that_hangs_can_be_interrupted Gemini,
+    opencode_that_hangs_can_be_interrupted Opencode,
+);
+
+#[test]
+fn opencode_that_tries_for_ever_can_be_interrupted() {
+    let Some(bed) = Bed::new(Agent::Opencode) else { return };
+    quiet_until_interrupted(&bed, "fail 529 always");
+}

@@ -1,1 +1,59 @@
-//! todo
+//! The keeper is SIGKILLed at twenty moments of three-turn sessions with tools. The moments are random but always the
+//! same ones, so that a failure can be had again.
+
+use crate::bed::Bed;
+use ostler_model::agents::Agent;
+use ostler_testkit::{Session, Who, alone, patience};
+use std::time::{Duration, Instant};
+
+/// How long such a session takes, kills not counted.
+const SPAN_MS: u64 = 3000;
+
+/// Numbers that look random, from a fixed beginning (xorshift).
+struct Moments(u64);
+
+impl Moments {
+    fn next(&mut self) -> Duration {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        Duration::from_millis(self.0 % SPAN_MS)
+    }
+}
+
+fn kill_at(session: &Session<'_>, start: Instant, moments: &[Duration]) {
+    for moment in moments {
+        // The moment itself is what is waited for.
+        patience::readable(&[], moment.saturating_sub(start.elapsed()));
+        session.kill_if_alive(Who::Keeper);
+    }
+}
+
+#[test]
+fn each_message_reaches_claude_once_and_each_tool_runs_once_whenever_the_keeper_dies() {
+    let mut moments = Moments(0x5eed);
+    let _alone = alone();
+    for _ in 0..5 {
+        let Some(bed) = Bed::new(Agent::Claude) else { return };
+        let turn = |name: &str| format!("{} ; say turn {name}", bed.tool(&format!("echo {name} >> proof")));
+        let turns = [turn("one"), turn("two"), turn("three")];
+        let mut kills = [moments.next(), moments.next(), moments.next(), moments.next()];
+        kills.sort();
+        let start = Instant::now();
+        let session = bed.detach(&["--keep"], Some(&turns[0]));
+        std::thread::scope(|scope| {
+            scope.spawn(|| kill_at(&session, start, &kills));
+            for message in &turns[1..] {
+                bed.harness.run(&["send", session.id(), message]).exits(0);
+            }
+        });
+        let done = session.until_look("three turns", |view| view.turns == 3 && view.queued == 0);
+        assert_eq!((done.state.word(), done.last.as_deref()), ("idle", Some("turn three")), "kills at {kills:?}");
+        session.stop();
+        let shown = session.show();
+        assert_eq!((shown.outcome().kind.as_str(), shown.outcome().saved.as_str()), ("succeeded", "verified"));
+        assert_eq!(shown.outcome().turns, 3);
+        bed.saw_once(&[&turns[0], &turns[1], &turns[2]]);
+        assert_eq!(bed.written("proof"), "one\ntwo\nthree\n", "kills at {kills:?}");
+    }
+}

@@ -1,1 +1,44 @@
-//! todo
+//! An agent in a terminal of its own: it opens on its prompt, takes what is sent, and whoever attaches sees its screen.
+
+use crate::bed::{Bed, for_every_agent};
+use crate::person::Person;
+use ostler_model::agents::Agent;
+
+fn in_a_terminal(agent: Agent) {
+    let Some(bed) = Bed::new(agent) else { return };
+    agent.trust(&bed.harness.root().join("home"), &bed.work()).unwrap();
+    let session = bed.detach(&["-t"], None);
+    let mut person = Person::runs(&bed.harness, (40, 120), &["attach", session.id()]);
+    person.sees(ready(agent));
+    bed.harness.run(&["send", session.id(), "stream 3 1"]).exits(0);
+    bed.asked_for(1);
+    person.sees("word1 word2 word3");
+    assert_eq!(bed.seen(), ["stream 3 1"]);
+    person.types(b"\x1c");
+    person.is_left_with(0);
+    assert!(session.show().alive, "it stays when nobody looks");
+
+    let mut again = Person::runs(&bed.harness, (40, 120), &["attach", session.id()]);
+    again.sees("word1 word2 word3");
+    again.types(b"\x1c");
+    again.is_left_with(0);
+    bed.harness.run(&["stop", session.id()]).exits(0);
+    bed.harness.nothing_is_left();
+}
+
+/// What its prompt looks like when it takes input.
+fn ready(agent: Agent) -> &'static str {
+    match agent {
+        Agent::Claude | Agent::ClaudeAcp => "for shortcuts",
+        Agent::Codex | Agent::CodexAcp => "›",
+        Agent::Gemini => "Type your message",
+        Agent::Opencode => "Ask anything",
+    }
+}
+
+for_every_agent!(in_a_terminal:
+    claude_works_in_a_terminal Claude,
+    codex_works_in_a_terminal Codex,
+    gemini_works_in_a_terminal Gemini,
+    opencode_works_in_a_terminal Opencode,
+);

@@ -69,7 +69,7 @@ impl State {
             effects.push(Effect::EndInput);
         }
         match self.leaves_from(now_ms) {
-            Leaving::Now { since_ms, grace_ms } => effects.extend(self.see_it_off(since_ms, grace_ms, now_ms)),
+            Leaving::Now { since_ms, kill_ms } => effects.extend(self.see_it_off(since_ms, kill_ms, now_ms)),
             Leaving::At { ms } => effects.push(Effect::WakeAt { ms }),
             Leaving::ByItself => {}
             Leaving::No => effects.extend(self.next_message().map(|n| Effect::Feed { n })),
@@ -80,41 +80,46 @@ impl State {
     fn leaves_from(&self, now_ms: u64) -> Leaving {
         let Some(stop) = &self.stop else {
             return if self.is_done() {
-                Leaving::Now { since_ms: self.turn_ended_ms, grace_ms: self.plan.linger_ms }
+                let since_ms = self.turn_ended_ms;
+                Leaving::Now { since_ms, kill_ms: since_ms + 2 * self.plan.linger_ms }
             } else {
                 Leaving::No
             };
         };
-        let grace_ms = stop.grace_ms;
-        let now = |since_ms| Leaving::Now { since_ms, grace_ms };
+        // However far it has come, it is over at the end of the grace.
+        let now = |since_ms| Leaving::Now { since_ms, kill_ms: stop.at_ms + stop.grace_ms };
         match (self.plan.speaks, stop.how) {
             (Speaks::Bytes, StopHow::AfterTurn) => Leaving::ByItself,
             (Speaks::Bytes, StopHow::Interrupt | StopHow::Kill) => now(stop.at_ms),
-            (Speaks::Turns | Speaks::OneTurn, _) if !self.turn_running() => now(stop.at_ms.max(self.turn_ended_ms)),
-            (Speaks::Turns | Speaks::OneTurn, StopHow::AfterTurn) => Leaving::ByItself,
+            (Speaks::Turns | Speaks::OneTurn, StopHow::AfterTurn) if self.turn_running() => Leaving::ByItself,
+            (Speaks::Turns | Speaks::OneTurn, StopHow::AfterTurn) => {
+                let since_ms = stop.at_ms.max(self.turn_ended_ms);
+                Leaving::Now { since_ms, kill_ms: since_ms + stop.grace_ms }
+            }
+            (Speaks::Turns | Speaks::OneTurn, StopHow::Interrupt | StopHow::Kill) if !self.turn_running() => {
+                now(stop.at_ms.max(self.turn_ended_ms))
+            }
             // The turn was told to end; half of the grace is for that.
             (Speaks::Turns | Speaks::OneTurn, StopHow::Interrupt | StopHow::Kill) => {
-                let limit = stop.at_ms + grace_ms / 2;
+                let limit = stop.at_ms + stop.grace_ms / 2;
                 if now_ms >= limit { now(limit) } else { Leaving::At { ms: limit } }
             }
         }
     }
 
-    /// Prove that the turn is saved, ask, insist, kill.
-    fn see_it_off(&self, since_ms: u64, grace_ms: u64, now_ms: u64) -> Vec<Effect> {
+    /// Prove that the turn is saved, ask, insist, kill. Each step gets half of the time that is left.
+    fn see_it_off(&self, since_ms: u64, kill_ms: u64, now_ms: u64) -> Vec<Effect> {
+        let half_way = |from_ms: u64| from_ms + kill_ms.saturating_sub(from_ms) / 2;
         if self.has_something_to_save() && self.saved.is_none() && self.end_asked_ms.is_none() {
-            return vec![Effect::Prove { until_ms: since_ms + grace_ms / 2 }];
+            return vec![Effect::Prove { until_ms: half_way(since_ms) }];
         }
         let Some(asked_ms) = self.end_asked_ms else {
             return vec![Effect::AskToLeave];
         };
         let terminate_ms = match &self.plan.ending {
             Ending::Terminate => None,
-            Ending::EndOfInput | Ending::Hangup | Ending::Interrupt | Ending::Typed { .. } => {
-                Some(asked_ms + grace_ms / 2)
-            }
+            Ending::EndOfInput | Ending::Hangup | Ending::Interrupt | Ending::Typed { .. } => Some(half_way(asked_ms)),
         };
-        let kill_ms = asked_ms + grace_ms;
         if self.killed_ms.is_some() {
             return Vec::new();
         }
@@ -161,7 +166,8 @@ impl State {
     }
 
     fn clear_what_is_left(&self, now_ms: u64) -> Vec<Effect> {
-        let killing = self.stop.as_ref().is_some_and(|stop| stop.how == StopHow::Kill);
+        // Where the agent had to be killed, the time for asking is over.
+        let killing = self.killed_ms.is_some() || self.stop.as_ref().is_some_and(|stop| stop.how == StopHow::Kill);
         let told_ms = match self.cleared_ms {
             Some(ms) => ms,
             None => {
@@ -189,9 +195,10 @@ enum Leaving {
     At {
         ms: u64,
     },
+    /// Since when, and when it is killed.
     Now {
         since_ms: u64,
-        grace_ms: u64,
+        kill_ms: u64,
     },
     /// At the end of its turn; nothing new may begin until then.
     ByItself,

@@ -234,6 +234,11 @@ impl State {
                     self.process = Process::Exited;
                     self.exit = Some(*exit);
                     self.exit_ms = entry.ms;
+                    // The end of a command is the end of its turn.
+                    if self.plan.speaks == Speaks::Bytes && self.plan.mode == Mode::Headless {
+                        self.turns += 1;
+                        self.turns_of_run += 1;
+                    }
                     self.asks.clear();
                     // What it wrote as it left may be the proof that was missing.
                     if self.saved == Some(Saved::Unverified) {

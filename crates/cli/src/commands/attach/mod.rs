@@ -23,6 +23,7 @@ use crate::client::look_and_record;
 use crate::context::{Context, variable};
 use crate::exit::{Code, Failure, Result};
 use crate::follow::{Printer, Show, Talking};
+use crate::say::say;
 use crate::ui::conversation::Talk;
 use ostler_core::record::{Mode, Speaks};
 use ostler_core::view::View;
@@ -86,7 +87,7 @@ fn last_seen(context: &Context, place: &Place, view: &View) -> Result<Code> {
                 let rows = at.screen.text();
                 let used = rows.iter().rposition(|row| !row.is_empty()).map_or(0, |last| last + 1);
                 for row in &rows[..used] {
-                    println!("{}", ostler_screen::printable(row));
+                    say!("{}", ostler_screen::printable(row))?;
                 }
             }
             Mode::Headless => {

@@ -2,6 +2,7 @@
 //! session's own. A user has few instances and watches; where none is to be had we look every 200 ms, and say so.
 
 use crate::exit::Result;
+use crate::say::tell;
 use ostler_core::id::SessionId;
 use ostler_store::home::{Home, Place};
 use ostler_sys::notify::{Watch, Watcher};
@@ -46,7 +47,7 @@ impl Changes {
     }
 
     fn do_without(&mut self, error: &io::Error) {
-        eprintln!("ostler: the kernel gives no file watch ({error}); looking every 200 ms instead");
+        tell!("ostler: the kernel gives no file watch ({error}); looking every 200 ms instead");
         *self = Changes { watcher: None, by_watch: HashMap::new(), by_session: HashMap::new() };
     }
 

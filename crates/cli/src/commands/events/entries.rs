@@ -1,6 +1,7 @@
 //! What a journal has gained since the last look. An entry is passed on as it was written, with the session's id in
 //! front, so that what a newer version put there survives. A line whose end has not come yet is left for the next look.
 
+use crate::say::tell;
 use jiff::Timestamp;
 use ostler_core::id::SessionId;
 use ostler_sys::dir::Dir;
@@ -29,7 +30,7 @@ pub fn read(id: SessionId, folder: &Path, position: &mut u64) -> Vec<Line> {
         Ok(bytes) => parse(id, &bytes, position),
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Vec::new(),
         Err(error) => {
-            eprintln!("ostler: {id}: its journal cannot be read: {error}; ostler doctor says more");
+            tell!("ostler: {id}: its journal cannot be read: {error}; ostler doctor says more");
             Vec::new()
         }
     }
@@ -56,7 +57,7 @@ fn parse(id: SessionId, bytes: &[u8], position: &mut u64) -> Vec<Line> {
         match serde_json::from_slice::<Head>(line).ok().zip(std::str::from_utf8(line).ok()) {
             Some((head, text)) => lines.push(Line { at: head.at, text: with_session(id, text) }),
             // Torn by a crash and ended by the next writer.
-            None => eprintln!("ostler: {id}: a line of its journal is not readable; passed over"),
+            None => tell!("ostler: {id}: a line of its journal is not readable; passed over"),
         }
     }
     lines

@@ -1,0 +1,125 @@
+//! `ostler run`: start a session and follow it to its end.
+
+mod asked;
+mod summary;
+
+pub use asked::{read_all, text};
+
+use crate::args::Run;
+use crate::client::{Granted, make_wish};
+use crate::context::{Context, wish};
+use crate::exit::{Code, Result};
+use crate::follow::{Left, Printer, Show, Talking, follow};
+use crate::prepare::{Prepared, piped_input, prepare};
+use crate::say::{say, tell};
+use crate::ui::conversation::Talk;
+use crate::ui::style::Style;
+use asked::{Asked, check, describe};
+use ostler_core::event::StopHow;
+use ostler_core::record::{Mode, Session, Want};
+use ostler_keeper::launch::{Launch, launch};
+use ostler_store::home::Place;
+use ostler_sys::signals::Signals;
+use rustix::fd::AsFd;
+use rustix::process::Signal;
+use std::io::IsTerminal;
+use summary::conclude;
+
+pub fn run(context: &Context, args: Run) -> Result<Code> {
+    let asked = check(context, &args)?;
+    let (detach, mode) = (args.detach, if args.terminal { Mode::Terminal } else { Mode::Headless });
+    let attended = !detach && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    let session = describe(context, args, &asked, mode, attended)?;
+    let place = start(context, &session, asked)?;
+    if detach {
+        say!("{}", place.id).inspect_err(|_| tell!("ostler: session {} runs", place.id))?;
+        return Ok(Code::Succeeded);
+    }
+    if mode == Mode::Terminal {
+        return super::attach::terminal(context, &place, false);
+    }
+    follow_to_the_end(&place, attended)
+}
+
+fn start(context: &Context, session: &Session, asked: Asked) -> Result<Place> {
+    let Prepared { record, environment } = prepare(context, session, 1, &uuid::Uuid::new_v4().to_string(), false)?;
+    let prompt = asked.prompt.map(|text| wish(1, Want::Message { text, now: false }));
+    let piped = if session.agent == "command" && session.mode == Mode::Headless { piped_input()? } else { None };
+    let launched = Launch { session, run: &record, prompt: prompt.as_ref(), piped, environment: &environment };
+    let place = launch(&context.home, launched)?;
+    // A refusal speaks for itself, and before the first session there is no folder to ask.
+    warn_when_low(context);
+    Ok(place)
+}
+
+fn warn_when_low(context: &Context) {
+    const LOW: u64 = 64 << 20;
+    let free = ostler_sys::dir::Dir::open(context.home.root()).and_then(ostler_sys::dir::free_space);
+    if let Ok(free) = free
+        && free < LOW
+    {
+        tell!("ostler: only {} left on the disk of {}", crate::ui::time::size(free), context.home.root().display());
+    }
+}
+
+/// Prints what comes. Ctrl-C interrupts, a second one stops; Ctrl-\ and a vanished terminal leave it running.
+pub fn follow_to_the_end(place: &Place, attended: bool) -> Result<Code> {
+    let signals = Signals::take(&[Signal::INT, Signal::QUIT, Signal::HUP, Signal::TERM])?;
+    let folder = place.open()?;
+    let style = Style::detect(std::io::stderr().is_terminal());
+    let show = if speaks(&folder)? { Show::Plain } else { Show::Raw };
+    let mut printer = Printer::new(&folder, show, Talk::new(style), Talking::Apart, folder.newest_run()?)?;
+    let mut interrupted = false;
+    loop {
+        match follow(place, &mut printer, Some(signals.as_fd()), false)? {
+            Left::Ended(view) => {
+                if speaks(&folder)? {
+                    printer.finish()?;
+                }
+                return Ok(conclude(&view, style));
+            }
+            Left::Asks(view) if attended => super::attach::ask_inline(place, &view, style)?,
+            Left::Asks(view) => {
+                let what = view.asking.as_ref().map(|ask| ask.text.clone()).unwrap_or_default();
+                tell!("ostler: {} asks: {}", view.id, ostler_screen::printable(&what));
+                tell!(
+                    "ostler: answer with ostler answer {} --allow (or --deny), then ostler wait {}",
+                    view.id,
+                    view.id
+                );
+                return Ok(Code::Asks);
+            }
+            Left::Called => {
+                while let Some(signal) = signals.next()? {
+                    if signal != Signal::INT.as_raw() {
+                        let words =
+                            format!("\nostler: {} goes on; ostler attach {} comes back to it\n", place.id, place.id);
+                        // It may be the terminal that is gone.
+                        let _ = crate::follow::err(words.as_bytes());
+                        return Ok(Code::Succeeded);
+                    }
+                    interrupt_or_stop(place, &mut interrupted)?;
+                }
+            }
+        }
+    }
+}
+
+fn speaks(folder: &ostler_store::folder::Folder) -> Result<bool> {
+    Ok(folder.run(folder.newest_run()?)?.record()?.plan.speaks.converses())
+}
+
+fn interrupt_or_stop(place: &Place, interrupted: &mut bool) -> Result<()> {
+    let want = if *interrupted {
+        Want::Stop { how: StopHow::Interrupt, grace_ms: 5000, why: "second Ctrl-C".to_owned() }
+    } else {
+        Want::Interrupt
+    };
+    let first = !std::mem::replace(interrupted, true);
+    match make_wish(place, want)? {
+        Granted::Yes if first => tell!("\nostler: interrupted; Ctrl-C again stops the session"),
+        Granted::Yes => tell!("\nostler: stopping"),
+        Granted::Refused(_) | Granted::Ended(_) => {}
+    }
+    Ok(())
+}

@@ -1,0 +1,69 @@
+//! The last lines of a followed session.
+
+use crate::commands::ls::tilde;
+use crate::exit::Code;
+use crate::follow::err;
+use crate::ui::style::Style;
+use crate::ui::time::duration;
+use ostler_core::outcome::{Kind, Outcome, Saved};
+use ostler_core::view::View;
+
+/// The last lines: what was achieved, what was kept and where, and what to do next.
+pub fn conclude(view: &View, style: Style) -> Code {
+    let Some(outcome) = &view.outcome else {
+        return Code::Ours;
+    };
+    let code = Code::of(outcome);
+    // A command's own output is all that a script wants to see of one that went well, or that explained itself.
+    let plain = outcome.kind == Kind::Succeeded || !style.colour && outcome.exit_code.is_some();
+    let silent = view.agent == "command" && plain && outcome.left.is_empty();
+    if !silent {
+        // Nobody is left to be told when standard error is gone.
+        let _ = err(summary(view, outcome, style).as_bytes());
+    }
+    code
+}
+
+fn summary(view: &View, outcome: &Outcome, style: Style) -> String {
+    let printable = |text: &str| ostler_screen::printable(text).into_owned();
+    let verdict = match outcome.kind {
+        Kind::Succeeded => style.green("✔ succeeded"),
+        Kind::Failed => style.red("✘ failed"),
+        Kind::Interrupted => style.yellow("● interrupted"),
+        Kind::Stopped => style.yellow("■ stopped"),
+        Kind::Lost => style.red("✘ lost"),
+    };
+    let mut facts = vec![style.bold(view.id.as_str())];
+    if view.agent != "command" {
+        let turns = if outcome.turns == 1 { "1 turn".to_owned() } else { format!("{} turns", outcome.turns) };
+        facts.push(turns);
+    }
+    facts.extend(outcome.duration_ms.map(duration));
+    if outcome.saved != Saved::NotApplicable {
+        facts.push(format!("saved: {}", outcome.saved.word()));
+    }
+    if let Some(tokens) = outcome.tokens {
+        facts.push(format!("{} tokens", tokens.input + tokens.output));
+    }
+    if let Some(cost) = outcome.cost_usd.filter(|cost| *cost > 0.0) {
+        facts.push(format!("${cost:.4}"));
+    }
+    let mut text = format!("\n{verdict}  {}\n", facts.join(" · "));
+    if outcome.kind != Kind::Succeeded {
+        text.push_str(&format!("  {}\n", printable(&outcome.cause)));
+    }
+    for process in &outcome.left {
+        text.push_str(&format!("  {} {}\n", style.dim("ended what it left running:"), printable(process)));
+    }
+    if let Some(transcript) = &view.transcript {
+        text.push_str(&format!("  {} {}\n", style.dim("transcript"), printable(&tilde(transcript))));
+    }
+    if view.agent != "command" {
+        let id = view.id;
+        text.push_str(&format!(
+            "  {} ostler logs {id} · ostler resume {id} \"…\" · ostler ls\n",
+            style.dim("try next  ")
+        ));
+    }
+    text
+}

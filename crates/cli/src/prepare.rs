@@ -1,0 +1,91 @@
+//! How an agent is started: its program, its arguments, its environment.
+
+use crate::context::{Context, variable};
+use crate::exit::{Failure, Result};
+use ostler_agents::Launching;
+use ostler_core::id::SessionId;
+use ostler_core::record::{Mode, Session};
+use ostler_store::RunRecord;
+use rustix::fd::OwnedFd;
+use serde_json::Map;
+use std::ffi::CString;
+use std::os::unix::ffi::OsStringExt;
+
+/// What an agent leaves in the environment to mark that it runs, which would make another one refuse to.
+const NESTING_MARKS: [&str; 6] = [
+    "CLAUDECODE",
+    "CLAUDE_CODE_ENTRYPOINT",
+    "CLAUDE_CODE_SESSION_ID",
+    "CLAUDE_CODE_CHILD_SESSION",
+    "CLAUDE_ENV_FILE",
+    "CLAUDE_PROJECT_DIR",
+];
+
+/// What a run is to be, before it has a process.
+pub struct Prepared {
+    pub record: RunRecord,
+    pub environment: Vec<CString>,
+}
+
+/// Works out how an agent is started.
+pub fn prepare(context: &Context, session: &Session, run: u32, native_id: &str, resume: bool) -> Result<Prepared> {
+    let agent = ostler_agents::find(&session.agent)
+        .ok_or_else(|| Failure::ours(format!("this ostler knows no agent {:?}", session.agent)))?;
+    let own_binary = std::env::current_exe()?.to_string_lossy().into_owned();
+    let mut how = agent.launch(&Launching {
+        session,
+        own_binary: &own_binary,
+        native_id,
+        resume,
+        linger_ms: context.config.linger_ms(),
+        variable: &variable,
+    });
+    if let Some(program) = how.argv.first_mut() {
+        *program = crate::program::resolve(agent, program);
+    }
+    let known = if resume { Some(native_id) } else { how.native_id.as_deref() };
+    let transcript = known.and_then(|id| ostler_store::proof::find_transcript(agent, id, &session.cwd));
+    let size = ostler_sys::pty::size(std::io::stdout()).or_else(|| ostler_sys::pty::size(std::io::stdin()));
+    let terminal = session.mode == Mode::Terminal;
+    let record = RunRecord {
+        run,
+        argv: how.argv,
+        plan: how.plan,
+        size: terminal.then(|| size.unwrap_or((24, 80))),
+        native_id: how.native_id,
+        transcript,
+        cgroup: None,
+        output_limit: terminal.then_some(context.config.terminal_output_limit),
+        started: None,
+        started_ms: 0,
+        agent: None,
+        more: Map::new(),
+    };
+    Ok(Prepared { record, environment: environment(session.id, &how.variables) })
+}
+
+/// What was piped into us goes to the command itself: it reads on after we have left.
+pub fn piped_input() -> Result<Option<OwnedFd>> {
+    use std::os::unix::fs::FileTypeExt;
+    let input = rustix::io::fcntl_dupfd_cloexec(std::io::stdin(), 3).map_err(std::io::Error::from);
+    let Ok(input) = input else {
+        // Started without a standard input.
+        return Ok(None);
+    };
+    let file = std::fs::File::from(input);
+    let kind = file.metadata()?.file_type();
+    Ok((!kind.is_char_device()).then(|| file.into()))
+}
+
+/// Ours, without the marks of an agent that we may have been started by, and with the session's id.
+fn environment(id: SessionId, more: &[(String, String)]) -> Vec<CString> {
+    let replaced = |name: &str| name == "OSTLER_SESSION" || more.iter().any(|(set, _)| set == name);
+    let kept = std::env::vars_os()
+        .filter(|(name, _)| name.to_str().is_none_or(|name| !NESTING_MARKS.contains(&name) && !replaced(name)))
+        .map(|(name, value)| [name.into_vec(), value.into_vec()].join(&b'='));
+    let set = more.iter().map(|(name, value)| format!("{name}={value}").into_bytes());
+    kept.chain(set)
+        .chain([format!("OSTLER_SESSION={id}").into_bytes()])
+        .filter_map(|entry| CString::new(entry).ok())
+        .collect()
+}

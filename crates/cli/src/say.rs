@@ -1,0 +1,41 @@
+//! Saying things. Standard output may be a full disk or a closed pipe, which is an error with words and not a panic; what
+//! goes to standard error goes nowhere when that is gone, since there is nobody left to complain to.
+
+use crate::exit::{Failure, Result};
+use std::fmt::Arguments;
+use std::io::Write;
+
+/// Like `println!`, as a result.
+macro_rules! say {
+    ($($words:tt)*) => { $crate::say::line(format_args!($($words)*)) };
+}
+
+/// Like `eprintln!`, and never fails.
+macro_rules! tell {
+    ($($words:tt)*) => { $crate::say::aside(format_args!($($words)*)) };
+}
+
+pub(crate) use {say, tell};
+
+pub fn line(words: Arguments<'_>) -> Result<()> {
+    text(&format!("{words}\n"))
+}
+
+/// Text as it is, to standard output.
+pub fn text(text: &str) -> Result<()> {
+    bytes(text.as_bytes())
+}
+
+pub fn bytes(bytes: &[u8]) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(bytes).and_then(|()| out.flush()).map_err(not_written)
+}
+
+/// What is wrong is standard output, not anything of ours.
+pub fn not_written(error: std::io::Error) -> Failure {
+    Failure::ours(format!("cannot write to standard output: {error}"))
+}
+
+pub fn aside(words: Arguments<'_>) {
+    let _ = writeln!(std::io::stderr().lock(), "{words}");
+}

@@ -12,7 +12,7 @@ pub mod lines;
 pub mod opencode;
 pub mod stream_json;
 
-use ostler_core::fact::{Ask, Fact, TurnEnd, Verdict};
+use ostler_core::fact::{Ask, Fact, Tokens, TurnEnd, Verdict};
 use ostler_core::outcome::{Exit, signal_name};
 use ostler_core::record::{Ending, Mode, Plan, Session, Speaks};
 
@@ -35,6 +35,12 @@ pub trait Agent: Sync {
     /// A message as the bytes that its input expects.
     fn message(&self, id: &str, text: &str) -> Vec<u8>;
 
+    /// A message as keys for its terminal. Agents take keys that come fast for a paste, in which a return only breaks the
+    /// line; so the message is a paste, and the return that sends it comes by itself.
+    fn keys(&self, text: &str) -> Keys {
+        Keys { at_once: pasted(text), after_a_pause: b"\r".to_vec() }
+    }
+
     /// What its input takes as "end this turn"; `None` when only a signal does.
     fn interrupt(&self, id: &str) -> Option<Vec<u8>>;
 
@@ -54,6 +60,21 @@ pub trait Agent: Sync {
     fn transcript_holds(&self, transcript: &[u8], marks: &[String]) -> bool;
 }
 
+/// What is typed into a terminal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Keys {
+    pub at_once: Vec<u8>,
+    /// Empty when that was all.
+    pub after_a_pause: Vec<u8>,
+}
+
+/// A text as a terminal gives it to a program that has asked to be told of pastes. What would end the paste early is left
+/// out of it.
+fn pasted(text: &str) -> Vec<u8> {
+    let text = text.replace('\u{1b}', "").replace("\r\n", "\r").replace('\n', "\r");
+    format!("\u{1b}[200~{text}\u{1b}[201~").into_bytes()
+}
+
 /// Where a file is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Whereabouts {
@@ -69,6 +90,11 @@ pub enum Whereabouts {
 pub trait Decoder {
     /// One line without its newline; what it means is added to `facts`.
     fn line(&mut self, line: &[u8], facts: &mut Vec<Fact>);
+
+    /// What the conversation has used before this run, for agents who count from its beginning.
+    fn used_before(&mut self, tokens: Tokens) {
+        let _ = tokens;
+    }
 
     /// The agent's names for the messages of the turn that is not over yet.
     fn messages_so_far(&self) -> Vec<String>;
@@ -174,4 +200,16 @@ pub fn find_for(name: &str, plan: &Plan) -> Option<&'static dyn Agent> {
 #[must_use]
 pub fn all() -> [&'static dyn Agent; 6] {
     [&command::Command, &claude::Claude, &codex::Codex, &gemini::Gemini, &opencode::Opencode, &demo::Demo]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_for_a_terminal_is_one_paste_whatever_is_in_it_and_then_a_return() {
+        let keys = claude::Claude.keys("one\ntwo\u{1b}[201~\r\nthree");
+        assert_eq!(keys.at_once, b"\x1b[200~one\rtwo[201~\rthree\x1b[201~");
+        assert_eq!(keys.after_a_pause, b"\r");
+    }
 }

@@ -17,8 +17,12 @@ pub enum Command {
     Run(Run),
     /// List sessions
     Ls(Ls),
+    /// List the agents that ostler knows, where they are and what works with them
+    Agents(Agents),
     /// Show one session in full
     Show(Show),
+    /// Name every process that holds a conversation, also those that ostler did not start
+    Who(Who),
     /// Show the conversation, or what a command printed
     Logs(Logs),
     /// Wait until sessions have ended
@@ -100,6 +104,25 @@ pub struct Ls {
     /// Also those that ended more than a day ago, and archived ones
     #[arg(short, long)]
     pub all: bool,
+    /// Instead, conversations that run outside ostler
+    #[arg(long, conflicts_with = "all")]
+    pub foreign: bool,
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct Agents {
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "Exit codes: 0 looked, 3 neither a session nor a conversation.")]
+pub struct Who {
+    /// A session, or the agent's own name for a conversation
+    #[arg(value_name = "ID|NATIVE-ID")]
+    pub id: String,
     #[arg(long)]
     pub json: bool,
 }

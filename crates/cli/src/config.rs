@@ -2,8 +2,10 @@
 //! that names it, because a misspelt setting that is silently ignored is worse.
 
 use crate::exit::{Failure, Result};
+use crate::own_agents::{self, OwnAgent};
 use crate::ui::time::{parse_duration, parse_size};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -15,6 +17,8 @@ struct File {
     linger: Option<String>,
     grace: Option<String>,
     terminal_output_limit: Option<String>,
+    #[serde(default)]
+    agents: BTreeMap<String, own_agents::Written>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +31,8 @@ pub struct Config {
     /// How long `stop` waits before it kills.
     pub grace: Duration,
     pub terminal_output_limit: u64,
+    /// A person's own, by name.
+    pub agents: BTreeMap<String, OwnAgent>,
 }
 
 impl Config {
@@ -35,7 +41,7 @@ impl Config {
             None => File::default(),
             Some((Err(error), _)) if error.kind() == std::io::ErrorKind::NotFound => File::default(),
             Some((Err(error), path)) => return Err(Failure::ours(format!("{}: {error}", path.display()))),
-            Some((Ok(text), path)) => toml::from_str(&text).map_err(|error| wrong(&path, error.message()))?,
+            Some((Ok(text), path)) => toml::from_str(&text).map_err(|error| wrong(&path, &in_line(&text, &error)))?,
         };
         let path = path(variable).unwrap_or_default();
         let duration = |text: Option<String>, default| match text {
@@ -55,6 +61,7 @@ impl Config {
                 None => 64 << 20,
                 Some(text) => parse_size(&text).map_err(|words| wrong(&path, &words))?,
             },
+            agents: own_agents::check(file.agents).map_err(|words| wrong(&path, &words))?,
         })
     }
 
@@ -65,6 +72,15 @@ impl Config {
 
 fn wrong(path: &std::path::Path, words: &str) -> Failure {
     Failure::usage(format!("{}: {words}; mend it or remove it", path.display()))
+}
+
+/// The complaint and the line that it is about.
+fn in_line(text: &str, error: &toml::de::Error) -> String {
+    let before = error.span().and_then(|span| text.get(..span.start));
+    match before {
+        Some(before) => format!("line {}: {}", before.matches('\n').count() + 1, error.message()),
+        None => error.message().to_owned(),
+    }
 }
 
 fn path(variable: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
@@ -86,6 +102,14 @@ fn control_key(text: &str) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_unknown_word_is_named_with_its_line() {
+        let text = "linger = '1s'\n\n[agents.mine]\ncommand = ['x']\ncolour = 'red'\n";
+        let error = toml::from_str::<File>(text).map(|_| ()).map_err(|error| in_line(text, &error));
+        let words = error.err().unwrap_or_default();
+        assert!(words.starts_with("line 5: ") && words.contains("colour"), "{words}");
+    }
 
     #[test]
     fn keys_are_what_a_terminal_sends() {

@@ -93,16 +93,22 @@ fn without_numbers(text: &str) -> String {
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Failure {
-        let hint = match &error {
-            StoreError::Newer { .. } => "; use that ostler, or a newer one",
-            StoreError::Io { error, .. } if ostler_store::is_full_disk(error) => "; free some disk space",
-            StoreError::Io { error, .. } if error.kind() == std::io::ErrorKind::PermissionDenied => {
-                "; check who owns it, or set OSTLER_HOME"
-            }
-            StoreError::Io { .. } => "",
-            StoreError::Damaged { .. } | StoreError::Missing { .. } => "; ostler doctor says more",
-        };
-        Failure::ours(format!("{error}{hint}"))
+        Failure::ours(format!("{error}{}", hint(&error)))
+    }
+}
+
+/// What to do about it.
+fn hint(error: &StoreError) -> &'static str {
+    match error {
+        StoreError::Of { error, .. } => hint(error),
+        StoreError::Newer { .. } => "; use that ostler, or a newer one",
+        StoreError::Io { error, .. } if ostler_store::is_full_disk(error) => "; free some disk space",
+        StoreError::Io { error, .. } if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            "; check who owns it, or set OSTLER_HOME"
+        }
+        StoreError::Io { .. } => "",
+        StoreError::Damaged { .. } | StoreError::Missing { .. } => "; ostler doctor says more",
+        StoreError::Copy { .. } => "; delete the copy",
     }
 }
 

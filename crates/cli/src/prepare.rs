@@ -29,7 +29,8 @@ pub struct Prepared {
 
 /// Works out how an agent is started.
 pub fn prepare(context: &Context, session: &Session, run: u32, native_id: &str, resume: bool) -> Result<Prepared> {
-    let agent = ostler_agents::find(&session.agent)
+    let own = context.config.agents.get(&session.agent);
+    let agent = ostler_agents::find(if own.is_some() { "command" } else { &session.agent })
         .ok_or_else(|| Failure::ours(format!("this ostler knows no agent {:?}", session.agent)))?;
     let own_binary = std::env::current_exe()?.to_string_lossy().into_owned();
     let mut how = agent.launch(&Launching {
@@ -40,6 +41,9 @@ pub fn prepare(context: &Context, session: &Session, run: u32, native_id: &str, 
         linger_ms: context.config.linger_ms(),
         variable: &variable,
     });
+    if let Some(ending) = own.and_then(|own| own.ending(session.mode)) {
+        how.plan.ending = ending;
+    }
     if let Some(program) = how.argv.first_mut() {
         *program = crate::program::resolve(agent, program);
     }

@@ -108,10 +108,12 @@ fn is_same(folder: &Folder, place: &Place) -> Result<bool> {
 
 /// The view, or what is wrong with the folder. A look that failed for another reason than damage is an error.
 fn view_or_damage(place: &Place) -> Result<std::result::Result<Box<View>, String>> {
-    match ostler_store::look::look(place) {
+    match ostler_store::look::look(place).map_err(StoreError::without_session) {
         Ok(_) => look_and_record(place).map(|view| Ok(Box::new(view))),
-        Err(error @ (StoreError::Damaged { .. } | StoreError::Missing { .. })) => Ok(Err(error.to_string())),
-        Err(error @ (StoreError::Io { .. } | StoreError::Newer { .. })) => Err(error.into()),
+        Err(error @ (StoreError::Damaged { .. } | StoreError::Missing { .. } | StoreError::Copy { .. })) => {
+            Ok(Err(error.to_string()))
+        }
+        Err(error @ (StoreError::Io { .. } | StoreError::Newer { .. } | StoreError::Of { .. })) => Err(error.into()),
     }
 }
 

@@ -48,6 +48,17 @@ pub struct Ask {
     pub suggestions: Value,
 }
 
+impl Ask {
+    /// The question in one line, with the tool in front where the words do not begin with it.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match &self.tool {
+            Some(tool) if !self.text.starts_with(tool.as_str()) => format!("{tool} {}", self.text),
+            Some(_) | None => self.text.clone(),
+        }
+    }
+}
+
 /// How a turn went, by the agent's own word.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TurnEnd {

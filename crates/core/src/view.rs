@@ -74,19 +74,29 @@ pub struct View {
 }
 
 /// A folder that cannot be read as a session. It is shown, and harms nobody.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damaged {
-    pub schema: u32,
     pub id: String,
-    /// Always "damaged".
-    pub state: &'static str,
     /// What is wrong with it.
     pub damage: String,
+}
+
+impl Serialize for Damaged {
+    /// With every field that a session has, so that nobody who reads a list stumbles over this one.
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serde_json::json!({
+            "schema": SCHEMA, "id": self.id, "name": null, "agent": null, "native_id": null, "cwd": null, "mode": null,
+            "state": "damaged", "alive": false, "kept": false, "ended": false, "pid": null, "holder_pid": null,
+            "keeper_pid": null, "run": null, "turns": null, "queued": null, "quiet_s": null, "created": null,
+            "updated": null, "transcript": null, "outcome": null, "asking": null, "damage": self.damage,
+        })
+        .serialize(serializer)
+    }
 }
 
 impl Damaged {
     #[must_use]
     pub fn new(id: &str, damage: String) -> Damaged {
-        Damaged { schema: SCHEMA, id: id.to_owned(), state: "damaged", damage }
+        Damaged { id: id.to_owned(), damage }
     }
 }

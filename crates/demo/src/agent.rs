@@ -31,6 +31,8 @@ pub struct Agent {
     queue: VecDeque<Prompt>,
     input: Input,
     turn: TurnState,
+    /// The turn that is about to begin is to end at once.
+    interrupts_next: bool,
     asked: Option<Asked>,
     /// What this process would have cost so far, had it a model.
     pub spent_micro_usd: u64,
@@ -80,6 +82,7 @@ impl Agent {
             queue: VecDeque::new(),
             input: Input::Open,
             turn: TurnState::None,
+            interrupts_next: false,
             asked: None,
             spent_micro_usd: 0,
         }
@@ -125,6 +128,9 @@ impl Agent {
     pub fn wait(&mut self, until: Option<Instant>, also: &[BorrowedFd<'_>]) -> Result<(), Leave> {
         let input_ready = self.poll(until, also).map_err(|error| Leave::Trouble(Trouble::Wait(error)))?;
         self.signals.calm();
+        if self.face.has_keyboard() && self.signals.take_interrupt() {
+            self.attend(Wish::Interrupt)?;
+        }
         if let Some(signal) = self.signals.end() {
             return Err(Leave::Signal(signal));
         }
@@ -176,7 +182,9 @@ impl Agent {
             }
             Wish::Interrupt => match self.turn {
                 TurnState::Running => self.turn = TurnState::Interrupted,
-                TurnState::None | TurnState::Interrupted => {}
+                // Right behind a prompt that has not begun: it is that turn which is meant.
+                TurnState::None => self.interrupts_next = !self.queue.is_empty(),
+                TurnState::Interrupted => {}
             },
             Wish::Answer { request_id, verdict } => {
                 if let Some(asked) = self.asked.as_mut().filter(|asked| asked.request_id == request_id) {
@@ -195,7 +203,8 @@ impl Agent {
     }
 
     pub fn begin_turn(&mut self, prompt: &Prompt) -> Result<(), Leave> {
-        self.turn = TurnState::Running;
+        let interrupted = std::mem::take(&mut self.interrupts_next);
+        self.turn = if interrupted { TurnState::Interrupted } else { TurnState::Running };
         self.transcript.add_prompt(&prompt.uuid, &prompt.text);
         self.face.show(Scene::TurnBegins { prompt: &prompt.text })
     }

@@ -14,6 +14,9 @@ pub trait Face {
     /// The wishes that are there. Called when the input is readable, reads once, never waits for more.
     fn hear(&mut self) -> Result<Vec<Wish>, Leave>;
 
+    /// Whether SIGINT ends only the turn, as Ctrl-C on a keyboard does.
+    fn has_keyboard(&self) -> bool;
+
     fn show(&mut self, scene: Scene<'_>) -> Result<(), Leave>;
 
     /// The terminal has another size now.

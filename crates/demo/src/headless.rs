@@ -55,6 +55,10 @@ impl Face for Headless {
         self.stdin.as_fd()
     }
 
+    fn has_keyboard(&self) -> bool {
+        false
+    }
+
     fn hear(&mut self) -> Result<Vec<Wish>, Leave> {
         let length = match rustix::io::read(&self.stdin, &mut self.buffer) {
             Ok(length) => length,

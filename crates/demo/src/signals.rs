@@ -65,6 +65,11 @@ impl Signals {
         }
     }
 
+    /// Whether SIGINT came since this was last asked, for whoever takes it as "end the turn" and not as "leave".
+    pub fn take_interrupt(&self) -> bool {
+        self.interrupt.swap(false, Ordering::SeqCst)
+    }
+
     /// Whether the terminal changed its size since this was last asked.
     pub fn take_resized(&self) -> bool {
         self.resized.swap(false, Ordering::SeqCst)

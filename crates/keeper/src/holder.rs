@@ -142,7 +142,8 @@ fn begin(
         if let (Some(sessions), Some(id)) = (&sessions, id) {
             discard(sessions, id);
         }
-        let mark = matches!(error, NotStarted::Program { .. }).then_some(launch::REPORT_PROGRAM);
+        let mark =
+            matches!(error, NotStarted::Program { .. } | NotStarted::Folder { .. }).then_some(launch::REPORT_PROGRAM);
         let words: Vec<u8> = mark.into_iter().chain(error.to_string().into_bytes()).collect();
         tell_launcher(report, &words);
     }

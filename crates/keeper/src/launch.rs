@@ -61,7 +61,8 @@ pub fn launch(home: &Home, launch: Launch<'_>) -> Result<Place, LaunchError> {
     let id = launch.session.id;
     let sessions = home.open_or_make(&home.sessions())?;
     let hidden = hidden_name(id.as_str());
-    sessions.make_dir(&hidden)?;
+    let place = home.sessions();
+    sessions.make_dir(&hidden).map_err(|error| StoreError::Io { file: place.to_string_lossy().into_owned(), error })?;
     let result = start_hidden(&sessions, &hidden, launch);
     if result.is_err() {
         // The holder removes what it was given; this is for what never reached one.
@@ -98,18 +99,16 @@ pub fn resume(
     run: &RunRecord,
     environment: &[CString],
 ) -> Result<bool, LaunchError> {
-    let made = match folder.make_run(run.run) {
-        Ok(made) => made,
+    match folder.begin_run(run) {
+        Ok(_) => {}
         Err(StoreError::Io { error, .. }) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
         Err(error) => return Err(error.into()),
+    }
+    let started = if folder.keep_reserve() {
+        start_holder(folder, session.id, run.run, &[], &[], environment)
+    } else {
+        Err(io::Error::from(io::ErrorKind::StorageFull).into())
     };
-    let started = made.write_record(run).map_err(LaunchError::from).and_then(|()| {
-        if folder.keep_reserve() {
-            start_holder(folder, session.id, run.run, &[], &[], environment)
-        } else {
-            Err(io::Error::from(io::ErrorKind::StorageFull).into())
-        }
-    });
     if started.is_err() {
         // As if it had never been: the run before it is the newest again.
         let base = format!("/proc/self/fd/{}", folder.dir().as_fd().as_raw_fd());

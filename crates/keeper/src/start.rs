@@ -23,6 +23,8 @@ use std::io;
 pub enum NotStarted {
     #[error("{program}: {error}")]
     Program { program: String, error: StartError },
+    #[error("{folder}: {error}; it must work somewhere")]
+    Folder { folder: String, error: io::Error },
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("{0}")]
@@ -68,7 +70,10 @@ pub fn start(
 
     let group = Group::make(session.id.as_str());
     let program = record.argv.first().cloned().unwrap_or_default();
-    let not_run = |error| NotStarted::Program { program: program.clone(), error };
+    let not_run = |error| match error {
+        StartError::Folder(error) => NotStarted::Folder { folder: session.cwd.clone(), error },
+        error => NotStarted::Program { program: program.clone(), error },
+    };
     let waiting = start_program(&session, &record, &standard, agent_lock.file(), group.as_ref());
     let contained = waiting.as_ref().is_ok_and(|waiting| waiting.started().contained);
     let begun = waiting.map_err(not_run).and_then(|waiting| {
@@ -177,7 +182,6 @@ fn open_streams(
 
 fn put_pipe(handles: &mut Handles, read: &str, write: &str) -> io::Result<()> {
     let pipe = Pipe::blocking()?;
-    pipe.widen(1 << 20);
     handles.put(read, pipe.read);
     handles.put(write, pipe.write);
     Ok(())

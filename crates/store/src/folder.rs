@@ -104,6 +104,27 @@ impl Folder {
         self.run(number)
     }
 
+    /// Makes the folder of a run with its record in it, so that nobody ever sees the one without the other. Of many who
+    /// try at once one succeeds; to the others it exists already.
+    pub fn begin_run(&self, record: &RunRecord) -> Result<RunFolder, StoreError> {
+        let runs = self.dir.open_dir("runs").map_err(StoreError::io("runs"))?;
+        let number = record.run.to_string();
+        let hidden = format!(".new-{number}-{}", std::process::id());
+        runs.make_dir(&hidden).map_err(StoreError::io(hidden.as_str()))?;
+        let begun = (|| {
+            let run = RunFolder { dir: runs.open_dir(&hidden).map_err(StoreError::io(&hidden))?, number: record.run };
+            run.write_record(record)?;
+            runs.rename_new(&hidden, &runs, &number).map_err(StoreError::io(format!("runs/{number}")))?;
+            Ok(run)
+        })();
+        if begun.is_err() {
+            // What cannot be removed has no number, and nobody takes it for a run.
+            let _ = runs.remove(&format!("{hidden}/run.json"));
+            let _ = runs.remove_dir(&hidden);
+        }
+        begun
+    }
+
     /// Sets disk space aside. `false`: there is not even that much.
     #[must_use]
     pub fn keep_reserve(&self) -> bool {
@@ -188,4 +209,50 @@ pub(crate) fn to_json<T: Serialize>(record: &T) -> Vec<u8> {
     let mut bytes = serde_json::to_vec(record).unwrap_or_default();
     bytes.push(b'\n');
     bytes
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use ostler_core::record::{Ending, Mode, Plan, Speaks};
+
+    fn record(run: u32) -> RunRecord {
+        RunRecord {
+            run,
+            argv: Vec::new(),
+            plan: Plan {
+                mode: Mode::Headless,
+                keep: false,
+                speaks: Speaks::OneTurn,
+                ending: Ending::EndOfInput,
+                linger_ms: 0,
+            },
+            size: None,
+            native_id: None,
+            transcript: None,
+            cgroup: None,
+            output_limit: None,
+            started: None,
+            started_ms: 0,
+            agent: None,
+            more: serde_json::Map::new(),
+        }
+    }
+
+    #[test]
+    fn a_run_begins_once_with_its_record_and_who_comes_second_leaves_no_trace() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = Folder::new(Dir::open(home.path()).unwrap());
+        folder.make_run(1).unwrap();
+        assert_eq!(folder.begin_run(&record(2)).unwrap().record().unwrap().run, 2);
+        let second = folder.begin_run(&record(2));
+        assert!(
+            matches!(second, Err(StoreError::Io { error, .. }) if error.kind() == std::io::ErrorKind::AlreadyExists)
+        );
+        let mut names = folder.dir().open_dir("runs").unwrap().names().unwrap();
+        names.sort();
+        assert_eq!(names, ["1", "2"]);
+        assert_eq!(folder.newest_run().unwrap(), 2);
+    }
 }

@@ -4,6 +4,8 @@ use crate::StoreError;
 use crate::folder::Folder;
 use ostler_core::id::{Selector, SessionId};
 use ostler_sys::dir::Dir;
+use ostler_sys::lock::{self, Held};
+use rustix::fs::OFlags;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -143,6 +145,14 @@ impl Home {
                 newest(self::named(&self.archived_places()?, word)).ok_or_else(|| NotFound::None(word.to_owned()))
             }
         }
+    }
+
+    /// Waits until nobody else is giving a session its name.
+    pub fn lock_names(&self) -> Result<Held, StoreError> {
+        let name = "names.lock";
+        let root = self.open_or_make(&self.root)?;
+        let file = root.file(name, OFlags::RDWR | OFlags::CREATE).map_err(StoreError::io(name))?;
+        lock::exclusive(file).map_err(StoreError::io(name))
     }
 
     /// Whether a session that has not ended goes by this name.

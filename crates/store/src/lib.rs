@@ -22,6 +22,7 @@ pub mod look;
 pub mod proof;
 pub mod terminal;
 
+use ostler_core::id::SessionId;
 use ostler_core::record::{Helper, Run};
 use ostler_sys::process::Identity;
 use std::io;
@@ -42,6 +43,11 @@ pub enum StoreError {
     Newer { file: String, schema: u64 },
     #[error("{file} is missing")]
     Missing { file: String },
+    #[error("{file} belongs to session {id}; this folder is a copy")]
+    Copy { file: String, id: SessionId },
+    /// Which session it is about.
+    #[error("{id}: {error}")]
+    Of { id: SessionId, error: Box<StoreError> },
 }
 
 impl StoreError {
@@ -50,12 +56,30 @@ impl StoreError {
         move |error| StoreError::Io { file, error }
     }
 
+    /// Names the session.
+    fn of(self, id: SessionId) -> StoreError {
+        StoreError::Of { id, error: Box::new(self) }
+    }
+
+    /// What is wrong, for whoever knows the session.
+    #[must_use]
+    pub fn without_session(self) -> StoreError {
+        match self {
+            StoreError::Of { error, .. } => *error,
+            other => other,
+        }
+    }
+
     /// Whether the disk was full.
     #[must_use]
     pub fn is_full_disk(&self) -> bool {
         match self {
             StoreError::Io { error, .. } => is_full_disk(error),
-            StoreError::Damaged { .. } | StoreError::Newer { .. } | StoreError::Missing { .. } => false,
+            StoreError::Of { error, .. } => error.is_full_disk(),
+            StoreError::Damaged { .. }
+            | StoreError::Newer { .. }
+            | StoreError::Missing { .. }
+            | StoreError::Copy { .. } => false,
         }
     }
 }

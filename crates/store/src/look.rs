@@ -25,12 +25,23 @@ use rustix::fs::OFlags;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
+/// How much of a long last line is kept.
+const LAST_CHARACTERS: usize = 300;
+
 /// A disk with less than this is full: not even a page of output fits beside the records.
 const NO_ROOM: u64 = 16 * 1024;
 
 /// Looks at one session.
 pub fn look(place: &Place) -> Result<View, StoreError> {
-    look_at(&place.open()?, place.archived)
+    let look = || {
+        let view = look_at(&place.open()?, place.archived)?;
+        if view.id == place.id {
+            Ok(view)
+        } else {
+            Err(StoreError::Copy { file: "session.json".to_owned(), id: view.id })
+        }
+    };
+    look().map_err(|error| error.of(place.id))
 }
 
 /// Looks at a session whose folder is open.
@@ -111,7 +122,7 @@ fn ended(folder: &Folder, outcome: Outcome, view: &mut View) -> Result<(), Store
     let text = |name: &str| outcome.more.get(name).and_then(|value| value.as_str()).map(str::to_owned);
     view.native_id = text("native_id");
     view.transcript = text("transcript");
-    view.last = text("last").or_else(|| outcome.text.clone());
+    view.last = text("last");
     view.alarm = text("alarm");
     let count = |name: &str| outcome.more.get(name).and_then(serde_json::Value::as_u64);
     view.turns = count("turns_total").and_then(|n| u32::try_from(n).ok()).unwrap_or(outcome.turns);
@@ -278,6 +289,7 @@ fn fold_output(mut state: State, run: &Dir, session: &Session) -> Result<State, 
         return Ok(state);
     };
     let mut decoder = agent.decoder();
+    decoder.used_before(state.tokens_before);
     let mut lines = Lines::from(state.understood);
     let mut position = state.understood;
     let mut facts = Vec::new();
@@ -389,6 +401,12 @@ fn seconds_since(time: Timestamp) -> u64 {
 
 /// The last thing it printed or said, as plain text; looks only at the end of the output.
 pub fn last_line(run: &Dir, agent: &str, plan: &Plan) -> Result<Option<String>, StoreError> {
+    let line = whole_last_line(run, agent, plan)?;
+    // A list is for eyes: whoever wants all of a long line has the logs.
+    Ok(line.map(|line| line.chars().take(LAST_CHARACTERS).collect()))
+}
+
+fn whole_last_line(run: &Dir, agent: &str, plan: &Plan) -> Result<Option<String>, StoreError> {
     match plan.speaks {
         // What was drawn last need not be what stands lowest; the screen knows.
         Speaks::Bytes if plan.mode == Mode::Terminal => {

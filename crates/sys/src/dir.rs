@@ -53,6 +53,8 @@ impl Dir {
 
     /// Opens a file of this folder; a new one is readable by its owner alone.
     pub fn file(&self, name: &str, flags: OFlags) -> io::Result<OwnedFd> {
+        // Somebody may have put a pipe in the place of a record, and whoever only reads must not wait for its writer.
+        let flags = if flags.intersects(OFlags::WRONLY | OFlags::RDWR) { flags } else { flags | OFlags::NONBLOCK };
         Ok(rustix::fs::openat(&self.0, name, flags | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::RUSR | Mode::WUSR)?)
     }
 
@@ -151,6 +153,11 @@ impl Dir {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Removes an empty folder.
+    pub fn remove_dir(&self, name: &str) -> io::Result<()> {
+        Ok(rustix::fs::unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
     }
 
     /// Gives something in this folder a name in another, unless that name is taken.

@@ -7,7 +7,7 @@
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice};
+use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, splice};
 use rustix::termios::isatty;
 use rustix::time::Timespec;
 use std::io;
@@ -27,12 +27,6 @@ impl Pipe {
     pub fn blocking() -> io::Result<Pipe> {
         let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
         Ok(Pipe { read, write })
-    }
-
-    /// More room, where the system grants it: fewer wake-ups for the same bytes.
-    pub fn widen(&self, bytes: usize) {
-        // A smaller pipe is slower and otherwise the same.
-        let _ = fcntl_setpipe_size(&self.write, bytes);
     }
 }
 

@@ -4,6 +4,7 @@
 //! be deeper. Connections are answered only for the same user.
 
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect, listen,
@@ -27,6 +28,7 @@ pub fn open(folder: &Dir) -> io::Result<OwnedFd> {
     folder.remove("sock")?;
     let socket = socket_with(AddressFamily::UNIX, KIND, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)?;
     bind(&socket, &address(folder)?)?;
+    rustix::fs::chmodat(folder, "sock", Mode::RUSR | Mode::WUSR, AtFlags::empty())?;
     listen(&socket, 4096)?;
     Ok(socket)
 }

@@ -101,6 +101,7 @@ impl Agent for Codex {
 #[derive(Debug, Default)]
 struct CodexLines {
     text: Option<String>,
+    used_before: Tokens,
 }
 
 impl Decoder for CodexLines {
@@ -127,6 +128,10 @@ impl Decoder for CodexLines {
         }
     }
 
+    fn used_before(&mut self, tokens: Tokens) {
+        self.used_before = tokens;
+    }
+
     fn messages_so_far(&self) -> Vec<String> {
         self.text.iter().cloned().collect()
     }
@@ -149,17 +154,16 @@ impl CodexLines {
         }
     }
 
+    /// It counts from the beginning of the thread.
     fn turn_end(&mut self, line: &Value, verdict: Verdict, reason: Option<String>) -> TurnEnd {
         let count = |name: &str| line["usage"][name].as_u64();
+        let before = self.used_before;
+        let tokens = count("output_tokens").map(|output| Tokens {
+            input: count("input_tokens").unwrap_or(0).saturating_sub(before.input),
+            output: output.saturating_sub(before.output),
+        });
         let text = self.text.take();
-        TurnEnd {
-            verdict,
-            reason,
-            tokens: count("output_tokens").map(|output| Tokens { input: count("input_tokens").unwrap_or(0), output }),
-            cost_usd: None,
-            messages: text.iter().cloned().collect(),
-            text,
-        }
+        TurnEnd { verdict, reason, tokens, cost_usd: None, messages: text.iter().cloned().collect(), text }
     }
 }
 
@@ -175,4 +179,20 @@ fn reason(message: &str) -> String {
     let inner = serde_json::from_str::<Value>(message).ok();
     let words = inner.as_ref().and_then(|value| value["error"]["message"].as_str()).unwrap_or(message);
     words.lines().next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_earlier_runs_used_is_not_counted_again() {
+        let mut decoder = Codex.decoder();
+        decoder.used_before(Tokens { input: 2000, output: 20 });
+        let mut facts = Vec::new();
+        decoder.line(br#"{"type":"turn.completed","usage":{"input_tokens":3000,"output_tokens":30}}"#, &mut facts);
+        let counted: Vec<_> =
+            facts.iter().map(|fact| if let Fact::TurnEnded(end) = fact { end.tokens } else { None }).collect();
+        assert_eq!(counted, [Some(Tokens { input: 1000, output: 10 })]);
+    }
 }

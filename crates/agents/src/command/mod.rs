@@ -1,6 +1,6 @@
 //! Any command. It says nothing that we understand: its process is its turn, and its exit code decides.
 
-use crate::{Agent, Answer, Decoder, Launch, Launching, Whereabouts};
+use crate::{Agent, Answer, Decoder, Keys, Launch, Launching, Whereabouts};
 use ostler_core::fact::{Ask, Fact};
 use ostler_core::record::{Ending, Mode, Plan, Speaks};
 
@@ -38,6 +38,10 @@ impl Agent for Command {
     /// Typed, as by a person: the line and the return key.
     fn message(&self, _id: &str, text: &str) -> Vec<u8> {
         typed(text)
+    }
+
+    fn keys(&self, text: &str) -> Keys {
+        Keys { at_once: typed(text), after_a_pause: Vec::new() }
     }
 
     fn interrupt(&self, _id: &str) -> Option<Vec<u8>> {

@@ -1,7 +1,8 @@
 //! The built-in demo agent: a child process of our own binary that speaks the same lines as Claude Code.
 
+use crate::command::typed;
 use crate::stream_json::{self, StreamJson};
-use crate::{Agent, Answer, Decoder, Launch, Launching, Whereabouts};
+use crate::{Agent, Answer, Decoder, Keys, Launch, Launching, Whereabouts};
 use ostler_core::fact::Ask;
 use ostler_core::record::{Ending, Mode, Plan, Speaks};
 
@@ -46,6 +47,10 @@ impl Agent for Demo {
 
     fn message(&self, id: &str, text: &str) -> Vec<u8> {
         stream_json::message(id, text)
+    }
+
+    fn keys(&self, text: &str) -> Keys {
+        Keys { at_once: typed(text), after_a_pause: Vec::new() }
     }
 
     fn interrupt(&self, id: &str) -> Option<Vec<u8>> {

@@ -24,6 +24,10 @@ pub enum Listed {
 }
 
 pub fn run(context: &Context, args: &Ls) -> Result<Code> {
+    if args.foreign {
+        super::foreign::list(context, args.json)?;
+        return Ok(Code::Succeeded);
+    }
     let listed = list(context, args.all)?;
     if args.json {
         print_json(&listed)?
@@ -100,7 +104,7 @@ fn look_at(place: &Place) -> Option<Listed> {
     match look::look(place) {
         Ok(view) => Some(Listed::Good(Box::new(View { archived: place.archived, ..view }))),
         Err(_) if !place.path.exists() => None,
-        Err(error) => Some(Listed::Bad(Damaged::new(place.id.as_str(), error.to_string()))),
+        Err(error) => Some(Listed::Bad(Damaged::new(place.id.as_str(), error.without_session().to_string()))),
     }
 }
 
@@ -139,8 +143,27 @@ fn print_table(context: &Context, listed: &[Listed]) -> Result<()> {
             Cell::new(&damaged.damage),
         ],
     }));
-    let text = lay_out(&rows, width.map(|(_, columns)| usize::from(columns)));
+    let columns = width.map(|(_, columns)| usize::from(columns));
+    make_narrow(&mut rows, columns);
+    let text = lay_out(&rows, columns);
     Ok(std::io::stdout().lock().write_all(text.as_bytes())?)
+}
+
+/// Leaves out what a narrow window has no room for: where first, then agent and age.
+fn make_narrow(rows: &mut [Vec<Cell>], columns: Option<usize>) {
+    const WHERE: usize = 5;
+    const AGE: usize = 4;
+    const AGENT: usize = 3;
+    let dropped: &[usize] = match columns {
+        Some(0..50) => &[WHERE, AGE, AGENT],
+        Some(50..76) => &[WHERE],
+        Some(_) | None => &[],
+    };
+    for row in rows {
+        for &column in dropped {
+            row.remove(column);
+        }
+    }
 }
 
 fn row(view: &View, style: Style) -> Vec<Cell> {
@@ -158,7 +181,7 @@ fn row(view: &View, style: Style) -> Vec<Cell> {
     let agent = if view.agent == "command" { command_name(view) } else { view.agent.clone() };
     let last = match (&view.alarm, &view.asking) {
         (Some(alarm), _) if !view.ended => format!("! {alarm}"),
-        (_, Some(ask)) => format!("asks: {} {}", ask.tool.as_deref().unwrap_or(""), ask.text),
+        (_, Some(ask)) => format!("asks: {}", ask.words()),
         _ => view.last.clone().unwrap_or_default(),
     };
     vec![

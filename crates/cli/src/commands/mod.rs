@@ -1,10 +1,12 @@
 //! One file per command.
 
+mod agents;
 mod answer;
 mod archive;
 mod attach;
 mod doctor;
 mod events;
+mod foreign;
 mod interrupt;
 mod logs;
 mod ls;
@@ -19,6 +21,7 @@ mod show;
 mod stop;
 mod upgrade;
 mod wait;
+mod who;
 
 use crate::args::{Cli, Command};
 use crate::context::Context;
@@ -50,6 +53,8 @@ fn dispatch(cli: Cli) -> Result<Code> {
         None => ls::bare(&context),
         Some(Command::Run(args)) => run::run(&context, args),
         Some(Command::Ls(args)) => ls::run(&context, &args),
+        Some(Command::Agents(args)) => agents::run(&context, &args),
+        Some(Command::Who(args)) => who::run(&context, &args),
         Some(Command::Show(args)) => show::run(&context, &args),
         Some(Command::Logs(args)) => logs::run(&context, &args),
         Some(Command::Wait(args)) => wait::run(&context, &args),

@@ -17,6 +17,7 @@ pub fn man(folder: Option<&Path>) -> Result<Code> {
         Some(folder) => {
             std::fs::create_dir_all(folder)?;
             clap_mangen::generate_to(Cli::command(), folder)?;
+            crate::say::text(&format!("the manual pages are in {}\n", folder.display()))?;
         }
         None => {
             let mut page = Vec::new();

@@ -36,7 +36,7 @@ fn describe(context: &Context, view: &View, folder: &str) -> String {
     row("state", &state_word(view).1);
     row("alarm", view.alarm.as_deref().unwrap_or(""));
     if let Some(ask) = &view.asking {
-        row("asks", &format!("{} {}", ask.tool.as_deref().unwrap_or(""), ask.text));
+        row("asks", &ask.words());
         row("answer with", &format!("ostler answer {} --allow | --deny", view.id));
     }
     row("agent", &view.agent);

@@ -38,9 +38,7 @@ pub fn locked(variable: Variable<'_>) -> io::Result<Vec<Holder>> {
         let device = (rustix::fs::major(file.dev()), rustix::fs::minor(file.dev()));
         for lock in locks.iter().filter(|lock| (lock.device, lock.inode) == (device, file.ino())) {
             let process = processes::of_this_user(lock.pid)?.and_then(|living| describe(&living));
-            found.extend(process.map(|process| {
-                Holder::new("codex", Some(native_id.clone()), Evidence::Lock, process)
-            }));
+            found.extend(process.map(|process| Holder::new("codex", Some(native_id.clone()), Evidence::Lock, process)));
         }
     }
     Ok(found)

@@ -72,7 +72,7 @@ pub struct Holder {
 }
 
 impl Holder {
-    fn new(agent: &str, native_id: Option<String>, known_by: Evidence, process: Process) -> Holder {
+    pub fn new(agent: &str, native_id: Option<String>, known_by: Evidence, process: Process) -> Holder {
         Holder {
             agent: agent.to_owned(),
             native_id,

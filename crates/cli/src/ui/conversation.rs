@@ -86,8 +86,7 @@ impl Talk {
             }
             Fact::Asked(ask) => {
                 self.end_streamed(said);
-                let tool = ask.tool.as_deref().unwrap_or("a question");
-                about.push_str(&format!("{} {}: {}\n", style.yellow("? asks"), printable(tool), printable(&ask.text)));
+                about.push_str(&format!("{} {}\n", style.yellow("? asks"), printable(&ask.words())));
             }
             Fact::TurnEnded(end) => {
                 self.end_streamed(said);

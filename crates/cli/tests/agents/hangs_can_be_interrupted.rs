@@ -3,10 +3,9 @@
 
 use crate::bed::{Bed, for_every_agent};
 use ostler_model::agents::Agent;
+use ostler_testkit::Session;
 
-fn quiet_until_interrupted(bed: &Bed, prompt: &str) {
-    let session = bed.detach(&[], Some(prompt));
-    bed.asked_for(1);
+fn quiet_until_interrupted(bed: &Bed, session: Session<'_>) {
     let quiet = session.until_look("it is quiet", |view| view.quiet_s >= 1);
     assert_eq!((quiet.state.word(), quiet.alive, quiet.outcome.is_none()), ("working", true, true), "{quiet:?}");
     session.until_look("it is quieter", |view| view.quiet_s > quiet.quiet_s);
@@ -19,7 +18,9 @@ fn quiet_until_interrupted(bed: &Bed, prompt: &str) {
 
 fn a_hang_can_be_interrupted(agent: Agent) {
     let Some(bed) = Bed::new(agent) else { return };
-    quiet_until_interrupted(&bed, "hang");
+    let session = bed.detach(&[], Some("hang"));
+    bed.asked_for(1);
+    quiet_until_interrupted(&bed, session);
 }
 
 for_every_agent!(a_hang_can_be_interrupted:
@@ -32,5 +33,19 @@ for_every_agent!(a_hang_can_be_interrupted:
 #[test]
 fn opencode_that_tries_for_ever_can_be_interrupted() {
     let Some(bed) = Bed::new(Agent::Opencode) else { return };
-    quiet_until_interrupted(&bed, "fail 529 always");
+    let session = bed.detach(&[], Some("fail 529 always"));
+    bed.asked_for(2);
+    quiet_until_interrupted(&bed, session);
 }
+
+/// These two wait for a server that is not there, and say nothing of an end.
+fn one_that_waits_for_a_server_can_be_interrupted(agent: Agent) {
+    let Some(bed) = Bed::with_dead_server(agent) else { return };
+    let session = bed.detach(&[], Some("say hello"));
+    quiet_until_interrupted(&bed, session);
+}
+
+for_every_agent!(one_that_waits_for_a_server_can_be_interrupted:
+    codex_that_waits_for_a_server_can_be_interrupted Codex,
+    opencode_that_waits_for_a_server_can_be_interrupted Opencode,
+);

@@ -67,13 +67,15 @@ for_every_agent!(stopped_in_the_middle_of_a_tool:
 
 fn a_message_that_waited_waits_on(agent: Agent) {
     let Some(bed) = Bed::new(agent) else { return };
-    let session = bed.detach(&[], Some("hang"));
-    bed.asked_for(1);
+    let (tool, words) = bed.endless_tool();
+    let prompt = format!("{tool} ; say never");
+    let session = bed.detach(&[], Some(&prompt));
+    bed.process(words);
     bed.harness.run(&["send", session.id(), "say afterwards"]).exits(0);
     bed.harness.run(&["stop", session.id()]).exits(0);
     let shown = session.show();
     assert_eq!((shown.outcome().kind.as_str(), shown.queued), ("stopped", 1), "{shown:?}");
-    assert_eq!(bed.seen(), ["hang"], "nothing went out");
+    assert_eq!(bed.seen(), [prompt], "nothing went out");
     let output = bed.harness.run(&["resume", session.id()]).exits(0);
     assert_eq!(output.stdout, "afterwards\n", "{output:?}");
     assert_eq!(session.show().queued, 0);

@@ -11,7 +11,6 @@ fn in_a_terminal(agent: Agent) {
     let mut person = Person::runs(&bed.harness, (40, 120), &["attach", session.id()]);
     person.sees(ready(agent));
     bed.harness.run(&["send", session.id(), "stream 3 1"]).exits(0);
-    bed.asked_for(1);
     person.sees("word1 word2 word3");
     assert_eq!(bed.seen(), ["stream 3 1"]);
     person.types(b"\x1c");

@@ -61,6 +61,8 @@ pub struct State {
     pub turns_of_run: u32,
     pub last_turn: Option<TurnEnd>,
     pub tokens: Option<Tokens>,
+    /// What earlier runs have used.
+    pub tokens_before: Tokens,
     pub asks: Vec<Ask>,
     /// Who wants the running turn to end.
     pub interrupt: Option<String>,
@@ -112,6 +114,7 @@ impl State {
             turns_of_run: 0,
             last_turn: None,
             tokens: None,
+            tokens_before: Tokens::default(),
             asks: Vec::new(),
             interrupt: None,
             interrupt_sent: false,
@@ -147,6 +150,8 @@ impl State {
         self.unanswered = if before.turn { before.last_fed } else { before.unanswered };
         self.inbox = before.inbox;
         self.turns = before.turns;
+        self.tokens_before = before.tokens_before;
+        self.tokens_before += before.tokens.unwrap_or_default();
     }
 
     pub(super) fn apply(&mut self, entry: &Entry) {
@@ -352,7 +357,10 @@ impl State {
     /// The session goes on although its process has ended: for the next message there will be another.
     #[must_use]
     pub fn goes_on_without_process(&self) -> bool {
-        self.plan.speaks == Speaks::OneTurn && self.stop.is_none() && (self.plan.keep || !self.queue.is_empty())
+        // One that ended before it took its message would do so again.
+        let took_a_message = self.turns_of_run > 0;
+        let wanted = self.plan.keep || !self.queue.is_empty();
+        self.plan.speaks == Speaks::OneTurn && self.stop.is_none() && took_a_message && wanted
     }
 
     /// The word for it in `ls`.

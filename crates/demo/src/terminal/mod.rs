@@ -187,6 +187,10 @@ impl Face for Terminal {
         self.stdin.as_fd()
     }
 
+    fn has_keyboard(&self) -> bool {
+        true
+    }
+
     fn hear(&mut self) -> Result<Vec<Wish>, Leave> {
         let mut buffer = [0; 4096];
         let length = match rustix::io::read(&self.stdin, &mut buffer) {

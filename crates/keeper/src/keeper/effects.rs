@@ -2,10 +2,10 @@
 
 use super::proof_watch::{LOOK_AGAIN_MS, ProofWatch};
 use super::tree::{self, Tree};
-use super::{About, Keeper, KeeperError};
+use super::typing::KeysToCome;
+use super::{About, FULL_DISK_MS, Keeper, KeeperError};
 use crate::control::{self, Order};
 use crate::handles;
-use ostler_agents::command::typed;
 use ostler_core::event::Event;
 use ostler_core::life::{Effect, Message};
 use ostler_core::outcome::{Saved, judge};
@@ -79,13 +79,7 @@ impl Keeper {
                 self.note(Event::Cleared { forced })?;
                 Ok(true)
             }
-            Effect::Conclude => {
-                let outcome = judge(&self.state, since_boot_ms());
-                let outcome =
-                    closing::publish(&self.folder, &self.run, &self.session, &self.record, &self.state, outcome)?;
-                self.note(Event::Ended { outcome })?;
-                Ok(true)
-            }
+            Effect::Conclude => self.conclude(),
             Effect::Finish => {
                 self.finish()?;
                 Ok(false)
@@ -109,11 +103,20 @@ impl Keeper {
         let Want::Message { text, .. } = wish.want else {
             return Ok(());
         };
+        let name = format!("message-{}", message.n);
         let bytes = match self.record.plan.mode {
-            Mode::Terminal => typed(&text),
+            Mode::Terminal => {
+                let keys = self.agent.keys(&text);
+                self.keys_to_come = KeysToCome::after(&name, keys.after_a_pause);
+                keys.at_once
+            }
             Mode::Headless => self.agent.message(&wish.id, &text),
         };
-        match self.input.put(&format!("message-{}", message.n), bytes) {
+        self.put_in(&name, bytes)
+    }
+
+    pub(super) fn put_in(&mut self, name: &str, bytes: Vec<u8>) -> Result<(), KeeperError> {
+        match self.input.put(name, bytes) {
             Err(error) if error.is_full_disk() => self.streams.disk_full = true,
             other => other?,
         }
@@ -177,7 +180,7 @@ impl Keeper {
 
     /// The agent, by the descriptor that the kernel gave when it was started: whatever became of its record since, this
     /// is the process. Only a stand-in that nobody handed one has to believe the record.
-    fn agent_pidfd(&self) -> Result<Option<Pidfd>, KeeperError> {
+    pub(super) fn agent_pidfd(&self) -> Result<Option<Pidfd>, KeeperError> {
         Ok(match self.handles.copy(handles::AGENT)? {
             Some(pidfd) => Some(Pidfd::adopt(pidfd, &self.process)),
             None => Pidfd::open(&self.process)?,
@@ -241,8 +244,15 @@ impl Keeper {
 
     /// Nobody is left to write: what is in the pipes now is all there will be.
     fn collect_last_output(&mut self) -> Result<bool, KeeperError> {
-        if !self.streams.drain(&self.handles)? {
-            return Ok(false);
+        // On a full disk the little that is free is for the records of the end.
+        let room = !self.streams.disk_full || self.has_room_for_output()?;
+        if !(room && self.streams.drain(&self.handles)?) {
+            if self.state.stop.is_none() {
+                return Ok(false);
+            }
+            // Who wants it ended on a full disk wants it ended now; what is still in the pipes is said to be lost.
+            let lost = self.streams.waiting(&self.handles)?;
+            self.note(Event::Alarm { text: format!("the disk is full; its last {lost} bytes of output are lost") })?;
         }
         self.understand()?;
         if self.state.plan.speaks == Speaks::OneTurn
@@ -255,6 +265,22 @@ impl Keeper {
         }
         self.note(Event::Empty)?;
         Ok(true)
+    }
+
+    /// Writes the outcome. Where there is no room for even that, it is tried again until there is.
+    fn conclude(&mut self) -> Result<bool, KeeperError> {
+        let outcome = judge(&self.state, since_boot_ms());
+        match closing::publish(&self.folder, &self.run, &self.session, &self.record, &self.state, outcome) {
+            Ok(outcome) => {
+                self.note(Event::Ended { outcome })?;
+                Ok(true)
+            }
+            Err(error) if error.is_full_disk() => {
+                self.wake_by(since_boot_ms() + FULL_DISK_MS);
+                Ok(false)
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     fn finish(&mut self) -> Result<(), KeeperError> {

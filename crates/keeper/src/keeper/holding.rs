@@ -5,6 +5,7 @@ use crate::control::{self, Heard, News};
 use crate::{HOLDER, handles, holder};
 use ostler_core::event::{Event, StopHow};
 use ostler_core::life::Process;
+use ostler_core::outcome::Exit;
 use ostler_sys::process::{Identity, Pidfd};
 use ostler_sys::socket;
 use rustix::fd::AsFd;
@@ -15,9 +16,19 @@ const SHUTDOWN_GRACE_MS: u64 = 3000;
 
 impl Keeper {
     pub(super) fn check_exit(&mut self) -> Result<(), KeeperError> {
-        if self.state.process != Process::Exited
-            && let Some(exit) = self.run.exit()?
-        {
+        if self.state.process == Process::Exited {
+            return Ok(());
+        }
+        // What the holder has no room to write down, the kernel tells as well.
+        let told = || Ok::<_, KeeperError>(self.agent_pidfd()?.and_then(|agent| agent.exit_status()));
+        let exit = match self.run.exit()? {
+            Some(exit) => Some(exit),
+            None if self.agent_exited && self.streams.disk_full => {
+                told()?.map(|status| Exit { code: status.code(), signal: status.signal() })
+            }
+            None => None,
+        };
+        if let Some(exit) = exit {
             self.agent_exited = true;
             self.note(Event::Exited { exit })?;
         }

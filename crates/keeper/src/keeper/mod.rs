@@ -3,7 +3,7 @@
 //!
 //! One thread, one `poll`, no timer while nothing is due: an idle session costs no wake-up at all.
 //!
-//! * [`streams`] and [`input`] move bytes, [`output`] understands them.
+//! * [`streams`] and [`input`] move bytes, [`output`] understands them, [`typing`] types messages into terminals.
 //! * [`wishes`] works through the inbox, [`effects`] does what the life cycle wants.
 //! * [`tree`] and [`proof_watch`] serve the hard parts of ending: nothing left behind, nothing lost.
 //! * [`clients`] are told that something changed; they read the files themselves. [`making_way`] lets a newer keeper in.
@@ -22,6 +22,7 @@ pub mod snapshots;
 mod streams;
 mod terminal;
 mod tree;
+mod typing;
 mod waking;
 mod wishes;
 
@@ -57,6 +58,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 use streams::Streams;
+use typing::KeysToCome;
 use waking::Woken;
 
 /// How often a full disk is tried again. There is no event for "room again".
@@ -138,6 +140,7 @@ struct Keeper {
 
     streams: Streams,
     input: Input,
+    keys_to_come: Option<KeysToCome>,
     output: Option<Output>,
     clients: Clients,
     snapshots: Snapshots,
@@ -197,6 +200,7 @@ impl Keeper {
             answered,
             streams: Streams::new(record.plan.mode),
             input: Input::new(folder.even_when_full(input)?),
+            keys_to_come: None,
             output: None,
             clients: Clients::default(),
             snapshots: Snapshots::new(&run),
@@ -360,6 +364,7 @@ impl Keeper {
         self.input.pump(&self.handles)?;
         if let Some(message) = self.state.feeding
             && self.input.is_taken(&self.handles)?
+            && self.all_is_typed()?
         {
             self.note(Event::Delivered { n: message.n })?;
         }

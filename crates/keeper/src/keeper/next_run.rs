@@ -17,8 +17,8 @@ use std::io;
 impl Keeper {
     pub(super) fn next_run(&mut self) -> Result<(), KeeperError> {
         let number = self.run.number + 1;
-        match self.folder.make_run(number) {
-            Ok(run) => run.write_record(&self.next_record(number)?)?,
+        match self.folder.begin_run(&self.next_record(number)?) {
+            Ok(_) => {}
             // A predecessor got as far as this.
             Err(StoreError::Io { error, .. }) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error.into()),

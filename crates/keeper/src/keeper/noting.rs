@@ -6,7 +6,14 @@ use ostler_core::life::{State, step};
 use ostler_sys::dir;
 use rustix::fs::OFlags;
 
+/// So much must be free before output that met a full disk goes on: several times what is kept in reserve for records.
+const ROOM_FOR_OUTPUT: u64 = 256 * 1024;
+
 impl Keeper {
+    pub(super) fn has_room_for_output(&self) -> Result<bool, KeeperError> {
+        Ok(dir::free_space(self.folder.dir())? >= ROOM_FOR_OUTPUT)
+    }
+
     pub(super) fn note(&mut self, event: Event) -> Result<(), KeeperError> {
         self.note_about(About::default(), event)
     }
@@ -35,7 +42,8 @@ impl Keeper {
     }
 
     pub(super) fn try_disk_again(&mut self) -> Result<(), KeeperError> {
-        self.streams.disk_full = false;
+        // What little is free now is for records: output goes on when there is room for more than those.
+        self.streams.disk_full = !self.has_room_for_output()?;
         while let Some(entry) = self.unwritten.front() {
             match self.journal.append(entry) {
                 Ok(()) => {
@@ -53,6 +61,7 @@ impl Keeper {
             // When there is no room for it yet, the next time will do.
             let _ = self.folder.keep_reserve();
         }
+        self.check_exit()?;
         for index in 0..self.clients.list().len() {
             self.acknowledge_keys(index)?;
         }

@@ -20,12 +20,9 @@ pub struct Output {
 
 impl Output {
     pub fn new(agent: &dyn Agent, state: &State) -> Output {
-        Output {
-            lines: Lines::from(state.turn_out),
-            decoder: agent.decoder(),
-            position: state.turn_out,
-            known: state.understood,
-        }
+        let mut decoder = agent.decoder();
+        decoder.used_before(state.tokens_before);
+        Output { lines: Lines::from(state.turn_out), decoder, position: state.turn_out, known: state.understood }
     }
 
     /// New facts, each with the position behind its line.

@@ -56,6 +56,9 @@ impl Streams {
     /// Moves what there is. True when anything was moved.
     pub fn pump(&mut self, handles: &Handles) -> io::Result<bool> {
         let mut moved = false;
+        if self.disk_full {
+            return Ok(false);
+        }
         for stream in &mut self.streams {
             for _ in 0..TURNS {
                 match stream.step(handles) {
@@ -74,6 +77,18 @@ impl Streams {
             }
         }
         Ok(moved)
+    }
+
+    /// How much waits to be moved.
+    pub fn waiting(&self, handles: &Handles) -> io::Result<u64> {
+        let mut total = 0;
+        for stream in &self.streams {
+            let pipes = [Some(stream.from), stream.through.map(|(_, read)| read)].into_iter().flatten();
+            for pipe in pipes.filter_map(|name| handles.get(name)) {
+                total += ostler_sys::pipes::waiting(pipe)?;
+            }
+        }
+        Ok(total)
     }
 
     /// Moves everything that is still under way. False when the disk is too full for that.

@@ -1,6 +1,7 @@
 //! What may wake a keeper. While nothing is due there is no timeout: an idle session costs no wake-up at all.
 
 use super::clients::Clients;
+use super::typing::KeysToCome;
 use super::{FULL_DISK_MS, Keeper};
 use crate::handles;
 use ostler_sys::clock::since_boot_ms;
@@ -33,7 +34,8 @@ impl Keeper {
             fds.push(PollFd::from_borrowed_fd(handle, flags));
         }
         let full = (self.streams.disk_full || !self.unwritten.is_empty()).then(|| since_boot_ms() + FULL_DISK_MS);
-        let timeout = self.wake_ms.into_iter().chain(full).min().map(|ms| {
+        let typing = self.keys_to_come.as_ref().and_then(KeysToCome::due_ms);
+        let timeout = self.wake_ms.into_iter().chain(full).chain(typing).min().map(|ms| {
             let wait = ms.saturating_sub(since_boot_ms());
             Timespec {
                 tv_sec: i64::try_from(wait / 1000).unwrap_or(i64::MAX),

@@ -5,6 +5,7 @@
 
 mod agents;
 mod containment;
+mod foreign;
 mod helpers;
 mod home;
 mod kernel;
@@ -66,6 +67,7 @@ pub fn run(context: &Context, args: &Doctor) -> Result<Code> {
     findings.extend(limits::check());
     findings.extend(logout::check_this_machine());
     findings.extend(agents::check());
+    findings.extend(foreign::check(home)?);
     let text = if args.json { as_json(&findings) } else { as_text(&findings, context.style) };
     std::io::stdout().lock().write_all(text.as_bytes())?;
     let needed = findings.iter().any(|finding| finding.level == Level::Problem);

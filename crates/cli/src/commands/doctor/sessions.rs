@@ -37,7 +37,8 @@ pub fn check(home: &Home) -> Result<Vec<Finding>> {
 fn damaged(place: &Place, error: &StoreError) -> Finding {
     let id = place.id;
     match error {
-        StoreError::Damaged { .. } | StoreError::Missing { .. } => Finding::problem(
+        StoreError::Of { error, .. } => damaged(place, error),
+        StoreError::Damaged { .. } | StoreError::Missing { .. } | StoreError::Copy { .. } => Finding::problem(
             format!("{id} is damaged: {error}"),
             format!("look into {}, then ostler purge {id}", quoted(&place.path)),
         ),

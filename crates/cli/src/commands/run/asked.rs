@@ -1,10 +1,11 @@
 //! What was asked for, checked: which agent, which prompt, which session.
 
+use super::default_agent::default_agent;
 use crate::args::Run;
 use crate::context::{Context, variable};
 use crate::exit::{Failure, Result};
+use crate::own_agents::OwnAgent;
 use jiff::Timestamp;
-use ostler_agents::Agent;
 use ostler_core::id::{SessionId, is_name};
 use ostler_core::record::{Mode, Session};
 use ostler_core::{MESSAGE_LIMIT, SCHEMA};
@@ -14,13 +15,18 @@ use std::path::Path;
 
 /// What was asked for, checked.
 pub struct Asked {
-    pub agent: &'static dyn Agent,
+    pub agent: String,
+    pub mode: Mode,
     pub prompt: Option<String>,
     pub arguments: Vec<String>,
 }
 
 /// The first word is an agent only if it names one; nothing before `--` means a command.
 pub fn check(context: &Context, args: &Run) -> Result<Asked> {
+    let own = args.words.first().and_then(|word| context.config.agents.get_key_value(word));
+    if let Some((name, own)) = own {
+        return check_own(args, name, own);
+    }
     let command = ostler_agents::find("command").ok_or_else(|| Failure::ours("the command agent is missing"))?;
     let given = |words: &[String]| -> Result<Option<String>> {
         match words {
@@ -42,7 +48,7 @@ pub fn check(context: &Context, args: &Run) -> Result<Asked> {
                 words.join(" ")
             )));
         }
-        (_, words) => (default_agent(context)?, given(words)?),
+        (_, words) => (default_agent(&context.config)?, given(words)?),
     };
     let prompt = match (prompt, &args.file) {
         (Some(_), Some(_)) => return Err(Failure::usage("a prompt and -f FILE; give one of them")),
@@ -61,9 +67,8 @@ pub fn check(context: &Context, args: &Run) -> Result<Asked> {
             return Err(Failure::usage("a terminal session takes no prompt; attach and type it, or use ostler send"));
         }
     }
-    if args.terminal && !args.detach && !crate::commands::attach::is_possible() {
-        return Err(Failure::usage("run -t needs a terminal to show it on; add -d to start it without one"));
-    }
+    let mode = if args.terminal { Mode::Terminal } else { Mode::Headless };
+    check_terminal(args, mode)?;
     let is_command = agent.name() == "command";
     if is_command {
         for (given, flag) in [(args.keep, "--keep"), (args.model.is_some(), "--model"), (args.file.is_some(), "-f")] {
@@ -82,20 +87,27 @@ pub fn check(context: &Context, args: &Run) -> Result<Asked> {
             agent.name()
         )));
     }
-    Ok(Asked { agent, prompt, arguments: args.arguments.clone() })
+    Ok(Asked { agent: agent.name().to_owned(), mode, prompt, arguments: args.arguments.clone() })
 }
 
-fn default_agent(context: &Context) -> Result<&'static dyn Agent> {
-    match &context.config.default_agent {
-        Some(name) => ostler_agents::find(name).filter(|agent| agent.name() != "command").ok_or_else(|| {
-            Failure::usage(format!(
-                "default_agent {name:?} in config.toml is no agent; ostler run demo \"…\" always works"
-            ))
-        }),
-        None => Err(Failure::usage(
-            "no agent is named and none is set in config.toml; try ostler run demo \"fix the failing test\"",
-        )),
+/// An agent of a person's own is a command with a name; what stands behind `--` is added to it.
+fn check_own(args: &Run, name: &str, own: &OwnAgent) -> Result<Asked> {
+    if args.words.len() > 1 || args.keep || args.model.is_some() || args.file.is_some() {
+        return Err(Failure::usage(format!(
+            "{name} is kept as a command and takes no prompt; its own arguments go behind --: ostler run {name} -- …"
+        )));
     }
+    let mode = if args.terminal { Mode::Terminal } else { own.mode };
+    check_terminal(args, mode)?;
+    let arguments = own.command.iter().chain(&args.arguments).cloned().collect();
+    Ok(Asked { agent: name.to_owned(), mode, prompt: None, arguments })
+}
+
+fn check_terminal(args: &Run, mode: Mode) -> Result<()> {
+    if mode == Mode::Terminal && !args.detach && !crate::commands::attach::is_possible() {
+        return Err(Failure::usage("run -t needs a terminal to show it on; add -d to start it without one"));
+    }
+    Ok(())
 }
 
 fn too_long() -> Failure {
@@ -125,7 +137,7 @@ pub fn text(bytes: Vec<u8>) -> Result<String> {
     })
 }
 
-pub fn describe(context: &Context, args: Run, asked: &Asked, mode: Mode, attended: bool) -> Result<Session> {
+pub fn describe(context: &Context, args: Run, asked: &Asked, attended: bool) -> Result<Session> {
     if let Some(name) = &args.name {
         if !is_name(name) {
             let short: String = name.chars().take(32).collect();
@@ -166,9 +178,9 @@ pub fn describe(context: &Context, args: Run, asked: &Asked, mode: Mode, attende
         schema: SCHEMA,
         id: SessionId::from_random(uuid::Uuid::new_v4().as_u128() as u64),
         name: args.name,
-        agent: asked.agent.name().to_owned(),
+        agent: asked.agent.clone(),
         cwd,
-        mode,
+        mode: asked.mode,
         keep: args.keep,
         labels,
         parent: variable("OSTLER_SESSION").and_then(|id| SessionId::parse(&id)),

@@ -1,6 +1,7 @@
 //! `ostler run`: start a session and follow it to its end.
 
 mod asked;
+mod default_agent;
 mod summary;
 
 pub use asked::{read_all, text};
@@ -27,10 +28,13 @@ use summary::conclude;
 
 pub fn run(context: &Context, args: Run) -> Result<Code> {
     let asked = check(context, &args)?;
-    let (detach, mode) = (args.detach, if args.terminal { Mode::Terminal } else { Mode::Headless });
+    let (detach, mode) = (args.detach, asked.mode);
     let attended = !detach && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-    let session = describe(context, args, &asked, mode, attended)?;
+    // Of several who want one name at once, one gets it: nobody else looks until the session stands.
+    let names = args.name.as_ref().map(|_| context.home.lock_names()).transpose()?;
+    let session = describe(context, args, &asked, attended)?;
     let place = start(context, &session, asked)?;
+    drop(names);
     if detach {
         say!("{}", place.id).inspect_err(|_| tell!("ostler: session {} runs", place.id))?;
         return Ok(Code::Succeeded);
@@ -44,7 +48,8 @@ pub fn run(context: &Context, args: Run) -> Result<Code> {
 fn start(context: &Context, session: &Session, asked: Asked) -> Result<Place> {
     let Prepared { record, environment } = prepare(context, session, 1, &uuid::Uuid::new_v4().to_string(), false)?;
     let prompt = asked.prompt.map(|text| wish(1, Want::Message { text, now: false }));
-    let piped = if session.agent == "command" && session.mode == Mode::Headless { piped_input()? } else { None };
+    let reads = session.mode == Mode::Headless && !record.plan.has_input();
+    let piped = if reads { piped_input()? } else { None };
     let launched = Launch { session, run: &record, prompt: prompt.as_ref(), piped, environment: &environment };
     let place = launch(&context.home, launched)?;
     // A refusal speaks for itself, and before the first session there is no folder to ask.

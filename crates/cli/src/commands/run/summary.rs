@@ -16,7 +16,7 @@ pub fn conclude(view: &View, style: Style) -> Code {
     let code = Code::of(outcome);
     // A command's own output is all that a script wants to see of one that went well, or that explained itself.
     let plain = outcome.kind == Kind::Succeeded || !style.colour && outcome.exit_code.is_some();
-    let silent = view.agent == "command" && plain && outcome.left.is_empty();
+    let silent = !converses(view) && plain && outcome.left.is_empty();
     if !silent {
         // Nobody is left to be told when standard error is gone.
         let _ = err(summary(view, outcome, style).as_bytes());
@@ -24,17 +24,22 @@ pub fn conclude(view: &View, style: Style) -> Code {
     code
 }
 
+/// A command, also one that a person has given a name, has neither turns nor a conversation.
+fn converses(view: &View) -> bool {
+    ostler_agents::find(&view.agent).is_some_and(|agent| agent.name() != "command")
+}
+
 fn summary(view: &View, outcome: &Outcome, style: Style) -> String {
     let printable = |text: &str| ostler_screen::printable(text).into_owned();
     let verdict = match outcome.kind {
         Kind::Succeeded => style.green("✔ succeeded"),
         Kind::Failed => style.red("✘ failed"),
-        Kind::Interrupted => style.yellow("● interrupted"),
+        Kind::Interrupted => style.yellow("■ interrupted"),
         Kind::Stopped => style.yellow("■ stopped"),
         Kind::Lost => style.red("✘ lost"),
     };
     let mut facts = vec![style.bold(view.id.as_str())];
-    if view.agent != "command" {
+    if converses(view) {
         let turns = if outcome.turns == 1 { "1 turn".to_owned() } else { format!("{} turns", outcome.turns) };
         facts.push(turns);
     }
@@ -58,7 +63,7 @@ fn summary(view: &View, outcome: &Outcome, style: Style) -> String {
     if let Some(transcript) = &view.transcript {
         text.push_str(&format!("  {} {}\n", style.dim("transcript"), printable(&tilde(transcript))));
     }
-    if view.agent != "command" {
+    if converses(view) {
         let id = view.id;
         text.push_str(&format!(
             "  {} ostler logs {id} · ostler resume {id} \"…\" · ostler ls\n",

@@ -1,0 +1,48 @@
+//! Agents that run in this home without us, and what they have left behind. Nothing of it is ours to touch.
+
+use super::Finding;
+use crate::context::variable;
+use crate::exit::Result;
+use crate::foreign::{holders, stale_claude_records};
+use ostler_store::home::Home;
+use std::path::PathBuf;
+
+pub fn check(home: &Home) -> Result<Vec<Finding>> {
+    let strangers = holders(home, &variable)?.iter().filter(|holder| !holder.ours).count();
+    let stale = stale_claude_records(&variable)?;
+    Ok(running(strangers).into_iter().chain(left_behind(&stale)).collect())
+}
+
+fn running(strangers: usize) -> Option<Finding> {
+    let what = match strangers {
+        0 => return None,
+        1 => "1 conversation runs outside ostler".to_owned(),
+        more => format!("{more} conversations run outside ostler"),
+    };
+    Some(Finding::note(what, "ostler ls --foreign"))
+}
+
+fn left_behind(stale: &[PathBuf]) -> Option<Finding> {
+    let what = match stale {
+        [] => return None,
+        [one] => format!("{} is a stale record: its claude was killed", one.display()),
+        [first, rest @ ..] => {
+            format!("{} and {} more are stale records: their claudes were killed", first.display(), rest.len())
+        }
+    };
+    Some(Finding::note(what, ""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_home_without_strangers_is_not_worth_a_line() {
+        assert_eq!((running(0), left_behind(&[])), (None, None));
+        let words = |finding: Option<Finding>| finding.map(|finding| finding.what).unwrap_or_default();
+        assert_eq!(words(running(2)), "2 conversations run outside ostler");
+        let stale = ["/a/1.json", "/a/2.json"].map(PathBuf::from);
+        assert_eq!(words(left_behind(&stale)), "/a/1.json and 1 more are stale records: their claudes were killed");
+    }
+}

@@ -1,0 +1,141 @@
+//! Which agents are on this machine: where the real program is, which version it says it is, what can be done with it.
+//!
+//! What works is asked of the same code that keeps the agent, so that the list cannot promise what a session does not
+//! hold.
+
+mod versions;
+
+pub use versions::versions;
+
+use crate::context::variable;
+use crate::program;
+use jiff::Timestamp;
+use ostler_agents::{Agent, Answer, Launching};
+use ostler_core::SCHEMA;
+use ostler_core::fact::Ask;
+use ostler_core::id::SessionId;
+use ostler_core::record::{Mode, Session, Speaks};
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// How an agent takes further messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Messages {
+    /// All in one process.
+    OneProcess,
+    /// Each in a process of its own, which resumes the conversation.
+    ProcessPerTurn,
+    /// Only what is typed into its terminal.
+    None,
+}
+
+/// What a session with an agent can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Abilities {
+    pub headless: bool,
+    pub terminal: bool,
+    pub messages: Messages,
+    /// Its questions are passed on, and answers brought back.
+    pub asks: bool,
+    /// A finished turn is proven to be in its transcript.
+    pub saved_proof: bool,
+}
+
+/// Every agent that a person can name, in the order in which they are listed.
+pub fn known() -> impl Iterator<Item = &'static dyn Agent> {
+    ostler_agents::all().into_iter().filter(|agent| agent.name() != "command")
+}
+
+/// Those of them that are installed. The demo is part of ostler and does not count.
+pub fn installed() -> Vec<&'static dyn Agent> {
+    known().filter(|agent| agent.name() != "demo" && program::find_in_path(agent.name()).is_some()).collect()
+}
+
+/// The npm package that an agent comes in.
+pub fn package(agent: &str) -> Option<&'static str> {
+    match agent {
+        "claude" => Some("@anthropic-ai/claude-code"),
+        "codex" => Some("@openai/codex"),
+        "gemini" => Some("@google/gemini-cli"),
+        "opencode" => Some("opencode-ai"),
+        _ => None,
+    }
+}
+
+/// The real program, behind any launcher; `None` when it is not installed.
+pub fn whereabouts(agent: &dyn Agent) -> Option<PathBuf> {
+    if agent.name() == "demo" {
+        return std::env::current_exe().ok();
+    }
+    let on_path = program::find_in_path(agent.name())?;
+    let real = program::resolve(agent, agent.name());
+    Some(if real == agent.name() { on_path } else { PathBuf::from(real) })
+}
+
+/// Derived from how the agent would be kept.
+pub fn abilities(agent: &dyn Agent) -> Abilities {
+    let plan = |mode| {
+        let session = sample(agent, mode);
+        let launching = Launching {
+            session: &session,
+            own_binary: "",
+            native_id: "",
+            resume: false,
+            linger_ms: 0,
+            variable: &variable,
+        };
+        agent.launch(&launching).plan
+    };
+    let headless = plan(Mode::Headless);
+    let messages = match headless.speaks {
+        Speaks::Turns => Messages::OneProcess,
+        Speaks::OneTurn => Messages::ProcessPerTurn,
+        Speaks::Bytes => Messages::None,
+    };
+    let ask =
+        Ask { request: String::new(), tool: None, input: Value::Null, text: String::new(), suggestions: Value::Null };
+    Abilities {
+        headless: headless.mode == Mode::Headless,
+        terminal: plan(Mode::Terminal).mode == Mode::Terminal,
+        messages,
+        asks: agent.answer(&ask, &Answer { allow: true, text: None }).is_some(),
+        saved_proof: agent.transcript(&uuid::Uuid::nil().to_string(), "/", &variable).is_some(),
+    }
+}
+
+fn sample(agent: &dyn Agent, mode: Mode) -> Session {
+    Session {
+        schema: SCHEMA,
+        id: SessionId::from_random(0),
+        name: None,
+        agent: agent.name().to_owned(),
+        cwd: "/".to_owned(),
+        mode,
+        keep: false,
+        labels: BTreeMap::new(),
+        parent: None,
+        model: None,
+        arguments: Vec::new(),
+        attended: false,
+        created: Timestamp::UNIX_EPOCH,
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_works_is_what_the_keeping_code_does() {
+        let of = |name: &str| abilities(ostler_agents::find(name).unwrap());
+        assert_eq!(of("claude").messages, Messages::OneProcess);
+        assert!(of("claude").asks && of("claude").headless && of("claude").terminal);
+        assert_eq!(of("codex").messages, Messages::ProcessPerTurn);
+        assert!(!of("codex").asks);
+        assert!(known().all(|agent| agent.name() == "demo" || package(agent.name()).is_some()));
+    }
+}

@@ -1,0 +1,141 @@
+//! Agents of a person's own: `[agents.NAME]` in config.toml says which command it is, whether it draws on a terminal, and
+//! how it likes to be ended. It is kept as a command is; only its name and its ending are its own.
+
+use ostler_core::id::is_name;
+use ostler_core::record::{Ending, Mode};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnAgent {
+    /// The program and its first arguments; never empty.
+    pub command: Vec<String>,
+    pub mode: Mode,
+    end: Way,
+}
+
+/// How it likes to be ended, before it is known whether it has a terminal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Way {
+    /// As any command.
+    Usual,
+    Signal(Ending),
+    EndOfInput,
+    Text(String),
+}
+
+/// What stands in the file.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Written {
+    command: Vec<String>,
+    #[serde(default = "headless")]
+    mode: Mode,
+    end: Option<EndWord>,
+    end_text: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+enum EndWord {
+    #[serde(rename = "SIGTERM")]
+    Terminate,
+    #[serde(rename = "SIGINT")]
+    Interrupt,
+    #[serde(rename = "SIGHUP")]
+    Hangup,
+    #[serde(rename = "stdin")]
+    EndOfInput,
+}
+
+fn headless() -> Mode {
+    Mode::Headless
+}
+
+impl OwnAgent {
+    /// How to ask it to leave in this mode; `None` is the way of any command.
+    pub fn ending(&self, mode: Mode) -> Option<Ending> {
+        match (&self.end, mode) {
+            (Way::Usual, _) => None,
+            (Way::Signal(ending), _) => Some(ending.clone()),
+            (Way::EndOfInput, Mode::Headless) => Some(Ending::EndOfInput),
+            // A terminal is never closed by half; this key is what a person would press.
+            (Way::EndOfInput, Mode::Terminal) => Some(Ending::Typed { keys: "\u{4}".to_owned() }),
+            (Way::Text(text), Mode::Headless) => Some(Ending::Typed { keys: format!("{text}\n") }),
+            (Way::Text(text), Mode::Terminal) => Some(Ending::Typed { keys: format!("{text}\r") }),
+        }
+    }
+}
+
+/// Checks what was written; the error is in words.
+pub fn check(written: BTreeMap<String, Written>) -> Result<BTreeMap<String, OwnAgent>, String> {
+    written.into_iter().map(|(name, written)| Ok((name.clone(), check_one(&name, written)?))).collect()
+}
+
+fn check_one(name: &str, written: Written) -> Result<OwnAgent, String> {
+    let wrong = |words: &str| Err(format!("[agents.{name}] {words}"));
+    if !is_name(name) {
+        return wrong("is no name; use letters, digits, dots, dashes and underscores");
+    }
+    if ostler_agents::find(name).is_some() {
+        return wrong("is an agent that ostler knows; call yours something else");
+    }
+    if written.command.first().is_none_or(String::is_empty) {
+        return wrong("names no program; write it like command = [\"prog\", \"argument\"]");
+    }
+    let end = match (written.end, written.end_text) {
+        (Some(_), Some(_)) => return wrong("has both end and end_text; keep one of them"),
+        (None, Some(text)) if text.is_empty() => return wrong("has an empty end_text; write what ends it"),
+        (None, Some(text)) => Way::Text(text),
+        (None, None) => Way::Usual,
+        (Some(EndWord::Terminate), None) => Way::Signal(Ending::Terminate),
+        (Some(EndWord::Interrupt), None) => Way::Signal(Ending::Interrupt),
+        (Some(EndWord::Hangup), None) => Way::Signal(Ending::Hangup),
+        (Some(EndWord::EndOfInput), None) => Way::EndOfInput,
+    };
+    Ok(OwnAgent { command: written.command, mode: written.mode, end })
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<OwnAgent, String> {
+        let written: Written = toml::from_str(text).map_err(|error| error.message().to_owned())?;
+        check_one("mine", written)
+    }
+
+    #[test]
+    fn an_ending_is_what_its_mode_can_do() {
+        let typed = |keys: &str| Some(Ending::Typed { keys: keys.to_owned() });
+        let agent = read("command = ['aider']\nend_text = '/quit'").unwrap();
+        assert_eq!(agent.mode, Mode::Headless);
+        assert_eq!((agent.ending(Mode::Headless), agent.ending(Mode::Terminal)), (typed("/quit\n"), typed("/quit\r")));
+        let agent = read("command = ['aider']\nmode = 'terminal'\nend = 'stdin'").unwrap();
+        assert_eq!(agent.mode, Mode::Terminal);
+        assert_eq!(
+            (agent.ending(Mode::Headless), agent.ending(Mode::Terminal)),
+            (Some(Ending::EndOfInput), typed("\u{4}"))
+        );
+        assert_eq!(read("command = ['x']\nend = 'SIGINT'").unwrap().ending(Mode::Terminal), Some(Ending::Interrupt));
+        assert_eq!(read("command = ['x']").unwrap().ending(Mode::Terminal), None);
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused_in_words() {
+        for (text, words) in [
+            ("command = []", "names no program"),
+            ("command = ['']", "names no program"),
+            ("command = ['x']\nend = 'stdin'\nend_text = 'q'", "both end and end_text"),
+            ("command = ['x']\nend_text = ''", "empty end_text"),
+            ("command = ['x']\nend = 'SIGKILL'", "SIGKILL"),
+            ("command = ['x']\ncomand = 'y'", "comand"),
+        ] {
+            let refused = read(text).unwrap_err();
+            assert!(refused.contains(words), "{text:?}: {refused}");
+        }
+        let own = |name: &str| check_one(name, toml::from_str("command = ['x']").unwrap());
+        assert!(own("claude").is_err() && own("command").is_err() && own("a b").is_err());
+    }
+}

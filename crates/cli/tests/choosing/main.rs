@@ -1,0 +1,39 @@
+//! Which agent a session gets: one that is named, one of a person's own, or one that is there; and what is said when none
+//! is.
+
+#![expect(clippy::unwrap_used, reason = "a test that finds no value has failed")]
+
+mod listing;
+mod own_agents;
+mod without_a_name;
+
+use ostler_testkit::Harness;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+fn harness() -> Harness {
+    Harness::new(env!("CARGO_BIN_EXE_ostler"))
+}
+
+/// A machine with these programs beside the shell's and no others.
+fn harness_with(programs: &[&str]) -> (Harness, PathBuf) {
+    let mut harness = harness();
+    let folder = harness.root().join("bin");
+    std::fs::create_dir(&folder).unwrap();
+    for name in ["sh", "sleep", "cat", "echo"] {
+        let real = ["/bin", "/usr/bin"].iter().map(|folder| Path::new(folder).join(name)).find(|path| path.exists());
+        std::os::unix::fs::symlink(real.unwrap(), folder.join(name)).unwrap();
+    }
+    for name in programs {
+        // Says its version, or takes a prompt and has no answer.
+        program(&folder, name, &format!("if [ \"$1\" = --version ]; then echo {name} 7.8.9; else cat >/dev/null; fi"));
+    }
+    harness.set("PATH", &folder);
+    (harness, folder)
+}
+
+fn program(folder: &Path, name: &str, script: &str) {
+    let path = folder.join(name);
+    std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}

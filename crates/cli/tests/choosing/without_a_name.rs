@@ -1,0 +1,34 @@
+//! A prompt and no agent.
+
+use crate::harness_with;
+
+#[test]
+fn on_a_machine_with_no_agent_it_is_said_what_to_install_and_that_the_demo_works() {
+    let (harness, _) = harness_with(&[]);
+    let output = harness.run(&["run", "fix the failing test"]).exits(2);
+    let complaint = output.complaint();
+    assert!(complaint.contains("no agent is installed; npm install -g"), "{complaint}");
+    assert!(complaint.contains("@anthropic-ai/claude-code") && complaint.contains("ostler run demo"), "{complaint}");
+}
+
+#[test]
+fn the_only_one_that_is_installed_gets_the_prompt() {
+    let (harness, _) = harness_with(&["codex"]);
+    let session = harness.detach(&["fix the failing test"]);
+    assert_eq!(session.show().agent, "codex");
+    harness.run(&["wait", session.id()]).exits(1);
+}
+
+#[test]
+fn of_several_one_has_to_be_named_and_the_configured_one_is() {
+    let (harness, _) = harness_with(&["codex", "gemini"]);
+    let output = harness.run(&["run", "fix it"]).exits(2);
+    assert!(output.complaint().contains("codex, gemini are installed; name one"), "{}", output.complaint());
+    harness.configure("default_agent = 'demo'\n");
+    let session = harness.detach(&["say hello"]);
+    assert_eq!(session.show().agent, "demo");
+    harness.run(&["wait", session.id()]).exits(0);
+    harness.configure("default_agent = 'nobody'\n");
+    let output = harness.run(&["run", "fix it"]).exits(2);
+    assert!(output.complaint().contains("ostler agents lists them"), "{}", output.complaint());
+}

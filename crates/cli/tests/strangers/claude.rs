@@ -1,0 +1,97 @@
+//! Claude in another terminal.
+
+use crate::one_home::{OneHome, Stranger};
+use ostler_model::agents::Agent;
+use ostler_testkit::Who;
+use serde_json::{Value, json};
+
+const HEADLESS: [&str; 6] = ["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"];
+
+fn claude(home: &OneHome, prompt: &str) -> Stranger {
+    let message = json!({"type": "user", "message": {"role": "user", "content": prompt}});
+    home.stranger(&HEADLESS, &format!("{message}\n"))
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap()
+}
+
+#[test]
+fn a_strangers_claude_is_named_with_its_process_and_directory_and_goes_when_it_ends() {
+    let Some(home) = OneHome::new(Agent::Claude) else { return };
+    let mut stranger = claude(&home, "say good day");
+    let shown = home.until_foreign(&stranger);
+    assert_eq!(shown["agent"], "claude");
+    assert_eq!(shown["cwd"], home.work().to_str().unwrap());
+    assert_eq!(shown["ours"], false);
+    assert_eq!(shown["known_by"], "registry");
+    let native_id = text(&shown["native_id"]);
+    assert_eq!(home.who(native_id), [(stranger.pid(), false)]);
+    let words = home.harness.run(&["ls", "--foreign"]).exits(0).stdout;
+    assert!(words.contains(native_id) && words.contains(&stranger.pid().to_string()), "{words}");
+    let words = home.harness.run(&["who", native_id]).exits(0).stdout;
+    assert!(words.contains("a stranger's") && words.contains(&stranger.pid().to_string()), "{words}");
+    let doctor = home.harness.run(&["doctor"]).stdout;
+    assert!(doctor.contains("1 conversation runs outside ostler"), "{doctor}");
+    stranger.leave();
+    assert_eq!(home.foreign(&stranger), None);
+    assert_eq!(home.who(native_id), []);
+}
+
+#[test]
+fn a_strangers_claude_goes_when_it_is_killed_and_the_doctor_names_what_it_left() {
+    let Some(home) = OneHome::new(Agent::Claude) else { return };
+    let mut stranger = claude(&home, "hang");
+    let shown = home.until_foreign(&stranger);
+    home.asked();
+    stranger.kill();
+    let record = home.harness.root().join(format!("home/.claude/sessions/{}.json", stranger.pid()));
+    assert!(record.exists(), "it is claude that leaves its record, and the kernel that knows better");
+    assert_eq!(home.foreign(&stranger), None);
+    assert_eq!(home.who(text(&shown["native_id"])), []);
+    let doctor = home.harness.run(&["doctor"]).stdout;
+    assert!(doctor.lines().any(|line| line.contains(record.to_str().unwrap()) && line.contains("stale")), "{doctor}");
+}
+
+#[test]
+fn a_claude_that_ostler_keeps_is_no_stranger_and_who_names_both_when_a_stranger_takes_its_conversation() {
+    let Some(home) = OneHome::new(Agent::Claude) else { return };
+    let work = home.work();
+    let session = home.harness.detach(&["--keep", "--cwd", work.to_str().unwrap(), "claude", "say one"]);
+    home.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+    let ours = i64::from(session.living(Who::Agent).pid());
+    assert_eq!(home.harness.run(&["ls", "--foreign", "--json"]).exits(0).json(), json!([]));
+    assert_eq!(home.who(session.id()), [(ours, true)]);
+
+    let native_id = session.show().native_id.unwrap();
+    let message = json!({"type": "user", "message": {"role": "user", "content": "hang"}});
+    let arguments: Vec<&str> = HEADLESS.into_iter().chain(["--resume", &native_id]).collect();
+    let mut stranger = home.stranger(&arguments, &format!("{message}\n"));
+    home.until_foreign(&stranger);
+    for word in [session.id(), native_id.as_str()] {
+        let mut both = home.who(word);
+        both.sort_by_key(|(_, ours)| *ours);
+        assert_eq!(both, [(stranger.pid(), false), (ours, true)]);
+    }
+    stranger.kill();
+    session.stop();
+    assert_eq!(home.who(session.id()), []);
+}
+
+#[test]
+fn a_claude_in_a_terminal_is_named_with_its_terminal_and_what_it_does() {
+    let Some(home) = OneHome::new(Agent::Claude) else { return };
+    Agent::Claude.trust(&home.harness.root().join("home"), &home.work()).unwrap();
+    // Somebody else's keeper gives it a terminal of its own.
+    let elsewhere = |words: &[&str]| {
+        let mut command = home.harness.command(home.harness.program());
+        command.args(words).env("OSTLER_HOME", home.harness.root().join("another")).current_dir(home.work());
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    let id = elsewhere(&["run", "-d", "-t", "claude"]);
+    let shown = home.until_listed(|listed| listed["status"] == "idle");
+    assert!(text(&shown["terminal"]).starts_with("pts/"), "{shown}");
+    assert_eq!(shown["ours"], false, "another home's session is a stranger's here");
+    elsewhere(&["stop", id.trim()]);
+    assert_eq!(home.harness.run(&["ls", "--foreign", "--json"]).exits(0).json(), json!([]));
+}

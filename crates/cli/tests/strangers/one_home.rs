@@ -1,0 +1,132 @@
+//! A home that ostler and a stranger share: the stranger starts the agent itself, as from another terminal.
+
+use ostler_model::Server;
+use ostler_model::agents::Agent;
+use ostler_sys::process::{Identity, Pidfd};
+use ostler_testkit::{Harness, patience};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+
+pub struct OneHome {
+    agent: Agent,
+    pub harness: Harness,
+    server: Server,
+}
+
+impl OneHome {
+    /// None, with a loud line, where the agents are not installed.
+    pub fn new(agent: Agent) -> Option<OneHome> {
+        let program = match agent.program() {
+            Ok(words) => words.last().unwrap().clone(),
+            Err(missing) => {
+                assert!(std::env::var_os("CI").is_none_or(|ci| ci != "true"), "{missing}");
+                eprintln!("\n!!! LEFT OUT: {missing}\n");
+                return None;
+            }
+        };
+        let server = Server::start().unwrap();
+        let mut harness = Harness::new(env!("CARGO_BIN_EXE_ostler"));
+        let home = harness.root().join("home");
+        for (name, value) in agent.furnish(&home, &server.url()).unwrap() {
+            harness.set(name, value);
+        }
+        harness.set("XDG_CONFIG_HOME", home.join(".config"));
+        harness.set("XDG_DATA_HOME", home.join(".local/share"));
+        let system = std::env::var("PATH").unwrap();
+        harness.set("PATH", format!("{}:{system}", program.parent().unwrap().display()));
+        let one_home = OneHome { agent, harness, server };
+        std::fs::create_dir(one_home.work()).unwrap();
+        Some(one_home)
+    }
+
+    /// A name that tells who quotes and encodes properly.
+    pub fn work(&self) -> PathBuf {
+        self.harness.root().join("a work.dir_é")
+    }
+
+    /// Starts the agent behind ostler's back and tells it something over its standard input.
+    pub fn stranger(&self, arguments: &[&str], input: &str) -> Stranger {
+        let words = self.agent.program().unwrap();
+        let mut command = self.harness.command(&words[0]);
+        command.args(&words[1..]).args(arguments).current_dir(self.work());
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        child.stdin.as_mut().unwrap().write_all(input.as_bytes()).unwrap();
+        let identity = Identity::of(child.id() as i32).unwrap().unwrap();
+        Stranger { child, identity }
+    }
+
+    /// The first that `ls --foreign` names and that is as wanted.
+    fn listed(&self, wanted: impl Fn(&Value) -> bool) -> Option<Value> {
+        let listed = self.harness.run(&["ls", "--foreign", "--json"]).exits(0).json();
+        listed.as_array().unwrap().iter().find(|one| wanted(one)).cloned()
+    }
+
+    /// The same, once there is one.
+    pub fn until_listed(&self, wanted: impl Fn(&Value) -> bool) -> Value {
+        let home = self.harness.root().join("home");
+        patience::until("the stranger is listed", &[&home], || self.listed(&wanted))
+    }
+
+    /// What `ls --foreign` says about this process; `None` when it is not named.
+    pub fn foreign(&self, stranger: &Stranger) -> Option<Value> {
+        self.listed(|one| one["pid"] == stranger.pid())
+    }
+
+    /// The same, once it is named.
+    pub fn until_foreign(&self, stranger: &Stranger) -> Value {
+        self.until_listed(|one| one["pid"] == stranger.pid())
+    }
+
+    /// The processes that `who` names, and whether each is ours.
+    pub fn who(&self, word: &str) -> Vec<(i64, bool)> {
+        let answer = self.harness.run(&["who", word, "--json"]).exits(0).json();
+        let holders = answer["holders"].as_array().unwrap();
+        holders.iter().map(|holder| (holder["pid"].as_i64().unwrap(), holder["ours"].as_bool().unwrap())).collect()
+    }
+
+    /// Waits until the model was asked for an answer.
+    pub fn asked(&self) {
+        self.server.wait_for(|requests| requests.iter().any(|request| request.turn().is_some())).unwrap();
+    }
+}
+
+/// An agent that ostler has not started.
+pub struct Stranger {
+    child: Child,
+    pub identity: Identity,
+}
+
+impl Stranger {
+    pub fn pid(&self) -> i64 {
+        self.identity.pid().into()
+    }
+
+    /// Ends its input, which it takes as the end of the conversation.
+    pub fn leave(&mut self) {
+        self.child.stdin = None;
+        patience::ended(&self.identity);
+        self.child.wait().unwrap();
+    }
+
+    /// Lets it begin: a prompt ends where the input does.
+    pub fn end_prompt(&mut self) {
+        self.child.stdin = None;
+    }
+
+    pub fn kill(&mut self) {
+        Pidfd::open(&self.identity).unwrap().unwrap().signal(Signal::KILL).unwrap();
+        patience::ended(&self.identity);
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Stranger {
+    fn drop(&mut self) {
+        // After its end both only say so.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,33 @@
+//! Agents that keep no list of what runs: they are found by their locks and by the files that they hold open.
+
+use crate::one_home::OneHome;
+use ostler_model::agents::Agent;
+
+#[test]
+fn a_strangers_codex_is_named_by_its_lock_until_it_is_killed() {
+    let Some(home) = OneHome::new(Agent::Codex) else { return };
+    let mut stranger = home.stranger(&["exec", "--json", "--skip-git-repo-check", "-"], "hang");
+    stranger.end_prompt();
+    home.asked();
+    let shown = home.until_foreign(&stranger);
+    assert_eq!((shown["agent"].as_str(), shown["known_by"].as_str()), (Some("codex"), Some("lock")));
+    let native_id = shown["native_id"].as_str().unwrap();
+    assert_eq!(home.who(native_id), [(stranger.pid(), false)]);
+    stranger.kill();
+    assert_eq!(home.foreign(&stranger), None);
+    assert_eq!(home.who(native_id), []);
+}
+
+#[test]
+fn a_strangers_opencode_is_named_while_it_holds_its_database() {
+    let Some(home) = OneHome::new(Agent::Opencode) else { return };
+    let mut stranger = home.stranger(&["run", "--format", "json"], "hang");
+    stranger.end_prompt();
+    home.asked();
+    let shown = home.until_foreign(&stranger);
+    assert_eq!((shown["agent"].as_str(), shown["known_by"].as_str()), (Some("opencode"), Some("open_file")));
+    assert!(shown["native_id"].is_null(), "which of its conversations it is at cannot be seen from outside");
+    assert_eq!(shown["cwd"], home.work().to_str().unwrap());
+    stranger.kill();
+    assert_eq!(home.foreign(&stranger), None);
+}

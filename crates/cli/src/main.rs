@@ -24,6 +24,7 @@ fn main() -> std::process::ExitCode {
         return std::process::ExitCode::from(u8::try_from(code).unwrap_or(125));
     }
     ostler_sys::signals::heed(rustix::process::Signal::PIPE);
+    ostler_sys::signals::ignore(rustix::process::Signal::XFSZ);
     commands::main(std::env::args_os())
 }
 

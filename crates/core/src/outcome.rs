@@ -173,7 +173,8 @@ fn verdict(state: &State, exit: Exit) -> (Kind, Source, String) {
         (Some(0), _, Speaks::Bytes) => (Kind::Succeeded, Source::Exit, format!("{process} exited with 0")),
         (Some(code), _, Speaks::Bytes) => (Kind::Failed, Source::Exit, format!("{process} exited with {code}")),
         (Some(code), _, Speaks::Turns | Speaks::OneTurn) => {
-            (Kind::Failed, Source::Exit, format!("{process} exited with {code} before the end of its turn"))
+            let when = if state.turn_running() { " before the end of its turn" } else { " without having had a turn" };
+            (Kind::Failed, Source::Exit, format!("{process} exited with {code}{when}"))
         }
         (None, Some(signal), _) => {
             (Kind::Failed, Source::Exit, format!("{process} was killed by {}", signal_name(signal)))

@@ -51,6 +51,8 @@ pub const KEEPER_PROCESS: &str = "keeper";
 #[must_use]
 pub fn main(arguments: &[String]) -> i32 {
     ignore(Signal::PIPE);
+    // A limit on the size of files is met as an error, like a full disk.
+    ignore(Signal::XFSZ);
     let _ = rustix::thread::set_name(c"ostler-holder");
     match run(arguments) {
         Ok(()) => 0,

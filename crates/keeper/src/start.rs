@@ -32,7 +32,7 @@ pub enum NotStarted {
 }
 
 /// Where the agent's lock is in the agent: out of the way of what shells use.
-pub const LOCK_NUMBER: RawFd = 63;
+pub const LOCK_NUMBER: RawFd = 31;
 
 /// A started agent.
 pub struct Agent {

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// The number under which an agent, and what it starts, carries its session's lock.
-const AGENT_LOCK: i32 = 63;
+const AGENT_LOCK: i32 = 31;
 
 /// Helpers leave a moment after they have published the outcome.
 const MOMENT: Duration = Duration::from_secs(5);

@@ -81,6 +81,8 @@ enum KeeperError {
 #[must_use]
 pub fn main(arguments: &[String]) -> i32 {
     ignore(Signal::PIPE);
+    // A limit on the size of files is met as an error, like a full disk.
+    ignore(Signal::XFSZ);
     let _ = rustix::thread::set_name(c"ostler-keeper");
     match Keeper::take_over(arguments).and_then(Keeper::keep) {
         Ok(()) | Err(KeeperError::NotYet) => 0,

@@ -16,6 +16,8 @@ pub enum Order {
     UseBinary,
     /// Start the newest run, which has no process yet.
     StartRun,
+    /// Keep the door that comes with this packet: the other one cannot be found any more.
+    UseDoor,
 }
 
 /// From holder to keeper.
@@ -36,11 +38,12 @@ impl Order {
             Order::Finish => b'f',
             Order::UseBinary => b'b',
             Order::StartRun => b's',
+            Order::UseDoor => b'd',
         }
     }
 
     fn of(letter: u8) -> Option<Order> {
-        [Order::CloseInput, Order::Finish, Order::UseBinary, Order::StartRun]
+        [Order::CloseInput, Order::Finish, Order::UseBinary, Order::StartRun, Order::UseDoor]
             .into_iter()
             .find(|order| order.letter() == letter)
     }

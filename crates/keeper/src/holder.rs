@@ -383,6 +383,11 @@ impl Holder {
                     }
                 }
                 Some(Order::StartRun) => self.start_run(),
+                Some(Order::UseDoor) => {
+                    if let Some(door) = file {
+                        self.handles.put(handles::DOOR, door);
+                    }
+                }
                 None => {}
             }
         }

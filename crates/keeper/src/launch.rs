@@ -9,8 +9,10 @@ use ostler_store::folder::Folder;
 use ostler_store::home::{Home, Place};
 use ostler_store::{RunRecord, StoreError, inbox};
 use ostler_sys::dir::Dir;
+use ostler_sys::notify::Watcher;
 use ostler_sys::spawn::{Leads, Program, Start, StartError};
 use ostler_sys::{cgroup, descriptors, lock, socket};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::OFlags;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -44,6 +46,9 @@ pub struct Launch<'a> {
     /// The environment of the agent, complete.
     pub environment: &'a [CString],
 }
+
+/// How many signs of life in its folder a keeper may give before it has made its socket anew.
+const MENDING: u32 = 20;
 
 /// What a holder reports to its launcher: that the program runs, or (first byte) that the program is the problem, or what
 /// else is.
@@ -182,11 +187,41 @@ pub fn reach(place: &Place) -> Result<Option<OwnedFd>, LaunchError> {
         Some(agent) => agent.look()? != ostler_sys::process::Life::Gone,
         None => false,
     };
-    if !alive || run.outcome()?.is_some() {
+    if run.outcome()?.is_some() {
+        return Ok(None);
+    }
+    if let Some(keeper) = folder.keeper()?
+        && let Some(keeper) = ostler_sys::process::Pidfd::open(&keeper.process)?
+        && !keeper.has_exited()?
+    {
+        return reopen(place, &folder, &keeper);
+    }
+    if !alive {
         return Ok(None);
     }
     rescue(&folder, number)?;
     Ok(socket::reach(folder.dir())?)
+}
+
+/// Somebody has removed the socket of a session that is kept: its keeper is told, and makes it anew.
+fn reopen(place: &Place, folder: &Folder, keeper: &ostler_sys::process::Pidfd) -> Result<Option<OwnedFd>, LaunchError> {
+    let watcher = Watcher::new()?;
+    watcher.watch(&place.path)?;
+    keeper.signal(rustix::process::Signal::HUP)?;
+    for _ in 0..MENDING {
+        if let Some(socket) = socket::reach(folder.dir())? {
+            return Ok(Some(socket));
+        }
+        let second = rustix::time::Timespec { tv_sec: 1, tv_nsec: 0 };
+        let mut fds = [PollFd::new(&watcher, PollFlags::IN), PollFd::new(keeper, PollFlags::IN)];
+        poll(&mut fds, Some(&second)).map_err(io::Error::from)?;
+        watcher.changed()?;
+        if keeper.has_exited()? {
+            // It was about to leave, or its replacement is on its way.
+            return Ok(socket::reach(folder.dir())?);
+        }
+    }
+    Err(LaunchError::NotStarted(format!("{}: its socket is gone and its keeper does not answer", place.id)))
 }
 
 /// Starts a stand-in holder, once: of many who find the agent alone, one does it and the others wait for it.

@@ -84,8 +84,8 @@ impl StoreError {
     }
 }
 
-/// Whether an error means that there is no room (or no quota) left.
+/// Whether an error means that there is no room left: on the disk, in the quota, or below a limit on the size of files.
 #[must_use]
 pub fn is_full_disk(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge)
 }

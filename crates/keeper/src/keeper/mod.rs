@@ -320,6 +320,8 @@ impl Keeper {
                 while let Some(signal) = self.signals.next()? {
                     if signal == Signal::TERM.as_raw() {
                         self.wish_shutdown("SIGTERM to the keeper")?;
+                    } else if signal == Signal::HUP.as_raw() {
+                        self.mend_door()?;
                     }
                 }
             }

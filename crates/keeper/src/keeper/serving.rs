@@ -2,9 +2,24 @@
 
 use super::clients::Wanted;
 use super::{Keeper, KeeperError};
+use crate::control::{self, Order};
+use crate::handles;
 use crate::wire::Reply;
+use ostler_sys::socket;
 
 impl Keeper {
+    /// A client that finds no socket although we live has told us so.
+    pub(super) fn mend_door(&mut self) -> Result<(), KeeperError> {
+        if self.folder.dir().stat("sock")?.is_none() {
+            let door = socket::open(self.folder.dir())?;
+            if let Some(line) = self.handles.get(handles::HOLDER_LINE) {
+                control::order_with_file(line, Order::UseDoor, &door)?;
+            }
+            self.handles.put(handles::DOOR, door);
+        }
+        Ok(())
+    }
+
     pub(super) fn hear_client(&mut self, index: usize) -> Result<(), KeeperError> {
         self.clients.catch_up(index)?;
         loop {

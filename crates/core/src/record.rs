@@ -66,6 +66,9 @@ pub struct Run<Process> {
     #[serde(default)]
     pub started_ms: u64,
     pub agent: Option<Process>,
+    /// Who starts it: as long as this process lives, a run without an agent is one that is about to begin.
+    #[serde(default = "Option::default", skip_serializing_if = "Option::is_none")]
+    pub launcher: Option<Process>,
     /// What a newer version wrote here.
     #[serde(flatten)]
     pub more: Map<String, Value>,

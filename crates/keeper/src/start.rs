@@ -68,7 +68,8 @@ pub fn start(
     folder.write_holder(&helper_record()?)?;
     reveal()?;
 
-    let group = Group::make(session.id.as_str());
+    // Unlike the session, the group is of this machine: a copied home has sessions of the same ids.
+    let group = Group::make(&format!("{}-{}-{}", session.id, run.number, rustix::process::getpid().as_raw_nonzero()));
     let program = record.argv.first().cloned().unwrap_or_default();
     let not_run = |error| match error {
         StartError::Folder(error) => NotStarted::Folder { folder: session.cwd.clone(), error },
@@ -100,6 +101,7 @@ pub fn start(
 fn note_agent(record: &mut RunRecord, run: &RunFolder, pid: i32) -> Result<Identity, NotStarted> {
     let process = Identity::of(pid)?.ok_or_else(|| io::Error::other("/proc does not show our own child"))?;
     record.agent = Some(process.clone());
+    record.launcher = None;
     record.started = Some(Timestamp::now());
     record.started_ms = since_boot_ms();
     run.write_record(record)?;

@@ -57,6 +57,11 @@ pub fn record_if_lost(folder: &Folder) -> Result<(), StoreError> {
     let Some(_held) = lock::try_exclusive(file).map_err(StoreError::io(name))? else {
         return Ok(());
     };
+    // Its next run may have begun before the lock was ours.
+    let again = look_at(folder, false)?;
+    if !again.ended || again.run != view.run || run.outcome()?.is_some() {
+        return Ok(());
+    }
     let (session, record) = (folder.session()?, run.record()?);
     let state = fold(folder, &run, &record, &session)?.state;
     let outcome = unrecorded_outcome(folder, &run, &session, &record, &state)?;

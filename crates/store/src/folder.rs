@@ -236,6 +236,7 @@ mod tests {
             started: None,
             started_ms: 0,
             agent: None,
+            launcher: None,
             more: serde_json::Map::new(),
         }
     }

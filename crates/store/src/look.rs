@@ -154,7 +154,23 @@ fn show_outcome(view: &mut View, outcome: Outcome) {
 
 fn running(folder: &Folder, run: &RunFolder, session: &Session, view: &mut View) -> Result<(), StoreError> {
     let record = run.record()?;
-    let mut folded = fold(folder, run, &record, session)?;
+    if !see(folder, run, &record, session, view)? {
+        // The record has changed since: its launcher has written the agent into it and left.
+        see(folder, run, &run.record()?, session, view)?;
+    }
+    Ok(())
+}
+
+/// Fills in the view. False when the record turned out to be an old one.
+fn see(
+    folder: &Folder,
+    run: &RunFolder,
+    record: &RunRecord,
+    session: &Session,
+    view: &mut View,
+) -> Result<bool, StoreError> {
+    let mut folded = fold(folder, run, record, session)?;
+    let begins = record.launcher.as_ref().filter(|_| record.agent.is_none()).map(lives).transpose()?.unwrap_or(false);
 
     // In this order: each of them is restarted or outlived by the one asked after it.
     let agent = record.agent.as_ref();
@@ -169,20 +185,24 @@ fn running(folder: &Folder, run: &RunFolder, session: &Session, view: &mut View)
     view.holder_pid = holder.as_ref().filter(|_| holder_lives).map(|holder| holder.process.pid());
     view.keeper_pid = keeper.as_ref().filter(|_| view.kept).map(|keeper| keeper.process.pid());
 
-    if !view.alive && !holder_lives && !view.kept {
+    if !view.alive && !holder_lives && !view.kept && !begins {
         // The socket is open as long as any helper lives, also one that has not signed its record yet.
         let somebody = socket::reach(folder.dir()).map_err(StoreError::io("sock"))?.is_some();
         if !somebody {
-            if let Some(outcome) = run.outcome()? {
-                return ended(folder, outcome, view);
+            if run.record()? != *record {
+                return Ok(false);
             }
-            folded = fold(folder, run, &record, session)?;
-            fill(view, &folded, &record, run)?;
-            show_outcome(view, unrecorded_outcome(folder, run, session, &record, &folded.state)?);
-            return Ok(());
+            if let Some(outcome) = run.outcome()? {
+                ended(folder, outcome, view)?;
+                return Ok(true);
+            }
+            folded = fold(folder, run, record, session)?;
+            fill(view, &folded, record, run)?;
+            show_outcome(view, unrecorded_outcome(folder, run, session, record, &folded.state)?);
+            return Ok(true);
         }
     }
-    fill(view, &folded, &record, run)?;
+    fill(view, &folded, record, run)?;
     view.state = match folded.state.phase() {
         // The program runs, or is about to; what the journal says about it may be yet to come.
         _ if agent.is_none() => Phase::Starting,
@@ -209,7 +229,7 @@ fn running(folder: &Folder, run: &RunFolder, session: &Session, view: &mut View)
     } else if free_space(folder.dir()).is_ok_and(|free| free < NO_ROOM) {
         view.alarm = Some("the disk is full; it waits until there is room".to_owned());
     }
-    Ok(())
+    Ok(true)
 }
 
 /// What the evidence says about a run that ended with nobody there to write it down.

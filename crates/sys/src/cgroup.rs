@@ -23,15 +23,11 @@ pub struct Group {
 }
 
 impl Group {
-    /// Makes the group for a session. `None`: there is no cgroup v2 here that we may write.
+    /// Makes a group that nobody has yet. `None`: there is no cgroup v2 here that we may write, or it exists already.
     #[must_use]
-    pub fn make(session: &str) -> Option<Group> {
-        let path = base()?.path.join(format!("{PREFIX}{session}"));
-        match std::fs::create_dir(&path) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(_) => return None,
-        }
+    pub fn make(name: &str) -> Option<Group> {
+        let path = base()?.path.join(format!("{PREFIX}{name}"));
+        std::fs::create_dir(&path).ok()?;
         Group::open(&path)
     }
 

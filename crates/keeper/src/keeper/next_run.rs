@@ -63,6 +63,7 @@ impl Keeper {
             started: None,
             started_ms: 0,
             agent: None,
+            launcher: None,
             ..self.record.clone()
         })
     }

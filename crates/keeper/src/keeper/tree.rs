@@ -54,11 +54,11 @@ impl Tree<'_> {
 
     fn is_anothers(&self, pid: i32) -> bool {
         let in_other_group = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).is_ok_and(|text| {
-            let mine = format!("ostler-{}", self.session);
+            let mine = format!("ostler-{}-", self.session);
             text.lines()
                 .filter_map(|line| line.strip_prefix("0::"))
                 .flat_map(|path| path.split('/'))
-                .any(|part| part.starts_with("ostler-") && part != mine)
+                .any(|part| part.starts_with("ostler-") && !part.starts_with(&mine))
         });
         in_other_group || is_helper_of_another(pid) || self.is_agent_of_another(pid)
     }

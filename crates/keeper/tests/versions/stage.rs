@@ -244,6 +244,7 @@ fn record() -> RunRecord {
         started: None,
         started_ms: 0,
         agent: None,
+        launcher: None,
         more: Default::default(),
     }
 }

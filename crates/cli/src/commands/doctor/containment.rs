@@ -33,7 +33,10 @@ pub fn check(home: &Home) -> Result<Vec<Finding>> {
 fn left_over(base: &Path, known: &HashSet<SessionId>) -> Option<Finding> {
     let groups = std::fs::read_dir(base).into_iter().flatten().flatten().map(|entry| entry.path());
     let empty = groups.filter(|path| {
-        let id = path.file_name().and_then(|name| name.to_str()?.strip_prefix("ostler-")).and_then(SessionId::parse);
+        let id = path
+            .file_name()
+            .and_then(|name| name.to_str()?.strip_prefix("ostler-")?.get(..8))
+            .and_then(SessionId::parse);
         let processes = Group::open(path).and_then(|group| group.processes().ok());
         id.is_some_and(|id| !known.contains(&id)) && processes.is_some_and(|processes| processes.is_empty())
     });

@@ -9,10 +9,12 @@ use crate::prepare::{Prepared, prepare};
 use crate::say::say;
 use crate::still::{NotStill, Still};
 use ostler_core::record::{Mode, Want};
+use ostler_core::view::View;
 use ostler_keeper::launch;
 use ostler_store::home::Place;
 use ostler_store::inbox;
 use std::io::IsTerminal;
+use std::path::Path;
 
 pub fn run(context: &Context, args: Resume) -> Result<Code> {
     let place = context.home.select(&args.id)?;
@@ -37,6 +39,10 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
         return Err(Failure::usage("the message is empty; say something"));
     }
     let folder = place.open()?;
+    // An end that could not be recorded is none: somebody is just beginning this run.
+    if view.run > 0 && folder.run(view.run)?.outcome()?.is_none() {
+        return Err(refused(&place, view.pid));
+    }
     let mut session = folder.session()?;
     if message.is_none() && view.queued == 0 && !args.keep && session.mode == Mode::Headless {
         return Err(Failure::usage(format!(
@@ -47,7 +53,7 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
     session.keep = args.keep;
     session.attended = !args.detach && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     let number = view.run + 1;
-    let Prepared { record, environment } = prepare(context, &session, number, native_id, true)?;
+    let Prepared { record, environment } = prepare(context, &session, number, native_id, began(&view))?;
     // Nobody may put it away or delete it while its next run begins; the new keeper waits for us to let go.
     let still = match Still::take(&place) {
         Ok(still) => still,
@@ -71,6 +77,11 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
         Mode::Terminal => super::attach::terminal(context, &place, false),
         Mode::Headless => follow_to_the_end(&place, session.attended),
     }
+}
+
+/// Whether there is a conversation to go on with. One that never had a turn may not have left a trace, and is begun.
+fn began(view: &View) -> bool {
+    view.turns > 0 || view.transcript.as_ref().is_some_and(|transcript| Path::new(transcript).exists())
 }
 
 fn refused(place: &Place, pid: Option<i32>) -> Failure {

@@ -34,8 +34,12 @@ fn wrong_usage_is_2_and_an_ambiguous_prefix_lists_its_candidates() {
     harness.run(&["wait", session.id()]).exits(0);
     // Ids are random; two that begin alike have to be made.
     for twin in ["zzzzzzz0", "zzzzzzz1"] {
-        let copied = harness.command("cp").arg("-r").arg(session.path()).arg(harness.session(twin).path()).status();
+        let copy = harness.session(twin);
+        let copied = harness.command("cp").arg("-r").arg(session.path()).arg(copy.path()).status();
         assert!(copied.unwrap().success());
+        let record = copy.path().join("session.json");
+        let renamed = std::fs::read_to_string(&record).unwrap().replace(session.id(), twin);
+        std::fs::write(&record, renamed).unwrap();
     }
     let complaint = harness.run(&["wait", "zzz"]).exits(2);
     let complaint = complaint.complaint();

@@ -18,9 +18,11 @@ use rustix::fs::OFlags;
 use rustix::time::Timespec;
 use std::io::ErrorKind;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
-/// How long helpers that have nothing left to do may take to leave.
-const LEAVING_S: i64 = 10;
+/// How long helpers that have nothing left to do may take to leave, and how often we look whether they should.
+const LEAVING: Duration = Duration::from_secs(10);
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// Why a session cannot be taken.
 #[derive(Debug)]
@@ -53,7 +55,7 @@ impl Still {
             Ok(view) if !view.ended => return Err(NotStill::Runs),
             // The agent's own lock is held as long as anything of it lives, whatever the records say.
             Err(_) if take_lock(&folder, "agent.lock")?.is_none() => return Err(NotStill::Runs),
-            Ok(_) | Err(_) => wait_for_helpers(&folder)?,
+            Ok(_) | Err(_) => wait_for_helpers(&folder, place)?,
         }
         let Some(held) = take_lock(&folder, "keeper.lock")? else {
             return Err(NotStill::Runs);
@@ -118,24 +120,23 @@ fn view_or_damage(place: &Place) -> Result<std::result::Result<Box<View>, String
 }
 
 /// Waits until holder and keeper of an ended session are gone: they have nothing left to do but to leave.
-fn wait_for_helpers(folder: &Folder) -> Result<()> {
+fn wait_for_helpers(folder: &Folder, place: &Place) -> std::result::Result<(), NotStill> {
     // A record that cannot be read names nobody; the lock decides.
     for helper in [folder.holder(), folder.keeper()].into_iter().filter_map(|record| record.ok().flatten()) {
         let Some(pidfd) = Pidfd::open(&helper.process)? else {
             continue;
         };
-        let limit = Timespec { tv_sec: LEAVING_S, tv_nsec: 0 };
-        loop {
-            match poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&limit)) {
-                Ok(0) => {
-                    let pid = helper.process.pid();
-                    return Err(Failure::ours(format!(
-                        "its helper, process {pid}, does not leave; look at it, then try again"
-                    )));
-                }
-                Ok(_) => break,
-                Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(std::io::Error::from(error).into()),
+        let deadline = Instant::now() + LEAVING;
+        let limit = Timespec::try_from(LOOK_AGAIN).ok();
+        while poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], limit.as_ref()).map_err(std::io::Error::from)? == 0 {
+            // It may be a helper of the next run, which somebody else has begun, and which will not leave.
+            if ostler_store::look::look(place).is_ok_and(|view| !view.ended) {
+                return Err(NotStill::Runs);
+            }
+            if Instant::now() > deadline {
+                let pid = helper.process.pid();
+                let words = format!("its helper, process {pid}, does not leave; look at it, then try again");
+                return Err(Failure::ours(words).into());
             }
         }
     }

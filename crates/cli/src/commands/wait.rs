@@ -131,12 +131,13 @@ fn sleep(waited: &mut [Waited], deadline: Option<Instant>) -> Result<bool> {
     }
     let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
     drop(fds);
+    let silence = !ready.contains(&true) && deadline.is_some_and(|deadline| Instant::now() >= deadline);
     for (index, ready) in open.into_iter().zip(ready) {
         if ready {
             waited[index].watch.heed()?;
         }
     }
-    Ok(true)
+    Ok(!silence)
 }
 
 fn report(args: &Wait, waited: &[Waited]) -> Result<Code> {

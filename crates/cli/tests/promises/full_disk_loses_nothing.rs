@@ -200,3 +200,19 @@ fn a_launch_at_any_amount_of_room_is_whole_or_nothing() {
 fn remove(folder: &Path) {
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+#[test]
+fn an_endless_writer_is_stopped_on_a_full_disk_and_what_is_lost_is_said() {
+    if !root_for(WHAT) {
+        return;
+    }
+    let disk = SmallDisk::mount("8m");
+    let harness = disk.harness();
+    let session = harness.detach(&["--", "sh", "-c", "yes"]);
+    session.until_look("a full disk", |view| view.alarm.as_deref().is_some_and(|alarm| alarm.contains("full")));
+    harness.run(&["stop", session.id()]).exits(0);
+    let shown = session.show();
+    assert_eq!(shown.outcome().kind, "stopped");
+    assert!(shown.alarm.is_some_and(|alarm| alarm.contains("lost")));
+    harness.nothing_is_left();
+}

@@ -17,6 +17,7 @@ mod many_sessions_hit_no_limit;
 mod messages_arrive_once;
 mod nobody_sees_a_wrong_state;
 mod nothing_is_left_behind;
+mod odd_homes_harm_nobody;
 mod old_terminal_output_is_dropped;
 mod other_users_are_kept_out;
 mod outcomes_are_final;

@@ -1,0 +1,103 @@
+//! Somebody put something odd into the home, or did something odd to a helper: nobody hangs, nobody acts on the wrong
+//! session, and whatever can go on goes on.
+
+use crate::harness;
+use ostler_testkit::Who;
+use rustix::process::Signal;
+
+#[test]
+fn a_pipe_in_the_place_of_a_record_is_damage_and_nobody_waits_for_its_writer() {
+    let harness = harness();
+    let session = harness.detach(&["--", "true"]);
+    harness.run(&["wait", session.id()]).exits(0);
+    let odd = harness.session("zzzzzzz0").path();
+    std::fs::create_dir(&odd).unwrap();
+    assert!(harness.command("mkfifo").arg(odd.join("session.json")).status().unwrap().success());
+    let listed = harness.run(&["ls", "--json"]).exits(0).json();
+    let states: Vec<_> = listed.as_array().unwrap().iter().map(|one| one["state"].as_str().unwrap()).collect();
+    assert_eq!(states, ["damaged", "ended"]);
+    harness.run(&["show", &session.id()[..4]]).exits(0);
+}
+
+#[test]
+fn a_copied_folder_is_not_acted_on() {
+    let harness = harness();
+    let session = harness.detach(&["--", "sleep", "600"]);
+    session.until_look("a keeper", |view| view.kept);
+    let copy = harness.session("zzzzzzz0");
+    assert!(harness.command("cp").arg("-r").arg(session.path()).arg(copy.path()).status().unwrap().success());
+    let complaint = harness.run(&["stop", copy.id()]).exits(125);
+    assert!(complaint.complaint().contains(session.id()), "{}", complaint.complaint());
+    assert!(session.show().alive);
+    std::fs::remove_dir_all(copy.path()).unwrap();
+}
+
+#[test]
+fn of_many_who_want_one_name_at_once_one_gets_it() {
+    let harness = harness();
+    let wanting: Vec<_> =
+        (0..10).map(|_| harness.start(&["run", "-d", "--name", "same", "--", "sleep", "600"])).collect();
+    let codes: Vec<_> = wanting.into_iter().map(|one| one.finish().code).collect();
+    assert_eq!(codes.iter().filter(|code| **code == Some(0)).count(), 1, "{codes:?}");
+    assert_eq!(codes.iter().filter(|code| **code == Some(2)).count(), 9, "{codes:?}");
+}
+
+#[test]
+fn a_helper_that_somebody_stopped_is_told_to_go_on() {
+    let harness = harness();
+    for who in [Who::Keeper, Who::Holder] {
+        let session = harness.detach(&["--keep", "demo", "say hello"]);
+        harness.run(&["wait", "--until", "turn", session.id()]).exits(0);
+        session.signal(who, Signal::STOP);
+        session.until_look("the alarm", |view| view.alarm.is_some());
+        harness.run(&["stop", session.id()]).exits(0);
+        assert!(session.show().ended);
+    }
+}
+
+#[test]
+fn a_removed_socket_is_made_anew() {
+    let harness = harness();
+    let session = harness.detach(&["--keep", "demo"]);
+    session.until_look("a keeper", |view| view.kept);
+    std::fs::remove_file(session.path().join("sock")).unwrap();
+    harness.run(&["send", session.id(), "say still here"]).exits(0);
+    harness.run(&["wait", "--until", "turn", session.id()]).exits(0);
+    assert_eq!(session.show().last.as_deref(), Some("still here"));
+}
+
+#[test]
+fn many_resumes_and_waiters_at_once_leave_one_run_and_no_wrong_outcome() {
+    let harness = harness();
+    let session = harness.detach(&["--keep", "demo", "say hello"]);
+    harness.run(&["wait", "--until", "turn", session.id()]).exits(0);
+    harness.run(&["stop", session.id()]).exits(0);
+    for _ in 0..10 {
+        let resumes: Vec<_> = (0..4).map(|_| harness.start(&["resume", session.id(), "--keep", "-d"])).collect();
+        let waiters: Vec<_> = (0..3).map(|_| harness.start(&["wait", session.id(), "--timeout", "0s"])).collect();
+        let outputs: Vec<_> = resumes.into_iter().map(|one| one.finish()).collect();
+        let mut codes: Vec<_> = outputs.iter().map(|output| output.code).collect();
+        codes.sort_unstable();
+        assert_eq!(codes, [0, 7, 7, 7].map(Some), "{outputs:?}");
+        for waiter in waiters {
+            let code = waiter.finish().code;
+            // How the run before went, or not over: never lost, never failed.
+            assert!([Some(0), Some(6), Some(124)].contains(&code), "a living session was called {code:?}");
+        }
+        let shown = session.show();
+        assert!(shown.alive && !shown.ended, "{shown:?}");
+        harness.run(&["stop", session.id()]).exits(0);
+    }
+}
+
+#[test]
+fn a_full_standard_output_is_an_error_with_words() {
+    let harness = harness();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output =
+        harness.command(harness.program()).args(["run", "-d", "--", "sleep", "600"]).stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(125));
+    let words = String::from_utf8(output.stderr).unwrap();
+    let id = harness.ls()[0].id.clone();
+    assert!(words.contains(&id) && words.contains("standard output"), "{words}");
+}

@@ -11,6 +11,9 @@ use anyhow::{Context, Result};
 
 use crate::workspace;
 
+/// What a shell on a desktop exports, about.
+const PERSONS_VARIABLES: usize = 40;
+
 pub struct Scratch {
     data: PathBuf,
     short: PathBuf,
@@ -54,12 +57,15 @@ impl Scratch {
         format!("{about}-{number}")
     }
 
-    /// The command with nothing of the caller's environment but the way to programs: pueue, for one, stores the
-    /// environment with every task, and the length of ours must not decide a comparison.
+    /// The command with an environment of its own, as long as a person's: pueue, for one, stores it with every task, so
+    /// neither the length of ours nor none at all may decide a comparison.
     pub fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command.env_clear().current_dir(&self.data);
         command.env("PATH", std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into()));
+        command.envs(
+            (0..PERSONS_VARIABLES).map(|n| (format!("A_PERSONS_VARIABLE_{n}"), "/a/value/of/usual/length:".repeat(2))),
+        );
         command.envs([("TERM", "xterm-256color"), ("LANG", "C.UTF-8"), ("SHELL", "/bin/sh"), ("USER", "bench")]);
         command.env("HOME", &self.data).env("XDG_RUNTIME_DIR", &self.short);
         command

@@ -22,7 +22,7 @@ pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
 fn some_alive(bench: &Bench) -> Result<Row> {
     let (all, alive) = (bench.choose(1000, 30), bench.choose(200, 6));
     let entries = vec![
-        Entry::new(Contender::Ostler, "ostler ls -a --json", || {
+        Entry::new(Contender::Ostler, "ostler ls --json", || {
             let ostler = Ostler::in_new_home(bench)?;
             for _ in 0..all - alive {
                 ostler.launch(["--", "true"])?;
@@ -37,7 +37,7 @@ fn some_alive(bench: &Bench) -> Result<Row> {
                 bail!("{} sessions, {living} alive, instead of {all} and {alive}", sessions.len());
             }
             Ok(move |_| {
-                let listed = run(&mut ostler.command(["ls", "-a", "--json"]))?;
+                let listed = run(&mut ostler.command(["ls", "--json"]))?;
                 expect_length(&listed.stdout, all)?;
                 Ok(listed.ms)
             })

@@ -42,10 +42,16 @@ pub trait Agent: Sync {
     }
 
     /// What its input takes as "end this turn"; `None` when only a signal does.
-    fn interrupt(&self, id: &str) -> Option<Vec<u8>>;
+    fn interrupt(&self, id: &str) -> Option<Vec<u8>> {
+        let _ = id;
+        None
+    }
 
-    /// The answer to a question, as its input expects it.
-    fn answer(&self, ask: &Ask, answer: &Answer) -> Option<Vec<u8>>;
+    /// The answer to a question, as its input expects it; `None` when it takes none.
+    fn answer(&self, ask: &Ask, answer: &Answer) -> Option<Vec<u8>> {
+        let _ = (ask, answer);
+        None
+    }
 
     /// Where its transcript of this conversation is.
     fn transcript(&self, native_id: &str, cwd: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<Whereabouts>;
@@ -140,6 +146,23 @@ pub struct Launch {
     pub native_id: Option<String>,
     /// What its environment needs beside what is there.
     pub variables: Vec<(String, String)>,
+}
+
+/// One process per turn: the message comes over standard input, where it may be as long as it likes, and its end follows.
+#[must_use]
+pub fn one_turn(argv: Vec<String>, request: &Launching<'_>) -> Launch {
+    Launch {
+        argv,
+        plan: Plan {
+            mode: Mode::Headless,
+            keep: request.session.keep,
+            speaks: Speaks::OneTurn,
+            ending: Ending::EndOfInput,
+            linger_ms: request.linger_ms,
+        },
+        native_id: request.resume.then(|| request.native_id.to_owned()),
+        variables: Vec::new(),
+    }
 }
 
 /// In a terminal an agent is a program like any other.

@@ -1,8 +1,8 @@
 //! Codex. One process per turn: `codex exec` takes the prompt from its input, and a further message resumes the thread.
 
-use crate::{Agent, Answer, Decoder, Launch, Launching, Whereabouts, silent_terminal};
-use ostler_core::fact::{Ask, Fact, Tokens, TurnEnd, Verdict};
-use ostler_core::record::{Ending, Mode, Plan, Speaks};
+use crate::{Agent, Decoder, Launch, Launching, Whereabouts, one_turn, silent_terminal};
+use ostler_core::fact::{Fact, Tokens, TurnEnd, Verdict};
+use ostler_core::record::Mode;
 use serde_json::Value;
 
 pub struct Codex;
@@ -43,18 +43,7 @@ impl Agent for Codex {
         }
         // The prompt comes over standard input: as an argument it could not be long.
         argv.push("-".to_owned());
-        Launch {
-            argv,
-            plan: Plan {
-                mode: session.mode,
-                keep: session.keep,
-                speaks: Speaks::OneTurn,
-                ending: Ending::EndOfInput,
-                linger_ms: request.linger_ms,
-            },
-            native_id: request.resume.then(|| request.native_id.to_owned()),
-            variables: Vec::new(),
-        }
+        one_turn(argv, request)
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {
@@ -63,14 +52,6 @@ impl Agent for Codex {
 
     fn message(&self, _id: &str, text: &str) -> Vec<u8> {
         text.as_bytes().to_vec()
-    }
-
-    fn interrupt(&self, _id: &str) -> Option<Vec<u8>> {
-        None
-    }
-
-    fn answer(&self, _ask: &Ask, _answer: &Answer) -> Option<Vec<u8>> {
-        None
     }
 
     fn transcript(

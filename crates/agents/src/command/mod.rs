@@ -1,7 +1,7 @@
 //! Any command. It says nothing that we understand: its process is its turn, and its exit code decides.
 
-use crate::{Agent, Answer, Decoder, Keys, Launch, Launching, Whereabouts};
-use ostler_core::fact::{Ask, Fact};
+use crate::{Agent, Decoder, Keys, Launch, Launching, Whereabouts};
+use ostler_core::fact::Fact;
 use ostler_core::record::{Ending, Mode, Plan, Speaks};
 
 pub struct Command;
@@ -42,14 +42,6 @@ impl Agent for Command {
 
     fn keys(&self, text: &str) -> Keys {
         Keys { at_once: typed(text), after_a_pause: Vec::new() }
-    }
-
-    fn interrupt(&self, _id: &str) -> Option<Vec<u8>> {
-        None
-    }
-
-    fn answer(&self, _ask: &Ask, _answer: &Answer) -> Option<Vec<u8>> {
-        None
     }
 
     fn transcript(&self, _: &str, _: &str, _: &dyn Fn(&str) -> Option<String>) -> Option<Whereabouts> {

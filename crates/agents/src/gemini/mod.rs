@@ -1,8 +1,8 @@
 //! Gemini CLI. One process per turn: it takes the prompt from its input, and a further message resumes the conversation.
 
-use crate::{Agent, Answer, Decoder, Launch, Launching, Whereabouts, silent_terminal};
-use ostler_core::fact::{Ask, Fact, Tokens, TurnEnd, Verdict};
-use ostler_core::record::{Ending, Mode, Plan, Speaks};
+use crate::{Agent, Decoder, Launch, Launching, Whereabouts, one_turn, silent_terminal};
+use ostler_core::fact::{Fact, Tokens, TurnEnd, Verdict};
+use ostler_core::record::Mode;
 use serde_json::Value;
 
 pub struct Gemini;
@@ -31,18 +31,7 @@ impl Agent for Gemini {
         if session.mode == Mode::Terminal {
             return Launch { variables, native_id, ..silent_terminal(argv, request) };
         }
-        Launch {
-            argv,
-            plan: Plan {
-                mode: session.mode,
-                keep: session.keep,
-                speaks: Speaks::OneTurn,
-                ending: Ending::EndOfInput,
-                linger_ms: request.linger_ms,
-            },
-            native_id,
-            variables,
-        }
+        Launch { variables, native_id, ..one_turn(argv, request) }
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {
@@ -51,14 +40,6 @@ impl Agent for Gemini {
 
     fn message(&self, _id: &str, text: &str) -> Vec<u8> {
         text.as_bytes().to_vec()
-    }
-
-    fn interrupt(&self, _id: &str) -> Option<Vec<u8>> {
-        None
-    }
-
-    fn answer(&self, _ask: &Ask, _answer: &Answer) -> Option<Vec<u8>> {
-        None
     }
 
     fn transcript(

@@ -1,9 +1,9 @@
 //! opencode. One process per turn, and no event that ends it: the end of the process is the end of the turn.
 
-use crate::{Agent, Answer, Decoder, Launch, Launching, Whereabouts, silent_terminal};
-use ostler_core::fact::{Ask, Fact, Tokens, TurnEnd, Verdict};
+use crate::{Agent, Decoder, Launch, Launching, Whereabouts, one_turn, silent_terminal};
+use ostler_core::fact::{Fact, Tokens, TurnEnd, Verdict};
 use ostler_core::outcome::Exit;
-use ostler_core::record::{Ending, Mode, Plan, Speaks};
+use ostler_core::record::Mode;
 use serde_json::Value;
 
 pub struct Opencode;
@@ -33,18 +33,7 @@ impl Agent for Opencode {
         if session.mode == Mode::Terminal {
             return silent_terminal(argv, request);
         }
-        Launch {
-            argv,
-            plan: Plan {
-                mode: session.mode,
-                keep: session.keep,
-                speaks: Speaks::OneTurn,
-                ending: Ending::EndOfInput,
-                linger_ms: request.linger_ms,
-            },
-            native_id: request.resume.then(|| request.native_id.to_owned()),
-            variables: Vec::new(),
-        }
+        one_turn(argv, request)
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {
@@ -53,14 +42,6 @@ impl Agent for Opencode {
 
     fn message(&self, _id: &str, text: &str) -> Vec<u8> {
         text.as_bytes().to_vec()
-    }
-
-    fn interrupt(&self, _id: &str) -> Option<Vec<u8>> {
-        None
-    }
-
-    fn answer(&self, _ask: &Ask, _answer: &Answer) -> Option<Vec<u8>> {
-        None
     }
 
     /// A database, which is not read yet; nothing is claimed about what it holds.

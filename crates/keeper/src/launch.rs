@@ -199,6 +199,13 @@ pub fn reach(place: &Place) -> Result<Option<OwnedFd>, LaunchError> {
     if !alive {
         return Ok(None);
     }
+    // One holder at a time: where it lives, its next keeper makes the socket anew when it is told.
+    if let Some(holder) = folder.holder()?
+        && holder.process.look()? != ostler_sys::process::Life::Gone
+    {
+        let words = format!("{}: its socket is gone and its keeper is being restarted; try again", place.id);
+        return Err(LaunchError::NotStarted(words));
+    }
     rescue(&folder, number)?;
     Ok(socket::reach(folder.dir())?)
 }

@@ -33,6 +33,8 @@ pub enum Effect {
     WakeAt { ms: u64 },
 }
 
+/// How long an interrupt may take to end a process that is the turn, before it is told more plainly.
+const INSIST_MS: u64 = 3000;
 /// How long what is left behind may take between being told to go and being killed.
 const CLEAR_MS: u64 = 1000;
 /// How long a dead agent's transcript is waited for: another process may still be writing it.
@@ -68,6 +70,7 @@ impl State {
         if self.plan.speaks == Speaks::OneTurn && self.turn_running() && self.feeding.is_none() && !self.input_ended {
             effects.push(Effect::EndInput);
         }
+        effects.extend(self.insist_on_interrupt(now_ms));
         match self.leaves_from(now_ms) {
             Leaving::Now { since_ms, kill_ms } => effects.extend(self.see_it_off(since_ms, kill_ms, now_ms)),
             Leaving::At { ms } => effects.push(Effect::WakeAt { ms }),
@@ -75,6 +78,22 @@ impl State {
             Leaving::No => effects.extend(self.next_message().map(|n| Effect::Feed { n })),
         }
         effects
+    }
+
+    /// Where the process is the turn, an interrupt that it does not heed is insisted on: its end is all that was asked for.
+    fn insist_on_interrupt(&self, now_ms: u64) -> Option<Effect> {
+        let insists = self.plan.speaks == Speaks::OneTurn && self.stop.is_none() && self.interrupt_sent;
+        if !insists || !self.turn_running() {
+            return None;
+        }
+        let (terminate_ms, kill_ms) = (self.interrupt_sent_ms + INSIST_MS, self.interrupt_sent_ms + 2 * INSIST_MS);
+        match (self.terminated_ms, self.killed_ms) {
+            (_, Some(_)) => None,
+            (Some(_), None) if now_ms >= kill_ms => Some(Effect::Signal { signal: 9 }),
+            (Some(_), None) => Some(Effect::WakeAt { ms: kill_ms }),
+            (None, None) if now_ms >= terminate_ms => Some(Effect::Signal { signal: 15 }),
+            (None, None) => Some(Effect::WakeAt { ms: terminate_ms }),
+        }
     }
 
     fn leaves_from(&self, now_ms: u64) -> Leaving {

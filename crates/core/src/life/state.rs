@@ -67,6 +67,7 @@ pub struct State {
     /// Who wants the running turn to end.
     pub interrupt: Option<String>,
     pub interrupt_sent: bool,
+    pub interrupt_sent_ms: u64,
 
     pub stop: Option<Stop>,
     pub end_asked_ms: Option<u64>,
@@ -118,6 +119,7 @@ impl State {
             asks: Vec::new(),
             interrupt: None,
             interrupt_sent: false,
+            interrupt_sent_ms: 0,
             stop: None,
             end_asked_ms: None,
             terminated_ms: None,
@@ -218,7 +220,10 @@ impl State {
                     self.interrupt_sent &= self.plan.speaks.converses();
                 }
             }
-            Event::InterruptSent => self.interrupt_sent = true,
+            Event::InterruptSent => {
+                self.interrupt_sent = true;
+                self.interrupt_sent_ms = entry.ms;
+            }
             Event::StopWanted { by, why, how, grace_ms } => self.wish_to_stop(Stop {
                 by: by.clone(),
                 why: why.clone(),

@@ -160,8 +160,15 @@ fn start_holder(
     }
     .start()?;
     drop(reporter);
-    let mut words = Vec::new();
-    io::Read::read_to_end(&mut std::fs::File::from(report), &mut words)?;
+    // One packet is all there is: waiting for the end would mean waiting until the keeper, too, has let go of the pipe.
+    let mut words = vec![0; 4096];
+    let length = loop {
+        match rustix::io::read(&report, &mut words) {
+            Err(rustix::io::Errno::INTR) => {}
+            other => break other.map_err(io::Error::from)?,
+        }
+    };
+    words.truncate(length);
     let text = |words| String::from_utf8_lossy(words).into_owned();
     match words.as_slice() {
         REPORT_OK => Ok(()),

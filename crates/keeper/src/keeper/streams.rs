@@ -13,7 +13,7 @@ use std::io;
 const TURNS: u32 = 16;
 /// A pipe through which this much comes at once deserves more room. All pipes of a user share a limit, so only those.
 const BUSY: usize = 48 * 1024;
-const WIDE: usize = 256 * 1024;
+const WIDE: usize = 1024 * 1024;
 
 /// One way from the agent to a file.
 struct Stream {

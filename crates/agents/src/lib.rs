@@ -9,12 +9,13 @@ pub mod command;
 pub mod demo;
 pub mod gemini;
 pub mod lines;
+mod named;
 pub mod opencode;
 pub mod stream_json;
 
 use ostler_core::fact::{Ask, Fact, Tokens, TurnEnd, Verdict};
 use ostler_core::outcome::{Exit, signal_name};
-use ostler_core::record::{Ending, Mode, Plan, Session, Speaks};
+use ostler_core::record::{Ending, Fork, Mode, Plan, Session, Speaks};
 
 /// One kind of agent.
 pub trait Agent: Sync {
@@ -28,6 +29,12 @@ pub trait Agent: Sync {
 
     /// How to start it.
     fn launch(&self, request: &Launching<'_>) -> Launch;
+
+    /// The conversation that a person's own arguments tell it to go on with, and the arguments without that.
+    fn named_conversation(&self, arguments: &[String]) -> Option<(String, Vec<String>)> {
+        let _ = arguments;
+        None
+    }
 
     /// A reader for its standard output.
     fn decoder(&self) -> Box<dyn Decoder>;
@@ -50,6 +57,13 @@ pub trait Agent: Sync {
     /// The answer to a question, as its input expects it; `None` when it takes none.
     fn answer(&self, ask: &Ask, answer: &Answer) -> Option<Vec<u8>> {
         let _ = (ask, answer);
+        None
+    }
+
+    /// The folder in which it keeps its conversations: the same id means another conversation in another folder. `None`
+    /// when it has none.
+    fn conversations_folder(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+        let _ = variable;
         None
     }
 
@@ -135,6 +149,14 @@ pub struct Launching<'a> {
     pub linger_ms: u64,
     /// Looks up a variable of the environment that the agent will have.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
+}
+
+impl Launching<'_> {
+    /// What this start makes a copy of: the first of a forked session does.
+    #[must_use]
+    pub fn forks(&self) -> Option<&Fork> {
+        self.session.fork.as_ref().filter(|_| !self.resume)
+    }
 }
 
 /// How to start an agent.

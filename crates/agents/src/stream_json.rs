@@ -263,6 +263,21 @@ pub fn transcript_holds(transcript: &[u8], messages: &[String]) -> bool {
     wanted.is_empty()
 }
 
+/// Whether the newest message of a transcript is the agent's; `None` when it holds no message.
+#[must_use]
+pub fn ends_with_answer(transcript: &[u8]) -> Option<bool> {
+    #[derive(Deserialize)]
+    struct Kind<'a> {
+        #[serde(borrow, rename = "type", default)]
+        kind: Option<&'a str>,
+    }
+    let newest = transcript.split(|&byte| byte == b'\n').rev().find_map(|line| {
+        let kind = serde_json::from_slice::<Kind<'_>>(line).ok()?.kind?;
+        matches!(kind, "user" | "assistant").then_some(kind == "assistant")
+    });
+    newest
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -39,6 +39,8 @@ pub enum Command {
     Stop(Stop),
     /// Go on with the conversation of a session that has ended
     Resume(Resume),
+    /// Start a session that begins as a copy of a conversation and goes its own way
+    Fork(Fork),
     /// Put ended sessions away (ends those that run)
     Archive(Many),
     /// Bring archived sessions back
@@ -255,7 +257,8 @@ pub struct Stop {
 #[derive(Args)]
 #[command(after_help = "Exit codes: as for run; 7 when a process still holds the conversation.")]
 pub struct Resume {
-    pub id: String,
+    /// Which session; without, the newest ones are offered
+    pub id: Option<String>,
     /// What to tell it ("-" reads from standard input); without, what waits in its inbox
     pub message: Option<String>,
     /// Print the id and return once the agent runs
@@ -264,6 +267,27 @@ pub struct Resume {
     /// Keep the agent for further messages when its turn is over
     #[arg(long)]
     pub keep: bool,
+    /// End whoever holds the conversation properly first
+    #[arg(long)]
+    pub takeover: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "The original is not touched, and may be at work. Exit codes: as for run.")]
+pub struct Fork {
+    /// Whose conversation
+    pub id: String,
+    /// What to tell the copy ("-" reads from standard input)
+    pub message: Option<String>,
+    /// Print the new id and return once the agent runs
+    #[arg(short, long)]
+    pub detach: bool,
+    /// Keep the agent for further messages when its turn is over
+    #[arg(long)]
+    pub keep: bool,
+    /// A name to call it by
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
 }
 
 #[derive(Args)]

@@ -22,6 +22,9 @@ pub struct Session {
     pub labels: BTreeMap<String, String>,
     #[serde(default)]
     pub parent: Option<SessionId>,
+    /// What it is a copy of, when it was forked from its parent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fork: Option<Fork>,
     #[serde(default)]
     pub model: Option<String>,
     /// The command, or further arguments for the agent.
@@ -31,6 +34,15 @@ pub struct Session {
     #[serde(default)]
     pub attended: bool,
     pub created: Timestamp,
+}
+
+/// The conversation that another one begins as a copy of. Its own first run makes the copy, by the agent's own means.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fork {
+    pub native_id: String,
+    /// Where the agent keeps it.
+    #[serde(default)]
+    pub transcript: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

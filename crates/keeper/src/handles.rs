@@ -22,6 +22,8 @@ pub const BINARY: &str = "binary";
 pub const AGENT: &str = "agent";
 /// The keeper's end of the line to its holder.
 pub const HOLDER_LINE: &str = "holder_line";
+/// The lock that makes the session its conversation's one writer.
+pub const WRITER: &str = "writer";
 /// The files, at their shared positions.
 pub const OUT: &str = "out";
 pub const ERR: &str = "err";

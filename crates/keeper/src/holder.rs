@@ -144,8 +144,11 @@ fn begin(
         if let (Some(sessions), Some(id)) = (&sessions, id) {
             discard(sessions, id);
         }
-        let mark =
-            matches!(error, NotStarted::Program { .. } | NotStarted::Folder { .. }).then_some(launch::REPORT_PROGRAM);
+        let mark = match error {
+            NotStarted::Program { .. } | NotStarted::Folder { .. } => Some(launch::REPORT_PROGRAM),
+            NotStarted::Held(_) => Some(launch::REPORT_HELD),
+            NotStarted::Store(_) | NotStarted::System(_) => None,
+        };
         let words: Vec<u8> = mark.into_iter().chain(error.to_string().into_bytes()).collect();
         tell_launcher(report, &words);
     }
@@ -386,6 +389,11 @@ impl Holder {
                 Some(Order::UseDoor) => {
                     if let Some(door) = file {
                         self.handles.put(handles::DOOR, door);
+                    }
+                }
+                Some(Order::UseWriter) => {
+                    if let Some(lock) = file {
+                        self.handles.put(handles::WRITER, lock);
                     }
                 }
                 None => {}

@@ -24,6 +24,9 @@ pub enum LaunchError {
     /// The program cannot be run, in the holder's words.
     #[error("{0}")]
     Program(String),
+    /// Somebody else has the conversation: who, in the holder's words.
+    #[error("{0}")]
+    Held(String),
     /// The session cannot be kept, in the holder's words.
     #[error("{0}")]
     NotStarted(String),
@@ -50,10 +53,11 @@ pub struct Launch<'a> {
 /// How many signs of life in its folder a keeper may give before it has made its socket anew.
 const MENDING: u32 = 20;
 
-/// What a holder reports to its launcher: that the program runs, or (first byte) that the program is the problem, or what
-/// else is.
+/// What a holder reports to its launcher: that the program runs, or (first byte) that the program is the problem or
+/// another writer, or what else is.
 pub(crate) const REPORT_OK: &[u8] = b"ok";
 pub(crate) const REPORT_PROGRAM: u8 = b'!';
+pub(crate) const REPORT_HELD: u8 = b'&';
 
 /// What a session is called in the sessions folder until its holder stands.
 #[must_use]
@@ -174,6 +178,7 @@ fn start_holder(
         REPORT_OK => Ok(()),
         [] => Err(LaunchError::NotStarted("the holder was killed before the program ran".to_owned())),
         [REPORT_PROGRAM, words @ ..] => Err(LaunchError::Program(text(words))),
+        [REPORT_HELD, words @ ..] => Err(LaunchError::Held(text(words))),
         words => Err(LaunchError::NotStarted(text(words))),
     }
 }

@@ -28,6 +28,7 @@ pub mod keeper;
 pub mod launch;
 mod start;
 pub mod wire;
+mod writing;
 
 /// The word on the command line that makes our binary a holder, a keeper, or a process that takes one snapshot.
 pub const HOLDER: &str = "__holder";

@@ -2,6 +2,7 @@
 
 use crate::files::helper_record;
 use crate::handles::{self, Handles, environment};
+use crate::writing::Occupied;
 use jiff::Timestamp;
 use ostler_core::record::{Mode, Session};
 use ostler_store::folder::{Folder, RunFolder};
@@ -25,14 +26,18 @@ pub enum NotStarted {
     Program { program: String, error: StartError },
     #[error("{folder}: {error}; it must work somewhere")]
     Folder { folder: String, error: io::Error },
+    /// Somebody else has the conversation: who.
+    #[error("{0}")]
+    Held(String),
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("{0}")]
     System(#[from] io::Error),
 }
 
-/// Where the agent's lock is in the agent: out of the way of what shells use.
+/// Where the agent's lock and its conversation's are in the agent: out of the way of what shells use.
 pub const LOCK_NUMBER: RawFd = 31;
+const WRITER_NUMBER: RawFd = 30;
 
 /// A started agent.
 pub struct Agent {
@@ -61,6 +66,7 @@ pub fn start(
     let lock_file = folder.dir().file("agent.lock", OFlags::RDWR | OFlags::CREATE)?;
     let agent_lock = lock::try_exclusive(lock_file)?
         .ok_or_else(|| io::Error::other("a process of an earlier run still holds agent.lock"))?;
+    let occupied = Occupied::take(folder, &session, &record, handles)?;
     // A further run goes on behind the same door.
     if handles.get(handles::DOOR).is_none() {
         handles.put(handles::DOOR, socket::open(folder.dir())?);
@@ -75,11 +81,19 @@ pub fn start(
         StartError::Folder(error) => NotStarted::Folder { folder: session.cwd.clone(), error },
         error => NotStarted::Program { program: program.clone(), error },
     };
-    let waiting = start_program(&session, &record, &standard, agent_lock.file(), group.as_ref());
+    let locks: Vec<_> = [(Some(agent_lock.file()), LOCK_NUMBER), (handles.get(handles::WRITER), WRITER_NUMBER)]
+        .into_iter()
+        .filter_map(|(lock, number)| Some((lock?.as_raw_fd(), number)))
+        .collect();
+    let waiting = start_program(&session, &record, &standard, &locks, group.as_ref());
     let contained = waiting.as_ref().is_ok_and(|waiting| waiting.started().contained);
     let begun = waiting.map_err(not_run).and_then(|waiting| {
         record.cgroup = group.as_ref().filter(|_| contained).map(|group| group.path().to_string_lossy().into_owned());
-        match note_agent(&mut record, run, waiting.started().pid) {
+        let noted = note_agent(&mut record, run, waiting.started().pid).and_then(|process| {
+            occupied.as_ref().map(|occupied| occupied.note(handles, &process)).transpose()?;
+            Ok(process)
+        });
+        match noted {
             Ok(process) => Ok((process, waiting.go().map_err(not_run)?)),
             Err(error) => {
                 waiting.give_up();
@@ -112,23 +126,21 @@ fn start_program(
     session: &Session,
     record: &RunRecord,
     standard: &Standard,
-    agent_lock: &OwnedFd,
+    locks: &[(RawFd, RawFd)],
     group: Option<&Group>,
 ) -> Result<Waiting, StartError> {
     let arguments: Vec<CString> =
         record.argv.iter().map(|word| CString::new(word.as_str())).collect::<Result<_, _>>()?;
     let cwd = CString::new(session.cwd.as_str())?;
+    let mut descriptors =
+        vec![(standard.input.as_raw_fd(), 0), (standard.output.as_raw_fd(), 1), (standard.error.as_raw_fd(), 2)];
+    descriptors.extend_from_slice(locks);
     Start {
         program: Program::Named(record.argv.first().map_or("", String::as_str)),
         arguments: &arguments,
         environment: &environment(),
         folder: Some(&cwd),
-        descriptors: &[
-            (standard.input.as_raw_fd(), 0),
-            (standard.output.as_raw_fd(), 1),
-            (standard.error.as_raw_fd(), 2),
-            (agent_lock.as_raw_fd(), LOCK_NUMBER),
-        ],
+        descriptors: &descriptors,
         leads: match record.plan.mode {
             Mode::Headless => Leads::Session,
             Mode::Terminal => Leads::Terminal,

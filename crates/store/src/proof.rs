@@ -41,16 +41,21 @@ pub fn find_transcript(agent: &dyn Agent, native_id: &str, cwd: &str) -> Option<
         Whereabouts::At(path) => Some(path),
         Whereabouts::Below { folder, name_ends_with } => {
             let mut open = vec![std::path::PathBuf::from(folder)];
+            // A copy of a conversation may have two files of its name: it goes on in the newer one.
+            let mut newest: Option<(std::time::SystemTime, String)> = None;
             while let Some(folder) = open.pop() {
                 for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
                     if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                         open.push(entry.path());
                     } else if entry.file_name().to_string_lossy().ends_with(&name_ends_with) {
-                        return Some(entry.path().to_string_lossy().into_owned());
+                        let written = entry.metadata().and_then(|file| file.modified()).ok()?;
+                        if newest.as_ref().is_none_or(|(known, _)| written > *known) {
+                            newest = Some((written, entry.path().to_string_lossy().into_owned()));
+                        }
                     }
                 }
             }
-            None
+            newest.map(|(_, path)| path)
         }
     }
 }

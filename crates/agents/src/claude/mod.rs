@@ -2,7 +2,7 @@
 //! terminal it is a program like any other.
 
 use crate::stream_json::{self, StreamJson};
-use crate::{Agent, Answer, Decoder, Launch, Launching, Whereabouts};
+use crate::{Agent, Answer, Decoder, Launch, Launching, Whereabouts, named};
 use ostler_core::fact::Ask;
 use ostler_core::record::{Ending, Mode, Plan, Speaks};
 
@@ -43,6 +43,9 @@ impl Agent for Claude {
             }
             Mode::Terminal => (Speaks::Bytes, Ending::Hangup),
         };
+        if let Some(origin) = request.forks() {
+            argv.extend(["--resume".to_owned(), origin.native_id.clone(), "--fork-session".to_owned()]);
+        }
         argv.push(if request.resume { "--resume" } else { "--session-id" }.to_owned());
         argv.push(request.native_id.to_owned());
         if let Some(model) = &session.model {
@@ -55,6 +58,10 @@ impl Agent for Claude {
             native_id: Some(request.native_id.to_owned()),
             variables: Vec::new(),
         }
+    }
+
+    fn named_conversation(&self, arguments: &[String]) -> Option<(String, Vec<String>)> {
+        named::behind(arguments, &["--resume", "-r"], "--fork-session", named::is_uuid)
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {
@@ -71,6 +78,9 @@ impl Agent for Claude {
 
     fn answer(&self, ask: &Ask, answer: &Answer) -> Option<Vec<u8>> {
         Some(stream_json::answer(ask, answer))
+    }
+    fn conversations_folder(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+        config_folder(variable)
     }
 
     fn transcript(&self, native_id: &str, cwd: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<Whereabouts> {

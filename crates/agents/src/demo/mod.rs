@@ -2,7 +2,7 @@
 
 use crate::command::typed;
 use crate::stream_json::{self, StreamJson};
-use crate::{Agent, Answer, Decoder, Keys, Launch, Launching, Whereabouts};
+use crate::{Agent, Answer, Decoder, Keys, Launch, Launching, Whereabouts, named};
 use ostler_core::fact::Ask;
 use ostler_core::record::{Ending, Mode, Plan, Speaks};
 
@@ -21,6 +21,9 @@ impl Agent for Demo {
         let mut argv = vec![request.own_binary.to_owned(), ENTRY.to_owned()];
         argv.push(if request.resume { "--resume" } else { "--session-id" }.to_owned());
         argv.push(request.native_id.to_owned());
+        if let Some(origin) = request.forks() {
+            argv.extend(["--fork".to_owned(), origin.native_id.clone()]);
+        }
         match session.mode {
             Mode::Terminal => argv.push("--screen".to_owned()),
             Mode::Headless => argv.push("--partial".to_owned()),
@@ -41,6 +44,10 @@ impl Agent for Demo {
         }
     }
 
+    fn named_conversation(&self, arguments: &[String]) -> Option<(String, Vec<String>)> {
+        named::behind(arguments, &["--resume"], "--session-id", named::is_uuid)
+    }
+
     fn decoder(&self) -> Box<dyn Decoder> {
         Box::new(StreamJson::default())
     }
@@ -59,6 +66,9 @@ impl Agent for Demo {
 
     fn answer(&self, ask: &Ask, answer: &Answer) -> Option<Vec<u8>> {
         Some(stream_json::answer(ask, answer))
+    }
+    fn conversations_folder(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+        home(variable)
     }
 
     fn transcript(&self, native_id: &str, cwd: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<Whereabouts> {

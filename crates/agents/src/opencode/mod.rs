@@ -1,6 +1,6 @@
 //! opencode. One process per turn, and no event that ends it: the end of the process is the end of the turn.
 
-use crate::{Agent, Decoder, Launch, Launching, Whereabouts, one_turn, silent_terminal};
+use crate::{Agent, Decoder, Launch, Launching, Whereabouts, named, one_turn, silent_terminal};
 use ostler_core::fact::{Fact, Tokens, TurnEnd, Verdict};
 use ostler_core::outcome::Exit;
 use ostler_core::record::Mode;
@@ -27,6 +27,8 @@ impl Agent for Opencode {
         }
         if request.resume {
             argv.extend(["--session".to_owned(), request.native_id.to_owned()]);
+        } else if let Some(origin) = request.forks() {
+            argv.extend(["--session".to_owned(), origin.native_id.clone(), "--fork".to_owned()]);
         }
         argv.extend(session.model.iter().flat_map(|model| ["--model".to_owned(), model.clone()]));
         argv.extend(session.arguments.iter().cloned());
@@ -36,12 +38,21 @@ impl Agent for Opencode {
         one_turn(argv, request)
     }
 
+    fn named_conversation(&self, arguments: &[String]) -> Option<(String, Vec<String>)> {
+        named::behind(arguments, &["--session", "-s"], "--fork", |id| id.starts_with("ses_"))
+    }
+
     fn decoder(&self) -> Box<dyn Decoder> {
         Box::new(OpencodeLines::default())
     }
 
     fn message(&self, _id: &str, text: &str) -> Vec<u8> {
         text.as_bytes().to_vec()
+    }
+    fn conversations_folder(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let data = set("XDG_DATA_HOME").or_else(|| set("HOME").map(|home| format!("{home}/.local/share")));
+        data.map(|data| format!("{data}/opencode"))
     }
 
     /// A database, which is not read yet; nothing is claimed about what it holds.

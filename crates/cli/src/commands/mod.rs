@@ -7,6 +7,7 @@ mod attach;
 mod doctor;
 mod events;
 mod foreign;
+mod fork;
 mod interrupt;
 mod logs;
 mod ls;
@@ -65,6 +66,7 @@ fn dispatch(cli: Cli) -> Result<Code> {
         Some(Command::Stop(args)) => stop::run(&context, &args),
         Some(Command::Archive(args)) => archive::run(&context, &args),
         Some(Command::Resume(args)) => resume::run(&context, args),
+        Some(Command::Fork(args)) => fork::run(&context, args),
         Some(Command::Restore(args)) => restore::run(&context, &args),
         Some(Command::Purge(args)) => purge::run(&context, &args),
         Some(Command::Doctor(args)) => doctor::run(&context, &args),

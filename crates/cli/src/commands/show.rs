@@ -1,5 +1,7 @@
 //! `ostler show`: one session in full.
 
+mod family;
+
 use super::ls::{state_word, tilde};
 use crate::args::Show;
 use crate::context::Context;
@@ -7,23 +9,36 @@ use crate::exit::{Code, Result};
 use crate::say::say;
 use crate::ui::table::{Cell, lay_out};
 use crate::ui::time::{age, duration};
+use family::Family;
 use jiff::Timestamp;
+use ostler_core::id::SessionId;
 use ostler_core::outcome::{Outcome, Saved};
 use ostler_core::view::View;
 use ostler_store::look;
+use serde::Serialize;
 
 pub fn run(context: &Context, args: &Show) -> Result<Code> {
     let place = context.home.select(&args.id)?;
     let view = look::look(&place)?;
+    let family = Family::of(context, &view)?;
     if args.json {
-        say!("{}", serde_json::to_string_pretty(&view).unwrap_or_default())?;
+        let shown = Shown { view: &view, children: family.child_ids() };
+        say!("{}", serde_json::to_string_pretty(&shown).unwrap_or_default())?;
     } else {
-        crate::say::text(&describe(context, &view, &place.path.to_string_lossy()))?;
+        crate::say::text(&describe(context, &view, &family, &place.path.to_string_lossy()))?;
     }
     Ok(Code::Succeeded)
 }
 
-fn describe(context: &Context, view: &View, folder: &str) -> String {
+/// The object behind `show --json`.
+#[derive(Serialize)]
+struct Shown<'a> {
+    #[serde(flatten)]
+    view: &'a View,
+    children: Vec<SessionId>,
+}
+
+fn describe(context: &Context, view: &View, family: &Family, folder: &str) -> String {
     let style = context.style;
     let mut rows: Vec<Vec<Cell>> = Vec::new();
     let mut row = |name: &str, value: &str| {
@@ -63,7 +78,9 @@ fn describe(context: &Context, view: &View, folder: &str) -> String {
     }
     row("conversation", view.native_id.as_deref().unwrap_or(""));
     row("transcript", &view.transcript.as_deref().map(tilde).unwrap_or_default());
-    row("parent", &view.parent.map(|id| id.to_string()).unwrap_or_default());
+    for (place, line) in family.lines(view).iter().enumerate() {
+        row(if place == 0 { "family" } else { "" }, line);
+    }
     row("folder", &tilde(folder));
     if let Some(outcome) = &view.outcome {
         describe_outcome(&mut row, outcome);

@@ -117,6 +117,7 @@ fn sample(agent: &dyn Agent, mode: Mode) -> Session {
         keep: false,
         labels: BTreeMap::new(),
         parent: None,
+        fork: None,
         model: None,
         arguments: Vec::new(),
         attended: false,

@@ -42,6 +42,7 @@ impl Keeper {
                 let Some(message) = self.state.queue.iter().find(|message| message.n == n).copied() else {
                     return Ok(false);
                 };
+                self.look_for_strangers()?;
                 self.note_about(About { out: self.heard(), ..About::default() }, Event::Feeding { n })?;
                 self.feed(message)?;
                 self.move_bytes()?;
@@ -269,6 +270,7 @@ impl Keeper {
 
     /// Writes the outcome. Where there is no room for even that, it is tried again until there is.
     fn conclude(&mut self) -> Result<bool, KeeperError> {
+        self.leave_conversation();
         let outcome = judge(&self.state, since_boot_ms());
         match closing::publish(&self.folder, &self.run, &self.session, &self.record, &self.state, outcome) {
             Ok(outcome) => {

@@ -6,9 +6,11 @@
 //! * [`streams`] and [`input`] move bytes, [`output`] understands them, [`typing`] types messages into terminals.
 //! * [`wishes`] works through the inbox, [`effects`] does what the life cycle wants.
 //! * [`tree`] and [`proof_watch`] serve the hard parts of ending: nothing left behind, nothing lost.
+//! * [`conversing`] sees to it that nobody else writes to the conversation, or that it is said.
 //! * [`clients`] are told that something changed; they read the files themselves. [`making_way`] lets a newer keeper in.
 
 mod clients;
+mod conversing;
 mod effects;
 mod holding;
 mod input;
@@ -31,6 +33,7 @@ use crate::control::{self, Order};
 use crate::files::{enter_folder, helper_record};
 use crate::handles::{self, Handles};
 use clients::Clients;
+use conversing::Conversing;
 use input::Input;
 use jiff::Timestamp;
 use ostler_agents::Agent;
@@ -147,6 +150,7 @@ struct Keeper {
     clients: Clients,
     snapshots: Snapshots,
     proof: Option<ProofWatch>,
+    conversing: Conversing,
     window: Option<(u16, u16)>,
 
     agent_exited: bool,
@@ -207,6 +211,7 @@ impl Keeper {
             clients: Clients::default(),
             snapshots: Snapshots::new(&run),
             proof: None,
+            conversing: Conversing::default(),
             window: None,
             agent_exited: false,
             wake_ms: None,
@@ -290,6 +295,7 @@ impl Keeper {
     fn keep(mut self) -> Result<(), KeeperError> {
         loop {
             self.move_bytes()?;
+            self.mind_conversation()?;
             self.act()?;
             if self.done {
                 return Ok(());

@@ -35,6 +35,7 @@ impl Keeper {
                 Err(error) => return Err(error.into()),
             }
         }
+        self.conversing.heed(&entry.event);
         let state = std::mem::replace(&mut self.state, State::new(self.record.plan.clone()));
         self.state = step(state, &entry).0;
         self.changed = true;

@@ -218,6 +218,7 @@ fn session() -> Session {
         keep: false,
         labels: Default::default(),
         parent: None,
+        fork: None,
         model: None,
         arguments: SCRIPT.map(str::to_owned).into(),
         attended: false,

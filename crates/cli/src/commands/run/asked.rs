@@ -18,6 +18,8 @@ pub struct Asked {
     pub agent: String,
     pub mode: Mode,
     pub prompt: Option<String>,
+    /// The conversation to go on with, which the agent's own arguments have named.
+    pub conversation: Option<String>,
     pub arguments: Vec<String>,
 }
 
@@ -87,7 +89,12 @@ pub fn check(context: &Context, args: &Run) -> Result<Asked> {
             agent.name()
         )));
     }
-    Ok(Asked { agent: agent.name().to_owned(), mode, prompt, arguments: args.arguments.clone() })
+    // Left to the agent it would be resumed behind our back, and nobody could be kept from it.
+    let (conversation, arguments) = match agent.named_conversation(&args.arguments) {
+        Some((conversation, rest)) => (Some(conversation), rest),
+        None => (None, args.arguments.clone()),
+    };
+    Ok(Asked { agent: agent.name().to_owned(), mode, prompt, conversation, arguments })
 }
 
 /// An agent of a person's own is a command with a name; what stands behind `--` is added to it.
@@ -100,7 +107,7 @@ fn check_own(args: &Run, name: &str, own: &OwnAgent) -> Result<Asked> {
     let mode = if args.terminal { Mode::Terminal } else { own.mode };
     check_terminal(args, mode)?;
     let arguments = own.command.iter().chain(&args.arguments).cloned().collect();
-    Ok(Asked { agent: name.to_owned(), mode, prompt: None, arguments })
+    Ok(Asked { agent: name.to_owned(), mode, prompt: None, conversation: None, arguments })
 }
 
 fn check_terminal(args: &Run, mode: Mode) -> Result<()> {
@@ -137,8 +144,9 @@ pub fn text(bytes: Vec<u8>) -> Result<String> {
     })
 }
 
-pub fn describe(context: &Context, args: Run, asked: &Asked, attended: bool) -> Result<Session> {
-    if let Some(name) = &args.name {
+/// Whether a session may be called this. Asked while nobody else may give names.
+pub fn check_name(context: &Context, name: Option<&str>) -> Result<()> {
+    if let Some(name) = name {
         if !is_name(name) {
             let short: String = name.chars().take(32).collect();
             return Err(Failure::usage(format!(
@@ -154,6 +162,23 @@ pub fn describe(context: &Context, args: Run, asked: &Asked, attended: bool) -> 
             )));
         }
     }
+    Ok(())
+}
+
+/// A message as it was typed, or from standard input.
+pub fn message_of(typed: Option<&str>) -> Result<Option<String>> {
+    let message = match typed {
+        Some("-") => Some(text(read_all(&mut std::io::stdin().lock(), "standard input")?)?),
+        other => other.map(str::to_owned),
+    };
+    if message.as_deref().is_some_and(|message| message.trim().is_empty()) {
+        return Err(Failure::usage("the message is empty; say something"));
+    }
+    Ok(message)
+}
+
+pub fn describe(context: &Context, args: Run, asked: &Asked, attended: bool) -> Result<Session> {
+    check_name(context, args.name.as_deref())?;
     let cwd = match args.cwd {
         Some(folder) => std::fs::canonicalize(&folder)
             .map_err(|error| Failure::usage(format!("{}: {error}; --cwd needs a folder", folder.display())))?,
@@ -184,6 +209,7 @@ pub fn describe(context: &Context, args: Run, asked: &Asked, attended: bool) -> 
         keep: args.keep,
         labels,
         parent: variable("OSTLER_SESSION").and_then(|id| SessionId::parse(&id)),
+        fork: None,
         model: args.model,
         arguments: asked.arguments.clone(),
         attended,

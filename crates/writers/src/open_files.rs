@@ -2,8 +2,8 @@
 //!
 //! Which conversation a file is, its name or its first line says; a database is all of them.
 
-use super::processes::{self, describe, writable_files};
-use super::{Evidence, Holder, Variable};
+use crate::processes::{self, describe, writable_files};
+use crate::{Evidence, Holder, Variable};
 use serde_json::Value;
 use std::io::{self, BufRead, Read};
 use std::path::{Path, PathBuf};
@@ -29,8 +29,8 @@ enum Conversation {
 /// Every process of this user that holds such a file open for writing.
 pub fn held(variable: Variable<'_>) -> io::Result<Vec<Holder>> {
     let agents: Vec<Files> = [
-        ("codex", super::folder(variable, "CODEX_HOME", ".codex"), codex as fn(&Path) -> Option<Conversation>),
-        ("gemini", super::folder(&|name| variable(name).filter(|_| name == "HOME"), "", ".gemini"), gemini),
+        ("codex", crate::holder::folder(variable, "CODEX_HOME", ".codex"), codex as fn(&Path) -> Option<Conversation>),
+        ("gemini", crate::holder::folder(&|name| variable(name).filter(|_| name == "HOME"), "", ".gemini"), gemini),
         ("opencode", opencode_folder(variable), opencode),
     ]
     .into_iter()
@@ -62,7 +62,7 @@ fn opencode_folder(variable: Variable<'_>) -> Option<PathBuf> {
     let data = variable("XDG_DATA_HOME").filter(|value| !value.is_empty()).map(PathBuf::from);
     match data {
         Some(data) => std::fs::canonicalize(data.join("opencode")).ok(),
-        None => super::folder(variable, "", ".local/share/opencode"),
+        None => crate::holder::folder(variable, "", ".local/share/opencode"),
     }
 }
 

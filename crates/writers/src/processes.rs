@@ -22,6 +22,22 @@ pub struct Process {
     pub command: Vec<String>,
 }
 
+impl Process {
+    /// Enough to find it: `process 4711 (pts/3, since 2026-11-15 07:11)`.
+    pub fn words(&self) -> String {
+        named(self.identity.pid(), self.terminal.as_deref(), self.since)
+    }
+}
+
+/// A process, its terminal, and since when it runs, in the words of [`Process::words`].
+pub fn named(pid: i32, terminal: Option<&str>, since: Timestamp) -> String {
+    let since = since.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S");
+    match terminal {
+        Some(terminal) => format!("process {pid} ({terminal}, since {since})"),
+        None => format!("process {pid} (since {since})"),
+    }
+}
+
 /// Describes a living process; `None` once it is gone, or when the number is somebody else's by now.
 pub fn describe(who: &Identity) -> Option<Process> {
     let pid = who.pid();
@@ -47,6 +63,11 @@ pub fn of_this_user(pid: i32) -> io::Result<Option<Identity>> {
     Ok(Stat::read(pid)?.filter(|stat| !stat.is_zombie()).map(|stat| stat.identity()))
 }
 
+/// The processes of this user that hold flock on a file.
+pub fn with_lock_on(file: &std::fs::Metadata) -> io::Result<Vec<Identity>> {
+    crate::locks::on(file, &crate::locks::now()?)
+}
+
 /// Every living process of this user but ourselves.
 pub fn all_of_this_user() -> io::Result<Vec<Identity>> {
     let me = std::process::id();
@@ -58,6 +79,22 @@ pub fn all_of_this_user() -> io::Result<Vec<Identity>> {
         }
     }
     Ok(found)
+}
+
+/// A chain of parents that changes under us must not keep us here.
+const DEEPEST: usize = 1000;
+
+/// Whether a process was started by another one, or by something that it has started.
+pub fn descends_from(pid: i32, ancestor: i32) -> bool {
+    let mut current = pid;
+    for _ in 0..DEEPEST {
+        match Stat::read(current) {
+            Ok(Some(stat)) if stat.parent == ancestor => return true,
+            Ok(Some(stat)) if stat.parent > 1 => current = stat.parent,
+            Ok(Some(_) | None) | Err(_) => return false,
+        }
+    }
+    false
 }
 
 /// The files below a folder that a process could write to at any moment. Whoever does not let us look shows nothing.

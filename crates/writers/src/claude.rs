@@ -4,14 +4,17 @@
 //! A process that is killed leaves its file behind, and its number goes to somebody else. So a file counts only while the
 //! kernel knows a process of this user with that number and that start; what does not count is stale.
 
-use super::processes::{self, describe};
-use super::{Evidence, Holder, Variable};
+use crate::processes::{self, describe};
+use crate::{Evidence, Holder, Variable};
 use jiff::Timestamp;
 use ostler_sys::process::Identity;
 use serde::Deserialize;
 use serde_json::Value;
 use std::io;
 use std::path::{Path, PathBuf};
+
+/// File times and start times are each counted in steps of some milliseconds.
+const CLOCK_MS: i64 = 50;
 
 /// What we use of a file; all else may change from version to version.
 #[derive(Debug, Deserialize)]
@@ -38,18 +41,23 @@ impl Registered {
         let living = processes::of_this_user(self.pid)?;
         Ok(living.filter(|living| match start {
             Some(start) => living.start() == start,
-            None => written.is_some_and(|written| processes::started(living.start()) <= written),
+            None => written.is_some_and(|written| {
+                processes::started(living.start()).as_millisecond() <= written.as_millisecond() + CLOCK_MS
+            }),
         }))
     }
 }
 
-/// Every claude that runs with this home.
-pub fn registered(variable: Variable<'_>) -> io::Result<Vec<Holder>> {
+/// Every claude that runs with this home, or only those at one conversation.
+pub fn registered(variable: Variable<'_>, at: Option<&str>) -> io::Result<Vec<Holder>> {
     let mut found = Vec::new();
     for file in files(variable) {
         let Some((record, written)) = read(&file) else {
             continue;
         };
+        if at.is_some_and(|at| record.session_id.as_deref() != Some(at)) {
+            continue;
+        }
         let Some(process) = record.process(written)?.and_then(|living| describe(&living)) else {
             continue;
         };
@@ -77,7 +85,7 @@ pub fn stale(variable: Variable<'_>) -> io::Result<Vec<PathBuf>> {
 }
 
 fn files(variable: Variable<'_>) -> Vec<PathBuf> {
-    let Some(folder) = super::folder(variable, "CLAUDE_CONFIG_DIR", ".claude") else {
+    let Some(folder) = crate::holder::folder(variable, "CLAUDE_CONFIG_DIR", ".claude") else {
         return Vec::new();
     };
     let entries = std::fs::read_dir(folder.join("sessions")).into_iter().flatten().flatten();
@@ -125,6 +133,10 @@ mod tests {
         home
     }
 
+    fn all(variable: Variable<'_>) -> io::Result<Vec<Holder>> {
+        registered(variable, None)
+    }
+
     fn look<T>(home: &tempfile::TempDir, ask: impl Fn(Variable<'_>) -> T) -> T {
         let path = home.path().to_string_lossy().into_owned();
         ask(&|name| (name == "HOME").then(|| path.clone()))
@@ -141,13 +153,13 @@ mod tests {
             json!({"pid": -1, "sessionId": "everyone"}),
             json!("no record at all"),
         ]);
-        let found = look(&home, registered).unwrap();
+        let found = look(&home, all).unwrap();
         let ids: Vec<_> = found.iter().map(|holder| (holder.native_id.as_deref(), holder.pid)).collect();
         assert_eq!(ids, [(Some("right"), who.pid())]);
         assert_eq!(found[0].cwd.as_deref(), Some("/w"));
         assert_eq!(look(&home, stale).unwrap().len(), 3);
         drop(child);
-        assert_eq!(look(&home, registered).unwrap(), []);
+        assert_eq!(look(&home, all).unwrap(), []);
         assert_eq!(look(&home, stale).unwrap().len(), 4);
     }
 
@@ -155,10 +167,10 @@ mod tests {
     fn without_a_start_time_a_file_older_than_the_process_is_not_its_own() {
         let (_child, who) = Child::start();
         let home = home_with(&[json!({"pid": who.pid(), "sessionId": "s"})]);
-        assert_eq!(look(&home, registered).unwrap().len(), 1);
+        assert_eq!(look(&home, all).unwrap().len(), 1);
         let file = home.path().join(".claude/sessions/0.json");
         let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
         std::fs::File::options().write(true).open(file).unwrap().set_modified(long_ago).unwrap();
-        assert_eq!(look(&home, registered).unwrap(), []);
+        assert_eq!(look(&home, all).unwrap(), []);
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::context::variable;
 use crate::exit::{Code, Failure, Result};
+use ostler_core::view::View;
 use ostler_store::home::Place;
 use ostler_writers::lock::{Occupant, Writers};
 use ostler_writers::{Conversation, Holder, processes};
@@ -51,9 +52,17 @@ pub fn held(words: &str) -> Failure {
     )
 }
 
+/// How often it is asked who it is: between one who was about to start it and the one who does, nobody is named.
+const LOOKS: usize = 5;
+
 /// The session itself has not ended.
-pub fn still_runs(place: &Place) -> Failure {
-    let who = running(place).unwrap_or_else(|| "another process".to_owned());
+pub fn still_runs(place: &Place, view: &View) -> Failure {
+    let other = || {
+        let writers = writers(&view.agent, view.native_id.as_deref()?).ok()?;
+        writers.first().map(Writer::words)
+    };
+    let who = (0..LOOKS).find_map(|_| running(place).or_else(other));
+    let who = who.unwrap_or_else(|| "another process".to_owned());
     Failure::new(
         Code::Refused,
         format!(

@@ -36,7 +36,7 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
         view = look_and_record(&place)?;
     }
     if !view.ended {
-        return Err(still_runs(&place));
+        return Err(still_runs(&place, &view));
     }
     let folder = place.open()?;
     let mut session = folder.session()?;
@@ -47,7 +47,7 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
     };
     // An end that could not be recorded is none: somebody is just beginning this run.
     if view.run > 0 && folder.run(view.run)?.outcome()?.is_none() {
-        return Err(still_runs(&place));
+        return Err(still_runs(&place, &view));
     }
     if offered && message.is_none() && view.queued == 0 && !args.keep && session.mode == Mode::Headless {
         message = newest::ask_message()?;
@@ -64,15 +64,15 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
     session.attended |= attended;
     let number = view.run + 1;
     let Prepared { record, environment } = prepare(context, &session, number, &native_id, began(&view))?;
+    refuse_others(&session.agent, &native_id)?;
     // Nobody may put it away or delete it while its next run begins; the new keeper waits for us to let go.
     let still = match Still::take(&place) {
         Ok(still) => still,
-        Err(NotStill::Runs) => return Err(still_runs(&place)),
+        Err(NotStill::Runs) => return Err(still_runs(&place, &view)),
         Err(NotStill::Failed(failure)) => return Err(failure),
     };
-    refuse_others(&session.agent, &native_id)?;
     if !launch::resume(&folder, &session, &record, &environment)? {
-        return Err(still_runs(&place));
+        return Err(still_runs(&place, &view));
     }
     drop(still);
     if let Some(text) = message {

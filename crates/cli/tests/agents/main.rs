@@ -12,6 +12,7 @@ mod claude_asks;
 mod errors_are_failures;
 mod every_agent_is_kept;
 mod every_file_is_wired_in;
+mod forks;
 mod hangs_can_be_interrupted;
 mod interrupts_end_tools;
 mod keepers_may_be_killed;

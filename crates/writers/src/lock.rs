@@ -129,11 +129,13 @@ impl Writers {
         made.map(Writers).map_err(|error| io::Error::other(format!("{error}; the locks of conversations live there")))
     }
 
-    /// Takes the conversation, unless somebody else has it.
+    /// Takes the conversation, unless somebody else has it. A session takes its own lock anew: it has one keeper, one agent
+    /// and locks of its own for both, and where it lost this one the record in it still speaks for it.
     pub fn take(&self, conversation: &Conversation, me: &Occupant) -> io::Result<Taken> {
         let _guard = self.guard()?;
         match self.judge(conversation)? {
             Judged::Free => {}
+            Judged::Has(occupant) if occupant.is_same_session(me) => {}
             Judged::Has(occupant) => return Ok(Taken::No(occupant)),
             Judged::Unnamed => return Ok(Taken::ByNobodyKnown),
         }

@@ -31,6 +31,7 @@ mod run_follows_to_the_end;
 mod stop_is_never_forgotten;
 mod strangers_are_not_signalled;
 mod the_environment_reaches_the_agent_alone;
+mod the_lock_follows_the_conversation;
 mod wait_says_how_it_ended;
 mod wait_wakes_every_waiter;
 mod words_name_sessions;

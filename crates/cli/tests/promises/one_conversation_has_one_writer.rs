@@ -127,7 +127,7 @@ fn of_fifty_who_resume_at_once_one_runs_and_forty_nine_are_told_who() {
         let (_, named) = words.split_once("process ").unwrap_or_else(|| unnamed(words));
         assert!(named.starts_with(|first: char| first.is_ascii_digit()) && words.contains("since "), "{words}");
     }
-    elsewhere(&harness, "copy", &["stop", "--kill", session.id()]).exits(0);
+    elsewhere(&harness, "copy", &["stop", session.id()]).exits(0);
 }
 
 fn unnamed(words: &str) -> ! {

@@ -71,15 +71,14 @@ impl Keeper {
         }
         let refused = match writers.take(conversation, &me)? {
             Taken::Yes(lock) => {
-                // The holder keeps it as well: it outlives us, and hands it to the next process of this session.
+                // The holder keeps it as well: it outlives us, and hands it to the next process of this session. One that
+                // has just died is replaced by one that gets all that we have.
                 if let Some(line) = self.handles.get(handles::HOLDER_LINE) {
-                    control::order_with_file(line, Order::UseWriter, &lock)?;
+                    let _ = control::order_with_file(line, Order::UseWriter, &lock);
                 }
                 self.handles.put(handles::WRITER, lock);
                 return Ok(None);
             }
-            // The agent has it, or a holder that is older than this name for it.
-            Taken::No(occupant) if occupant.is_same_session(&me) => return Ok(None),
             Taken::No(occupant) => occupant.words(),
             Taken::ByNobodyKnown => "a process that does not say who it is".to_owned(),
         };

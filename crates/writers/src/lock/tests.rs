@@ -152,12 +152,31 @@ fn letting_go_frees_it_whoever_has_a_copy_and_never_what_somebody_else_has_taken
 }
 
 #[test]
-fn of_many_who_take_it_at_once_one_has_it() {
+fn a_session_that_lost_its_lock_takes_it_anew_and_nobody_else_does() {
     let bed = Bed::new();
     let agent = Process::with(None);
     let me = bed.session("one", Some(&agent.1));
+    drop(take(&bed, &me).unwrap());
+    let held = take(&bed, &me).unwrap();
+    assert!(take(&bed, &bed.session("two", None)).is_none());
+    std::fs::remove_file(bed.root.path().join(".local/state/ostler/writers").join(bed.conversation.file_name()))
+        .unwrap();
+    assert_eq!(bed.writers().noted(&held).unwrap(), None, "deleted under it");
+    assert!(take(&bed, &me).is_some());
+}
+
+#[test]
+fn of_many_who_take_it_at_once_one_has_it() {
+    let bed = Bed::new();
+    let agent = Process::with(None);
     let taken = std::thread::scope(|scope| {
-        let takers: Vec<_> = (0..50).map(|_| scope.spawn(|| take(&bed, &me))).collect();
+        let takers: Vec<_> = (0..50)
+            .map(|number| {
+                let me = Occupant { folder_id: (0, number), ..bed.session("one", Some(&agent.1)) };
+                let bed = &bed;
+                scope.spawn(move || take(bed, &me))
+            })
+            .collect();
         takers.into_iter().filter_map(|taker| taker.join().unwrap()).count()
     });
     assert_eq!(taken, 1);

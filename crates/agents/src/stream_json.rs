@@ -271,17 +271,25 @@ pub fn ends_with_answer(transcript: &[u8]) -> Option<bool> {
         #[serde(borrow, rename = "type", default)]
         kind: Option<&'a str>,
     }
-    let newest = transcript.split(|&byte| byte == b'\n').rev().find_map(|line| {
+    transcript.split(|&byte| byte == b'\n').rev().find_map(|line| {
         let kind = serde_json::from_slice::<Kind<'_>>(line).ok()?.kind?;
         matches!(kind, "user" | "assistant").then_some(kind == "assistant")
-    });
-    newest
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_transcript_ends_with_an_answer_whatever_else_stands_behind_it() {
+        let (user, assistant) = ("{\"type\":\"user\"}\n", "{\"type\":\"assistant\",\"message\":{}}\n");
+        let other = "{\"type\":\"last-prompt\"}\n{\"torn";
+        assert_eq!(ends_with_answer(format!("{user}{assistant}{other}").as_bytes()), Some(true));
+        assert_eq!(ends_with_answer(format!("{user}{assistant}{user}{other}").as_bytes()), Some(false));
+        assert_eq!(ends_with_answer(other.as_bytes()), None);
+    }
 
     fn facts_of(lines: &[&str]) -> Vec<Fact> {
         let mut decoder = StreamJson::default();

@@ -6,7 +6,7 @@ use crate::exit::{Code, Failure, Result};
 use ostler_core::view::View;
 use ostler_store::home::Place;
 use ostler_writers::lock::{Occupant, Writers};
-use ostler_writers::{Conversation, Holder, processes};
+use ostler_writers::{Conversation, Evidence, Holder, processes};
 
 /// Somebody who writes to a conversation.
 pub enum Writer {
@@ -34,6 +34,23 @@ pub fn writers(agent: &str, native_id: &str) -> Result<Vec<Writer>> {
     let agent = session.as_ref().and_then(|occupant| occupant.process.as_ref()).map(|process| process.pid());
     let strangers = ostler_writers::strangers(&conversation, agent, &variable)?;
     Ok(session.into_iter().map(Writer::Session).chain(strangers.into_iter().map(Writer::Stranger)).collect())
+}
+
+/// Says of these processes which session of another home they belong to, and adds one that betrays itself by nothing but
+/// our lock.
+pub fn name_sessions(agent: &str, native_id: &str, holders: &mut Vec<Holder>) -> Result<()> {
+    for writer in writers(agent, native_id)? {
+        let Writer::Session(Occupant { session, process: Some(process), .. }) = writer else {
+            continue;
+        };
+        if let Some(holder) = holders.iter_mut().find(|holder| holder.identity == process) {
+            holder.session = Some(session);
+        } else if let Some(process) = processes::describe(&process) {
+            let found = Holder::new(agent, Some(native_id.to_owned()), Evidence::Lock, process);
+            holders.push(Holder { session: Some(session), ..found });
+        }
+    }
+    Ok(())
 }
 
 /// Fails, naming the first of them, unless nobody has it.

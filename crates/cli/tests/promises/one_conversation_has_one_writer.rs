@@ -46,6 +46,8 @@ fn another_session_of_the_same_conversation_is_refused_in_this_home_and_in_anoth
     is_refused_by_name(harness.run(&again), &session);
     is_refused_by_name(elsewhere(&harness, "another", &again), &session);
     assert_eq!(harness.ls().len(), 1, "a refused session leaves nothing");
+    let who = elsewhere(&harness, "another", &["who", &native_id]).exits(0);
+    assert!(who.stdout.contains(&format!("session {}, another home", session.id())), "{who:?}");
     assert_eq!(locks(&harness).len(), 1);
     session.stop();
     assert_eq!(locks(&harness), [] as [PathBuf; 0], "and neither does a finished one");

@@ -67,6 +67,11 @@ pub trait Agent: Sync {
         None
     }
 
+    /// Whether a conversation that has a name is on its disk already, be there a turn in it or not.
+    fn keeps_what_it_names(&self) -> bool {
+        false
+    }
+
     /// Where its transcript of this conversation is.
     fn transcript(&self, native_id: &str, cwd: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<Whereabouts>;
 

@@ -4,6 +4,7 @@
 use crate::context::variable;
 use crate::exit::{Code, Failure, Result};
 use ostler_core::view::View;
+use ostler_store::folder::Folder;
 use ostler_store::home::Place;
 use ostler_writers::lock::{Occupant, Writers};
 use ostler_writers::{Conversation, Evidence, Holder, processes};
@@ -53,9 +54,14 @@ pub fn name_sessions(agent: &str, native_id: &str, holders: &mut Vec<Holder>) ->
     Ok(())
 }
 
-/// Fails, naming the first of them, unless nobody has it.
-pub fn refuse_others(agent: &str, native_id: &str) -> Result<()> {
-    match writers(agent, native_id)?.first() {
+/// Fails, naming the first of them, unless nobody has it but the session itself, whose helpers may yet have to leave.
+pub fn refuse_others(agent: &str, native_id: &str, own: Option<&Folder>) -> Result<()> {
+    let own = own.map(|folder| rustix::fs::fstat(folder.dir())).transpose().map_err(std::io::Error::from)?;
+    let is_own = |writer: &Writer| match writer {
+        Writer::Session(occupant) => own.is_some_and(|own| occupant.folder_id == (own.st_dev, own.st_ino)),
+        Writer::Stranger(_) => false,
+    };
+    match writers(agent, native_id)?.iter().find(|writer| !is_own(writer)) {
         Some(writer) => Err(held(&writer.words())),
         None => Ok(()),
     }

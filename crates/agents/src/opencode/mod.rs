@@ -55,6 +55,11 @@ impl Agent for Opencode {
         data.map(|data| format!("{data}/opencode"))
     }
 
+    /// It chooses the name itself, and tells it when the conversation is in its database.
+    fn keeps_what_it_names(&self) -> bool {
+        true
+    }
+
     /// A database, which is not read yet; nothing is claimed about what it holds.
     fn transcript(&self, _: &str, _: &str, _: &dyn Fn(&str) -> Option<String>) -> Option<Whereabouts> {
         None

@@ -64,7 +64,7 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
     session.attended |= attended;
     let number = view.run + 1;
     let Prepared { record, environment } = prepare(context, &session, number, &native_id, began(&view))?;
-    refuse_others(&session.agent, &native_id)?;
+    refuse_others(&session.agent, &native_id, Some(&folder))?;
     // Nobody may put it away or delete it while its next run begins; the new keeper waits for us to let go.
     let still = match Still::take(&place) {
         Ok(still) => still,
@@ -92,5 +92,7 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
 
 /// Whether there is a conversation to go on with. One that never had a turn may not have left a trace, and is begun.
 pub fn began(view: &View) -> bool {
-    view.turns > 0 || view.transcript.as_ref().is_some_and(|transcript| Path::new(transcript).exists())
+    let kept = ostler_agents::find(&view.agent).is_some_and(|agent| agent.keeps_what_it_names());
+    let named = view.native_id.is_some() && kept;
+    named || view.turns > 0 || view.transcript.as_ref().is_some_and(|transcript| Path::new(transcript).exists())
 }

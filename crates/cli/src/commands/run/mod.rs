@@ -53,7 +53,7 @@ pub fn after_start(context: &Context, place: &Place, mode: Mode, detach: bool, a
 
 fn start(context: &Context, session: &Session, asked: Asked) -> Result<Place> {
     if let Some(conversation) = &asked.conversation {
-        refuse_others(&session.agent, conversation)?;
+        refuse_others(&session.agent, conversation, None)?;
     }
     let resume = asked.conversation.is_some();
     let native_id = asked.conversation.unwrap_or_else(|| uuid::Uuid::new_v4().to_string());

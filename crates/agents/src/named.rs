@@ -1,6 +1,6 @@
 //! Conversations that people name in an agent's own arguments, as in `ostler run claude -- --resume ID`.
 
-/// The id behind one of these flags, and the arguments without both. `None` when it is no id (a number in a list, words
+/// The id behind one of these words, and the arguments without both. `None` when it is no id (a number in a list, words
 /// to search for), or when `forks` is among the arguments: a copy is another conversation.
 pub fn behind(
     arguments: &[String],
@@ -52,6 +52,7 @@ mod tests {
         assert_eq!(named(&crate::claude::Claude, &["--resume", ID, "--model", "m"]), found);
         assert_eq!(named(&crate::claude::Claude, &["--model", "m", "-r", ID]), found);
         assert_eq!(named(&crate::gemini::Gemini, &["--model", "m", &format!("--resume={ID}")]), found);
+        assert_eq!(named(&crate::codex::Codex, &["--model", "m", "resume", ID]), found);
         let session = named(&crate::opencode::Opencode, &["-s", "ses_1"]);
         assert_eq!(session, Some(("ses_1".to_owned(), Vec::new())));
     }
@@ -63,6 +64,6 @@ mod tests {
         assert_eq!(named(&crate::claude::Claude, &["--resume", ID, "--fork-session"]), None);
         assert_eq!(named(&crate::gemini::Gemini, &["--resume", "latest"]), None);
         assert_eq!(named(&crate::opencode::Opencode, &["--session", "ses_1", "--fork"]), None);
-        assert_eq!(named(&crate::codex::Codex, &["--resume", ID]), None);
+        assert_eq!(named(&crate::codex::Codex, &["resume", "--last"]), None);
     }
 }

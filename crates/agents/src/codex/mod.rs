@@ -1,6 +1,6 @@
 //! Codex. One process per turn: `codex exec` takes the prompt from its input, and a further message resumes the thread.
 
-use crate::{Agent, Decoder, Launch, Launching, Whereabouts, one_turn, silent_terminal};
+use crate::{Agent, Decoder, Launch, Launching, Whereabouts, named, one_turn, silent_terminal};
 use ostler_core::fact::{Fact, Tokens, TurnEnd, Verdict};
 use ostler_core::record::Mode;
 use serde_json::Value;
@@ -46,6 +46,10 @@ impl Agent for Codex {
         // The prompt comes over standard input: as an argument it could not be long.
         argv.push("-".to_owned());
         one_turn(argv, request)
+    }
+
+    fn named_conversation(&self, arguments: &[String]) -> Option<(String, Vec<String>)> {
+        named::behind(arguments, &["resume"], "fork", named::is_uuid)
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {

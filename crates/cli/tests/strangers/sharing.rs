@@ -98,3 +98,21 @@ fn a_stranger_who_joins_is_reported_everywhere_and_left_alone() {
     assert_eq!(events.matches("has joined this conversation").count(), 1, "it is said once: {events}");
     assert!(stranger.identity.may_live());
 }
+
+#[test]
+fn a_strangers_codex_is_named_by_its_lock_and_takeover_ends_it() {
+    let Some(home) = OneHome::new(Agent::Codex) else { return };
+    let work = home.work();
+    home.harness.run(&["run", "--cwd", work.to_str().unwrap(), "codex", "say one"]).exits(0);
+    let session = home.harness.session(&home.harness.ls()[0].id);
+    let native_id = session.show().native_id.unwrap();
+    let mut stranger = home.stranger(&["exec", "resume", "--json", "--skip-git-repo-check", &native_id, "-"], "hang");
+    stranger.end_prompt();
+    home.asked_for(2);
+    let refused = home.harness.run(&["resume", session.id(), "say three"]).exits(7);
+    assert!(refused.complaint().contains(&format!("process {} (since ", stranger.pid())), "{refused:?}");
+    let output = home.harness.run(&["resume", "--takeover", session.id(), "say three"]).exits(0);
+    assert!(!stranger.identity.may_live());
+    assert_eq!(output.stdout, "three\n");
+    assert!(home.last_request().contains("hang"), "what the stranger was told is not forgotten");
+}

@@ -92,6 +92,18 @@ fn panic_with(what: &Taken) -> ! {
 }
 
 #[test]
+fn a_number_that_now_belongs_to_somebody_else_keeps_nobody_out() {
+    let bed = Bed::new();
+    let agent = Process::with(None);
+    let mut record = serde_json::to_value(&agent.1).unwrap();
+    record["start"] = (agent.1.start() + 1).into();
+    let before: Identity = serde_json::from_value(record).unwrap();
+    let held = take(&bed, &bed.session("one", Some(&before))).unwrap();
+    let _leaked = Process::with(Some(&held));
+    assert!(take(&bed, &bed.session("two", None)).is_some());
+}
+
+#[test]
 fn a_lock_that_was_dropped_protects_its_writer_as_long_as_it_lives() {
     let bed = Bed::new();
     let agent = Process::with(None);

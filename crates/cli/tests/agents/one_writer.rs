@@ -39,6 +39,7 @@ fn a_kept_session_has_its_conversation_between_turns(agent: Agent) {
     let session = bed.detach(&["--keep"], Some("say one"));
     bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
     bed.harness.run(&["stop", session.id()]).exits(0);
+    bed.harness.nothing_is_left();
     let mut copy = bed.harness.command("cp");
     assert!(copy.arg("-a").arg(bed.harness.home()).arg(bed.harness.root().join("copy")).status().unwrap().success());
     bed.harness.run(&["resume", "-d", "--keep", session.id(), "say two"]).exits(0);

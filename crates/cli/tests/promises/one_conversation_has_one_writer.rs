@@ -14,8 +14,9 @@ fn elsewhere(harness: &Harness, home: &str, words: &[&str]) -> Output {
     Started::new(command, None).finish()
 }
 
-/// A copy of the home with everything in it.
+/// A copy of the home with everything in it, once nobody changes it any more.
 fn copied_home(harness: &Harness, name: &str) {
+    harness.nothing_is_left();
     let mut copy = harness.command("cp");
     copy.arg("-a").arg(harness.home()).arg(harness.root().join(name));
     assert!(copy.status().unwrap().success());

@@ -1,0 +1,290 @@
+//! Transcripts of claude.
+//!
+//! Read once for the lines and a few numbers of each message ([`scan`]); the rest is decided on the tree of those numbers
+//! ([`tree`], [`writers`]), and only the lines that change are looked at again ([`rewrite`]).
+//!
+//! A healthy transcript is not touched: side arms of parallel tools, side chains of subagents, compactions, prompts that
+//! were taken back and turns that were interrupted are what claude writes when nothing is wrong.
+
+mod rewrite;
+mod scan;
+mod tree;
+mod writers;
+
+use crate::edits::Edits;
+use crate::finding::Finding;
+use crate::place::Placed;
+use crate::surface;
+use crate::{Branches, Examination, Moved};
+use rewrite::Rewrite;
+use scan::{Index, Role, Scan};
+use std::collections::{BTreeMap, HashSet};
+use std::io::{self, Read, Seek, SeekFrom};
+use tree::{Branch, Chain, NONE, Tree};
+
+/// How far back another message is looked for in the place of one that is lost.
+const NEAR: Index = 64;
+
+/// Looks at a transcript.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn examine<R: Read + Seek>(mut source: R, branches: Branches) -> io::Result<Examination> {
+    source.seek(SeekFrom::Start(0))?;
+    let mut scan = Scan::default();
+    let surface = surface::read(&mut source, &mut scan)?;
+    let mut examination = Examination {
+        findings: surface.findings,
+        edits: Edits::default(),
+        moved: Vec::new(),
+        messages: scan.ids.len(),
+    };
+    // With a line that nobody has looked into, no one can say what is missing.
+    if !surface.unseen {
+        Mending::new(&scan, &mut source, &mut examination).mend(branches)?;
+    }
+    examination.edits.then(surface.edits);
+    Ok(examination)
+}
+
+struct Mending<'a, R> {
+    tree: Tree<'a>,
+    source: &'a mut R,
+    out: &'a mut Examination,
+    rewrite: Rewrite,
+    /// Calls without a result, by message.
+    open: BTreeMap<Index, usize>,
+    /// Results without a call, by message.
+    orphans: BTreeMap<Index, usize>,
+}
+
+impl<'a, R: Read + Seek> Mending<'a, R> {
+    fn new(scan: &'a Scan, source: &'a mut R, out: &'a mut Examination) -> Mending<'a, R> {
+        let tree = Tree::new(scan);
+        Mending { tree, source, out, rewrite: Rewrite::default(), open: BTreeMap::new(), orphans: BTreeMap::new() }
+    }
+
+    fn mend(mut self, branches: Branches) -> io::Result<()> {
+        self.drop_copies()?;
+        let answered = self.match_calls();
+        self.hang_up_again(&answered);
+        self.branches(branches)?;
+        self.keep_orphans()?;
+        self.answer_open_calls()?;
+        self.rewrite.write(&self.tree, self.source, &mut self.out.edits)
+    }
+
+    /// Takes out what stands twice, to the byte.
+    fn drop_copies(&mut self) -> io::Result<()> {
+        let pairs: Vec<(Index, Index)> = self.tree.same_ids().collect();
+        let mut first_of: BTreeMap<Index, Index> = BTreeMap::new();
+        for (earlier, later) in pairs {
+            let first = first_of.get(&earlier).copied().unwrap_or(earlier);
+            let copy = Placed::read(&mut *self.source, self.tree.scan.start(later))?;
+            if copy.text == Placed::read(&mut *self.source, self.tree.scan.start(first))?.text {
+                self.tree.drop_copy(later, first);
+                first_of.insert(later, first);
+                self.out.edits.cut(copy.start, copy.line_end());
+                self.out.findings.push(Finding::Copy);
+            } else {
+                self.out.findings.push(Finding::SameId);
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds calls without results and results without calls; returns which message has the call of each result.
+    fn match_calls(&mut self) -> BTreeMap<Index, Index> {
+        let scan = self.tree.scan;
+        let mut calls: Vec<_> = scan.calls.iter().filter(|(_, index)| self.tree.counts(*index)).copied().collect();
+        let mut results: Vec<_> = scan.results.iter().filter(|(_, index)| self.tree.counts(*index)).copied().collect();
+        calls.sort_unstable();
+        results.sort_unstable();
+        for &(name, call) in &calls {
+            if results.binary_search_by_key(&name, |&(name, _)| name).is_err() {
+                *self.open.entry(call).or_default() += 1;
+            }
+        }
+        let mut displaced = BTreeMap::new();
+        for &(name, result) in &results {
+            match calls.binary_search_by_key(&name, |&(name, _)| name) {
+                Ok(found) if self.tree.up[result as usize] == NONE => {
+                    displaced.insert(result, calls[found].1);
+                }
+                Ok(_) => {}
+                Err(_) => *self.orphans.entry(result).or_default() += 1,
+            }
+        }
+        displaced
+    }
+
+    /// Hangs messages whose parent is lost on the message of their call, or on the one before them.
+    fn hang_up_again(&mut self, calls: &BTreeMap<Index, Index>) {
+        for index in 0..self.tree.scan.len() {
+            let lost = self.tree.up[index as usize] == NONE && self.tree.scan.parents[index as usize].is_some();
+            if !lost || !self.tree.counts(index) {
+                continue;
+            }
+            let near = (index.saturating_sub(NEAR)..index).rev();
+            let fits = |&other: &Index| self.tree.counts(other) && !self.tree.descends(other, index);
+            if let Some(parent) = calls.get(&index).copied().into_iter().chain(near).find(fits) {
+                self.tree.up[index as usize] = parent;
+                self.rewrite.parent(index);
+                self.out.findings.push(Finding::LostParent);
+            }
+        }
+    }
+
+    /// Joins what two processes wrote at once, or moves it out; says what else was left.
+    fn branches(&mut self, how: Branches) -> io::Result<()> {
+        loop {
+            let chain = self.tree.chain();
+            let heads = self.tree.heads(&chain);
+            let found = self.tree.branches(&chain, &heads);
+            let (joined, left): (Vec<&Branch>, Vec<&Branch>) = found.iter().partition(|branch| {
+                self.is_dropped_call(branch, &heads) || writers::wrote_at_once(&self.tree, &chain, &heads, branch)
+            });
+            if joined.is_empty() {
+                let left = left.iter().filter(|branch| branch.prompts > 0);
+                self.out.findings.extend(left.map(|branch| Finding::LeftAside { messages: branch.messages }));
+                return Ok(());
+            }
+            let (moved, joined): (Vec<&Branch>, Vec<&Branch>) =
+                joined.into_iter().partition(|branch| how == Branches::Split && branch.prompts > 0);
+            for branch in &moved {
+                self.move_out(branch, &chain, &heads)?;
+            }
+            let before = self.tree.up.clone();
+            writers::join(&mut self.tree, &chain, &joined);
+            let changed =
+                (0..self.tree.scan.len()).filter(|&index| before[index as usize] != self.tree.up[index as usize]);
+            changed.for_each(|index| self.rewrite.parent(index));
+            let joined = joined.iter().filter(|branch| branch.prompts > 0);
+            self.out.findings.extend(joined.map(|branch| Finding::Joined { messages: branch.messages }));
+        }
+    }
+
+    /// Whether an earlier resume has silently left out a call that was cut off.
+    fn is_dropped_call(&self, branch: &Branch, heads: &[Index]) -> bool {
+        branch.prompts == 0 && self.open.keys().any(|&call| heads[call as usize] == branch.head)
+    }
+
+    /// Everything below a branch leaves this file for one of its own.
+    fn move_out(&mut self, branch: &Branch, chain: &Chain, heads: &[Index]) -> io::Result<()> {
+        let fork = self.tree.up[branch.head as usize];
+        let after: HashSet<Index> = chain.messages.iter().copied().take_while(|&message| message != fork).collect();
+        let mut without = Vec::new();
+        for index in 0..self.tree.scan.len() {
+            let head = heads[index as usize];
+            let hangs_on = if head == NONE { index } else { self.tree.up[head as usize] };
+            let start = self.tree.scan.start(index);
+            if head == branch.head {
+                let placed = Placed::read(&mut *self.source, start)?;
+                self.out.edits.cut(placed.start, placed.line_end());
+                self.tree.dropped[index as usize] = true;
+                self.open.remove(&index);
+                self.orphans.remove(&index);
+                self.rewrite.forget(index);
+            } else if after.contains(&hangs_on) || self.tree.dropped[index as usize] {
+                without.push(start);
+            }
+        }
+        let head = Placed::read(&mut *self.source, self.tree.scan.start(branch.head))?;
+        let moved = Moved::new(&head, without)?;
+        self.out.findings.push(Finding::Split { messages: branch.messages, into: moved.id.clone() });
+        self.out.moved.push(moved);
+        Ok(())
+    }
+
+    /// A result whose call is lost stays as words, where the model sees them.
+    fn keep_orphans(&mut self) -> io::Result<()> {
+        let calls: HashSet<_> = self.tree.scan.calls.iter().map(|&(name, _)| name).collect();
+        let orphans: Vec<Index> = self.orphans.keys().copied().collect();
+        for orphan in orphans {
+            let placed = Placed::read(&mut *self.source, self.tree.scan.start(orphan))?;
+            rewrite::results_as_text(&placed, &calls, &mut self.out.edits)?;
+            self.out.findings.push(Finding::ResultWithoutCall);
+            let chain = self.tree.chain();
+            if !self.tree.shown(&chain, orphan) {
+                self.put_on_chain(&chain, orphan);
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a message between two of the chain, before the first that follows it in the file and begins something new.
+    fn put_on_chain(&mut self, chain: &Chain, message: Index) {
+        let scan = self.tree.scan;
+        let begins = |index: Index| {
+            let above = self.tree.up[index as usize];
+            let answer = scan.answers[index as usize];
+            above != NONE
+                && match scan.role(index) {
+                    Role::Prompt => true,
+                    Role::Assistant => answer == 0 || answer != scan.answers[above as usize],
+                    Role::Result | Role::Other => false,
+                }
+        };
+        let next = chain.messages.iter().rev().copied().find(|&index| index > message && begins(index));
+        match (next, chain.messages.first()) {
+            (Some(next), _) => {
+                self.tree.up[message as usize] = self.tree.up[next as usize];
+                self.tree.up[next as usize] = message;
+                self.rewrite.parent(next);
+            }
+            (None, Some(&leaf)) => {
+                self.tree.up[message as usize] = leaf;
+                self.rewrite.end_at(message);
+            }
+            (None, None) => {}
+        }
+        self.rewrite.parent(message);
+    }
+
+    /// Tells the model about calls that were cut off.
+    fn answer_open_calls(&mut self) -> io::Result<()> {
+        let chain = self.tree.chain();
+        let results: HashSet<_> = self.tree.scan.results.iter().map(|&(name, _)| name).collect();
+        let open: Vec<Index> = self.open.keys().copied().filter(|&call| self.tree.shown(&chain, call)).collect();
+        for call in open {
+            let placed = Placed::read(&mut *self.source, self.tree.scan.start(call))?;
+            let note = rewrite::note_for(&placed, &results)?;
+            let last = self.tree.scan.start(self.last_of_answer(call));
+            let behind = Placed::read(&mut *self.source, last)?;
+            self.out.findings.extend(note.tools.iter().map(|tool| Finding::CallWithoutResult { tool: tool.clone() }));
+            self.out.edits.insert(behind.end(), [b"\n", note.line.as_slice()].concat());
+            // What went on from the call goes on from its result.
+            let answer = self.tree.scan.answers[call as usize];
+            for index in 0..self.tree.scan.len() {
+                let other = self.tree.scan.answers[index as usize];
+                let goes_on = self.tree.up[index as usize] == call
+                    && match self.tree.scan.role(index) {
+                        Role::Prompt | Role::Other => true,
+                        Role::Assistant => other == 0 || other != answer,
+                        Role::Result => false,
+                    };
+                if goes_on && self.tree.counts(index) {
+                    self.rewrite.parent_is(index, note.uuid.clone());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The last line, in one run, of the answer that a call belongs to, and of its results.
+    fn last_of_answer(&self, call: Index) -> Index {
+        let scan = self.tree.scan;
+        let answer = scan.answers[call as usize];
+        let same = |index: Index| index == call || answer != 0 && scan.answers[index as usize] == answer;
+        let mut last = call;
+        for index in call + 1..scan.len() {
+            let up = self.tree.up[index as usize];
+            let belongs = same(index) || scan.role(index) == Role::Result && up != NONE && same(up);
+            if !belongs || self.tree.dropped[index as usize] {
+                break;
+            }
+            last = index;
+        }
+        last
+    }
+}

@@ -39,6 +39,8 @@ pub enum Command {
     Stop(Stop),
     /// Go on with the conversation of a session that has ended
     Resume(Resume),
+    /// Mend an agent's transcript: torn lines, calls without results, branches of two writers
+    Repair(Repair),
     /// Put ended sessions away (ends those that run)
     Archive(Many),
     /// Bring archived sessions back
@@ -264,6 +266,23 @@ pub struct Resume {
     /// Keep the agent for further messages when its turn is over
     #[arg(long)]
     pub keep: bool,
+}
+
+#[derive(Args)]
+#[command(
+    after_help = "Exit codes: 0 nothing to mend, or mended; 1 beyond mending, or with --dry-run something to mend; \
+                        3 no such transcript; 7 a process holds the conversation."
+)]
+pub struct Repair {
+    /// A session, a transcript of claude, codex or gemini, or the agent's own name for a conversation
+    #[arg(value_name = "ID|FILE")]
+    pub id: String,
+    /// Only say what is wrong
+    #[arg(long)]
+    pub dry_run: bool,
+    /// What two processes wrote at once becomes two conversations instead of one
+    #[arg(long)]
+    pub split: bool,
 }
 
 #[derive(Args)]

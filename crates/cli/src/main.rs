@@ -12,6 +12,7 @@ mod installed;
 mod own_agents;
 mod prepare;
 mod program;
+mod repair;
 mod say;
 mod still;
 mod ui;

@@ -140,6 +140,11 @@ pub enum Event {
     Trimmed {
         to: u64,
     },
+    /// The agent's transcript was mended; as it was it stands in `backup`.
+    Mended {
+        changes: Vec<String>,
+        backup: String,
+    },
     /// Something that a person should look at.
     Alarm {
         text: String,
@@ -225,6 +230,7 @@ mod tests {
             Event::Saved { saved: Saved::Verified },
             Event::Ended { outcome },
             Event::Trimmed { to: 1 },
+            Event::Mended { changes: vec![by()], backup: by() },
             Event::Alarm { text: by() },
         ];
         for event in events {

@@ -53,17 +53,19 @@ impl Words for Kind {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ItemKind {
-    FunctionResult,
-    OtherResult,
-    NoResult,
+    /// What a function returned.
+    Returned,
+    /// What something else returned, in a form of its own.
+    ReturnedOtherwise,
+    Said,
 }
 
 impl Words for ItemKind {
     fn of(text: &str) -> Option<ItemKind> {
         Some(match text {
-            "function_call_output" => ItemKind::FunctionResult,
-            other if other.ends_with("_output") => ItemKind::OtherResult,
-            _ => ItemKind::NoResult,
+            "function_call_output" => ItemKind::Returned,
+            other if other.ends_with("_output") => ItemKind::ReturnedOtherwise,
+            _ => ItemKind::Said,
         })
     }
 }
@@ -101,13 +103,13 @@ impl Records for Rollout {
                 bytes.hash(&mut hasher);
                 self.items.push((hasher.finish(), start));
                 match payload.kind.0 {
-                    Some(ItemKind::FunctionResult) if payload.call_id.is_some() => {
+                    Some(ItemKind::Returned) if payload.call_id.is_some() => {
                         self.results.push((payload.call_id, start));
                     }
-                    Some(ItemKind::NoResult) if payload.call_id.is_some() => {
+                    Some(ItemKind::Said) if payload.call_id.is_some() => {
                         self.calls.insert(payload.call_id);
                     }
-                    Some(ItemKind::FunctionResult | ItemKind::OtherResult | ItemKind::NoResult) | None => {}
+                    Some(ItemKind::Returned | ItemKind::ReturnedOtherwise | ItemKind::Said) | None => {}
                 }
             }
             Some(Kind::Context) => self.context = self.context.or(Some(start)),

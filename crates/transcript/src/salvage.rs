@@ -37,7 +37,7 @@ pub fn records(line: &[u8], openings: &[&str]) -> Vec<Range<usize>> {
 mod tests {
     use super::*;
 
-    fn texts<'a>(line: &'a str) -> Vec<&'a str> {
+    fn texts(line: &str) -> Vec<&str> {
         records(line.as_bytes(), &[r#"{"type":"#, r#"{"parentUuid":"#]).into_iter().map(|range| &line[range]).collect()
     }
 

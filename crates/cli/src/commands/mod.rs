@@ -12,6 +12,7 @@ mod logs;
 mod ls;
 mod purge;
 mod reference;
+mod repair;
 mod restore;
 mod resume;
 mod run;
@@ -22,6 +23,8 @@ mod stop;
 mod upgrade;
 mod wait;
 mod who;
+
+pub use who::session_of;
 
 use crate::args::{Cli, Command};
 use crate::context::Context;
@@ -65,6 +68,7 @@ fn dispatch(cli: Cli) -> Result<Code> {
         Some(Command::Stop(args)) => stop::run(&context, &args),
         Some(Command::Archive(args)) => archive::run(&context, &args),
         Some(Command::Resume(args)) => resume::run(&context, args),
+        Some(Command::Repair(args)) => repair::run(&context, &args),
         Some(Command::Restore(args)) => restore::run(&context, &args),
         Some(Command::Purge(args)) => purge::run(&context, &args),
         Some(Command::Doctor(args)) => doctor::run(&context, &args),

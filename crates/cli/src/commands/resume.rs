@@ -60,6 +60,7 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
         Err(NotStill::Runs) => return Err(refused(&place, look_and_record(&place)?.pid)),
         Err(NotStill::Failed(failure)) => return Err(failure),
     };
+    crate::repair::before_resume(context, &folder, &session, &record)?;
     if !launch::resume(&folder, &session, &record, &environment)? {
         return Err(refused(&place, look_and_record(&place)?.pid));
     }

@@ -14,6 +14,7 @@ pub mod processes;
 
 pub use claude::stale as stale_claude_records;
 use jiff::Timestamp;
+pub use open_files::conversation_in;
 use ostler_core::id::SessionId;
 use ostler_sys::process::Identity;
 use processes::Process;

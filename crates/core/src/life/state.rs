@@ -266,7 +266,11 @@ impl State {
             Event::Ended { outcome } => self.outcome = Some(outcome.clone()),
             Event::Trimmed { to } => self.trimmed = *to,
             Event::Alarm { text } => self.alarm = Some(text.clone()),
-            Event::HolderReplaced { .. } | Event::Refused { .. } | Event::Tick | Event::Unknown => {}
+            Event::HolderReplaced { .. }
+            | Event::Refused { .. }
+            | Event::Mended { .. }
+            | Event::Tick
+            | Event::Unknown => {}
         }
     }
 

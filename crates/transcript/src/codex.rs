@@ -127,9 +127,9 @@ pub fn examine<R: Read + Seek>(mut source: R) -> io::Result<Examination> {
     let surface = surface::read(&mut source, &mut rollout)?;
     let mut findings = surface.findings;
     let mut edits = Edits::default();
-    let copies = drop_copies(&mut rollout, &mut source, &mut edits)?;
-    findings.extend((0..copies.len()).map(|_| Finding::Copy));
     if !surface.unseen {
+        let copies = drop_copies(&mut rollout, &mut source, &mut edits)?;
+        findings.extend((0..copies.len()).map(|_| Finding::Copy));
         for (name, start) in &rollout.results {
             if !rollout.calls.contains(name) && !copies.contains(start) {
                 result_as_text(&Placed::read(&mut source, *start)?, &mut edits)?;
@@ -137,7 +137,7 @@ pub fn examine<R: Read + Seek>(mut source: R) -> io::Result<Examination> {
             }
         }
     }
-    if rollout.begins_well == Some(false) {
+    if rollout.begins_well == Some(false) && !surface.unseen {
         findings.push(match beginning(&rollout, &mut source)? {
             Some(line) => {
                 edits.insert(rollout.first, line);

@@ -22,6 +22,12 @@ impl Name {
         Name(hasher.finish().max(1))
     }
 
+    /// A name that nothing has.
+    #[must_use]
+    pub fn of_nobody() -> Name {
+        Name(u64::MAX)
+    }
+
     #[must_use]
     pub fn is_some(self) -> bool {
         self.0 != 0

@@ -27,6 +27,10 @@ pub enum Finding {
         line: u64,
         bytes: u64,
     },
+    /// Bytes that are no text.
+    BadBytes {
+        line: u64,
+    },
     /// Whole records stood in a broken line.
     Freed {
         line: u64,
@@ -77,6 +81,7 @@ impl Finding {
             Finding::TornTail { .. }
             | Finding::Unended
             | Finding::Broken { .. }
+            | Finding::BadBytes { .. }
             | Finding::Freed { .. }
             | Finding::CallWithoutResult { .. }
             | Finding::ResultWithoutCall
@@ -100,6 +105,7 @@ impl fmt::Display for Finding {
             Finding::TornTail { bytes } => write!(f, "the last line is torn: {bytes} bytes cut off"),
             Finding::Unended => f.write_str("the last line has no end: newline added"),
             Finding::Broken { line, bytes } => write!(f, "line {line} is broken: {bytes} bytes taken out"),
+            Finding::BadBytes { line } => write!(f, "line {line} has bytes that are no text: replaced"),
             Finding::Freed { line, records } => {
                 write!(f, "line {line} is broken: {} in it saved", counted(*records, "whole record"))
             }

@@ -151,7 +151,7 @@ pub fn examine<R: Read + Seek>(mut source: R) -> io::Result<Examination> {
     let surface = surface::read(&mut source, &mut chat)?;
     let mut findings = surface.findings;
     let mut edits = Edits::default();
-    for &start in &chat.undone {
+    for &start in chat.undone.iter().filter(|_| !surface.unseen) {
         let list = Placed::read(&mut source, start)?;
         edits.cut(list.start, list.line_end());
         findings.push(Finding::Emptied);
@@ -165,7 +165,7 @@ pub fn examine<R: Read + Seek>(mut source: R) -> io::Result<Examination> {
             findings.push(Finding::ResultWithoutCall);
         }
     }
-    if let Some(last) = chat.last.as_ref().filter(|last| last.is_blank) {
+    if let Some(last) = chat.last.as_ref().filter(|last| last.is_blank && !surface.unseen) {
         let answer = Placed::read(&mut source, last.start)?;
         let value: Value = answer.fields()?;
         let id = new_uuid(&[b"note", &answer.text]);

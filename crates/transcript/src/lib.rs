@@ -4,7 +4,8 @@
 //! which ranges of the file are to be replaced by what. Nothing is written here and no clock is asked; whoever has the
 //! file applies the [`Edits`] to a copy. Three promises:
 //!
-//! * A healthy transcript has no edits, and a mended one has none either.
+//! * A healthy transcript has no edits. A mended one has none either, after two or three rounds at the most: what was
+//!   broken can hide something else.
 //! * No whole record is lost: only what nobody can read, and copies of what stays, are taken out.
 //! * In a mended conversation every tool call that the model sees has a result, and every result a call.
 //!

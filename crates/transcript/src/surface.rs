@@ -26,9 +26,23 @@ pub struct Surface {
     pub findings: Vec<Finding>,
     /// To come after all others at the same place: they end lines.
     pub edits: Edits,
-    /// A line was not looked into.
+    /// A line was not looked into, or not to its end.
     pub unseen: bool,
     pub length: u64,
+}
+
+impl Surface {
+    /// Bytes that are no text become what a reader makes of them. What hangs together is decided on the file that has none.
+    fn replace_bad_bytes(&mut self, start: u64, bytes: &[u8]) {
+        let mut at = start;
+        for chunk in bytes.utf8_chunks() {
+            let from = at + chunk.valid().len() as u64;
+            at = from + chunk.invalid().len() as u64;
+            if !chunk.invalid().is_empty() {
+                self.edits.replace(from, at, "\u{fffd}");
+            }
+        }
+    }
 }
 
 /// Reads a file once.
@@ -53,6 +67,11 @@ pub fn read<T: Records>(source: impl Read, records: &mut T) -> io::Result<Surfac
         }
         any = true;
         if records.take(line.start, bytes) {
+            if std::str::from_utf8(bytes).is_err() {
+                surface.findings.push(Finding::BadBytes { line: number });
+                surface.replace_bad_bytes(line.start, bytes);
+                surface.unseen = true;
+            }
             if !line.ended {
                 surface.findings.push(Finding::Unended);
                 surface.edits.insert(line.end, "\n");
@@ -70,7 +89,7 @@ pub fn read<T: Records>(source: impl Read, records: &mut T) -> io::Result<Surfac
         let mut count = 0;
         for range in saved {
             let (start, end) = (line.start + range.start as u64, line.start + range.end as u64);
-            if records.take(start, &bytes[range]) {
+            if std::str::from_utf8(&bytes[range.clone()]).is_ok() && records.take(start, &bytes[range]) {
                 let parting = if count == 0 { "" } else { "\n" };
                 surface.edits.replace(kept_to, start, parting);
                 kept_to = end;

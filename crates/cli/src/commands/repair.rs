@@ -10,7 +10,7 @@ use crate::repair::{changes, holder, note};
 use crate::say::say;
 use crate::still::{NotStill, Still};
 use ostler_core::view::View;
-use ostler_transcript::{Branches, Remedy};
+use ostler_transcript::{Branches, Finding, Remedy};
 use std::path::Path;
 
 pub fn run(context: &Context, args: &Repair) -> Result<Code> {
@@ -38,49 +38,43 @@ pub fn run(context: &Context, args: &Repair) -> Result<Code> {
     let branches = if args.split { Branches::Split } else { Branches::Join };
     let cannot = |error| Failure::ours(format!("{} cannot be mended: {error}", shown(&target.file)));
     let looked = Looked::at(&target.file, target.format, branches).map_err(cannot)?;
-    let examination = &looked.examination;
-    for finding in &examination.findings {
-        let mark = match finding.remedy() {
-            Remedy::Mend if args.dry_run => "to mend",
-            Remedy::Mend => "mended",
-            Remedy::Note => "note",
-            Remedy::None => "beyond mending",
+    let whole = format!("{} messages in {}", looked.examination.messages, shown(&target.file));
+    let beyond = looked.examination.is_beyond_mending();
+    let mends = looked.examination.mends();
+    if args.dry_run || !mends {
+        report(&looked.examination.findings, "to mend")?;
+        return match (mends, beyond) {
+            (true, _) => say!("not mended: {whole}; without --dry-run it is").map(|()| Code::Failed),
+            (false, true) => say!("nothing to mend it from: {whole}").map(|()| Code::Failed),
+            (false, false) => say!("nothing to mend: {whole}").map(|()| Code::Succeeded),
         };
-        say!("{mark}: {finding}")?;
     }
-    let whole = format!("{} messages in {}", examination.messages, shown(&target.file));
-    if !examination.mends() {
-        let beyond = examination.is_beyond_mending();
-        say!(
-            "{}",
-            if beyond { format!("nothing to mend it from: {whole}") } else { format!("nothing to mend: {whole}") }
-        )?;
-        return Ok(if beyond { Code::Failed } else { Code::Succeeded });
-    }
-    if args.dry_run {
-        say!("not mended: {whole}; without --dry-run it is")?;
-        return Ok(Code::Failed);
-    }
-    let written = looked.write().map_err(cannot)?;
+    let written = looked.mend().map_err(cannot)?;
+    report(&written.findings, "mended")?;
     if let (Some(view), Some(_still)) = (&target.session, &still) {
-        note(
-            &context.home.select(view.id.as_str())?.open()?,
-            view.run,
-            changes(&examination.findings),
-            &written.backup,
-        )?;
+        note(&context.home.select(view.id.as_str())?.open()?, view.run, changes(&written.findings), &written.backup)?;
     }
     say!("as it was: {}", shown(&written.backup))?;
     for (id, path) in &written.moved {
         // What leaves may be cut off too.
         let other = Looked::at(path, target.format, Branches::Join).map_err(cannot)?;
         if other.examination.mends() {
-            let backup = other.write().map_err(cannot)?.backup;
-            std::fs::remove_file(backup).map_err(cannot)?;
+            std::fs::remove_file(other.mend().map_err(cannot)?.backup).map_err(cannot)?;
         }
         say!("the other conversation: {}; {} --resume {id} goes on with it", shown(path), target.format.agent())?;
     }
-    Ok(if examination.is_beyond_mending() { Code::Failed } else { Code::Succeeded })
+    Ok(if beyond { Code::Failed } else { Code::Succeeded })
+}
+
+fn report(findings: &[Finding], mending: &str) -> Result<()> {
+    for finding in findings {
+        match finding.remedy() {
+            Remedy::Mend => say!("{mending}: {finding}")?,
+            Remedy::Note => say!("note: {finding}")?,
+            Remedy::None => say!("beyond mending: {finding}")?,
+        }
+    }
+    Ok(())
 }
 
 fn take(context: &Context, view: &View) -> Result<Still> {

@@ -4,7 +4,7 @@
 //! incomplete. The new file is written in full, synced, and given the old one's mode and owner before it takes its name.
 
 use jiff::Timestamp;
-use ostler_transcript::{Branches, Examination, Format, examine};
+use ostler_transcript::{Branches, Examination, Finding, Format, examine};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 /// A transcript that was looked at.
 pub struct Looked {
     path: PathBuf,
+    format: Format,
     file: File,
     as_it_was: Metadata,
     pub examination: Examination,
@@ -20,10 +21,15 @@ pub struct Looked {
 
 /// What was written.
 pub struct Written {
+    /// Everything that was found on the way.
+    pub findings: Vec<Finding>,
     pub backup: PathBuf,
     /// Conversations that left the file: their names and where they are.
     pub moved: Vec<(String, PathBuf)>,
 }
+
+/// How often a mended file is looked at again. What was broken can hide something else, once or twice.
+const ROUNDS: usize = 8;
 
 impl Looked {
     pub fn at(path: &Path, format: Format, branches: Branches) -> io::Result<Looked> {
@@ -32,12 +38,26 @@ impl Looked {
         let file = File::open(&path)?;
         let as_it_was = file.metadata()?;
         let examination = examine(format, &file, branches)?;
-        Ok(Looked { path, file, as_it_was, examination })
+        Ok(Looked { path, format, file, as_it_was, examination })
     }
 
-    /// Puts the mended file in the place of the old one.
-    pub fn write(&self) -> io::Result<Written> {
+    /// Puts the mended file in the place of the old one, until there is nothing to mend.
+    pub fn mend(self) -> io::Result<Written> {
         let backup = self.back_up()?;
+        let mut moved = self.write()?;
+        let mut findings = self.examination.findings;
+        for _ in 0..ROUNDS {
+            let again = Looked::at(&self.path, self.format, Branches::Join)?;
+            if !again.examination.mends() {
+                break;
+            }
+            moved.extend(again.write()?);
+            findings.extend(again.examination.findings);
+        }
+        Ok(Written { findings, backup, moved })
+    }
+
+    fn write(&self) -> io::Result<Vec<(String, PathBuf)>> {
         let mut moved = Vec::new();
         for branch in &self.examination.moved {
             let path = self.path.with_file_name(format!("{}.jsonl", branch.id));
@@ -46,7 +66,7 @@ impl Looked {
         }
         self.replace(&self.path, |out| self.examination.edits.apply(&self.file, out))?;
         File::open(self.folder())?.sync_all()?;
-        Ok(Written { backup, moved })
+        Ok(moved)
     }
 
     fn folder(&self) -> &Path {

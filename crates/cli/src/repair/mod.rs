@@ -46,8 +46,8 @@ pub fn before_resume(context: &Context, folder: &Folder, session: &Session, run:
     {
         return Ok(());
     }
-    let written = looked.write().map_err(cannot)?;
-    let changes = changes(&looked.examination.findings);
+    let written = looked.mend().map_err(cannot)?;
+    let changes = changes(&written.findings);
     for change in &changes {
         tell!("ostler: mended: {change}");
     }

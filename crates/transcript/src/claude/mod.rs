@@ -68,8 +68,14 @@ impl<'a, R: Read + Seek> Mending<'a, R> {
         self.drop_copies()?;
         let answered = self.match_calls();
         self.hang_up_again(&answered);
-        self.branches(branches)?;
-        self.keep_orphans()?;
+        let words = self.keep_orphans()?;
+        let mut at_once = HashSet::new();
+        self.join(branches, &mut at_once)?;
+        // What is put on the chain may show a branch that hung on it.
+        while self.put_first_on_chain(&words) {
+            self.join(branches, &mut at_once)?;
+        }
+        self.say_what_is_left();
         self.answer_open_calls()?;
         self.rewrite.write(&self.tree, self.source, &mut self.out.edits)
     }
@@ -135,50 +141,58 @@ impl<'a, R: Read + Seek> Mending<'a, R> {
         }
     }
 
-    /// Joins what two processes wrote at once, or moves it out; says what else was left.
-    fn branches(&mut self, how: Branches) -> io::Result<()> {
+    /// Joins what two processes wrote at once, or moves it out. One branch at a time, since each changes what the others
+    /// hang on; `at_once` remembers which were found so.
+    fn join(&mut self, how: Branches, at_once: &mut HashSet<Index>) -> io::Result<()> {
         loop {
             let chain = self.tree.chain();
             let heads = self.tree.heads(&chain);
             let found = self.tree.branches(&chain, &heads);
-            let (joined, left): (Vec<&Branch>, Vec<&Branch>) = found.iter().partition(|branch| {
-                self.is_dropped_call(branch, &heads) || writers::wrote_at_once(&self.tree, &chain, &heads, branch)
+            for branch in &found {
+                if writers::wrote_at_once(&self.tree, &chain, &heads, branch) {
+                    at_once.insert(branch.first);
+                }
+            }
+            // The last one first, so that they end up in the order of the file.
+            let next = found.iter().rev().find_map(|branch| {
+                let dropped_call = self.is_dropped_call(branch, &chain, &heads);
+                (dropped_call || at_once.contains(&branch.first)).then_some((branch, dropped_call))
             });
-            if joined.is_empty() {
-                let left = left.iter().filter(|branch| branch.prompts > 0);
-                self.out.findings.extend(left.map(|branch| Finding::LeftAside { messages: branch.messages }));
+            let Some((branch, dropped_call)) = next else {
                 return Ok(());
-            }
-            let (moved, joined): (Vec<&Branch>, Vec<&Branch>) =
-                joined.into_iter().partition(|branch| how == Branches::Split && branch.prompts > 0);
-            for branch in &moved {
+            };
+            if how == Branches::Split && !dropped_call {
                 self.move_out(branch, &chain, &heads)?;
+                continue;
             }
-            let before = self.tree.up.clone();
-            writers::join(&mut self.tree, &chain, &joined);
-            let changed =
-                (0..self.tree.scan.len()).filter(|&index| before[index as usize] != self.tree.up[index as usize]);
-            changed.for_each(|index| self.rewrite.parent(index));
-            let joined = joined.iter().filter(|branch| branch.prompts > 0);
-            self.out.findings.extend(joined.map(|branch| Finding::Joined { messages: branch.messages }));
+            let Some(changed) = writers::join(&mut self.tree, &chain, branch) else {
+                return Ok(());
+            };
+            self.rewrite.parent(changed);
+            if !dropped_call {
+                self.out.findings.push(Finding::Joined { messages: branch.messages });
+            }
         }
     }
 
     /// Whether an earlier resume has silently left out a call that was cut off.
-    fn is_dropped_call(&self, branch: &Branch, heads: &[Index]) -> bool {
-        branch.prompts == 0 && self.open.keys().any(|&call| heads[call as usize] == branch.head)
+    fn is_dropped_call(&self, branch: &Branch, chain: &Chain, heads: &[Index]) -> bool {
+        let is_in = |&call: &Index| heads[call as usize] == branch.head && !self.tree.shown(chain, call);
+        branch.prompts == 0 && self.open.keys().any(is_in) && !self.tree.beside(chain, branch).is_empty()
     }
 
     /// Everything below a branch leaves this file for one of its own.
     fn move_out(&mut self, branch: &Branch, chain: &Chain, heads: &[Index]) -> io::Result<()> {
-        let fork = self.tree.up[branch.head as usize];
-        let after: HashSet<Index> = chain.messages.iter().copied().take_while(|&message| message != fork).collect();
+        let after: HashSet<Index> = self.tree.beside(chain, branch).into_iter().collect();
+        let moved: Vec<bool> = (0..self.tree.scan.len())
+            .map(|index| heads[index as usize] == branch.head && !self.tree.shown(chain, index))
+            .collect();
         let mut without = Vec::new();
         for index in 0..self.tree.scan.len() {
             let head = heads[index as usize];
             let hangs_on = if head == NONE { index } else { self.tree.up[head as usize] };
             let start = self.tree.scan.start(index);
-            if head == branch.head {
+            if moved[index as usize] {
                 let placed = Placed::read(&mut *self.source, start)?;
                 self.out.edits.cut(placed.start, placed.line_end());
                 self.tree.dropped[index as usize] = true;
@@ -196,30 +210,48 @@ impl<'a, R: Read + Seek> Mending<'a, R> {
         Ok(())
     }
 
-    /// A result whose call is lost stays as words, where the model sees them.
-    fn keep_orphans(&mut self) -> io::Result<()> {
+    /// Says which branches the conversation has left behind.
+    fn say_what_is_left(&mut self) {
+        let chain = self.tree.chain();
+        let found = self.tree.branches(&chain, &self.tree.heads(&chain));
+        let left = found.iter().filter(|branch| branch.prompts > 0 && branch.first == branch.head);
+        self.out.findings.extend(left.map(|branch| Finding::LeftAside { messages: branch.messages }));
+    }
+
+    /// A result whose call is lost stays as words. Returns the messages that have nothing else.
+    fn keep_orphans(&mut self) -> io::Result<Vec<Index>> {
         let calls: HashSet<_> = self.tree.scan.calls.iter().map(|&(name, _)| name).collect();
-        let orphans: Vec<Index> = self.orphans.keys().copied().collect();
-        for orphan in orphans {
+        for (&orphan, &lost) in &self.orphans {
             let placed = Placed::read(&mut *self.source, self.tree.scan.start(orphan))?;
             rewrite::results_as_text(&placed, &calls, &mut self.out.edits)?;
             self.out.findings.push(Finding::ResultWithoutCall);
-            let chain = self.tree.chain();
-            if !self.tree.shown(&chain, orphan) {
-                self.put_on_chain(&chain, orphan);
+            // One that also has the result of another call stays with that.
+            let has = self.tree.scan.results.iter().filter(|&&(_, index)| index == orphan).count();
+            if has == lost {
+                self.tree.words.insert(orphan);
             }
         }
-        Ok(())
+        let mut words: Vec<Index> = self.tree.words.iter().copied().collect();
+        words.sort_unstable();
+        Ok(words)
+    }
+
+    /// Puts the first of these messages that the model would not see where it sees it; `false` when it sees all of them.
+    fn put_first_on_chain(&mut self, words: &[Index]) -> bool {
+        let chain = self.tree.chain();
+        let unseen =
+            words.iter().copied().find(|&index| !chain.on[index as usize] && !self.tree.dropped[index as usize]);
+        unseen.is_some_and(|unseen| self.put_on_chain(&chain, unseen))
     }
 
     /// Puts a message between two of the chain, before the first that follows it in the file and begins something new.
-    fn put_on_chain(&mut self, chain: &Chain, message: Index) {
+    fn put_on_chain(&mut self, chain: &Chain, message: Index) -> bool {
         let scan = self.tree.scan;
         let begins = |index: Index| {
             let above = self.tree.up[index as usize];
             let answer = scan.answers[index as usize];
             above != NONE
-                && match scan.role(index) {
+                && match self.tree.role(index) {
                     Role::Prompt => true,
                     Role::Assistant => answer == 0 || answer != scan.answers[above as usize],
                     Role::Result | Role::Other => false,
@@ -234,11 +266,13 @@ impl<'a, R: Read + Seek> Mending<'a, R> {
             }
             (None, Some(&leaf)) => {
                 self.tree.up[message as usize] = leaf;
+                self.tree.end = Some(message);
                 self.rewrite.end_at(message);
             }
-            (None, None) => {}
+            (None, None) => return false,
         }
         self.rewrite.parent(message);
+        true
     }
 
     /// Tells the model about calls that were cut off.
@@ -258,7 +292,7 @@ impl<'a, R: Read + Seek> Mending<'a, R> {
             for index in 0..self.tree.scan.len() {
                 let other = self.tree.scan.answers[index as usize];
                 let goes_on = self.tree.up[index as usize] == call
-                    && match self.tree.scan.role(index) {
+                    && match self.tree.role(index) {
                         Role::Prompt | Role::Other => true,
                         Role::Assistant => other == 0 || other != answer,
                         Role::Result => false,
@@ -279,7 +313,7 @@ impl<'a, R: Read + Seek> Mending<'a, R> {
         let mut last = call;
         for index in call + 1..scan.len() {
             let up = self.tree.up[index as usize];
-            let belongs = same(index) || scan.role(index) == Role::Result && up != NONE && same(up);
+            let belongs = same(index) || self.tree.role(index) == Role::Result && up != NONE && same(up);
             if !belongs || self.tree.dropped[index as usize] {
                 break;
             }

@@ -24,7 +24,7 @@ pub struct Rewrite {
 #[derive(Deserialize)]
 struct Ids<'a> {
     uuid: String,
-    #[serde(rename = "parentUuid", borrow)]
+    #[serde(rename = "parentUuid", borrow, default)]
     parent: Option<&'a RawValue>,
     #[serde(rename = "sessionId", default)]
     session: Option<String>,
@@ -51,11 +51,11 @@ impl Rewrite {
     }
 
     pub fn write(self, tree: &Tree<'_>, source: &mut (impl Read + Seek), edits: &mut Edits) -> io::Result<()> {
-        let mut uuid_of = |index: Index| -> io::Result<Ids0> {
+        let mut uuid_of = |index: Index| -> io::Result<Found> {
             let placed = Placed::read(&mut *source, tree.scan.start(index))?;
             let ids: Ids<'_> = placed.fields()?;
             let parent = ids.parent.map(|value| placed.place_of(value));
-            Ok(Ids0 { uuid: ids.uuid, session: ids.session, parent, end: placed.end() })
+            Ok(Found { uuid: ids.uuid, session: ids.session, parent, start: placed.start, end: placed.end() })
         };
         for (index, uuid) in self.parents {
             let uuid = match (uuid, tree.up[index as usize]) {
@@ -63,8 +63,10 @@ impl Rewrite {
                 (None, NONE) => continue,
                 (None, up) => uuid_of(up)?.uuid,
             };
-            if let Some(place) = uuid_of(index)?.parent {
-                edits.replace(place.start, place.end, json!(uuid).to_string());
+            let ids = uuid_of(index)?;
+            match ids.parent {
+                Some(place) => edits.replace(place.start, place.end, json!(uuid).to_string()),
+                None => edits.insert(ids.start + 1, format!("\"parentUuid\":{},", json!(uuid))),
             }
         }
         if let Some(end) = self.end
@@ -78,10 +80,12 @@ impl Rewrite {
     }
 }
 
-struct Ids0 {
+/// What a line says of itself, and where.
+struct Found {
     uuid: String,
     session: Option<String>,
     parent: Option<std::ops::Range<u64>>,
+    start: u64,
     end: u64,
 }
 

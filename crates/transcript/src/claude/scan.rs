@@ -30,7 +30,7 @@ pub struct Scan {
     places: Vec<u64>,
     /// Which answer of the model each is part of; 0 for none. Its blocks stand on lines of their own.
     pub answers: Vec<u32>,
-    /// When, in steps of [`STEP_MS`] since the first.
+    /// When, in steps of [`STEP_MS`] since the first; of a prompt, when it was handed in.
     pub times: Vec<u32>,
     pub calls: Vec<(Name, Index)>,
     pub results: Vec<(Name, Index)>,
@@ -39,6 +39,8 @@ pub struct Scan {
     /// The newest compaction: what stands before it is only history.
     pub boundary: Option<Index>,
     first_ms: u64,
+    /// When something was handed in that is not said yet.
+    handed_in: Option<Moment>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +59,7 @@ enum Kind {
     Assistant,
     Beside,
     LastPrompt,
+    Queue,
 }
 
 impl Words for Kind {
@@ -66,8 +69,18 @@ impl Words for Kind {
             "assistant" => Some(Kind::Assistant),
             "attachment" | "system" => Some(Kind::Beside),
             "last-prompt" => Some(Kind::LastPrompt),
+            "queue-operation" => Some(Kind::Queue),
             _ => None,
         }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct HandedIn;
+
+impl Words for HandedIn {
+    fn of(text: &str) -> Option<HandedIn> {
+        (text == "enqueue").then_some(HandedIn)
     }
 }
 
@@ -87,7 +100,8 @@ struct Line {
     kind: Known<Kind>,
     #[serde(default)]
     uuid: Name,
-    #[serde(default)]
+    /// `null` at the beginning of a conversation; a message that does not even say so has lost its parent.
+    #[serde(default = "Name::of_nobody")]
     parent_uuid: Name,
     #[serde(default)]
     is_sidechain: Flag,
@@ -101,6 +115,8 @@ struct Line {
     leaf_uuid: Name,
     #[serde(default)]
     explicit: Flag,
+    #[serde(default)]
+    operation: Known<HandedIn>,
 }
 
 #[derive(Default, Deserialize)]
@@ -174,7 +190,11 @@ impl Scan {
         if self.ids.is_empty() {
             self.first_ms = line.timestamp.0;
         }
-        let since = line.timestamp.0.saturating_sub(self.first_ms) / STEP_MS;
+        let began = match (self.handed_in.take(), role) {
+            (Some(handed_in), Role::Prompt) => handed_in.min(line.timestamp),
+            (Some(_) | None, Role::Prompt | Role::Result | Role::Assistant | Role::Other) => line.timestamp,
+        };
+        let since = began.0.saturating_sub(self.first_ms) / STEP_MS;
         self.ids.push(line.uuid);
         self.parents.push(line.parent_uuid);
         self.places.push((start << 2) | role as u64);
@@ -209,6 +229,12 @@ impl Records for Scan {
             Some(Kind::LastPrompt) => {
                 if line.leaf_uuid.is_some() {
                     self.leaf = Some(Leaf { message: line.leaf_uuid, chosen: line.explicit.0 });
+                }
+                return true;
+            }
+            Some(Kind::Queue) => {
+                if line.operation.0.is_some() {
+                    self.handed_in = Some(line.timestamp);
                 }
                 return true;
             }

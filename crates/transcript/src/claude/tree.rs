@@ -7,7 +7,7 @@
 
 use super::scan::{Index, Role, Scan};
 use crate::fields::Name;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 pub const NONE: Index = Index::MAX;
 
@@ -19,6 +19,10 @@ pub struct Tree<'a> {
     pub up: Vec<Index>,
     /// Copies that do not count.
     pub dropped: Vec<bool>,
+    /// Results that are words now.
+    pub words: HashSet<Index>,
+    /// Where the conversation is to end.
+    pub end: Option<Index>,
     /// Messages by id, the later of two with one id last.
     order: Vec<Index>,
 }
@@ -36,8 +40,10 @@ pub struct Chain {
 /// Messages that hang on the conversation beside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Branch {
+    /// Where it leaves the chain.
     pub head: Index,
-    /// Its last message in the file.
+    /// Its first and its last message that is not shown with the chain.
+    pub first: Index,
     pub end: Index,
     pub messages: usize,
     pub prompts: usize,
@@ -48,9 +54,14 @@ impl<'a> Tree<'a> {
         let mut order: Vec<Index> = (0..scan.len()).collect();
         order.sort_unstable_by_key(|&index| (scan.ids[index as usize], index));
         let dropped = vec![false; scan.ids.len()];
-        let mut tree = Tree { scan, up: Vec::new(), dropped, order };
+        let mut tree = Tree { scan, up: Vec::new(), dropped, words: HashSet::new(), end: None, order };
         tree.up = scan.parents.iter().map(|&parent| tree.find(parent).unwrap_or(NONE)).collect();
         tree
+    }
+
+    #[must_use]
+    pub fn role(&self, of: Index) -> Role {
+        if self.words.contains(&of) { Role::Prompt } else { self.scan.role(of) }
     }
 
     /// The message of this name.
@@ -111,6 +122,9 @@ impl<'a> Tree<'a> {
     /// The end of the conversation, before attachments.
     #[must_use]
     pub fn leaf(&self) -> Option<Index> {
+        if let Some(end) = self.end {
+            return Some(end);
+        }
         let last = (0..self.scan.len()).rev().find(|&index| !self.dropped[index as usize])?;
         let named = self.scan.leaf.and_then(|leaf| Some((self.find(leaf.message)?, leaf.chosen)));
         let leaf = match named {
@@ -118,7 +132,7 @@ impl<'a> Tree<'a> {
             Some((named, false)) if !self.descends(last, named) => named,
             Some(_) | None => last,
         };
-        self.path(leaf).find(|&index| self.scan.role(index) != Role::Other)
+        self.path(leaf).find(|&index| self.role(index) != Role::Other)
     }
 
     #[must_use]
@@ -142,9 +156,7 @@ impl<'a> Tree<'a> {
     #[must_use]
     pub fn shown(&self, chain: &Chain, index: Index) -> bool {
         let block = |index: Index| index != NONE && chain.has_answer(self.scan.answers[index as usize]);
-        chain.on[index as usize]
-            || block(index)
-            || self.scan.role(index) == Role::Result && block(self.up[index as usize])
+        chain.on[index as usize] || block(index) || self.role(index) == Role::Result && block(self.up[index as usize])
     }
 
     /// For each message beside the chain the first one below the chain on its way up; `NONE` for those on it, and for those
@@ -184,18 +196,33 @@ impl<'a> Tree<'a> {
     pub fn branches(&self, chain: &Chain, heads: &[Index]) -> Vec<Branch> {
         let mut found: HashMap<Index, Branch> = HashMap::new();
         for index in 0..self.scan.len() {
-            let (head, role) = (heads[index as usize], self.scan.role(index));
+            let (head, role) = (heads[index as usize], self.role(index));
             if head == NONE || role == Role::Other || !self.counts(index) || self.shown(chain, index) {
                 continue;
             }
-            let branch = found.entry(head).or_insert(Branch { head, end: index, messages: 0, prompts: 0 });
+            let branch =
+                found.entry(head).or_insert(Branch { head, first: index, end: index, messages: 0, prompts: 0 });
             branch.end = index;
             branch.messages += 1;
             branch.prompts += usize::from(role == Role::Prompt);
         }
         let mut branches: Vec<Branch> = found.into_values().collect();
-        branches.sort_unstable_by_key(|branch| branch.head);
+        branches.sort_unstable_by_key(|branch| branch.first);
         branches
+    }
+
+    /// What follows on the chain where a branch leaves it, from the end of the chain down: without what belongs to the same
+    /// answer as the head of the branch, which is an arm of it then.
+    #[must_use]
+    pub fn beside(&self, chain: &Chain, branch: &Branch) -> Vec<Index> {
+        let answer = |index: Index| if index == NONE { 0 } else { self.scan.answers[index as usize] };
+        let answer_of = |index: Index| match self.role(index) {
+            Role::Result => answer(self.up[index as usize]),
+            Role::Prompt | Role::Assistant | Role::Other => answer(index),
+        };
+        let (fork, arm) = (self.up[branch.head as usize], answer_of(branch.head));
+        let after = chain.messages.iter().copied().take_while(|&message| message != fork);
+        after.filter(|&message| arm == 0 || answer_of(message) != arm).collect()
     }
 }
 

@@ -8,24 +8,19 @@
 
 use super::scan::{Index, Role};
 use super::tree::{Branch, Chain, Tree};
-use std::collections::HashMap;
 
 /// Whether this branch and the part of the conversation that left from the same message were written at once.
 #[must_use]
 pub fn wrote_at_once(tree: &Tree<'_>, chain: &Chain, heads: &[Index], branch: &Branch) -> bool {
-    let fork = tree.up[branch.head as usize];
-    let Some(at) = chain.messages.iter().position(|&message| message == fork) else {
+    let beside = tree.beside(chain, branch);
+    let Some(&other) = beside.last() else {
         return false;
     };
-    // From the end of the conversation down to the message after the fork.
-    let Some(&other) = at.checked_sub(1).and_then(|next| chain.messages.get(next)) else {
-        return false;
-    };
-    if branch.head < other {
-        let earlier = (branch.head..=branch.end).filter(|&index| heads[index as usize] == branch.head);
-        went_on(tree, earlier, other)
+    if branch.first < other {
+        let earlier = (branch.first..=branch.end).filter(|&index| heads[index as usize] == branch.head);
+        went_on(tree, earlier.filter(|&index| !tree.shown(chain, index)), other)
     } else {
-        went_on(tree, chain.messages[..at].iter().copied(), branch.head)
+        went_on(tree, beside.into_iter(), branch.first)
     }
 }
 
@@ -33,29 +28,19 @@ pub fn wrote_at_once(tree: &Tree<'_>, chain: &Chain, heads: &[Index], branch: &B
 fn went_on(tree: &Tree<'_>, earlier: impl Iterator<Item = Index>, later: Index) -> bool {
     let time = |index: Index| tree.scan.times[index as usize];
     let next = earlier
-        .filter(|&index| !tree.dropped[index as usize] && tree.scan.role(index) != Role::Other)
+        .filter(|&index| !tree.dropped[index as usize] && tree.role(index) != Role::Other)
         .filter(|&index| index > later || time(index) > time(later))
         .min_by_key(|&index| (time(index), index));
-    next.is_some_and(|next| match tree.scan.role(next) {
+    next.is_some_and(|next| match tree.role(next) {
         Role::Assistant | Role::Result => true,
         Role::Prompt | Role::Other => false,
     })
 }
 
-/// Joins branches in: each stays where it hangs, and what followed there now follows its end. So the conversation ends
-/// where it would have ended, and has all of them before that.
-pub fn join(tree: &mut Tree<'_>, chain: &Chain, branches: &[&Branch]) {
-    let mut following: HashMap<Index, Index> = HashMap::new();
-    // The last one first, so that they end up in the order of the file.
-    for branch in branches.iter().rev() {
-        let fork = tree.up[branch.head as usize];
-        let on_chain = || {
-            let at = chain.messages.iter().position(|&message| message == fork)?;
-            chain.messages.get(at.checked_sub(1)?).copied()
-        };
-        if let Some(next) = following.get(&fork).copied().or_else(on_chain) {
-            tree.up[next as usize] = branch.end;
-            following.insert(fork, branch.head);
-        }
-    }
+/// Joins a branch in: it stays where it hangs, and what followed there now follows its end. So the conversation ends where
+/// it would have ended, and has the branch before that. Returns the message whose parent changed.
+pub fn join(tree: &mut Tree<'_>, chain: &Chain, branch: &Branch) -> Option<Index> {
+    let next = tree.beside(chain, branch).last().copied()?;
+    tree.up[next as usize] = branch.end;
+    Some(next)
 }

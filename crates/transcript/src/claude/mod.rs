@@ -56,16 +56,27 @@ struct Mending<'a, R> {
     open: BTreeMap<Index, usize>,
     /// Results without a call, by message.
     orphans: BTreeMap<Index, usize>,
+    /// Second results of one call.
+    doubled: HashSet<Index>,
 }
 
 impl<'a, R: Read + Seek> Mending<'a, R> {
     fn new(scan: &'a Scan, source: &'a mut R, out: &'a mut Examination) -> Mending<'a, R> {
         let tree = Tree::new(scan);
-        Mending { tree, source, out, rewrite: Rewrite::default(), open: BTreeMap::new(), orphans: BTreeMap::new() }
+        Mending {
+            tree,
+            source,
+            out,
+            rewrite: Rewrite::default(),
+            open: BTreeMap::new(),
+            orphans: BTreeMap::new(),
+            doubled: HashSet::new(),
+        }
     }
 
     fn mend(mut self, branches: Branches) -> io::Result<()> {
         self.drop_copies()?;
+        self.drop_doubles()?;
         let answered = self.match_calls();
         self.hang_up_again(&answered);
         let words = self.keep_orphans()?;
@@ -93,7 +104,34 @@ impl<'a, R: Read + Seek> Mending<'a, R> {
                 self.out.edits.cut(copy.start, copy.line_end());
                 self.out.findings.push(Finding::Copy);
             } else {
+                // As claude does: the later one stands for both.
+                self.tree.drop_copy(first, later);
                 self.out.findings.push(Finding::SameId);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes out what says the same of one tool call under another id. A second result that says something else becomes
+    /// words: the model takes one.
+    fn drop_doubles(&mut self) -> io::Result<()> {
+        for list in [&self.tree.scan.calls, &self.tree.scan.results] {
+            let mut list: Vec<_> = list.iter().filter(|(_, index)| self.tree.counts(*index)).copied().collect();
+            list.sort_unstable();
+            let doubles = list.windows(2).filter(|two| two[0].0 == two[1].0 && two[0].1 != two[1].1);
+            for two in doubles {
+                let (first, second) = (two[0].1, two[1].1);
+                let kept = Placed::read(&mut *self.source, self.tree.scan.start(first))?;
+                let double = Placed::read(&mut *self.source, self.tree.scan.start(second))?;
+                if rewrite::say_the_same(&kept, &double)? && !self.tree.dropped[second as usize] {
+                    let children = (0..self.tree.scan.len()).filter(|&index| self.tree.up[index as usize] == second);
+                    children.for_each(|child| self.rewrite.parent(child));
+                    self.tree.drop_copy(second, first);
+                    self.out.edits.cut(double.start, double.line_end());
+                    self.out.findings.push(Finding::Copy);
+                } else if self.tree.role(second) == Role::Result {
+                    self.doubled.insert(second);
+                }
             }
         }
         Ok(())
@@ -114,6 +152,7 @@ impl<'a, R: Read + Seek> Mending<'a, R> {
         let mut displaced = BTreeMap::new();
         for &(name, result) in &results {
             match calls.binary_search_by_key(&name, |&(name, _)| name) {
+                Ok(_) if self.doubled.contains(&result) => *self.orphans.entry(result).or_default() += 1,
                 Ok(found) if self.tree.up[result as usize] == NONE => {
                     displaced.insert(result, calls[found].1);
                 }
@@ -223,7 +262,8 @@ impl<'a, R: Read + Seek> Mending<'a, R> {
         let calls: HashSet<_> = self.tree.scan.calls.iter().map(|&(name, _)| name).collect();
         for (&orphan, &lost) in &self.orphans {
             let placed = Placed::read(&mut *self.source, self.tree.scan.start(orphan))?;
-            rewrite::results_as_text(&placed, &calls, &mut self.out.edits)?;
+            let doubled = self.doubled.contains(&orphan);
+            rewrite::results_as_text(&placed, |name| !doubled && calls.contains(&name), &mut self.out.edits)?;
             self.out.findings.push(Finding::ResultWithoutCall);
             // One that also has the result of another call stays with that.
             let has = self.tree.scan.results.iter().filter(|&&(_, index)| index == orphan).count();

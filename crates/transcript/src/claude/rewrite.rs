@@ -131,23 +131,31 @@ pub fn note_for(call: &Placed, results: &HashSet<Name>) -> io::Result<Note> {
     Ok(Note { line: line.into_bytes(), uuid, tools })
 }
 
-/// Turns the results of a message that have no call among `calls` into words. Real results stay in front, where the model
-/// has to find them.
-pub fn results_as_text(message: &Placed, calls: &HashSet<Name>, edits: &mut Edits) -> io::Result<()> {
-    #[derive(Deserialize)]
-    struct Message<'a> {
-        #[serde(borrow)]
-        message: Body<'a>,
-    }
-    #[derive(Deserialize)]
-    struct Body<'a> {
-        #[serde(borrow)]
-        content: &'a RawValue,
-    }
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow)]
+    message: Body<'a>,
+}
+
+#[derive(Deserialize)]
+struct Body<'a> {
+    #[serde(borrow)]
+    content: &'a RawValue,
+}
+
+/// Whether two messages have the same content, whatever they are called.
+pub fn say_the_same(one: &Placed, other: &Placed) -> io::Result<bool> {
+    let (one, other): (Message<'_>, Message<'_>) = (one.fields()?, other.fields()?);
+    Ok(one.message.content.get() == other.message.content.get())
+}
+
+/// Turns the results of a message that are not to stay into words. Real results stay in front, where the model has to find
+/// them.
+pub fn results_as_text(message: &Placed, stays: impl Fn(Name) -> bool, edits: &mut Edits) -> io::Result<()> {
     let Message { message: Body { content } } = message.fields()?;
     let blocks: Vec<Value> = serde_json::from_str(content.get()).unwrap_or_default();
     let (kept, orphans): (Vec<Value>, Vec<Value>) = blocks.into_iter().partition(|block| {
-        block["type"] != "tool_result" || block["tool_use_id"].as_str().is_none_or(|id| calls.contains(&Name::of(id)))
+        block["type"] != "tool_result" || block["tool_use_id"].as_str().is_none_or(|id| stays(Name::of(id)))
     });
     let mut blocks = kept;
     for orphan in orphans {

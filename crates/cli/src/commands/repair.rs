@@ -38,7 +38,11 @@ pub fn run(context: &Context, args: &Repair) -> Result<Code> {
     let branches = if args.split { Branches::Split } else { Branches::Join };
     let cannot = |error| Failure::ours(format!("{} cannot be mended: {error}", shown(&target.file)));
     let looked = Looked::at(&target.file, target.format, branches).map_err(cannot)?;
-    let whole = format!("{} messages in {}", looked.examination.messages, shown(&target.file));
+    let messages = match looked.examination.messages {
+        1 => "1 message".to_owned(),
+        number => format!("{number} messages"),
+    };
+    let whole = format!("{messages} in {}", shown(&target.file));
     let beyond = looked.examination.is_beyond_mending();
     let mends = looked.examination.mends();
     if args.dry_run || !mends {

@@ -404,6 +404,8 @@ fn said(bytes: &[u8]) -> HashSet<(String, String)> {
             let content = &record["message"]["content"];
             let says = match &content[0]["content"] {
                 Value::String(text) => text.clone(),
+                // A result whose field has another name by now is kept as it stands.
+                _ if content[0]["type"] == "tool_result" => content[0].to_string(),
                 _ => content.to_string(),
             };
             (record["uuid"].as_str().unwrap_or_default().to_owned(), says)

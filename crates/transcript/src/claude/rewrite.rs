@@ -166,7 +166,7 @@ pub fn results_as_text(message: &Placed, stays: impl Fn(Name) -> bool, edits: &m
             }
             Value::String(text) => blocks.push(json!({ "type": "text", "text": format!("{CALL_IS_LOST}\n\n{text}") })),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {
-                blocks.push(json!({ "type": "text", "text": CALL_IS_LOST }));
+                blocks.push(json!({ "type": "text", "text": format!("{CALL_IS_LOST}\n\n{orphan}") }));
             }
         }
     }

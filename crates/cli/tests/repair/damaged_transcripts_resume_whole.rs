@@ -37,6 +37,12 @@ fn broken(lines: &[Vec<u8>], at: usize) -> Vec<u8> {
     joined(&lines)
 }
 
+/// The agent was killed in the middle of a line.
+fn torn_end(sees: &'static [&'static str]) -> Case {
+    let damage = |lines: &[Vec<u8>]| [joined(lines), lines[2][..30].to_vec()].concat();
+    Case { name: "torn end", damage, says: "the last line is torn", sees }
+}
+
 /// Makes a conversation with these prompts, then resumes it once for each damage.
 fn each_is_mended(agent: Agent, prompts: impl Fn(&Bed) -> Vec<String>, cases: &[Case]) {
     let Some(bed) = Bed::new(agent) else { return };
@@ -83,12 +89,7 @@ fn claude_gets_everything_that_survived() {
         Agent::Claude,
         prompts,
         &[
-            Case {
-                name: "torn end",
-                damage: |lines| [joined(lines), lines[2][..80].to_vec()].concat(),
-                says: "the last line is torn",
-                sees: ALL,
-            },
+            torn_end(ALL),
             Case {
                 name: "no newline",
                 damage: |lines| {
@@ -159,12 +160,7 @@ fn codex_gets_everything_that_survived() {
         Agent::Codex,
         prompts,
         &[
-            Case {
-                name: "torn end",
-                damage: |lines| [joined(lines), lines[2][..80].to_vec()].concat(),
-                says: "the last line is torn",
-                sees: ALL,
-            },
+            torn_end(ALL),
             Case {
                 name: "broken line",
                 damage: |lines| broken(lines, nth(lines, 0, |record| record["payload"]["role"] == "assistant")),
@@ -196,12 +192,7 @@ fn gemini_gets_everything_that_survived() {
         Agent::Gemini,
         prompts,
         &[
-            Case {
-                name: "torn end",
-                damage: |lines| [joined(lines), lines[2][..30].to_vec()].concat(),
-                says: "the last line is torn",
-                sees: ALL,
-            },
+            torn_end(ALL),
             Case {
                 name: "broken line",
                 damage: |lines| broken(lines, nth(lines, 0, |record| record["content"] == "beta")),

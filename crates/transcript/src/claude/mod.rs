@@ -12,6 +12,7 @@ mod tree;
 mod writers;
 
 use crate::edits::Edits;
+use crate::fields::Name;
 use crate::finding::Finding;
 use crate::place::Placed;
 use crate::surface;
@@ -118,7 +119,8 @@ impl<'a, R: Read + Seek> Mending<'a, R> {
         for list in [&self.tree.scan.calls, &self.tree.scan.results] {
             let mut list: Vec<_> = list.iter().filter(|(_, index)| self.tree.counts(*index)).copied().collect();
             list.sort_unstable();
-            let doubles = list.windows(2).filter(|two| two[0].0 == two[1].0 && two[0].1 != two[1].1);
+            let is_double = |two: &&[(Name, Index)]| two[0].0 == two[1].0 && two[0].1 != two[1].1;
+            let doubles = list.windows(2).filter(is_double).filter(|two| two[0].0 != Name::of_nobody());
             for two in doubles {
                 let (first, second) = (two[0].1, two[1].1);
                 let kept = Placed::read(&mut *self.source, self.tree.scan.start(first))?;
@@ -259,7 +261,7 @@ impl<'a, R: Read + Seek> Mending<'a, R> {
 
     /// A result whose call is lost stays as words. Returns the messages that have nothing else.
     fn keep_orphans(&mut self) -> io::Result<Vec<Index>> {
-        let calls: HashSet<_> = self.tree.scan.calls.iter().map(|&(name, _)| name).collect();
+        let calls = self.names(&self.tree.scan.calls);
         for (&orphan, &lost) in &self.orphans {
             let placed = Placed::read(&mut *self.source, self.tree.scan.start(orphan))?;
             let doubled = self.doubled.contains(&orphan);
@@ -318,7 +320,7 @@ impl<'a, R: Read + Seek> Mending<'a, R> {
     /// Tells the model about calls that were cut off.
     fn answer_open_calls(&mut self) -> io::Result<()> {
         let chain = self.tree.chain();
-        let results: HashSet<_> = self.tree.scan.results.iter().map(|&(name, _)| name).collect();
+        let results = self.names(&self.tree.scan.results);
         let open: Vec<Index> = self.open.keys().copied().filter(|&call| self.tree.shown(&chain, call)).collect();
         for call in open {
             let placed = Placed::read(&mut *self.source, self.tree.scan.start(call))?;
@@ -343,6 +345,11 @@ impl<'a, R: Read + Seek> Mending<'a, R> {
             }
         }
         Ok(())
+    }
+
+    /// The calls or results that count.
+    fn names(&self, list: &[(Name, Index)]) -> HashSet<Name> {
+        list.iter().filter(|(_, index)| self.tree.counts(*index)).map(|&(name, _)| name).collect()
     }
 
     /// The last line, in one run, of the answer that a call belongs to, and of its results.

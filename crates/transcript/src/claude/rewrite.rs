@@ -155,7 +155,7 @@ pub fn results_as_text(message: &Placed, stays: impl Fn(Name) -> bool, edits: &m
     let Message { message: Body { content } } = message.fields()?;
     let blocks: Vec<Value> = serde_json::from_str(content.get()).unwrap_or_default();
     let (kept, orphans): (Vec<Value>, Vec<Value>) = blocks.into_iter().partition(|block| {
-        block["type"] != "tool_result" || block["tool_use_id"].as_str().is_none_or(|id| stays(Name::of(id)))
+        block["type"] != "tool_result" || block["tool_use_id"].as_str().is_some_and(|id| stays(Name::of(id)))
     });
     let mut blocks = kept;
     for orphan in orphans {

@@ -181,8 +181,9 @@ impl Scan {
                 Some(BlockKind::Call) if role == Role::Assistant && block.id.is_some() => {
                     self.calls.push((block.id, index));
                 }
-                Some(BlockKind::Result) if role == Role::Result && block.tool_use_id.is_some() => {
-                    self.results.push((block.tool_use_id, index));
+                Some(BlockKind::Result) if role == Role::Result => {
+                    let call = block.tool_use_id;
+                    self.results.push((if call.is_some() { call } else { Name::of_nobody() }, index));
                 }
                 Some(BlockKind::Call | BlockKind::Result) | None => {}
             }

@@ -77,7 +77,7 @@ impl<R: Read> Lines<R> {
             self.from = 0;
         }
         if self.filled == self.buffer.len() {
-            self.buffer.resize(self.buffer.len() * 2, 0);
+            self.buffer.resize((self.buffer.len() * 2).min(LONGEST + PIECE), 0);
         } else if self.filled < PIECE && self.buffer.len() > PIECE {
             // A long line is behind us; what it needed is given back.
             self.buffer.truncate(PIECE);

@@ -27,6 +27,24 @@ fn killed_in_the_middle_of_a_tool(agent: Agent) {
     assert!(again.stdout.contains("nothing to mend"), "{again:?}");
 }
 
+#[test]
+fn claude_killed_together_with_both_helpers_is_told() {
+    let Some(bed) = Bed::new(Agent::Claude) else { return };
+    let (tool, words) = bed.endless_tool();
+    let session = bed.detach(&[], Some(&format!("{tool} ; say never")));
+    let left = bed.process(words);
+    session.orphan();
+    session.kill(Who::Agent);
+    let output = bed.harness.run(&["resume", session.id(), "say next"]).exits(0);
+    assert!(output.stderr.contains("a call of Bash has no result"), "{output:?}");
+    let seen = is_well_formed(&bed);
+    assert!(seen.contains("may have run in part or in full"), "{seen}");
+    if left.may_live() {
+        // Whoever ends it, the command that nobody waits for any more ends when its pipe is opened.
+        std::fs::write(bed.work().join("gate"), "").unwrap();
+    }
+}
+
 for_every_agent!(killed_in_the_middle_of_a_tool:
     claude_killed_in_the_middle_of_a_tool_is_told Claude,
     codex_killed_in_the_middle_of_a_tool_is_told Codex,

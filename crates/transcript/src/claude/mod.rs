@@ -19,9 +19,9 @@ use crate::surface;
 use crate::{Branches, Examination, Moved};
 use rewrite::Rewrite;
 use scan::{Index, Role, Scan};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Read, Seek, SeekFrom};
-use tree::{Branch, Chain, NONE, Tree};
+use tree::{Branch, Chain, NONE, Roots, Tree};
 
 /// How far back another message is looked for in the place of one that is lost.
 const NEAR: Index = 64;
@@ -78,6 +78,7 @@ impl<'a, R: Read + Seek> Mending<'a, R> {
     fn mend(mut self, branches: Branches) -> io::Result<()> {
         self.drop_copies()?;
         self.drop_doubles()?;
+        self.tree.open_circles();
         let answered = self.match_calls();
         self.hang_up_again(&answered);
         let words = self.keep_orphans()?;
@@ -95,21 +96,21 @@ impl<'a, R: Read + Seek> Mending<'a, R> {
     /// Takes out what stands twice, to the byte.
     fn drop_copies(&mut self) -> io::Result<()> {
         let pairs: Vec<(Index, Index)> = self.tree.same_ids().collect();
-        let mut first_of: BTreeMap<Index, Index> = BTreeMap::new();
+        let mut instead: HashMap<Index, Index> = HashMap::new();
         for (earlier, later) in pairs {
-            let first = first_of.get(&earlier).copied().unwrap_or(earlier);
+            let first = instead.get(&earlier).copied().unwrap_or(earlier);
             let copy = Placed::read(&mut *self.source, self.tree.scan.start(later))?;
             if copy.text == Placed::read(&mut *self.source, self.tree.scan.start(first))?.text {
-                self.tree.drop_copy(later, first);
-                first_of.insert(later, first);
+                instead.insert(later, first);
                 self.out.edits.cut(copy.start, copy.line_end());
                 self.out.findings.push(Finding::Copy);
             } else {
                 // As claude does: the later one stands for both.
-                self.tree.drop_copy(first, later);
+                instead.insert(first, later);
                 self.out.findings.push(Finding::SameId);
             }
         }
+        self.tree.replace(&instead);
         Ok(())
     }
 
@@ -121,19 +122,22 @@ impl<'a, R: Read + Seek> Mending<'a, R> {
             list.sort_unstable();
             let is_double = |two: &&[(Name, Index)]| two[0].0 == two[1].0 && two[0].1 != two[1].1;
             let doubles = list.windows(2).filter(is_double).filter(|two| two[0].0 != Name::of_nobody());
+            let mut instead: HashMap<Index, Index> = HashMap::new();
             for two in doubles {
                 let (first, second) = (two[0].1, two[1].1);
                 let kept = Placed::read(&mut *self.source, self.tree.scan.start(first))?;
                 let double = Placed::read(&mut *self.source, self.tree.scan.start(second))?;
-                if rewrite::say_the_same(&kept, &double)? && !self.tree.dropped[second as usize] {
-                    let children = (0..self.tree.scan.len()).filter(|&index| self.tree.up[index as usize] == second);
-                    children.for_each(|child| self.rewrite.parent(child));
-                    self.tree.drop_copy(second, first);
-                    self.out.edits.cut(double.start, double.line_end());
-                    self.out.findings.push(Finding::Copy);
+                if rewrite::say_the_same(&kept, &double)? {
+                    if instead.insert(second, first).is_none() {
+                        self.out.edits.cut(double.start, double.line_end());
+                        self.out.findings.push(Finding::Copy);
+                    }
                 } else if self.tree.role(second) == Role::Result {
                     self.doubled.insert(second);
                 }
+            }
+            for child in self.tree.replace(&instead) {
+                self.rewrite.parent(child);
             }
         }
         Ok(())
@@ -167,15 +171,17 @@ impl<'a, R: Read + Seek> Mending<'a, R> {
 
     /// Hangs messages whose parent is lost on the message of their call, or on the one before them.
     fn hang_up_again(&mut self, calls: &BTreeMap<Index, Index>) {
+        let mut roots = Roots::new(&self.tree.up);
         for index in 0..self.tree.scan.len() {
             let lost = self.tree.up[index as usize] == NONE && self.tree.scan.parents[index as usize].is_some();
             if !lost || !self.tree.counts(index) {
                 continue;
             }
             let near = (index.saturating_sub(NEAR)..index).rev();
-            let fits = |&other: &Index| self.tree.counts(other) && !self.tree.descends(other, index);
+            let fits = |&other: &Index| self.tree.counts(other) && roots.of(other) != index;
             if let Some(parent) = calls.get(&index).copied().into_iter().chain(near).find(fits) {
                 self.tree.up[index as usize] = parent;
+                roots.hang(index, parent);
                 self.rewrite.parent(index);
                 self.out.findings.push(Finding::LostParent);
             }
@@ -322,6 +328,7 @@ impl<'a, R: Read + Seek> Mending<'a, R> {
         let chain = self.tree.chain();
         let results = self.names(&self.tree.scan.results);
         let open: Vec<Index> = self.open.keys().copied().filter(|&call| self.tree.shown(&chain, call)).collect();
+        let mut notes: HashMap<Index, String> = HashMap::new();
         for call in open {
             let placed = Placed::read(&mut *self.source, self.tree.scan.start(call))?;
             let note = rewrite::note_for(&placed, &results)?;
@@ -329,19 +336,19 @@ impl<'a, R: Read + Seek> Mending<'a, R> {
             let behind = Placed::read(&mut *self.source, last)?;
             self.out.findings.extend(note.tools.iter().map(|tool| Finding::CallWithoutResult { tool: tool.clone() }));
             self.out.edits.insert(behind.end(), [b"\n", note.line.as_slice()].concat());
-            // What went on from the call goes on from its result.
-            let answer = self.tree.scan.answers[call as usize];
-            for index in 0..self.tree.scan.len() {
-                let other = self.tree.scan.answers[index as usize];
-                let goes_on = self.tree.up[index as usize] == call
-                    && match self.tree.role(index) {
-                        Role::Prompt | Role::Other => true,
-                        Role::Assistant => other == 0 || other != answer,
-                        Role::Result => false,
-                    };
-                if goes_on && self.tree.counts(index) {
-                    self.rewrite.parent_is(index, note.uuid.clone());
-                }
+            notes.insert(call, note.uuid);
+        }
+        // What went on from a call goes on from its result.
+        for index in 0..self.tree.scan.len() {
+            let call = self.tree.up[index as usize];
+            let Some(note) = notes.get(&call).filter(|_| self.tree.counts(index)) else {
+                continue;
+            };
+            let (answer, other) = (self.tree.scan.answers[call as usize], self.tree.scan.answers[index as usize]);
+            match self.tree.role(index) {
+                Role::Assistant if other != 0 && other == answer => {}
+                Role::Prompt | Role::Other | Role::Assistant => self.rewrite.parent_is(index, note.clone()),
+                Role::Result => {}
             }
         }
         Ok(())

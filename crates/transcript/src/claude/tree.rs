@@ -59,6 +59,28 @@ impl<'a> Tree<'a> {
         tree
     }
 
+    /// Opens circles, which only damage makes: the message that closes one has lost its parent.
+    pub fn open_circles(&mut self) {
+        const NEVER: Index = Index::MAX;
+        // From which message on each was reached first.
+        let mut reached = vec![NEVER; self.up.len()];
+        for index in 0..self.scan.len() {
+            let mut at = index;
+            while reached[at as usize] == NEVER {
+                reached[at as usize] = index;
+                let above = self.up[at as usize];
+                if above == NONE {
+                    break;
+                }
+                if reached[above as usize] == index {
+                    self.up[at as usize] = NONE;
+                    break;
+                }
+                at = above;
+            }
+        }
+    }
+
     #[must_use]
     pub fn role(&self, of: Index) -> Role {
         if self.words.contains(&of) { Role::Prompt } else { self.scan.role(of) }
@@ -84,13 +106,22 @@ impl<'a> Tree<'a> {
             .filter(|&(one, other)| self.scan.ids[one as usize] == self.scan.ids[other as usize])
     }
 
-    pub fn drop_copy(&mut self, copy: Index, original: Index) {
-        self.dropped[copy as usize] = true;
-        for parent in &mut self.up {
-            if *parent == copy {
-                *parent = original;
+    /// Messages that do not count any more, and which stands in the place of each. Returns what hung on them.
+    pub fn replace(&mut self, instead: &HashMap<Index, Index>) -> Vec<Index> {
+        for &gone in instead.keys() {
+            self.dropped[gone as usize] = true;
+        }
+        let mut moved = Vec::new();
+        for index in 0..self.scan.len() {
+            let parent = &mut self.up[index as usize];
+            // One that was put in the place of another may have gone itself.
+            for _ in 0..instead.len() {
+                let Some(&other) = instead.get(parent) else { break };
+                *parent = other;
+                moved.push(index);
             }
         }
+        moved
     }
 
     /// Whether a message stands behind the newest compaction: what is before it, the model does not see.
@@ -229,5 +260,40 @@ impl<'a> Tree<'a> {
 impl Chain {
     fn has_answer(&self, answer: u32) -> bool {
         answer != 0 && self.answers.binary_search(&answer).is_ok()
+    }
+}
+
+/// Under which message each of them hangs in the end, while messages are hung on others.
+#[derive(Debug)]
+pub struct Roots {
+    /// A shortcut upwards.
+    up: Vec<Index>,
+}
+
+impl Roots {
+    #[must_use]
+    pub fn new(up: &[Index]) -> Roots {
+        Roots { up: up.to_vec() }
+    }
+
+    pub fn of(&mut self, message: Index) -> Index {
+        let mut at = message;
+        // A circle in a damaged file ends here as well.
+        for _ in 0..self.up.len() {
+            let above = self.up[at as usize];
+            if above == NONE {
+                break;
+            }
+            let further = self.up[above as usize];
+            if further != NONE {
+                self.up[at as usize] = further;
+            }
+            at = above;
+        }
+        at
+    }
+
+    pub fn hang(&mut self, message: Index, on: Index) {
+        self.up[message as usize] = on;
     }
 }

@@ -12,6 +12,12 @@ use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
 use std::io::Cursor;
 
+/// Ids that no single wrong byte turns into one another.
+fn uuid(number: usize) -> String {
+    let spread = (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    format!("{:08x}-0000-4000-8000-{:012x}", spread >> 32, spread & 0xffff_ffff)
+}
+
 /// Writes conversations.
 #[derive(Default)]
 struct Writer {
@@ -21,14 +27,10 @@ struct Writer {
 }
 
 impl Writer {
-    fn uuid(&mut self) -> String {
-        self.count += 1;
-        format!("00000000-0000-4000-8000-{:012}", self.count)
-    }
-
     fn line(&mut self, kind: &str, parent: Option<&str>, message: Value) -> String {
         self.ms += 1000;
-        let uuid = self.uuid();
+        self.count += 1;
+        let uuid = uuid(self.count);
         let time = format!(
             "2026-11-15T{:02}:{:02}:{:02}.000Z",
             self.ms / 3_600_000,
@@ -220,7 +222,7 @@ fn parallel_tools_are_healthy() {
 #[test]
 fn a_prompt_that_was_taken_back_is_healthy_and_said() {
     let mut writer = conversation(&[1]);
-    let fork = format!("00000000-0000-4000-8000-{:012}", writer.count);
+    let fork = uuid(writer.count);
     writer.turn(Some(&fork), 1, 2);
     writer.last_prompt(&fork, true);
     writer.turn(Some(&fork), 2, 1);
@@ -230,7 +232,7 @@ fn a_prompt_that_was_taken_back_is_healthy_and_said() {
 #[test]
 fn an_interrupt_among_parallel_tools_is_healthy() {
     let mut writer = conversation(&[0]);
-    let fork = format!("00000000-0000-4000-8000-{:012}", writer.count);
+    let fork = uuid(writer.count);
     let prompt = writer.prompt(Some(&fork), "go");
     let calls = writer.calls(&prompt, &["a", "b"]);
     let first = writer.result(&calls[0], "a");
@@ -243,9 +245,17 @@ fn an_interrupt_among_parallel_tools_is_healthy() {
 }
 
 #[test]
+fn messages_that_hang_on_records_of_an_unknown_kind_are_healthy() {
+    let mut writer = conversation(&[1]);
+    let progress = writer.line("progress", Some(&uuid(writer.count)), json!(null));
+    writer.turn(Some(&progress), 1, 2);
+    assert_eq!(is_left_alone(&writer), []);
+}
+
+#[test]
 fn what_stands_before_a_compaction_is_history() {
     let mut writer = conversation(&[0]);
-    let prompt = writer.prompt(Some("00000000-0000-4000-8000-000000000002"), "go");
+    let prompt = writer.prompt(Some(&uuid(2)), "go");
     writer.calls(&prompt, &["lost"]);
     let boundary = writer.line("system", None, json!(null));
     let line = writer.lines.pop().unwrap().replacen(
@@ -261,7 +271,7 @@ fn what_stands_before_a_compaction_is_history() {
 #[test]
 fn a_cut_off_call_gets_a_result_and_the_conversation_ends_with_it() {
     let mut writer = conversation(&[1]);
-    let prompt = writer.prompt(Some(&format!("00000000-0000-4000-8000-{:012}", writer.count)), "go");
+    let prompt = writer.prompt(Some(&uuid(writer.count)), "go");
     let calls = writer.calls(&prompt, &["a", "b", "c"]);
     writer.result(&calls[0], "a");
     let (mended, findings) = mend(&writer.bytes());
@@ -277,7 +287,7 @@ fn a_cut_off_call_gets_a_result_and_the_conversation_ends_with_it() {
 #[test]
 fn a_call_that_an_earlier_resume_left_out_is_brought_back() {
     let mut writer = conversation(&[1]);
-    let prompt = writer.prompt(Some(&format!("00000000-0000-4000-8000-{:012}", writer.count)), "go");
+    let prompt = writer.prompt(Some(&uuid(writer.count)), "go");
     writer.calls(&prompt, &["a"]);
     let answer = writer.answer(&prompt, "No response requested.");
     writer.turn(Some(&answer), 3, 1);
@@ -290,7 +300,7 @@ fn a_call_that_an_earlier_resume_left_out_is_brought_back() {
 /// Two turns from one message, written at once.
 fn two_writers() -> Writer {
     let mut writer = conversation(&[1]);
-    let fork = format!("00000000-0000-4000-8000-{:012}", writer.count);
+    let fork = uuid(writer.count);
     let prompts = [writer.prompt(Some(&fork), "one"), writer.prompt(Some(&fork), "two")];
     let calls = [writer.calls(&prompts[0], &["a"]), writer.calls(&prompts[1], &["b"])];
     let results = [writer.result(&calls[0][0], "a"), writer.result(&calls[1][0], "b")];

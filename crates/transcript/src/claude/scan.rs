@@ -239,7 +239,8 @@ impl Records for Scan {
                 }
                 return true;
             }
-            None => return true,
+            // Other versions hang messages on records of other kinds; whatever has an id may be somebody's parent.
+            None => Role::Other,
         };
         if line.uuid.is_some() && !line.is_sidechain.0 {
             self.message(start, &line, role);

@@ -32,6 +32,23 @@ pub trait Agent: Sync {
     /// A reader for its standard output.
     fn decoder(&self) -> Box<dyn Decoder>;
 
+    /// A reader for what its hooks tell, where it has any.
+    fn hooks(&self) -> Option<Box<dyn Decoder>> {
+        None
+    }
+
+    /// Files that it is started with, by name: they are put into the folder of the run.
+    fn files(&self, request: &Launching<'_>) -> Vec<(&'static str, Vec<u8>)> {
+        let _ = request;
+        Vec::new()
+    }
+
+    /// Where it keeps a record of its own process.
+    fn own_record(&self, pid: i32, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+        let _ = (pid, variable);
+        None
+    }
+
     /// A message as the bytes that its input expects.
     fn message(&self, id: &str, text: &str) -> Vec<u8>;
 
@@ -44,6 +61,11 @@ pub trait Agent: Sync {
     /// What its input takes as "end this turn"; `None` when only a signal does.
     fn interrupt(&self, id: &str) -> Option<Vec<u8>> {
         let _ = id;
+        None
+    }
+
+    /// The keys that end a turn in its terminal; `None` when only a signal does.
+    fn interrupt_keys(&self) -> Option<Vec<u8>> {
         None
     }
 
@@ -107,19 +129,48 @@ pub trait Decoder {
 
     /// How the turn went of an agent whose process has ended without saying so.
     fn turn_end_at_exit(&mut self, exit: Exit) -> TurnEnd {
-        let reason = match (exit.code, exit.signal) {
-            (Some(code), _) => format!("the agent exited with {code} before the end of its turn"),
-            (None, Some(signal)) => format!("the agent was killed by {}", signal_name(signal)),
-            (None, None) => "the agent is gone and nobody saw how it ended".to_owned(),
-        };
-        TurnEnd {
-            verdict: Verdict::Failed,
-            text: None,
-            reason: Some(reason),
-            tokens: None,
-            cost_usd: None,
-            messages: self.messages_so_far(),
-        }
+        TurnEnd { messages: self.messages_so_far(), ..cut_off(exit) }
+    }
+
+    /// What the agent's record of its own process adds (see [`Agent::own_record`]). `now_ms`: milliseconds since 1970.
+    fn own_record(&mut self, record: &[u8], now_ms: u64) -> OwnRecord {
+        let _ = (record, now_ms);
+        OwnRecord::default()
+    }
+}
+
+/// What an agent's record of its own process tells.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OwnRecord {
+    pub facts: Vec<Fact>,
+    /// It may tell more then, although it has not changed.
+    pub again_in_ms: Option<u64>,
+}
+
+/// The end of a turn that ended with its process.
+fn cut_off(exit: Exit) -> TurnEnd {
+    let reason = match (exit.code, exit.signal) {
+        (Some(code), _) => format!("the agent exited with {code} before the end of its turn"),
+        (None, Some(signal)) => format!("the agent was killed by {}", signal_name(signal)),
+        (None, None) => "the agent is gone and nobody saw how it ended".to_owned(),
+    };
+    TurnEnd {
+        verdict: Verdict::Failed,
+        text: None,
+        reason: Some(reason),
+        tokens: None,
+        cost_usd: None,
+        messages: Vec::new(),
+    }
+}
+
+/// Where an agent tells us what happens to it, below the folder of its run, and a reader for that. `None`: nowhere.
+#[must_use]
+pub fn telling(agent: &dyn Agent, speaks: Speaks) -> Option<(&'static str, Box<dyn Decoder>)> {
+    match speaks {
+        Speaks::Bytes => None,
+        Speaks::Turns | Speaks::OneTurn => Some(("out", agent.decoder())),
+        Speaks::Hooks => agent.hooks().map(|decoder| ("hooks", decoder)),
     }
 }
 
@@ -135,6 +186,10 @@ pub struct Launching<'a> {
     pub linger_ms: u64,
     /// Looks up a variable of the environment that the agent will have.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
+    /// Where the run will be.
+    pub folder: &'a str,
+    /// Reads a file that an argument names.
+    pub file: &'a dyn Fn(&str) -> Option<String>,
 }
 
 /// How to start an agent.

@@ -11,6 +11,7 @@ use rustix::fd::OwnedFd;
 use serde_json::Map;
 use std::ffi::CString;
 use std::os::unix::ffi::OsStringExt;
+use std::path::Path;
 
 /// What an agent leaves in the environment to mark that it runs, which would make another one refuse to.
 const NESTING_MARKS: [&str; 6] = [
@@ -25,6 +26,8 @@ const NESTING_MARKS: [&str; 6] = [
 /// What a run is to be, before it has a process.
 pub struct Prepared {
     pub record: RunRecord,
+    /// What goes into the folder of the run, by name.
+    pub files: Vec<(&'static str, Vec<u8>)>,
     pub environment: Vec<CString>,
 }
 
@@ -34,14 +37,18 @@ pub fn prepare(context: &Context, session: &Session, run: u32, native_id: &str, 
     let agent = ostler_agents::find(if own.is_some() { "command" } else { &session.agent })
         .ok_or_else(|| Failure::ours(format!("this ostler knows no agent {:?}", session.agent)))?;
     let own_binary = std::env::current_exe()?.to_string_lossy().into_owned();
-    let mut how = agent.launch(&Launching {
+    let folder = std::path::absolute(context.home.sessions())?.join(format!("{}/runs/{run}", session.id));
+    let launching = Launching {
         session,
         own_binary: &own_binary,
         native_id,
         resume,
         linger_ms: context.config.linger_ms(),
         variable: &variable,
-    });
+        folder: &folder.to_string_lossy(),
+        file: &|name| std::fs::read_to_string(Path::new(&session.cwd).join(name)).ok(),
+    };
+    let mut how = agent.launch(&launching);
     if let Some(ending) = own.and_then(|own| own.ending(session.mode)) {
         how.plan.ending = ending;
     }
@@ -67,7 +74,8 @@ pub fn prepare(context: &Context, session: &Session, run: u32, native_id: &str, 
         launcher: Some(Identity::me()?),
         more: Map::new(),
     };
-    Ok(Prepared { record, environment: environment(session.id, &how.variables) })
+    let files = agent.files(&launching);
+    Ok(Prepared { record, files, environment: environment(session.id, &how.variables) })
 }
 
 /// What was piped into us goes to the command itself: it reads on after we have left.

@@ -80,7 +80,13 @@ pub enum Event {
     Native {
         id: String,
     },
+    /// Where the agent writes that conversation down, when it is another place than was known at the start.
+    Transcript {
+        path: String,
+    },
     TurnStarted,
+    /// What was typed into its terminal did not begin a turn.
+    NoTurn,
     Asked {
         ask: Ask,
     },
@@ -210,6 +216,8 @@ mod tests {
             Event::Native { id: by() },
             Event::TurnStarted,
             Event::Asked { ask },
+            Event::Transcript { path: by() },
+            Event::NoTurn,
             Event::AskClosed { request: by() },
             Event::Answered { request: by(), by: by(), allowed: true },
             Event::TurnEnded { end },

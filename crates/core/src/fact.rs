@@ -9,6 +9,8 @@ use serde_json::Value;
 pub enum Fact {
     /// The agent's own name for the conversation.
     Native { id: String },
+    /// Where the agent writes this conversation down.
+    Transcript { path: String },
     /// A turn has begun that nobody saw begin.
     TurnStarted,
     /// Text as it is being written; the whole follows as [`Fact::Said`].

@@ -122,6 +122,9 @@ pub enum Speaks {
     /// One message and the end of input in, facts out, and the process ends with the turn. A further message is a further
     /// run of the same session.
     OneTurn,
+    /// Nothing to us: it draws. But the hooks that we gave it tell of turns, questions and conversations, in a file of their
+    /// own (`hooks`), and messages are typed.
+    Hooks,
 }
 
 impl Speaks {
@@ -130,7 +133,7 @@ impl Speaks {
     pub fn converses(self) -> bool {
         match self {
             Speaks::Bytes => false,
-            Speaks::Turns | Speaks::OneTurn => true,
+            Speaks::Turns | Speaks::OneTurn | Speaks::Hooks => true,
         }
     }
 }

@@ -5,10 +5,10 @@ use crate::HOLDER;
 use crate::handles::{self, Handles};
 use ostler_core::id::SessionId;
 use ostler_core::record::{Session, Wish};
-use ostler_store::folder::Folder;
+use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::home::{Home, Place};
 use ostler_store::{RunRecord, StoreError, inbox};
-use ostler_sys::dir::Dir;
+use ostler_sys::dir::{Dir, Sync};
 use ostler_sys::notify::Watcher;
 use ostler_sys::spawn::{Leads, Program, Start, StartError};
 use ostler_sys::{cgroup, descriptors, lock, socket};
@@ -41,6 +41,8 @@ pub struct Launch<'a> {
     pub run: &'a RunRecord,
     /// Its first message.
     pub prompt: Option<&'a Wish>,
+    /// What goes into the folder of the run, by name.
+    pub files: &'a [(&'static str, Vec<u8>)],
     /// What the program reads, when something was piped in.
     pub piped: Option<OwnedFd>,
     /// The environment of the agent, complete.
@@ -85,6 +87,7 @@ fn start_hidden(sessions: &Dir, hidden: &str, launch: Launch<'_>) -> Result<(), 
     }
     let run = folder.make_run(launch.run.run)?;
     run.write_record(launch.run)?;
+    put_files(&run, launch.files)?;
     if let Some(prompt) = launch.prompt {
         inbox::append(&folder, prompt)?;
     }
@@ -102,15 +105,18 @@ pub fn resume(
     folder: &Folder,
     session: &Session,
     run: &RunRecord,
+    files: &[(&'static str, Vec<u8>)],
     environment: &[CString],
 ) -> Result<bool, LaunchError> {
-    match folder.begin_run(run) {
-        Ok(_) => {}
+    let begun = match folder.begin_run(run) {
+        Ok(begun) => begun,
         Err(StoreError::Io { error, .. }) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
         Err(error) => return Err(error.into()),
-    }
+    };
     let started = if folder.keep_reserve() {
-        start_holder(folder, session.id, run.run, &[], &[], environment)
+        put_files(&begun, files)
+            .map_err(LaunchError::from)
+            .and_then(|()| start_holder(folder, session.id, run.run, &[], &[], environment))
     } else {
         Err(io::Error::from(io::ErrorKind::StorageFull).into())
     };
@@ -120,6 +126,10 @@ pub fn resume(
         std::fs::remove_dir_all(format!("{base}/runs/{}", run.run))?;
     }
     started.map(|()| true)
+}
+
+fn put_files(run: &RunFolder, files: &[(&'static str, Vec<u8>)]) -> Result<(), StoreError> {
+    files.iter().try_for_each(|(name, bytes)| run.dir().replace(name, bytes, Sync::No).map_err(StoreError::io(*name)))
 }
 
 /// Starts a holder that starts the run, and waits for its word.

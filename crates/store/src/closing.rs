@@ -32,7 +32,7 @@ pub fn publish(
     };
     note("ended", Timestamp::now().to_string().into());
     note("native_id", state.native_id.clone().or_else(|| record.native_id.clone()).into());
-    note("transcript", record.transcript.clone().into());
+    note("transcript", state.transcript.clone().or_else(|| record.transcript.clone()).into());
     note("turns_total", state.turns.into());
     note("queued", state.queue.len().into());
     note("inbox", state.inbox.into());

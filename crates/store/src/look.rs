@@ -7,9 +7,9 @@
 
 use crate::folder::{Folder, RunFolder};
 use crate::home::Place;
+use crate::telling::Telling;
 use crate::{RunRecord, StoreError, inbox, journal, proof, terminal};
 use jiff::Timestamp;
-use ostler_agents::lines::{Line, Lines};
 use ostler_core::SCHEMA;
 use ostler_core::event::{Entry, Event};
 use ostler_core::fact::Fact;
@@ -305,24 +305,13 @@ pub fn started(record: &RunRecord) -> Entry {
 
 /// Folds in what the agent has said since the last entry of the journal.
 fn fold_output(mut state: State, run: &Dir, session: &Session) -> Result<State, StoreError> {
-    let Some(agent) = ostler_agents::find(&session.agent) else {
+    let telling = ostler_agents::find(&session.agent);
+    let Some((name, decoder)) = telling.and_then(|agent| ostler_agents::telling(agent, state.plan.speaks)) else {
         return Ok(state);
     };
-    let mut decoder = agent.decoder();
-    decoder.used_before(state.tokens_before);
-    let mut lines = Lines::from(state.understood);
-    let mut position = state.understood;
-    let mut facts = Vec::new();
-    let mut found: Vec<(u64, Fact)> = Vec::new();
-    read_from(run, "out", &mut position, |bytes| {
-        lines.feed(bytes, |line, end| {
-            if let Line::Whole(line) = line {
-                decoder.line(line, &mut facts);
-                found.extend(facts.drain(..).map(|fact| (end, fact)));
-            }
-        });
-    })?;
-    for (out, fact) in found {
+    // Hooks are few, and what one means may depend on what came before it in its turn; an output may be long.
+    let from = if state.plan.speaks == Speaks::Hooks { state.turn_out } else { state.understood };
+    for (out, fact) in Telling::from(from, name, decoder, &state).read(run)? {
         let Some(event) = event_of(fact, &state) else {
             continue;
         };
@@ -346,6 +335,8 @@ pub fn event_of(fact: Fact, state: &State) -> Option<Event> {
     match fact {
         Fact::Native { id } if state.native_id.as_deref() == Some(id.as_str()) => None,
         Fact::Native { id } => Some(Event::Native { id }),
+        Fact::Transcript { path } if state.transcript.as_deref() == Some(path.as_str()) => None,
+        Fact::Transcript { path } => Some(Event::Transcript { path }),
         // An agent that speaks between turns has begun one by itself.
         Fact::Saying { .. } | Fact::Said { .. } | Fact::Thought { .. } | Fact::ToolCalled { .. }
             if !state.turn_running() =>
@@ -392,7 +383,7 @@ pub fn read_from(run: &Dir, name: &str, position: &mut u64, mut each: impl FnMut
 fn fill(view: &mut View, folded: &Folded, record: &RunRecord, run: &RunFolder) -> Result<(), StoreError> {
     let state = &folded.state;
     view.native_id = state.native_id.clone().or_else(|| record.native_id.clone());
-    view.transcript.clone_from(&record.transcript);
+    view.transcript = state.transcript.clone().or_else(|| record.transcript.clone());
     view.turns = state.turns;
     view.queued = u32::try_from(state.queue.len()).unwrap_or(u32::MAX).saturating_add(folded.unseen);
     view.asking = state.asks.first().cloned();
@@ -427,29 +418,31 @@ pub fn last_line(run: &Dir, agent: &str, plan: &Plan) -> Result<Option<String>, 
 }
 
 fn whole_last_line(run: &Dir, agent: &str, plan: &Plan) -> Result<Option<String>, StoreError> {
+    let printed = |name| Ok::<_, StoreError>(last_printed(&tail(run, name, 4096)?));
     match plan.speaks {
         // What was drawn last need not be what stands lowest; the screen knows.
-        Speaks::Bytes if plan.mode == Mode::Terminal => {
-            let text = terminal::now(run)?.screen.text();
-            Ok(text.into_iter().rev().map(|line| line.trim().to_owned()).find(|line| !line.is_empty()))
-        }
-        Speaks::Bytes => {
-            let printed = |name| Ok::<_, StoreError>(last_printed(&tail(run, name, 4096)?));
-            Ok(printed("out")?.or(printed("err")?))
-        }
-        Speaks::Turns | Speaks::OneTurn => {
-            let bytes = tail(run, "out", 64 * 1024)?;
-            let Some(agent) = ostler_agents::find(agent) else {
-                return Ok(None);
-            };
-            let mut decoder = agent.decoder();
-            let mut facts = Vec::new();
-            for line in bytes.split(|&byte| byte == b'\n') {
-                decoder.line(line, &mut facts);
-            }
-            Ok(facts.into_iter().rev().find_map(said).or(last_printed(&tail(run, "err", 4096)?)))
-        }
+        Speaks::Bytes if plan.mode == Mode::Terminal => last_drawn(run),
+        Speaks::Bytes => Ok(printed("out")?.or(printed("err")?)),
+        Speaks::Hooks => Ok(last_said(run, agent, plan)?.or(last_drawn(run)?)),
+        Speaks::Turns | Speaks::OneTurn => Ok(last_said(run, agent, plan)?.or(printed("err")?)),
     }
+}
+
+fn last_drawn(run: &Dir) -> Result<Option<String>, StoreError> {
+    let text = terminal::now(run)?.screen.text();
+    Ok(text.into_iter().rev().map(|line| line.trim().to_owned()).find(|line| !line.is_empty()))
+}
+
+fn last_said(run: &Dir, agent: &str, plan: &Plan) -> Result<Option<String>, StoreError> {
+    let telling = ostler_agents::find(agent).and_then(|agent| ostler_agents::telling(agent, plan.speaks));
+    let Some((name, mut decoder)) = telling else {
+        return Ok(None);
+    };
+    let mut facts = Vec::new();
+    for line in tail(run, name, 64 * 1024)?.split(|&byte| byte == b'\n') {
+        decoder.line(line, &mut facts);
+    }
+    Ok(facts.into_iter().rev().find_map(said))
 }
 
 fn said(fact: Fact) -> Option<String> {
@@ -458,6 +451,7 @@ fn said(fact: Fact) -> Option<String> {
         Fact::ToolCalled { name, detail } => Some(format!("{name} {detail}").trim_end().to_owned()),
         Fact::Asked(ask) => Some(ask.text),
         Fact::Native { .. }
+        | Fact::Transcript { .. }
         | Fact::TurnStarted
         | Fact::Saying { .. }
         | Fact::Thought { .. }

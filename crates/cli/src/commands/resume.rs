@@ -53,14 +53,14 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
     session.keep = args.keep;
     session.attended = !args.detach && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     let number = view.run + 1;
-    let Prepared { record, environment } = prepare(context, &session, number, native_id, began(&view))?;
+    let Prepared { record, files, environment } = prepare(context, &session, number, native_id, began(&view))?;
     // Nobody may put it away or delete it while its next run begins; the new keeper waits for us to let go.
     let still = match Still::take(&place) {
         Ok(still) => still,
         Err(NotStill::Runs) => return Err(refused(&place, look_and_record(&place)?.pid)),
         Err(NotStill::Failed(failure)) => return Err(failure),
     };
-    if !launch::resume(&folder, &session, &record, &environment)? {
+    if !launch::resume(&folder, &session, &record, &files, &environment)? {
         return Err(refused(&place, look_and_record(&place)?.pid));
     }
     drop(still);

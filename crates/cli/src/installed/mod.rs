@@ -86,6 +86,8 @@ pub fn abilities(agent: &dyn Agent) -> Abilities {
             resume: false,
             linger_ms: 0,
             variable: &variable,
+            folder: "",
+            file: &|_| None,
         };
         agent.launch(&launching).plan
     };
@@ -93,7 +95,7 @@ pub fn abilities(agent: &dyn Agent) -> Abilities {
     let messages = match headless.speaks {
         Speaks::Turns => Messages::OneProcess,
         Speaks::OneTurn => Messages::ProcessPerTurn,
-        Speaks::Bytes => Messages::None,
+        Speaks::Bytes | Speaks::Hooks => Messages::None,
     };
     let ask =
         Ask { request: String::new(), tool: None, input: Value::Null, text: String::new(), suggestions: Value::Null };

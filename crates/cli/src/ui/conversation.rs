@@ -94,7 +94,11 @@ impl Talk {
                     about.push_str(&format!("{}\n", style.red(&printable(reason))));
                 }
             }
-            Fact::Native { .. } | Fact::TurnStarted | Fact::AskClosed { .. } | Fact::Unknown { .. } => {}
+            Fact::Native { .. }
+            | Fact::Transcript { .. }
+            | Fact::TurnStarted
+            | Fact::AskClosed { .. }
+            | Fact::Unknown { .. } => {}
         }
     }
 

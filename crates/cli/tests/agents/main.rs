@@ -9,6 +9,7 @@
 mod bed;
 mod big_prompts_arrive_whole;
 mod claude_asks;
+mod claude_tells_from_a_terminal;
 mod errors_are_failures;
 mod every_agent_is_kept;
 mod every_file_is_wired_in;

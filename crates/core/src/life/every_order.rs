@@ -18,10 +18,11 @@ fn plan() -> impl Strategy<Value = Plan> {
         Just(Ending::Typed { keys: "/quit\r".to_owned() }),
     ];
     let speaks = prop_oneof![Just(Speaks::Bytes), Just(Speaks::Turns), Just(Speaks::OneTurn)];
-    (mode, any::<bool>(), speaks, ending).prop_map(|(mode, keep, speaks, ending)| Plan {
+    let in_terminal = prop_oneof![Just(Speaks::Bytes), Just(Speaks::Hooks)];
+    (mode, any::<bool>(), speaks, in_terminal, ending).prop_map(|(mode, keep, speaks, in_terminal, ending)| Plan {
         mode,
         keep,
-        speaks: if mode == Mode::Terminal { Speaks::Bytes } else { speaks },
+        speaks: if mode == Mode::Terminal { in_terminal } else { speaks },
         ending,
         linger_ms: 2000,
     })
@@ -56,6 +57,7 @@ fn event() -> impl Strategy<Value = Event> {
     let how = prop_oneof![Just(StopHow::Interrupt), Just(StopHow::AfterTurn), Just(StopHow::Kill)];
     prop_oneof![
         Just(Event::TurnStarted),
+        Just(Event::NoTurn),
         turn_end().prop_map(|end| Event::TurnEnded { end }),
         (1..6u64, any::<bool>()).prop_map(move |(n, now)| Event::Accepted { n, place: 0, by: by(), now }),
         (1..6u64).prop_map(move |n| Event::Withdrawn { n, by: by() }),
@@ -76,6 +78,7 @@ fn event() -> impl Strategy<Value = Event> {
 fn dutifully(effect: Effect, state: &State, now_ms: u64) -> Option<Event> {
     match effect {
         Effect::Feed { n } => Some(if state.feeding.is_some() { Event::Delivered { n } } else { Event::Feeding { n } }),
+        Effect::GiveUpTurn => Some(Event::NoTurn),
         Effect::EndInput => Some(Event::InputEnded),
         Effect::Interrupt => Some(Event::InterruptSent),
         Effect::Prove { until_ms } => {
@@ -164,7 +167,8 @@ proptest! {
         }
         prop_assert!(world.outcomes <= 1, "at most one outcome");
         if let Some(outcome) = &world.state.outcome {
-            let clean_exit = world.state.plan.speaks == Speaks::Bytes && outcome.exit_code == Some(0);
+            let may_be_by_exit = matches!(world.state.plan.speaks, Speaks::Bytes | Speaks::Hooks);
+            let clean_exit = may_be_by_exit && outcome.exit_code == Some(0);
             prop_assert!(outcome.kind != Kind::Succeeded || reported || clean_exit, "no success without evidence");
             prop_assert!(outcome.kind != Kind::Lost || outcome.source == Source::None);
         }

@@ -3,7 +3,7 @@
 //!
 //! One thread, one `poll`, no timer while nothing is due: an idle session costs no wake-up at all.
 //!
-//! * [`streams`] and [`input`] move bytes, [`output`] understands them, [`typing`] types messages into terminals.
+//! * [`streams`] and [`input`] move bytes, [`typing`] types messages into terminals, [`own_record`] sees what no hook tells.
 //! * [`wishes`] works through the inbox, [`effects`] does what the life cycle wants.
 //! * [`tree`] and [`proof_watch`] serve the hard parts of ending: nothing left behind, nothing lost.
 //! * [`clients`] are told that something changed; they read the files themselves. [`making_way`] lets a newer keeper in.
@@ -15,7 +15,7 @@ mod input;
 mod making_way;
 mod next_run;
 mod noting;
-mod output;
+mod own_record;
 mod proof_watch;
 mod serving;
 pub mod snapshots;
@@ -35,11 +35,13 @@ use input::Input;
 use jiff::Timestamp;
 use ostler_agents::Agent;
 use ostler_core::event::{Entry, Event};
+use ostler_core::fact::Fact;
 use ostler_core::life::{Process, State, step};
 use ostler_core::record::{Mode, Session};
 use ostler_store::feed::Feed;
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::journal::{self, Journal};
+use ostler_store::telling::Telling;
 use ostler_store::{RunRecord, StoreError, inbox, look, proof};
 use ostler_sys::cgroup::Group;
 use ostler_sys::clock::since_boot_ms;
@@ -47,7 +49,7 @@ use ostler_sys::dir;
 use ostler_sys::lock::{self, Held};
 use ostler_sys::process::{Identity, Pidfd};
 use ostler_sys::signals::{Signals, ignore};
-use output::Output;
+use own_record::OwnRecordWatch;
 use proof_watch::ProofWatch;
 use rustix::fd::OwnedFd;
 use rustix::fs::OFlags;
@@ -143,7 +145,8 @@ struct Keeper {
     streams: Streams,
     input: Input,
     keys_to_come: Option<KeysToCome>,
-    output: Option<Output>,
+    output: Option<Telling>,
+    own_record: Option<OwnRecordWatch>,
     clients: Clients,
     snapshots: Snapshots,
     proof: Option<ProofWatch>,
@@ -204,6 +207,7 @@ impl Keeper {
             input: Input::new(folder.even_when_full(input)?),
             keys_to_come: None,
             output: None,
+            own_record: None,
             clients: Clients::default(),
             snapshots: Snapshots::new(&run),
             proof: None,
@@ -236,9 +240,9 @@ impl Keeper {
             self.write(first)?;
             self.sync_launch();
         }
-        if self.record.plan.speaks.converses() {
-            self.output = Some(Output::new(self.agent, &self.state));
-        }
+        // From the beginning of the running turn, so that we know as much about it as our predecessor did.
+        let telling = ostler_agents::telling(self.agent, self.record.plan.speaks);
+        self.output = telling.map(|(name, decoder)| Telling::from(self.state.turn_out, name, decoder, &self.state));
         self.take_back_unanswered()?;
         self.note(Event::KeeperStarted {
             pid: rustix::process::getpid().as_raw_nonzero().get(),
@@ -342,6 +346,7 @@ impl Keeper {
                     watcher.changed()?;
                 }
             }
+            Woken::OwnRecord => self.own_record_changed()?,
             Woken::Snapshot => {
                 let taken = self.snapshots.taken(&self.run);
                 self.trim(taken)?;
@@ -361,6 +366,7 @@ impl Keeper {
             self.changed |= self.streams.pump(&self.handles)?;
         }
         self.understand()?;
+        self.consult_own_record()?;
         if self.record.plan.mode == Mode::Terminal {
             let position = self.out_position()?;
             self.snapshots.take_when_due(&self.handles, &self.run, position);
@@ -380,9 +386,15 @@ impl Keeper {
         let Some(output) = &mut self.output else {
             return Ok(());
         };
-        for (out, fact) in output.read(self.run.dir())? {
+        let mut told = output.read(self.run.dir())?.into_iter().peekable();
+        while let Some((end, fact)) = told.next() {
+            if let Fact::Native { id } = &fact {
+                self.prove_before_leaving(id)?;
+            }
+            // A line is understood with the last that it tells: killed before that, we are told again.
+            let out = told.peek().is_none_or(|(next, _)| *next != end).then_some(end);
             if let Some(event) = look::event_of(fact, &self.state) {
-                self.note_about(About { out: Some(out), ..About::default() }, event)?;
+                self.note_about(About { out, ..About::default() }, event)?;
             }
         }
         Ok(())

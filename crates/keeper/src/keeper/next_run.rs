@@ -41,6 +41,8 @@ impl Keeper {
     fn next_record(&self, number: u32) -> Result<RunRecord, KeeperError> {
         let own_binary = std::env::current_exe()?.to_string_lossy().into_owned();
         let session = ostler_core::record::Session { keep: self.record.plan.keep, ..self.session.clone() };
+        // Only for agents in a terminal, of whom there is no next run.
+        let folder = String::new();
         let known = self.state.native_id.clone().or_else(|| self.record.native_id.clone());
         let mut how = self.agent.launch(&Launching {
             session: &session,
@@ -49,6 +51,8 @@ impl Keeper {
             resume: known.is_some(),
             linger_ms: self.record.plan.linger_ms,
             variable: &|name| std::env::var(name).ok(),
+            folder: &folder,
+            file: &|_| None,
         });
         // The program was looked for when the session began, and is the same one.
         if let (Some(program), Some(found)) = (how.argv.first_mut(), self.record.argv.first()) {

@@ -40,7 +40,7 @@ impl Keeper {
         Ok(match want {
             Want::Message { now, .. } => match (self.record.plan.mode, self.record.plan.speaks) {
                 (Mode::Headless, Speaks::Bytes) => refused("a command takes no messages".to_owned()),
-                (Mode::Terminal, _) | (Mode::Headless, Speaks::Turns | Speaks::OneTurn) => {
+                (Mode::Terminal, _) | (Mode::Headless, Speaks::Turns | Speaks::OneTurn | Speaks::Hooks) => {
                     Event::Accepted { n: self.state.messages + 1, place: at, by, now }
                 }
             },
@@ -73,6 +73,10 @@ impl Keeper {
                 None => "it asks nothing".to_owned(),
             }));
         };
+        if self.record.plan.mode == Mode::Terminal {
+            let why = format!("it asks on its own screen; ostler attach {} answers it there", self.session.id);
+            return Ok(refused(why));
+        }
         let Some(bytes) = self.agent.answer(&ask, answer) else {
             return Ok(refused("this agent cannot be answered".to_owned()));
         };

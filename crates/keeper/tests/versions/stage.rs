@@ -203,8 +203,11 @@ pub fn launch(home: &Home) -> Place {
     let mut environment = environment();
     environment.push(text(&format!("{NEWER_KEEPER}=1")));
     let (session, run) = (session(), record());
-    launch::launch(home, Launch { session: &session, run: &run, prompt: None, piped: None, environment: &environment })
-        .unwrap()
+    launch::launch(
+        home,
+        Launch { session: &session, run: &run, prompt: None, files: &[], piped: None, environment: &environment },
+    )
+    .unwrap()
 }
 
 fn session() -> Session {

@@ -43,7 +43,7 @@ pub fn run(context: &Context, args: &Attach) -> Result<Code> {
             let folder = place.open()?;
             match folder.run(view.run)?.record()?.plan.speaks {
                 Speaks::Turns | Speaks::OneTurn => chat::run(context, &place, args.read_only),
-                Speaks::Bytes => command::run(context, &place, args.read_only),
+                Speaks::Bytes | Speaks::Hooks => command::run(context, &place, args.read_only),
             }
         }
     }

@@ -3,6 +3,7 @@
 
 use serde::Deserialize;
 use serde_json::Value;
+use std::collections::HashMap;
 
 const PROMPT: &str = "prompt:";
 const REPLY: &str = "reply:";
@@ -34,38 +35,80 @@ pub fn is_mark(mark: &str) -> bool {
 struct Line {
     #[serde(default, rename = "type")]
     kind: Option<String>,
+    #[serde(default)]
+    uuid: Option<String>,
+    #[serde(default, rename = "parentUuid")]
+    parent: Option<String>,
     #[serde(default, rename = "promptId")]
     prompt_id: Option<String>,
     #[serde(default)]
     message: Value,
 }
 
-/// Whether the prompt, or the reply to it, stands in whole lines of the transcript. A reply stands behind the last line of
-/// its prompt (the prompt itself, or what a tool returned in that turn).
+/// Whether the prompt, or the reply to it, stands in whole lines of the transcript.
 #[must_use]
 pub fn holds(transcript: &[u8], mark: &str) -> bool {
-    let (wanted, said) = match (mark.strip_prefix(PROMPT), mark.strip_prefix(REPLY)) {
-        (Some(prompt), _) => (prompt, None),
-        (None, Some(rest)) => match rest.split_once(':') {
-            Some((prompt, said)) => (prompt, Some(said)),
-            None => return false,
-        },
-        (None, None) => return false,
-    };
-    for line in transcript.split_inclusive(|&byte| byte == b'\n').rev() {
-        if !line.ends_with(b"\n") {
-            continue;
+    // Newest first: what is looked for is at the end.
+    let lines = transcript.split_inclusive(|&byte| byte == b'\n').rev().filter(|line| line.ends_with(b"\n"));
+    let mut lines = lines.filter_map(|line| serde_json::from_slice::<Line>(line).ok());
+    match (mark.strip_prefix(PROMPT), mark.strip_prefix(REPLY).and_then(|rest| rest.split_once(':'))) {
+        (Some(prompt), _) => lines.any(|line| line.prompt_id.as_deref() == Some(prompt)),
+        (None, Some((prompt, said))) => holds_reply(lines, prompt, said),
+        (None, None) => false,
+    }
+}
+
+/// A reply is one to this prompt when the first line above it in the tree that names a prompt (the prompt itself, or what a
+/// tool returned in that turn) names this one. The order of the lines tells nothing: the first turn's may be the other way
+/// round.
+fn holds_reply(lines: impl Iterator<Item = Line>, prompt: &str, said: &str) -> bool {
+    let mut above = HashMap::new();
+    let mut replies: Vec<String> = Vec::new();
+    for line in lines {
+        if line.kind.as_deref() == Some("assistant") && ends_with(&line.message, said) {
+            replies.extend(line.parent.clone());
         }
-        let Ok(line) = serde_json::from_slice::<Line>(line) else { continue };
-        match said {
-            None if line.prompt_id.as_deref() == Some(wanted) => return true,
-            None => {}
-            Some(said) if line.kind.as_deref() == Some("assistant") && ends_with(&line.message, said) => return true,
-            Some(_) if line.prompt_id.as_deref() == Some(wanted) => return false,
-            Some(_) => {}
+        if let Some(uuid) = line.uuid {
+            above.insert(uuid, Above { parent: line.parent, prompt_id: line.prompt_id });
         }
+        let mut open = Vec::new();
+        for reply in replies {
+            match climb(reply, &above) {
+                Climbed::To(found) if found == prompt => return true,
+                Climbed::To(_) | Climbed::Nowhere => {}
+                Climbed::Unread(place) => open.push(place),
+            }
+        }
+        replies = open;
     }
     false
+}
+
+/// What a line says about what is above it.
+struct Above {
+    parent: Option<String>,
+    prompt_id: Option<String>,
+}
+
+enum Climbed<'a> {
+    /// A line that names this prompt.
+    To(&'a str),
+    /// A line that has not been read yet.
+    Unread(String),
+    Nowhere,
+}
+
+/// Up the tree from this line. A damaged one may go in circles, which end nowhere.
+fn climb(mut place: String, above: &HashMap<String, Above>) -> Climbed<'_> {
+    for _ in 0..=above.len() {
+        match above.get(&place) {
+            None => return Climbed::Unread(place),
+            Some(Above { prompt_id: Some(found), .. }) => return Climbed::To(found),
+            Some(Above { prompt_id: None, parent: Some(parent) }) => place.clone_from(parent),
+            Some(Above { prompt_id: None, parent: None }) => return Climbed::Nowhere,
+        }
+    }
+    Climbed::Nowhere
 }
 
 fn ends_with(message: &Value, said: &str) -> bool {
@@ -77,17 +120,28 @@ fn ends_with(message: &Value, said: &str) -> bool {
 mod tests {
     use super::*;
 
-    const PROMPT_LINE: &str = r#"{"type":"user","promptId":"p","message":{"role":"user","content":"say it"}}"#;
-    const REPLY_LINE: &str =
-        r#"{"type":"assistant","message":{"content":[{"type":"text","text":"first\nlast words\n"}]}}"#;
+    const PROMPT_LINE: &str =
+        r#"{"type":"user","uuid":"a","promptId":"p","message":{"role":"user","content":"say it"}}"#;
+    const NOTE_LINE: &str = r#"{"type":"attachment","uuid":"b","parentUuid":"a"}"#;
+    const REPLY_LINE: &str = r#"{"type":"assistant","uuid":"c","parentUuid":"b","message":{"content":[{"type":"text","text":"first\nlast words\n"}]}}"#;
 
     #[test]
-    fn a_reply_is_saved_when_it_stands_whole_behind_its_prompt() {
+    fn a_reply_is_saved_when_it_stands_whole_below_its_prompt_in_whatever_order() {
         let mark = reply("p", "first\nlast words\n");
-        assert!(holds(format!("{PROMPT_LINE}\n{REPLY_LINE}\n").as_bytes(), &mark));
-        assert!(!holds(format!("{PROMPT_LINE}\n{REPLY_LINE}").as_bytes(), &mark), "torn");
-        assert!(!holds(format!("{REPLY_LINE}\n{PROMPT_LINE}\n").as_bytes(), &mark), "an earlier turn's");
-        assert!(!holds(format!("{PROMPT_LINE}\n").as_bytes(), &mark));
+        assert!(holds(format!("{PROMPT_LINE}\n{NOTE_LINE}\n{REPLY_LINE}\n").as_bytes(), &mark));
+        assert!(holds(format!("{REPLY_LINE}\n{PROMPT_LINE}\n{NOTE_LINE}\n").as_bytes(), &mark));
+        assert!(!holds(format!("{PROMPT_LINE}\n{NOTE_LINE}\n{REPLY_LINE}").as_bytes(), &mark), "torn");
+        assert!(!holds(format!("{PROMPT_LINE}\n{NOTE_LINE}\n").as_bytes(), &mark));
+        let of_another = PROMPT_LINE.replace(r#""p""#, r#""q""#);
+        assert!(!holds(format!("{of_another}\n{NOTE_LINE}\n{REPLY_LINE}\n").as_bytes(), &mark), "another turn's");
+    }
+
+    /// A damaged transcript must not keep anyone busy for ever.
+    #[test]
+    fn a_line_above_itself_proves_nothing() {
+        let above_itself =
+            r#"{"type":"assistant","uuid":"c","parentUuid":"c","message":{"content":[{"type":"text","text":"x"}]}}"#;
+        assert!(!holds(format!("{above_itself}\n").as_bytes(), &reply("p", "x")));
     }
 
     #[test]

@@ -75,6 +75,12 @@ pub trait Agent: Sync {
         None
     }
 
+    /// What it proposes to allow beside this one thing, for as long as its process runs, in words.
+    fn longer(&self, ask: &Ask) -> Option<String> {
+        let _ = ask;
+        None
+    }
+
     /// Where its transcript of this conversation is.
     fn transcript(&self, native_id: &str, cwd: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<Whereabouts>;
 
@@ -257,6 +263,8 @@ fn holds_texts(transcript: &[u8], wanted: &[String], texts: impl Fn(&serde_json:
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     pub allow: bool,
+    /// And what the agent proposes to allow with it ([`Agent::longer`]), for as long as its process runs.
+    pub always: bool,
     pub text: Option<String>,
 }
 

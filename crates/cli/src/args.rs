@@ -205,6 +205,9 @@ pub struct Answer {
     pub id: String,
     #[arg(long, conflicts_with = "deny")]
     pub allow: bool,
+    /// With --allow: and this kind for the rest of the run, as the agent proposes it (ostler show says what that is)
+    #[arg(long, requires = "allow", conflicts_with = "deny")]
+    pub always: bool,
     #[arg(long)]
     pub deny: bool,
     /// In words; with --deny the reason that the agent is given

@@ -97,6 +97,9 @@ pub enum Event {
         request: String,
         by: String,
         allowed: bool,
+        /// What else was allowed for as long as this process runs, in words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        always: Option<String>,
     },
     TurnEnded {
         end: TurnEnd,
@@ -219,7 +222,7 @@ mod tests {
             Event::Transcript { path: by() },
             Event::NoTurn,
             Event::AskClosed { request: by() },
-            Event::Answered { request: by(), by: by(), allowed: true },
+            Event::Answered { request: by(), by: by(), allowed: true, always: Some(by()) },
             Event::TurnEnded { end },
             Event::InterruptWanted { by: by() },
             Event::InterruptSent,

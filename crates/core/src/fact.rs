@@ -23,6 +23,8 @@ pub enum Fact {
     ToolCalled { name: String, detail: String },
     /// A tool came back.
     ToolReturned { text: String, failed: bool },
+    /// A subagent said or did this, in a conversation of its own below this one: shown, and never the agent's own word.
+    Below(Box<Fact>),
     /// It wants a permission or an answer and waits.
     Asked(Ask),
     /// It no longer waits for the answer to this.

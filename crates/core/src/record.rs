@@ -186,6 +186,9 @@ pub enum Want {
         #[serde(default)]
         request: Option<String>,
         allow: bool,
+        /// And what is like it, for as long as this process runs.
+        #[serde(default)]
+        always: bool,
         #[serde(default)]
         text: Option<String>,
     },

@@ -16,7 +16,7 @@ pub enum Item {
     /// Somebody told the agent this.
     Told { n: u64, text: String },
     /// Somebody answered a question.
-    Answered { by: String, allowed: bool },
+    Answered { by: String, allowed: bool, always: Option<String> },
     /// The agent said or did this.
     Agent(Fact),
 }
@@ -81,7 +81,7 @@ impl<'a> Reader<'a> {
                         _ => continue,
                     }
                 }
-                Event::Answered { by, allowed, .. } => Item::Answered { by, allowed },
+                Event::Answered { by, allowed, always, .. } => Item::Answered { by, allowed, always },
                 _ => continue,
             };
             if entry.run < self.first_run {

@@ -352,6 +352,7 @@ pub fn event_of(fact: Fact, state: &State) -> Option<Event> {
         | Fact::Thought { .. }
         | Fact::ToolCalled { .. }
         | Fact::ToolReturned { .. }
+        | Fact::Below(_)
         | Fact::Unknown { .. } => None,
     }
 }
@@ -456,6 +457,7 @@ fn said(fact: Fact) -> Option<String> {
         | Fact::Saying { .. }
         | Fact::Thought { .. }
         | Fact::ToolReturned { .. }
+        | Fact::Below(_)
         | Fact::AskClosed { .. }
         | Fact::TurnEnded(_)
         | Fact::Unknown { .. } => None,

@@ -103,6 +103,10 @@ impl Agent for Claude {
         Some(stream_json::answer(ask, answer))
     }
 
+    fn longer(&self, ask: &Ask) -> Option<String> {
+        stream_json::longer(ask)
+    }
+
     fn transcript(&self, native_id: &str, cwd: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<Whereabouts> {
         config_folder(variable).map(|folder| Whereabouts::At(stream_json::transcript(&folder, cwd, native_id)))
     }

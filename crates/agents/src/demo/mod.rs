@@ -61,6 +61,10 @@ impl Agent for Demo {
         Some(stream_json::answer(ask, answer))
     }
 
+    fn longer(&self, ask: &Ask) -> Option<String> {
+        stream_json::longer(ask)
+    }
+
     fn transcript(&self, native_id: &str, cwd: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<Whereabouts> {
         home(variable).map(|home| Whereabouts::At(stream_json::transcript(&home, cwd, native_id)))
     }

@@ -1,5 +1,6 @@
 //! `ostler show`: one session in full.
 
+use super::attach::longer;
 use super::ls::{state_word, tilde};
 use crate::args::Show;
 use crate::context::Context;
@@ -39,6 +40,9 @@ fn describe(context: &Context, view: &View, folder: &str) -> String {
     if let Some(ask) = &view.asking {
         row("asks", &ask.words());
         row("answer with", &how_to_answer(view));
+        if let Some(longer) = longer(view).filter(|_| view.mode == Mode::Headless) {
+            row("with --always", &format!("for the rest of the run: {longer}"));
+        }
     }
     row("agent", &view.agent);
     row("command", &view.command.join(" "));

@@ -8,6 +8,7 @@
 
 mod bed;
 mod big_prompts_arrive_whole;
+mod claude_allows_for_longer;
 mod claude_asks;
 mod claude_tells_from_a_terminal;
 mod errors_are_failures;
@@ -22,4 +23,5 @@ mod one_writer;
 #[expect(dead_code, reason = "shared with the tests of attach, which need all of it")]
 mod person;
 mod stops_lose_nothing;
+mod subagents_stay_apart;
 mod terminals_show_their_screen;

@@ -53,7 +53,9 @@ impl Keeper {
                     refused(format!("message {n} no longer waits"))
                 }
             }
-            Want::Answer { request, allow, text } => self.answer(by, request, &Answer { allow, text })?,
+            Want::Answer { request, allow, always, text } => {
+                self.answer(by, request, &Answer { allow, always, text })?
+            }
             Want::Interrupt if self.state.turn_running() => Event::InterruptWanted { by },
             Want::Interrupt => refused("no turn runs".to_owned()),
             Want::Stop { how, grace_ms, why } => Event::StopWanted { by, why, how, grace_ms },
@@ -77,12 +79,16 @@ impl Keeper {
             let why = format!("it asks on its own screen; ostler attach {} answers it there", self.session.id);
             return Ok(refused(why));
         }
+        let always = if answer.allow && answer.always { self.agent.longer(&ask) } else { None };
+        if answer.always && always.is_none() {
+            return Ok(refused("it offers nothing to allow for longer; allow it this once".to_owned()));
+        }
         let Some(bytes) = self.agent.answer(&ask, answer) else {
             return Ok(refused("this agent cannot be answered".to_owned()));
         };
         self.input.put(&format!("answer-{}", ask.request), bytes)?;
         self.answered.insert(ask.request.clone(), by.clone());
-        Ok(Event::Answered { request: ask.request, by, allowed: answer.allow })
+        Ok(Event::Answered { request: ask.request, by, allowed: answer.allow, always })
     }
 }
 

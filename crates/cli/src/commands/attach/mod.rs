@@ -16,7 +16,7 @@ mod tty;
 mod typed;
 mod words;
 
-pub use ask::ask_inline;
+pub use ask::{ask_inline, longer};
 
 use crate::args::Attach;
 use crate::client::look_and_record;

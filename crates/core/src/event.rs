@@ -84,6 +84,8 @@ pub enum Event {
     Transcript {
         path: String,
     },
+    /// Its terminal takes messages.
+    Ready,
     TurnStarted,
     /// What was typed into its terminal did not begin a turn.
     NoTurn,
@@ -220,6 +222,7 @@ mod tests {
             Event::TurnStarted,
             Event::Asked { ask },
             Event::Transcript { path: by() },
+            Event::Ready,
             Event::NoTurn,
             Event::AskClosed { request: by() },
             Event::Answered { request: by(), by: by(), allowed: true, always: Some(by()) },

@@ -11,6 +11,8 @@ pub enum Fact {
     Native { id: String },
     /// Where the agent writes this conversation down.
     Transcript { path: String },
+    /// It is past its first dialogs, in which keys mean something else than a message.
+    Ready,
     /// A turn has begun that nobody saw begin.
     TurnStarted,
     /// Text as it is being written; the whole follows as [`Fact::Said`].

@@ -343,6 +343,7 @@ pub fn event_of(fact: Fact, state: &State) -> Option<Event> {
         {
             Some(Event::TurnStarted)
         }
+        Fact::Ready => (!state.ready).then_some(Event::Ready),
         Fact::TurnStarted => Some(Event::TurnStarted),
         Fact::Asked(ask) => Some(Event::Asked { ask }),
         Fact::AskClosed { request } => Some(Event::AskClosed { request }),
@@ -453,6 +454,7 @@ fn said(fact: Fact) -> Option<String> {
         Fact::Asked(ask) => Some(ask.text),
         Fact::Native { .. }
         | Fact::Transcript { .. }
+        | Fact::Ready
         | Fact::TurnStarted
         | Fact::Saying { .. }
         | Fact::Thought { .. }

@@ -4,7 +4,7 @@
 //!
 //! Hooks tell how turns begin and how they end, save one way: a turn that a person breaks off (Esc, or "No" to a
 //! question) ends without any. That shows in claude's own record of itself (`sessions/<pid>.json`), which also tells that
-//! a question was answered before the tool that it was about has come back.
+//! a question was answered before the tool that it was about has come back, and that claude is past its first dialogs.
 
 use super::saved;
 use crate::stream_json::{first_line, tool_detail};
@@ -128,7 +128,10 @@ impl Decoder for Hooks {
         };
         match hook.hook_event_name.as_str() {
             // At the beginning, and whenever somebody changes the conversation (/clear, /resume).
-            "SessionStart" => conversation(&hook, facts),
+            "SessionStart" => {
+                conversation(&hook, facts);
+                facts.push(Fact::Ready);
+            }
             "UserPromptSubmit" => {
                 conversation(&hook, facts);
                 self.asks.clear();
@@ -183,6 +186,8 @@ impl Decoder for Hooks {
                 let end = self.broken_off("interrupted in its terminal");
                 OwnRecord { facts: vec![Fact::TurnEnded(end)], again_in_ms: None }
             }
+            // It has none while its first dialogs stand. Where hooks are disabled this is all that it tells.
+            ("idle", None) => OwnRecord { facts: vec![Fact::Ready], again_in_ms: None },
             (_, Some(_) | None) => OwnRecord::default(),
         }
     }
@@ -364,7 +369,7 @@ mod tests {
         let facts = hooks.own_record(since, 1500).facts;
         let [Fact::TurnEnded(end)] = &facts[..] else { unreachable!("{facts:?}") };
         assert_eq!((end.verdict, &end.messages[..]), (Verdict::Interrupted, &[saved::prompt("p")][..]));
-        assert_eq!(hooks.own_record(since, 1600), OwnRecord::default());
+        assert_eq!(hooks.own_record(since, 1600), OwnRecord { facts: vec![Fact::Ready], again_in_ms: None });
     }
 
     #[test]

@@ -76,6 +76,7 @@ fn fact_to_json(fact: &Fact) -> serde_json::Value {
     match fact {
         Fact::Native { id } => json!({ "kind": "conversation", "native_id": id }),
         Fact::Transcript { path } => json!({ "kind": "transcript", "path": path }),
+        Fact::Ready => json!({ "kind": "ready" }),
         Fact::TurnStarted => json!({ "kind": "turn_started" }),
         Fact::Saying { text } => json!({ "kind": "saying", "text": text }),
         Fact::Said { text } => json!({ "kind": "said", "text": text }),

@@ -101,6 +101,7 @@ impl Talk {
             }
             Fact::Native { .. }
             | Fact::Transcript { .. }
+            | Fact::Ready
             | Fact::TurnStarted
             | Fact::AskClosed { .. }
             | Fact::Unknown { .. } => {}

@@ -217,3 +217,22 @@ fn a_subagent_is_not_the_turn() {
     let shown = session.show();
     assert_eq!((shown.outcome().text.as_deref(), shown.turns), (Some("above"), 1));
 }
+
+#[test]
+fn a_message_waits_for_the_prompt_and_never_answers_a_dialog() {
+    let Some(bed) = Bed::new(Agent::Claude) else { return };
+    let home = bed.harness.root().join("home");
+    Agent::Claude.trust(&home, &home.join("elsewhere")).unwrap();
+    let session = in_a_terminal(&bed, &[]);
+    bed.tells(&session, "say hello");
+    let mut person = Person::runs(&bed.harness, (40, 120), &["attach", session.id()]);
+    person.sees("Yes, I trust this folder");
+    assert_eq!(std::fs::read(session.run_file("in")).unwrap(), b"", "nothing was typed");
+    person.types(b"\r");
+    session.until_look("the message has had its turn", |view| view.turns == 1);
+    person.sees("● hello");
+    person.types(b"\x1c");
+    person.is_left_with(0);
+    session.stop();
+    bed.saw_once(&["say hello"]);
+}

@@ -39,8 +39,6 @@ pub enum Effect {
 const INSIST_MS: u64 = 3000;
 /// How long a typed message may take to begin a turn.
 const HOPE_MS: u64 = 3000;
-/// How long an agent with hooks may take to give its first sign.
-const FIRST_WORD_MS: u64 = 10_000;
 /// How long what is left behind may take between being told to go and being killed.
 const CLEAR_MS: u64 = 1000;
 /// How long a dead agent's transcript is waited for: another process may still be writing it.
@@ -82,7 +80,7 @@ impl State {
             Leaving::Now { since_ms, kill_ms } => effects.extend(self.see_it_off(since_ms, kill_ms, now_ms)),
             Leaving::At { ms } => effects.push(Effect::WakeAt { ms }),
             Leaving::ByItself => {}
-            Leaving::No => effects.extend(self.next_message(now_ms)),
+            Leaving::No => effects.extend(self.next_message().map(|n| Effect::Feed { n })),
         }
         effects
     }
@@ -178,20 +176,15 @@ impl State {
         self.plan.speaks.converses() && (self.last_turn.is_some() || self.turn_running())
     }
 
-    fn next_message(&self, now_ms: u64) -> Option<Effect> {
+    fn next_message(&self) -> Option<u64> {
         let may = match (self.plan.mode, self.plan.speaks) {
-            (_, Speaks::Hooks | Speaks::Turns) => !self.turn_running(),
+            (_, Speaks::Turns) => !self.turn_running(),
+            (_, Speaks::Hooks) => !self.turn_running() && self.ready,
             (Mode::Terminal, Speaks::Bytes | Speaks::OneTurn) => true,
             (Mode::Headless, Speaks::OneTurn) => !self.turn_running() && self.turns_of_run == 0,
             (Mode::Headless, Speaks::Bytes) => false,
         };
-        let next = self.queue.first().filter(|_| may && self.feeding.is_none())?;
-        // Before its first word it may show dialogs in which keys mean something else; one that is mute is typed to anyway.
-        let first_word_ms = self.started_ms + FIRST_WORD_MS;
-        if self.plan.speaks == Speaks::Hooks && self.understood == 0 && now_ms < first_word_ms {
-            return Some(Effect::WakeAt { ms: first_word_ms });
-        }
-        Some(Effect::Feed { n: next.n })
+        if may && self.feeding.is_none() { self.queue.first().map(|message| message.n) } else { None }
     }
 
     fn after_its_exit(&self, now_ms: u64) -> Vec<Effect> {

@@ -58,6 +58,7 @@ fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
         Just(Event::TurnStarted),
         Just(Event::NoTurn),
+        Just(Event::Ready),
         turn_end().prop_map(|end| Event::TurnEnded { end }),
         (1..6u64, any::<bool>()).prop_map(move |(n, now)| Event::Accepted { n, place: 0, by: by(), now }),
         (1..6u64).prop_map(move |n| Event::Withdrawn { n, by: by() }),

@@ -56,6 +56,8 @@ pub struct State {
     pub inbox: u64,
     /// It has been told that no further message comes.
     pub input_ended: bool,
+    /// Its terminal takes messages.
+    pub ready: bool,
     turn: bool,
     /// The turn is only hoped for: its message was typed, and nothing has told yet that the agent took it for one.
     pub hoped_for: bool,
@@ -115,6 +117,7 @@ impl State {
             unanswered: None,
             inbox: 0,
             input_ended: false,
+            ready: false,
             turn: false,
             hoped_for: false,
             delivered_ms: 0,
@@ -218,6 +221,7 @@ impl State {
             Event::InputEnded => self.input_ended = true,
             Event::Native { id } => self.native_id = Some(id.clone()),
             Event::Transcript { path } => self.transcript = Some(path.clone()),
+            Event::Ready => self.ready = true,
             Event::TurnStarted => {
                 self.hope_no_longer();
                 self.begin_turn(heard_before);

@@ -1,5 +1,5 @@
-//! The end of a turn that no hook tells: the agent's record of its own process is watched while a turn runs in a terminal.
-//! Nobody watches an idle session; where no inotify instance is to be had, the record is looked at twice a second.
+//! What no hook tells: the agent's record of its own process is watched while a turn runs in a terminal, for its end, and
+//! while a message waits for the agent to be ready. Nobody watches an idle session; where no inotify instance is to be had, the record is looked at twice a second.
 
 use super::{Keeper, KeeperError};
 use jiff::Timestamp;
@@ -23,8 +23,10 @@ pub(super) struct OwnRecordWatch {
 impl Keeper {
     /// Folds in what the agent's own record tells, when it may tell something new.
     pub(super) fn consult_own_record(&mut self) -> Result<(), KeeperError> {
-        let turn_runs = self.state.process == Process::Running && self.state.turn_is_told();
-        if self.record.plan.speaks != Speaks::Hooks || !turn_runs {
+        let message_waits = !self.state.ready && !self.state.queue.is_empty();
+        let of_interest = self.state.turn_is_told() || message_waits;
+        let runs = self.record.plan.speaks == Speaks::Hooks && self.state.process == Process::Running;
+        if !runs || !of_interest {
             self.own_record = None;
             return Ok(());
         }
@@ -43,7 +45,7 @@ impl Keeper {
         };
         // Read after the record: what the hooks told before the record changed is known now.
         self.understand()?;
-        let Some(telling) = self.output.as_mut().filter(|_| self.state.turn_running()) else {
+        let Some(telling) = &mut self.output else {
             return Ok(());
         };
         let told = telling.own_record(&record, u64::try_from(Timestamp::now().as_millisecond()).unwrap_or(0));

@@ -184,6 +184,7 @@ pub fn tool_detail(input: &Value) -> String {
     ["command", "file_path", "path", "pattern", "query", "url", "description", "prompt"]
         .iter()
         .find_map(|name| input[name].as_str())
+        .or_else(|| input["questions"][0]["question"].as_str())
         .map(first_line)
         .unwrap_or_default()
 }

@@ -31,9 +31,9 @@ const MOMENTS: [&str; 7] = [
 /// Claude gives up waiting for the command after this many seconds. It takes some milliseconds.
 const PATIENCE_S: u32 = 5;
 
-/// How long claude must have been at rest before a turn without an end counts as broken off: between two turns that a
-/// person has queued it is at rest for a moment.
-const AT_REST_MS: u64 = 300;
+/// How long claude must have been at rest before a turn without an end counts as broken off. It does not wait for the
+/// command that tells of a failed turn, and between two turns that a person has queued it is at rest for a moment.
+const AT_REST_MS: u64 = 1000;
 
 /// The settings that make claude run `binary` for the run in `folder`: those that the person gave, and our hooks beside
 /// theirs. `None` when theirs are no settings; what is wrong with them is claude's to say.
@@ -365,11 +365,11 @@ mod tests {
         let before = br#"{"status":"idle","statusUpdatedAt":900}"#;
         assert_eq!(hooks.own_record(before, 5000), OwnRecord::default());
         let since = br#"{"status":"idle","statusUpdatedAt":1200}"#;
-        assert_eq!(hooks.own_record(since, 1250), OwnRecord { facts: Vec::new(), again_in_ms: Some(250) });
-        let facts = hooks.own_record(since, 1500).facts;
+        assert_eq!(hooks.own_record(since, 1250), OwnRecord { facts: Vec::new(), again_in_ms: Some(950) });
+        let facts = hooks.own_record(since, 2200).facts;
         let [Fact::TurnEnded(end)] = &facts[..] else { unreachable!("{facts:?}") };
         assert_eq!((end.verdict, &end.messages[..]), (Verdict::Interrupted, &[saved::prompt("p")][..]));
-        assert_eq!(hooks.own_record(since, 1600), OwnRecord { facts: vec![Fact::Ready], again_in_ms: None });
+        assert_eq!(hooks.own_record(since, 2300), OwnRecord { facts: vec![Fact::Ready], again_in_ms: None });
     }
 
     #[test]

@@ -29,18 +29,21 @@ fn kill_at(session: &Session<'_>, start: Instant, moments: &[Duration]) {
     }
 }
 
-#[test]
-fn each_message_reaches_claude_once_and_each_tool_runs_once_whenever_the_keeper_dies() {
-    let mut moments = Moments(0x5eed);
+/// Begins a session, and waits for nothing.
+type Begin = for<'a> fn(&'a Bed, &str) -> Session<'a>;
+
+fn each_message_arrives_once(seed: u64, begin: Begin) {
+    let mut moments = Moments(seed);
     let _alone = alone();
     for _ in 0..5 {
         let Some(bed) = Bed::new(Agent::Claude) else { return };
+        Agent::Claude.trust(&bed.harness.root().join("home"), &bed.work()).unwrap();
         let turn = |name: &str| format!("{} ; say turn {name}", bed.tool(&format!("echo {name} >> proof")));
         let turns = [turn("one"), turn("two"), turn("three")];
         let mut kills = [moments.next(), moments.next(), moments.next(), moments.next()];
         kills.sort();
         let start = Instant::now();
-        let session = bed.detach(&["--keep"], Some(&turns[0]));
+        let session = begin(&bed, &turns[0]);
         std::thread::scope(|scope| {
             scope.spawn(|| kill_at(&session, start, &kills));
             for message in &turns[1..] {
@@ -56,4 +59,18 @@ fn each_message_reaches_claude_once_and_each_tool_runs_once_whenever_the_keeper_
         bed.saw_once(&[&turns[0], &turns[1], &turns[2]]);
         assert_eq!(bed.written("proof"), "one\ntwo\nthree\n", "kills at {kills:?}");
     }
+}
+
+#[test]
+fn each_message_reaches_claude_once_and_each_tool_runs_once_whenever_the_keeper_dies() {
+    each_message_arrives_once(0x5eed, |bed, first| bed.detach(&["--keep"], Some(first)));
+}
+
+#[test]
+fn each_message_is_typed_once_into_claudes_terminal_whenever_the_keeper_dies() {
+    each_message_arrives_once(0xfeed, |bed, first| {
+        let session = bed.detach(&["-t"], None);
+        bed.harness.run(&["send", session.id(), first]).exits(0);
+        session
+    });
 }

@@ -425,7 +425,10 @@ fn whole_last_line(run: &Dir, agent: &str, plan: &Plan) -> Result<Option<String>
         // What was drawn last need not be what stands lowest; the screen knows.
         Speaks::Bytes if plan.mode == Mode::Terminal => last_drawn(run),
         Speaks::Bytes => Ok(printed("out")?.or(printed("err")?)),
-        Speaks::Hooks => Ok(last_said(run, agent, plan)?.or(last_drawn(run)?)),
+        Speaks::Hooks => match last_said(run, agent, plan)? {
+            Some(said) => Ok(Some(said)),
+            None => last_drawn(run),
+        },
         Speaks::Turns | Speaks::OneTurn => Ok(last_said(run, agent, plan)?.or(printed("err")?)),
     }
 }

@@ -149,6 +149,28 @@ impl World {
     }
 }
 
+#[test]
+fn a_typed_message_that_begins_no_turn_is_given_up_and_the_next_one_is_typed() {
+    let plan =
+        Plan { mode: Mode::Terminal, keep: false, speaks: Speaks::Hooks, ending: Ending::Hangup, linger_ms: 2000 };
+    let accepted = |n| Event::Accepted { n, place: 0, by: "t".to_owned(), now: false };
+    let mut world = World::new(plan);
+    assert_eq!(world.happens(accepted(1)), [], "nothing is typed into a dialog");
+    let effects = world.happens(Event::Ready);
+    world.settle(effects);
+    let effects = world.happens(Event::Delivered { n: 1 });
+    let wake = world.settle(effects);
+    assert!(world.state.turn_running() && world.state.last_turn.is_none());
+    assert_eq!(world.happens(accepted(2)), [Effect::WakeAt { ms: wake.unwrap_or(0) }], "one at a time");
+    world.now_ms = wake.unwrap_or(0);
+    let effects = world.happens(Event::Tick);
+    world.settle(effects);
+    assert!(wake.is_some());
+    assert_eq!((world.state.turns, world.state.last_fed.map(|message| message.n)), (0, Some(2)));
+    world.happens(Event::TurnStarted);
+    assert!(world.state.turn_is_told());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 

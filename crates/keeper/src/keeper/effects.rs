@@ -135,25 +135,21 @@ impl Keeper {
     }
 
     fn interrupt(&mut self) -> Result<(), KeeperError> {
-        match (self.record.plan.mode, self.record.plan.speaks, self.handles.get(handles::PTY)) {
-            (Mode::Headless, Speaks::Turns | Speaks::OneTurn, _) => {
-                let name = format!("interrupt-{}", self.state.turns);
-                match self.agent.interrupt(&name) {
-                    Some(bytes) => {
-                        self.input.put(&name, bytes)?;
-                        self.input.pump(&self.handles)?;
-                    }
-                    None => self.signal_agent(Signal::INT)?,
-                }
-            }
-            (Mode::Terminal, Speaks::Hooks, Some(_)) if self.agent.interrupt_keys().is_some() => {
-                let name = format!("interrupt-{}", self.state.turns);
-                let keys = self.agent.interrupt_keys().unwrap_or_default();
-                self.input.put(&name, keys)?;
-                self.input.pump(&self.handles)?;
-            }
+        let name = format!("interrupt-{}", self.state.turns);
+        let input = match (self.record.plan.mode, self.record.plan.speaks) {
+            (Mode::Headless, Speaks::Turns | Speaks::OneTurn) => self.agent.interrupt(&name),
+            (Mode::Terminal, Speaks::Hooks) => self.agent.interrupt_keys(),
+            (Mode::Headless, Speaks::Bytes | Speaks::Hooks)
+            | (Mode::Terminal, Speaks::Bytes | Speaks::Turns | Speaks::OneTurn) => None,
+        };
+        if let Some(bytes) = input {
+            self.input.put(&name, bytes)?;
+            return Ok(self.input.pump(&self.handles)?);
+        }
+        match (self.record.plan.mode, self.record.plan.speaks.converses(), self.handles.get(handles::PTY)) {
+            (Mode::Headless, true, _) => self.signal_agent(Signal::INT)?,
             (Mode::Terminal, _, Some(terminal)) => pty::signal_foreground(terminal, Signal::INT)?,
-            (Mode::Headless, Speaks::Bytes | Speaks::Hooks, _) | (Mode::Terminal, _, None) => {
+            (Mode::Headless, false, _) | (Mode::Terminal, _, None) => {
                 if let Some(agent) = self.agent_pidfd()? {
                     agent.signal_group(Signal::INT)?;
                 }

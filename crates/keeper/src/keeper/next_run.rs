@@ -41,8 +41,6 @@ impl Keeper {
     fn next_record(&self, number: u32) -> Result<RunRecord, KeeperError> {
         let own_binary = std::env::current_exe()?.to_string_lossy().into_owned();
         let session = ostler_core::record::Session { keep: self.record.plan.keep, ..self.session.clone() };
-        // Only for agents in a terminal, of whom there is no next run.
-        let folder = String::new();
         let known = self.state.native_id.clone().or_else(|| self.record.native_id.clone());
         let mut how = self.agent.launch(&Launching {
             session: &session,
@@ -51,7 +49,8 @@ impl Keeper {
             resume: known.is_some(),
             linger_ms: self.record.plan.linger_ms,
             variable: &|name| std::env::var(name).ok(),
-            folder: &folder,
+            // Only agents in a terminal are started with these, and of those there is no next run.
+            folder: "",
             file: &|_| None,
         });
         // The program was looked for when the session began, and is the same one.

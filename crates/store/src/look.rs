@@ -305,8 +305,8 @@ pub fn started(record: &RunRecord) -> Entry {
 
 /// Folds in what the agent has said since the last entry of the journal.
 fn fold_output(mut state: State, run: &Dir, session: &Session) -> Result<State, StoreError> {
-    let telling = ostler_agents::find(&session.agent);
-    let Some((name, decoder)) = telling.and_then(|agent| ostler_agents::telling(agent, state.plan.speaks)) else {
+    let agent = ostler_agents::find(&session.agent);
+    let Some((name, decoder)) = agent.and_then(|agent| ostler_agents::telling(agent, state.plan.speaks)) else {
         return Ok(state);
     };
     // Hooks are few, and what one means may depend on what came before it in its turn; an output may be long.

@@ -1,5 +1,6 @@
 //! What no hook tells: the agent's record of its own process is watched while a turn runs in a terminal, for its end, and
-//! while a message waits for the agent to be ready. Nobody watches an idle session; where no inotify instance is to be had, the record is looked at twice a second.
+//! while a message waits for the agent to be ready. Nobody watches an idle session; where no inotify instance is to be had,
+//! the record is looked at twice a second.
 
 use super::{Keeper, KeeperError};
 use jiff::Timestamp;

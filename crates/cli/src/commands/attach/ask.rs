@@ -1,5 +1,6 @@
 //! A question of the agent, put to the person: the line that answers it begins with `y` or `n`, and whatever follows
-//! goes with the answer; where the agent proposes to allow more than this once, `a` takes it up on that. One key alone never allows anything: it might have been meant for something else.
+//! goes with the answer; where the agent proposes to allow more than this once, `a` takes it up on that. One key alone
+//! never allows anything: it might have been meant for something else.
 
 use crate::client::{Granted, Watch, look_and_record, make_wish};
 use crate::exit::Result;

@@ -23,10 +23,10 @@ pub struct Group {
 }
 
 impl Group {
-    /// Makes a group that nobody has yet. `None`: there is no cgroup v2 here that we may write, or it exists already.
+    /// Makes a group that nobody has yet. `None`: we may not, or it exists already.
     #[must_use]
-    pub fn make(name: &str) -> Option<Group> {
-        let path = base()?.path.join(format!("{PREFIX}{name}"));
+    pub fn make(base: &Base, name: &str) -> Option<Group> {
+        let path = base.path.join(format!("{PREFIX}{name}"));
         std::fs::create_dir(&path).ok()?;
         Group::open(&path)
     }

@@ -119,6 +119,18 @@ enum Step {
     Exec = 4,
 }
 
+impl Step {
+    fn error(self, error: io::Error) -> StartError {
+        match self {
+            Step::Descriptors => StartError::Descriptors(error),
+            Step::Terminal => StartError::Terminal(error),
+            Step::Folder => StartError::Folder(error),
+            Step::Exec if error.kind() == io::ErrorKind::NotFound => StartError::NotFound,
+            Step::Exec => StartError::NotExecutable(error),
+        }
+    }
+}
+
 /// Both ends of the pipe at which a child waits, as it inherits them.
 #[derive(Clone, Copy)]
 struct Gate {
@@ -175,8 +187,19 @@ impl Start<'_> {
         self.begin(None).map(|(started, _report)| started)
     }
 
-    /// Forks. What comes back is the child and the pipe over which it tells what went wrong.
-    fn begin(&self, gate: Option<Gate>) -> Result<(Started, OwnedFd), StartError> {
+    /// Becomes the program: the same process, with the same children, and the same signals blocked and ignored. Returns
+    /// only when that fails.
+    pub fn become_it(&self) -> StartError {
+        match self.prepare() {
+            Err(error) => error,
+            Ok(prepared) => {
+                let (step, errno) = self.become_program(&prepared, None);
+                step.error(io::Error::from_raw_os_error(errno))
+            }
+        }
+    }
+
+    fn prepare(&self) -> Result<Prepared, StartError> {
         let candidates = match self.program {
             Program::Named(name) => candidates(name, self.environment)?,
             Program::Open(_) => Vec::new(),
@@ -185,16 +208,20 @@ impl Start<'_> {
         let mut shell_arguments = vec![c"sh".as_ptr(), std::ptr::null()];
         shell_arguments.extend(arguments.iter().skip(1));
         let highest = self.descriptors.iter().map(|&(_, target)| target).max().unwrap_or(2).max(2);
-        let prepared =
-            Prepared { candidates, arguments, shell_arguments, environment: pointers(self.environment), highest };
+        Ok(Prepared { candidates, arguments, shell_arguments, environment: pointers(self.environment), highest })
+    }
+
+    /// Forks. What comes back is the child and the pipe over which it tells what went wrong.
+    fn begin(&self, gate: Option<Gate>) -> Result<(Started, OwnedFd), StartError> {
+        let prepared = self.prepare()?;
         let (report, reporter) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| StartError::Fork(error.into()))?;
 
         let mut contained = self.cgroup.is_some();
-        let (pid, pidfd) = match self.fork(self.cgroup) {
+        let (pid, pidfd) = match fork(self.cgroup) {
             // A cgroup that vanished or that we may not enter is no reason not to start.
             Err(_) if contained => {
                 contained = false;
-                self.fork(None)
+                fork(None)
             }
             first => first,
         }
@@ -203,8 +230,10 @@ impl Start<'_> {
             if let Some(gate) = gate {
                 gate.wait();
             }
+            // SAFETY: we are the child, between fork and exec.
+            unsafe { default_signals() };
             let mut channel = reporter.as_raw_fd();
-            let (step, errno) = self.become_program(&prepared, &mut channel);
+            let (step, errno) = self.become_program(&prepared, Some(&mut channel));
             let message = [step as u8, errno.to_ne_bytes()[0], errno.to_ne_bytes()[1]];
             // SAFETY: a plain write of three bytes that live on this stack, then the end of the child.
             unsafe {
@@ -218,42 +247,21 @@ impl Start<'_> {
         Ok((Started { pid, pidfd, contained }, report))
     }
 
-    /// One child, in its cgroup from its first instruction. Returns (0, _) in the child.
-    fn fork(&self, cgroup: Option<BorrowedFd<'_>>) -> io::Result<(i32, RawFd)> {
-        let mut pidfd: RawFd = -1;
-        // SAFETY: all-zero is a valid clone_args: plain integers.
-        let mut arguments: libc::clone_args = unsafe { std::mem::zeroed() };
-        arguments.flags = libc::CLONE_PIDFD as u64;
-        arguments.pidfd = std::ptr::from_mut(&mut pidfd) as u64;
-        arguments.exit_signal = libc::SIGCHLD as u64;
-        if let Some(group) = cgroup {
-            arguments.flags |= CLONE_INTO_CGROUP;
-            arguments.cgroup = group.as_raw_fd() as u64;
-        }
-        // SAFETY: without CLONE_VM this is fork: the child has its own copy of everything and only calls functions that
-        // are safe after fork. `pidfd` outlives the call.
-        let pid = unsafe {
-            libc::syscall(libc::SYS_clone3, std::ptr::from_mut(&mut arguments), size_of::<libc::clone_args>())
-        };
-        match i32::try_from(pid) {
-            Ok(pid) if pid >= 0 => Ok((pid, pidfd)),
-            _ => Err(io::Error::last_os_error()),
-        }
-    }
-
-    /// The child between fork and exec. Only returns on failure.
-    fn become_program(&self, prepared: &Prepared, channel: &mut RawFd) -> (Step, i32) {
+    /// A process between fork and exec. Only returns on failure, which it can tell over the channel.
+    fn become_program(&self, prepared: &Prepared, channel: Option<&mut RawFd>) -> (Step, i32) {
         // SAFETY: only async-signal-safe system calls on memory prepared before the fork; this process has one thread.
         unsafe {
-            default_signals();
+            // Whoever leads a session already is refused, and goes on leading it.
             libc::setsid();
             // First everything up and out of the way, then each to its place: sources and targets may overlap.
             let free = prepared.highest + 1;
-            let reporter = libc::fcntl(*channel, libc::F_DUPFD_CLOEXEC, free);
-            if reporter < 0 {
-                return (Step::Descriptors, errno());
+            if let Some(channel) = channel {
+                let reporter = libc::fcntl(*channel, libc::F_DUPFD_CLOEXEC, free);
+                if reporter < 0 {
+                    return (Step::Descriptors, errno());
+                }
+                *channel = reporter;
             }
-            *channel = reporter;
             let mut moved = [-1; 32];
             for (slot, &(source, _)) in moved.iter_mut().zip(self.descriptors) {
                 *slot = libc::fcntl(source, libc::F_DUPFD_CLOEXEC, free);
@@ -324,13 +332,51 @@ fn until_it_runs(started: Started, report: &OwnedFd) -> Result<Started, StartErr
     }
     collect(started.pid);
     let error = io::Error::from_raw_os_error(i32::from(u16::from_ne_bytes([message[1], message[2]])));
-    Err(match message[0] {
-        step if step == Step::Descriptors as u8 => StartError::Descriptors(error),
-        step if step == Step::Terminal as u8 => StartError::Terminal(error),
-        step if step == Step::Folder as u8 => StartError::Folder(error),
-        _ if error.kind() == io::ErrorKind::NotFound => StartError::NotFound,
-        _ => StartError::NotExecutable(error),
-    })
+    let steps = [Step::Descriptors, Step::Terminal, Step::Folder];
+    Err(steps.into_iter().find(|&step| step as u8 == message[0]).unwrap_or(Step::Exec).error(error))
+}
+
+/// One child, in its cgroup from its first instruction. Returns (0, _) in the child.
+fn fork(cgroup: Option<BorrowedFd<'_>>) -> io::Result<(i32, RawFd)> {
+    let mut pidfd: RawFd = -1;
+    // SAFETY: all-zero is a valid clone_args: plain integers.
+    let mut arguments: libc::clone_args = unsafe { std::mem::zeroed() };
+    arguments.flags = libc::CLONE_PIDFD as u64;
+    arguments.pidfd = std::ptr::from_mut(&mut pidfd) as u64;
+    arguments.exit_signal = libc::SIGCHLD as u64;
+    if let Some(group) = cgroup {
+        arguments.flags |= CLONE_INTO_CGROUP;
+        arguments.cgroup = group.as_raw_fd() as u64;
+    }
+    // SAFETY: without CLONE_VM this is fork: the child has its own copy of everything and only calls functions that
+    // are safe after fork. `pidfd` outlives the call.
+    let pid =
+        unsafe { libc::syscall(libc::SYS_clone3, std::ptr::from_mut(&mut arguments), size_of::<libc::clone_args>()) };
+    match i32::try_from(pid) {
+        Ok(pid) if pid >= 0 => Ok((pid, pidfd)),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Leaves a copy of this process behind, which lives `life` and then is no more: a session of its own, in that cgroup, with
+/// every signal as a fresh program has it. It has all of our descriptors and memory, so this process must have one
+/// thread.
+pub fn branch_off(cgroup: Option<BorrowedFd<'_>>, life: impl FnOnce()) -> io::Result<()> {
+    let (pid, pidfd) = fork(cgroup)?;
+    if pid == 0 {
+        // SAFETY: we are the child, and alone in it.
+        unsafe {
+            default_signals();
+            libc::setsid();
+        }
+        // Nothing may come back from here into what the copy was doing when it was made, a panic neither.
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(life));
+        // SAFETY: ends this process, without what the original left to do at its exit.
+        unsafe { libc::_exit(1) }
+    }
+    // SAFETY: the kernel just gave us this descriptor (CLONE_PIDFD), nobody else owns it.
+    drop(unsafe { OwnedFd::from_raw_fd(pidfd) });
+    Ok(())
 }
 
 fn errno() -> i32 {

@@ -6,7 +6,6 @@ use ostler_agents::Launching;
 use ostler_core::id::SessionId;
 use ostler_core::record::{Mode, Session};
 use ostler_store::RunRecord;
-use ostler_sys::process::Identity;
 use rustix::fd::OwnedFd;
 use serde_json::Map;
 use std::ffi::CString;
@@ -64,7 +63,7 @@ pub fn prepare(context: &Context, session: &Session, run: u32, native_id: &str, 
         started: None,
         started_ms: 0,
         agent: None,
-        launcher: Some(Identity::me()?),
+        launcher: None,
         more: Map::new(),
     };
     Ok(Prepared { record, environment: environment(session.id, &how.variables) })

@@ -6,8 +6,9 @@
 //! process all the time; the agent is its child from the first moment, and who it is stands in holder.json before
 //! the agent runs.
 
+use crate::files::helper_record;
 use crate::handles::{self, Handles, Helper};
-use crate::holder::{self, KEEPER_PROCESS, LINE};
+use crate::holder::{self, BEGUN, KEEPER_PROCESS, LINE};
 use crate::launch::{LaunchError, hidden_name};
 use crate::start::{self, NotStarted, Starting};
 use crate::{HOLDER, KEEPER};
@@ -18,6 +19,7 @@ use ostler_sys::cgroup::{self, Base};
 use ostler_sys::dir::Dir;
 use ostler_sys::spawn::StartError;
 use ostler_sys::{descriptors, signals, socket, spawn};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -94,6 +96,7 @@ impl Beginner<'_> {
             Ok(begun) => {
                 // A launcher that was killed meanwhile does not change what was started.
                 self.tell(REPORT_OK);
+                self.let_the_launcher_go_first();
                 begun.go_on(self.beginning);
             }
             Err(error) => {
@@ -110,6 +113,13 @@ impl Beginner<'_> {
         let _ = rustix::io::write(self.reporter, words);
     }
 
+    /// Whoever waits for the word should not have to wait for a processor that is busy loading a holder. When it has
+    /// heard, it lets go of the pipe.
+    fn let_the_launcher_go_first(&self) {
+        let moment = rustix::time::Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+        let _ = poll(&mut [PollFd::new(self.reporter, PollFlags::empty())], Some(&moment));
+    }
+
     fn start(&self, binary: OwnedFd, piped: Option<OwnedFd>) -> Result<Begun, NotStarted> {
         let beginning = self.beginning;
         leave_the_launchers_place(beginning.folder)?;
@@ -118,6 +128,10 @@ impl Beginner<'_> {
         handles.put(handles::BINARY, binary);
         let (line, keeper_line) = socket::pair()?;
         handles.put(handles::HOLDER_LINE, keeper_line);
+        match beginning.sessions {
+            Some(_) => beginning.folder.write_first_holder(&helper_record()?)?,
+            None => beginning.folder.write_holder(&helper_record()?)?,
+        }
         let starting = Starting {
             session: beginning.session,
             folder: beginning.folder,
@@ -126,13 +140,13 @@ impl Beginner<'_> {
             environment: beginning.environment,
             groups: self.groups,
         };
-        start::start(starting, &mut handles, piped, || self.reveal())?;
+        let agent = start::start(starting, &mut handles, piped, || self.reveal())?;
         // Once there are two of us, either may be killed: only then is the launcher told.
         let number = beginning.run.number.to_string();
         let helper = Helper { word: KEEPER, flags: &["--run", &number], more: &[] };
         // No process, no memory: as bad as a keeper that died at once, and the holder tries again.
         let keeper = handles.start_helper(&helper, beginning.environment).ok().map(|started| started.pidfd);
-        Ok(Begun { handles, line, keeper })
+        Ok(Begun { agent, handles, line, keeper })
     }
 
     /// Shows the session to the world.
@@ -173,6 +187,7 @@ fn leave_the_launchers_place(folder: &Folder) -> io::Result<()> {
 
 /// A run that has begun.
 struct Begun {
+    agent: i32,
     handles: Handles,
     line: OwnedFd,
     keeper: Option<OwnedFd>,
@@ -182,7 +197,8 @@ impl Begun {
     /// Goes on as the holder. When that fails we end, and the keeper finds a stand-in.
     fn go_on(&self, beginning: &Beginning<'_>) {
         let number = beginning.run.number.to_string();
-        let flags = [beginning.session.id.as_str(), "--begun", "--run", &number];
+        let agent = self.agent.to_string();
+        let flags = [beginning.session.id.as_str(), BEGUN, &agent, "--run", &number];
         let mut more = vec![(LINE, self.line.as_fd())];
         more.extend(self.keeper.iter().map(|keeper| (KEEPER_PROCESS, keeper.as_fd())));
         let holder = Helper { word: HOLDER, flags: &flags, more: &more };

@@ -50,6 +50,9 @@ pub const SIGNALS: [Signal; 4] = [Signal::CHILD, Signal::TERM, Signal::HUP, Sign
 pub const LINE: &str = "line";
 pub const KEEPER_PROCESS: &str = "keeper";
 
+/// The flag before the pid of an agent that is our child already.
+pub const BEGUN: &str = "--begun";
+
 /// The process called `__holder`.
 #[must_use]
 pub fn main(arguments: &[String]) -> i32 {
@@ -80,19 +83,10 @@ fn run(arguments: &[String]) -> io::Result<()> {
         }
     };
     handles.close(LINE);
-    let record = run.record().map_err(io::Error::other)?;
-    let process = record.agent.ok_or_else(|| io::Error::other("no agent to hold"))?;
-    let watch = if arguments.iter().any(|argument| argument == "--begun") {
-        Watch::Child
-    } else {
-        if handles.get(handles::DOOR).is_none() {
-            handles.put(handles::DOOR, socket::open(folder.dir())?);
-        }
-        folder.write_holder(&helper_record()?).map_err(io::Error::other)?;
-        let ended = run.exit().map_err(io::Error::other)?.is_some();
-        if ended { Watch::Over } else { Watch::Stranger { exited_ms: None } }
+    let agent = match option(arguments, BEGUN).and_then(|pid| pid.parse().ok()) {
+        Some(pid) => AgentWatch { process: child(pid)?, watch: Watch::Child },
+        None => stand_in(&folder, &run, &mut handles)?,
     };
-    let agent = AgentWatch { process, watch };
     let keeping = match handles.copy(KEEPER_PROCESS)? {
         Some(pidfd) => Keeping::Alive { pidfd, since_ms: since_boot_ms() },
         None => Keeping::Pausing { until_ms: 0 },
@@ -101,6 +95,18 @@ fn run(arguments: &[String]) -> io::Result<()> {
     let holder =
         Holder { folder, run, handles, signals, line, agent, keeping, unwritten: None, deaths: 0, binary_before: None };
     holder.wait()
+}
+
+/// Takes the place of a holder that is gone: the agent is somebody else's child.
+fn stand_in(folder: &Folder, run: &RunFolder, handles: &mut Handles) -> io::Result<AgentWatch> {
+    let record = run.record().map_err(io::Error::other)?;
+    let process = record.agent.ok_or_else(|| io::Error::other("no agent to stand in for"))?;
+    if handles.get(handles::DOOR).is_none() {
+        handles.put(handles::DOOR, socket::open(folder.dir())?);
+    }
+    folder.write_holder(&helper_record()?).map_err(io::Error::other)?;
+    let ended = run.exit().map_err(io::Error::other)?.is_some();
+    Ok(AgentWatch { watch: if ended { Watch::Over } else { Watch::Stranger { exited_ms: None } }, process })
 }
 
 /// The value after a flag.
@@ -114,7 +120,12 @@ fn start_further(folder: &Folder, run: &RunFolder, handles: &mut Handles) -> Res
     let (session, record, groups) = (folder.session()?, run.record()?, cgroup::base());
     let environment = &environment();
     let starting = Starting { session: &session, folder, run, record, environment, groups: groups.as_ref() };
-    start::start(starting, handles, None, || Ok(()))
+    Ok(child(start::start(starting, handles, None, || Ok(()))?)?)
+}
+
+/// Who a child of ours is. Until we collect it nobody else has its pid.
+fn child(pid: i32) -> io::Result<Identity> {
+    Identity::of(pid)?.ok_or_else(|| io::Error::other("/proc does not show our own child"))
 }
 
 /// Removes a run that never was.

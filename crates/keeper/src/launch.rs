@@ -10,6 +10,7 @@ use ostler_store::home::{Home, Place};
 use ostler_store::{RunRecord, StoreError, inbox};
 use ostler_sys::dir::Dir;
 use ostler_sys::notify::Watcher;
+use ostler_sys::process::Identity;
 use ostler_sys::spawn::StartError;
 use ostler_sys::{descriptors, lock, socket};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -73,10 +74,10 @@ pub fn launch(home: &Home, launch: Launch<'_>) -> Result<Place, LaunchError> {
 
 fn start_hidden(sessions: &Dir, hidden: &str, launch: Launch<'_>) -> Result<(), LaunchError> {
     let folder = Folder::new(sessions.open_dir(hidden)?);
-    folder.write_session(launch.session)?;
-    if !folder.keep_reserve() {
+    if !folder.has_room()? {
         return Err(io::Error::from(io::ErrorKind::StorageFull).into());
     }
+    folder.write_session(launch.session)?;
     let run = folder.make_run(launch.run.run)?;
     if let Some(prompt) = launch.prompt {
         inbox::append(&folder, prompt)?;
@@ -100,12 +101,14 @@ pub fn resume(
     record: &RunRecord,
     environment: &[CString],
 ) -> Result<bool, LaunchError> {
+    // Everybody sees it from here on, and until it has a process of its own it lives as long as we do.
+    let record = &RunRecord { launcher: Some(Identity::me()?), ..record.clone() };
     let begun = match folder.begin_run(record) {
         Ok(begun) => begun,
         Err(StoreError::Io { error, .. }) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
         Err(error) => return Err(error.into()),
     };
-    let started = if folder.keep_reserve() {
+    let started = if folder.has_room()? {
         begin(Beginning { session, folder, run: &begun, record, sessions: None, piped: None, environment })
     } else {
         Err(io::Error::from(io::ErrorKind::StorageFull).into())

@@ -7,12 +7,13 @@ use crate::{HelperRecord, RunRecord, StoreError};
 use ostler_core::SCHEMA;
 use ostler_core::outcome::{Exit, Outcome};
 use ostler_core::record::Session;
-use ostler_sys::dir::{Dir, Sync};
+use ostler_sys::dir::{Dir, Sync, free_space};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// Kept free for the stop wish, the exit and the outcome of a session on a full disk.
 const RESERVE: u64 = 64 * 1024;
+const RESERVED: &str = "keeper.lock";
 
 /// A session's folder.
 #[derive(Debug)]
@@ -42,12 +43,18 @@ impl Folder {
         require(&self.dir, "session.json")
     }
 
+    /// Written once, into a folder that nobody sees yet.
     pub fn write_session(&self, session: &Session) -> Result<(), StoreError> {
-        write(&self.dir, "session.json", session)
+        create(&self.dir, "session.json", session)
     }
 
     pub fn holder(&self) -> Result<Option<HelperRecord>, StoreError> {
         read(&self.dir, "holder.json")
+    }
+
+    /// Who the first holder is, of a session that nobody sees yet.
+    pub fn write_first_holder(&self, holder: &HelperRecord) -> Result<(), StoreError> {
+        create(&self.dir, "holder.json", holder)
     }
 
     pub fn write_holder(&self, holder: &HelperRecord) -> Result<(), StoreError> {
@@ -125,16 +132,21 @@ impl Folder {
         begun
     }
 
-    /// Sets disk space aside. `false`: there is not even that much.
-    #[must_use]
-    pub fn keep_reserve(&self) -> bool {
-        self.dir.reserve("reserve", RESERVE).is_ok()
+    /// Whether there is room for a session: its first records, and what its keeper will set aside.
+    pub fn has_room(&self) -> Result<bool, StoreError> {
+        Ok(free_space(&self.dir).map_err(StoreError::io("the disk"))? >= 2 * RESERVE)
+    }
+
+    /// Sets disk space aside, in the keeper's lock file, which has no other contents: a file of its own would cost every
+    /// launch a name more. Best effort: the next time there is room will do.
+    pub fn keep_reserve(&self) {
+        let _ = self.dir.reserve(RESERVED, RESERVE);
     }
 
     /// Gives the reserve up: now is when it is needed.
     pub fn spend_reserve(&self) {
         // When it is gone already there is nothing to give.
-        let _ = self.dir.remove("reserve");
+        let _ = self.dir.empty(RESERVED);
     }
 
     /// Does something that needs a little disk space, with the reserve if it must be.
@@ -198,6 +210,10 @@ fn newer_or_damaged(name: &str, bytes: &[u8], error: &serde_json::Error) -> Stor
         Some(schema) if schema > u64::from(SCHEMA) => StoreError::Newer { file: name.to_owned(), schema },
         Some(_) | None => StoreError::Damaged { file: name.to_owned(), reason: error.to_string() },
     }
+}
+
+fn create<T: Serialize>(dir: &Dir, name: &str, record: &T) -> Result<(), StoreError> {
+    dir.create(name, &to_json(record)).map_err(StoreError::io(name))
 }
 
 fn write<T: Serialize>(dir: &Dir, name: &str, record: &T) -> Result<(), StoreError> {

@@ -232,6 +232,7 @@ impl Keeper {
 
     fn begin(&mut self) -> Result<(), KeeperError> {
         if self.state.run < self.record.run {
+            self.folder.keep_reserve();
             let first = look::started(&self.record);
             self.write(first)?;
             self.sync_launch();

@@ -5,6 +5,7 @@
 
 use crate::{HelperRecord, RunRecord, StoreError};
 use ostler_core::SCHEMA;
+use ostler_core::id::SessionId;
 use ostler_core::outcome::{Exit, Outcome};
 use ostler_core::record::Session;
 use ostler_sys::dir::{Dir, Sync, free_space};
@@ -69,15 +70,13 @@ impl Folder {
         write(&self.dir, "keeper.json", keeper)
     }
 
-    /// The number of the newest run, and its outcome when it has one: all that a list needs to know of most sessions.
-    /// Nearly all of them have one run, and asking for two names is cheaper than listing a folder.
+    /// The number of the newest run, and its outcome when it has one. Nearly all sessions have one run, and asking for a
+    /// name is cheaper than listing a folder.
     pub fn newest_outcome(&self) -> Result<(u32, Option<Outcome>), StoreError> {
         let single = matches!(self.dir.stat("runs/2"), Ok(None));
         let number = if single { 1 } else { self.newest_run()? };
-        match read(&self.dir, &format!("runs/{number}/outcome.json"))? {
-            Some(outcome) => Ok((number, Some(outcome))),
-            None => Ok((self.newest_run()?, None)),
-        }
+        let outcome = read::<Outcome>(&self.dir, &format!("runs/{number}/outcome.json"))?;
+        Ok((number, outcome.map(without_session)))
     }
 
     /// The number of the newest run; 0 before the first.
@@ -180,13 +179,42 @@ impl RunFolder {
     }
 
     pub fn outcome(&self) -> Result<Option<Outcome>, StoreError> {
-        read(&self.dir, "outcome.json")
+        Ok(read(&self.dir, "outcome.json")?.map(without_session))
     }
 
-    /// `Ok(false)`: there is one already, and it stays.
-    pub fn publish_outcome(&self, outcome: &Outcome) -> Result<bool, StoreError> {
-        self.dir.publish_once("outcome.json", &to_json(outcome)).map_err(StoreError::io("outcome.json"))
+    /// `Ok(false)`: there is one already, and it stays. Beside the outcome stands a copy of the session's record, so that a
+    /// list need not open two files for every session that ever ended.
+    pub fn publish_outcome(&self, outcome: &Outcome, session: &Session) -> Result<bool, StoreError> {
+        let mut outcome = outcome.clone();
+        outcome.more.insert(SESSION.to_owned(), serde_json::to_value(session).unwrap_or_default());
+        outcome.more.insert(SESSION_SIZE.to_owned(), to_json(session).len().into());
+        self.dir.publish_once("outcome.json", &to_json(&outcome)).map_err(StoreError::io("outcome.json"))
     }
+}
+
+/// The copy of session.json in outcome.json, and how large the original was.
+const SESSION: &str = "session";
+const SESSION_SIZE: &str = "session_size";
+
+fn without_session(mut outcome: Outcome) -> Outcome {
+    outcome.more.remove(SESSION);
+    outcome.more.remove(SESSION_SIZE);
+    outcome
+}
+
+/// What is known at one glance of a session that had one run, and ended. `None`: one must look closer, also when anything
+/// about it is odd. `sessions` is the folder in which its folder is.
+#[must_use]
+pub fn glance(sessions: &Dir, id: SessionId) -> Option<(Session, Outcome)> {
+    if sessions.stat(&format!("{id}/runs/2")).ok()?.is_some() {
+        return None;
+    }
+    let mut outcome = read::<Outcome>(sessions, &format!("{id}/runs/1/outcome.json")).ok()??;
+    let session: Session = serde_json::from_value(outcome.more.remove(SESSION)?).ok()?;
+    let size = outcome.more.remove(SESSION_SIZE)?.as_u64();
+    // Written once: whatever has another size now was damaged since.
+    let unchanged = sessions.stat(&format!("{id}/session.json")).ok()??.size;
+    (session.id == id && session.schema <= SCHEMA && size == Some(unchanged)).then_some((session, outcome))
 }
 
 fn read<T: DeserializeOwned>(dir: &Dir, name: &str) -> Result<Option<T>, StoreError> {

@@ -60,6 +60,9 @@ pub struct Run<Process> {
     /// Terminal output past this many bytes drops its oldest part.
     #[serde(default)]
     pub output_limit: Option<u64>,
+    /// How often the transcript is copied while a turn runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub autosave_ms: Option<u64>,
     #[serde(default)]
     pub started: Option<Timestamp>,
     /// Milliseconds since boot when the program ran.

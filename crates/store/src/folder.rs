@@ -277,6 +277,7 @@ mod tests {
             transcript: None,
             cgroup: None,
             output_limit: None,
+            autosave_ms: None,
             started: None,
             started_ms: 0,
             agent: None,

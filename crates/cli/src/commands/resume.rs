@@ -6,13 +6,14 @@ use crate::client::look_and_record;
 use crate::context::{Context, wish};
 use crate::exit::{Code, Failure, Result};
 use crate::prepare::{Prepared, prepare};
-use crate::say::say;
+use crate::say::{say, tell};
 use crate::still::{NotStill, Still};
+use jiff::Timestamp;
 use ostler_core::record::{Mode, Want};
 use ostler_core::view::View;
 use ostler_keeper::launch;
 use ostler_store::home::Place;
-use ostler_store::inbox;
+use ostler_store::{checkpoints, inbox};
 use std::io::IsTerminal;
 use std::path::Path;
 
@@ -60,6 +61,12 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
         Err(NotStill::Runs) => return Err(refused(&place, look_and_record(&place)?.pid)),
         Err(NotStill::Failed(failure)) => return Err(failure),
     };
+    // Some agents rewrite a transcript when they resume it.
+    if let (Some(transcript), true) = (&view.transcript, record.autosave_ms.is_some())
+        && let Some(words) = checkpoints::save(&folder, Path::new(transcript), Timestamp::now())?.words(place.id)
+    {
+        tell!("ostler: {}: {words}", place.id);
+    }
     if !launch::resume(&folder, &session, &record, &environment)? {
         return Err(refused(&place, look_and_record(&place)?.pid));
     }

@@ -91,7 +91,7 @@ impl Keeper {
         }
     }
 
-    fn wake_by(&mut self, ms: u64) {
+    pub(super) fn wake_by(&mut self, ms: u64) {
         self.wake_ms = Some(self.wake_ms.map_or(ms, |earlier| earlier.min(ms)));
     }
 
@@ -269,6 +269,7 @@ impl Keeper {
 
     /// Writes the outcome. Where there is no room for even that, it is tried again until there is.
     fn conclude(&mut self) -> Result<bool, KeeperError> {
+        self.save_now()?;
         let outcome = judge(&self.state, since_boot_ms());
         match closing::publish(&self.folder, &self.run, &self.session, &self.record, &self.state, outcome) {
             Ok(outcome) => {

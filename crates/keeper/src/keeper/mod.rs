@@ -8,6 +8,7 @@
 //! * [`tree`] and [`proof_watch`] serve the hard parts of ending: nothing left behind, nothing lost.
 //! * [`clients`] are told that something changed; they read the files themselves. [`making_way`] lets a newer keeper in.
 
+mod autosave;
 mod clients;
 mod effects;
 mod holding;
@@ -30,6 +31,7 @@ use crate::VERSION;
 use crate::control::{self, Order};
 use crate::files::{enter_folder, helper_record};
 use crate::handles::{self, Handles};
+use autosave::Autosave;
 use clients::Clients;
 use input::Input;
 use jiff::Timestamp;
@@ -147,6 +149,7 @@ struct Keeper {
     clients: Clients,
     snapshots: Snapshots,
     proof: Option<ProofWatch>,
+    autosave: Autosave,
     window: Option<(u16, u16)>,
 
     agent_exited: bool,
@@ -207,6 +210,7 @@ impl Keeper {
             clients: Clients::default(),
             snapshots: Snapshots::new(&run),
             proof: None,
+            autosave: Autosave::new(record.autosave_ms),
             window: None,
             agent_exited: false,
             wake_ms: None,
@@ -295,6 +299,7 @@ impl Keeper {
             if self.done {
                 return Ok(());
             }
+            self.autosave()?;
             if std::mem::take(&mut self.changed) {
                 self.clients.tell_changed()?;
             }

@@ -241,6 +241,7 @@ fn record() -> RunRecord {
         transcript: None,
         cgroup: None,
         output_limit: None,
+        autosave_ms: None,
         started: None,
         started_ms: 0,
         agent: None,

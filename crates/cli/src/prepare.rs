@@ -30,7 +30,7 @@ pub struct Prepared {
 /// Works out how an agent is started.
 pub fn prepare(context: &Context, session: &Session, run: u32, native_id: &str, resume: bool) -> Result<Prepared> {
     let own = context.config.agents.get(&session.agent);
-    let agent = ostler_agents::find(if own.is_some() { "command" } else { &session.agent })
+    let agent = ostler_agents::find(own.map_or(session.agent.as_str(), |own| own.protocol.agent()))
         .ok_or_else(|| Failure::ours(format!("this ostler knows no agent {:?}", session.agent)))?;
     let own_binary = std::env::current_exe()?.to_string_lossy().into_owned();
     let mut how = agent.launch(&Launching {
@@ -45,7 +45,9 @@ pub fn prepare(context: &Context, session: &Session, run: u32, native_id: &str, 
         how.plan.ending = ending;
     }
     if let Some(program) = how.argv.first_mut() {
-        *program = crate::program::resolve(agent, program);
+        // Behind a protocol stands an agent that may have a launcher of its own.
+        let maker = if how.plan.opens { ostler_agents::acp::behind(program) } else { None };
+        *program = crate::program::resolve(maker.unwrap_or(agent), program);
     }
     let known = if resume { Some(native_id) } else { how.native_id.as_deref() };
     let transcript = known.and_then(|id| ostler_store::proof::find_transcript(agent, id, &session.cwd));

@@ -80,6 +80,12 @@ pub enum Event {
     Native {
         id: String,
     },
+    /// The conversation is open for messages.
+    Opened,
+    /// It cannot be opened, so there is nothing to stay for.
+    NotOpened {
+        reason: String,
+    },
     TurnStarted,
     Asked {
         ask: Ask,
@@ -179,6 +185,7 @@ mod tests {
             speaks: crate::record::Speaks::Turns,
             ending: crate::record::Ending::EndOfInput,
             linger_ms: 1,
+            opens: false,
         };
         let end = TurnEnd {
             verdict: crate::fact::Verdict::Failed,
@@ -208,6 +215,8 @@ mod tests {
             Event::Delivered { n: 1 },
             Event::InputEnded,
             Event::Native { id: by() },
+            Event::Opened,
+            Event::NotOpened { reason: by() },
             Event::TurnStarted,
             Event::Asked { ask },
             Event::AskClosed { request: by() },

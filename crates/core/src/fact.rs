@@ -9,6 +9,10 @@ use serde_json::Value;
 pub enum Fact {
     /// The agent's own name for the conversation.
     Native { id: String },
+    /// Its conversation is open: from now on it takes messages.
+    Opened,
+    /// Its conversation cannot be opened, and why in one line.
+    NotOpened { reason: String },
     /// A turn has begun that nobody saw begin.
     TurnStarted,
     /// Text as it is being written; the whole follows as [`Fact::Said`].
@@ -25,6 +29,8 @@ pub enum Fact {
     Asked(Ask),
     /// It no longer waits for the answer to this.
     AskClosed { request: String },
+    /// Its protocol has it wait for this line, which is put into its input once under this name.
+    Owed { name: String, line: Vec<u8> },
     /// The turn is over, by the agent's own word.
     TurnEnded(TurnEnd),
     /// Something this version does not know.

@@ -101,6 +101,9 @@ pub struct Plan {
     pub ending: Ending,
     /// How long what is left of a program may take to leave by itself.
     pub linger_ms: u64,
+    /// Its conversation has to be opened first: messages wait until the agent says that it is.
+    #[serde(default)]
+    pub opens: bool,
 }
 
 impl Plan {

@@ -94,7 +94,7 @@ impl<'a> Reader<'a> {
         let record = self.folder.run(number)?.record()?;
         let session = self.folder.session()?;
         let agent = match record.plan.speaks {
-            Speaks::Turns | Speaks::OneTurn => ostler_agents::find(&session.agent),
+            Speaks::Turns | Speaks::OneTurn => ostler_agents::find_for(&session.agent, &record.plan),
             Speaks::Bytes => None,
         };
         Ok(agent.map(|agent| Run {

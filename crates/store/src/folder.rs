@@ -271,6 +271,7 @@ mod tests {
                 speaks: Speaks::OneTurn,
                 ending: Ending::EndOfInput,
                 linger_ms: 0,
+                opens: false,
             },
             size: None,
             native_id: None,

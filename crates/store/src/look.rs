@@ -134,6 +134,7 @@ fn never_started(folder: &Folder, view: &mut View) -> Result<(), StoreError> {
         speaks: Speaks::Bytes,
         ending: ostler_core::record::Ending::Terminate,
         linger_ms: 0,
+        opens: false,
     };
     let mut outcome = judge(&State::new(plan), 0);
     "the launch was cut off before the program ran".clone_into(&mut outcome.cause);
@@ -315,7 +316,7 @@ pub fn fold(folder: &Folder, run: &RunFolder, record: &RunRecord, session: &Sess
     }
     let unseen = newer_messages(folder, state.inbox)?;
     if record.plan.speaks.converses() {
-        state = fold_output(state, run.dir(), session)?;
+        state = fold_output(state, run.dir(), session, &record.plan)?;
     }
     Ok(Folded { state, bad_lines: journal.bad_lines, unseen })
 }
@@ -335,8 +336,8 @@ pub fn started(record: &RunRecord) -> Entry {
 }
 
 /// Folds in what the agent has said since the last entry of the journal.
-fn fold_output(mut state: State, run: &Dir, session: &Session) -> Result<State, StoreError> {
-    let Some(agent) = ostler_agents::find(&session.agent) else {
+fn fold_output(mut state: State, run: &Dir, session: &Session, plan: &Plan) -> Result<State, StoreError> {
+    let Some(agent) = ostler_agents::find_for(&session.agent, plan) else {
         return Ok(state);
     };
     let mut decoder = agent.decoder();
@@ -377,9 +378,11 @@ pub fn event_of(fact: Fact, state: &State) -> Option<Event> {
     match fact {
         Fact::Native { id } if state.native_id.as_deref() == Some(id.as_str()) => None,
         Fact::Native { id } => Some(Event::Native { id }),
-        // An agent that speaks between turns has begun one by itself.
+        Fact::Opened => Some(Event::Opened),
+        Fact::NotOpened { reason } => Some(Event::NotOpened { reason }),
+        // An agent that speaks between turns has begun one by itself; not where its protocol has it answer for each.
         Fact::Saying { .. } | Fact::Said { .. } | Fact::Thought { .. } | Fact::ToolCalled { .. }
-            if !state.turn_running() =>
+            if !state.turn_running() && !state.plan.opens =>
         {
             Some(Event::TurnStarted)
         }
@@ -392,6 +395,7 @@ pub fn event_of(fact: Fact, state: &State) -> Option<Event> {
         | Fact::Thought { .. }
         | Fact::ToolCalled { .. }
         | Fact::ToolReturned { .. }
+        | Fact::Owed { .. }
         | Fact::Unknown { .. } => None,
     }
 }
@@ -489,7 +493,7 @@ fn whole_last_line(run: &Dir, agent: &str, plan: &Plan, streams: &Streams) -> Re
         },
         Speaks::Turns | Speaks::OneTurn => {
             let bytes = out(64 * 1024)?;
-            let Some(agent) = ostler_agents::find(agent) else {
+            let Some(agent) = ostler_agents::find_for(agent, plan) else {
                 return Ok(None);
             };
             let mut decoder = agent.decoder();
@@ -508,6 +512,9 @@ fn said(fact: Fact) -> Option<String> {
         Fact::ToolCalled { name, detail } => Some(format!("{name} {detail}").trim_end().to_owned()),
         Fact::Asked(ask) => Some(ask.text),
         Fact::Native { .. }
+        | Fact::Opened
+        | Fact::NotOpened { .. }
+        | Fact::Owed { .. }
         | Fact::TurnStarted
         | Fact::Saying { .. }
         | Fact::Thought { .. }

@@ -71,7 +71,8 @@ pub fn finished_turn_is_saved(
     record: &RunRecord,
     state: &State,
 ) -> Result<bool, StoreError> {
-    let (Some(agent), Some(transcript)) = (ostler_agents::find(&session.agent), &record.transcript) else {
+    let (Some(agent), Some(transcript)) = (ostler_agents::find_for(&session.agent, &record.plan), &record.transcript)
+    else {
         return Ok(false);
     };
     let marks = marks(agent, folder, state, Vec::new())?;

@@ -2,7 +2,7 @@
 //! terminal it is a program like any other.
 
 use crate::stream_json::{self, StreamJson};
-use crate::{Agent, Answer, Decoder, Launch, Launching, Whereabouts};
+use crate::{Agent, Answer, Decoder, Launch, Launching, Message, Whereabouts};
 use ostler_core::fact::Ask;
 use ostler_core::record::{Ending, Mode, Plan, Speaks};
 
@@ -51,7 +51,14 @@ impl Agent for Claude {
         argv.extend(session.arguments.iter().cloned());
         Launch {
             argv,
-            plan: Plan { mode: session.mode, keep: session.keep, speaks, ending, linger_ms: request.linger_ms },
+            plan: Plan {
+                mode: session.mode,
+                keep: session.keep,
+                speaks,
+                ending,
+                linger_ms: request.linger_ms,
+                opens: false,
+            },
             native_id: Some(request.native_id.to_owned()),
             variables: Vec::new(),
         }
@@ -61,11 +68,11 @@ impl Agent for Claude {
         Box::new(StreamJson::default())
     }
 
-    fn message(&self, id: &str, text: &str) -> Vec<u8> {
-        stream_json::message(id, text)
+    fn message(&self, message: &Message<'_>) -> Vec<u8> {
+        stream_json::message(message.id, message.text)
     }
 
-    fn interrupt(&self, id: &str) -> Option<Vec<u8>> {
+    fn interrupt(&self, _native_id: &str, id: &str) -> Option<Vec<u8>> {
         Some(stream_json::interrupt(id))
     }
 

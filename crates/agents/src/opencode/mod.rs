@@ -1,6 +1,6 @@
 //! opencode. One process per turn, and no event that ends it: the end of the process is the end of the turn.
 
-use crate::{Agent, Decoder, Launch, Launching, Whereabouts, one_turn, silent_terminal};
+use crate::{Agent, Decoder, Launch, Launching, Message, Whereabouts, one_turn, silent_terminal};
 use ostler_core::fact::{Fact, Tokens, TurnEnd, Verdict};
 use ostler_core::outcome::Exit;
 use ostler_core::record::Mode;
@@ -40,8 +40,8 @@ impl Agent for Opencode {
         Box::new(OpencodeLines::default())
     }
 
-    fn message(&self, _id: &str, text: &str) -> Vec<u8> {
-        text.as_bytes().to_vec()
+    fn message(&self, message: &Message<'_>) -> Vec<u8> {
+        message.text.as_bytes().to_vec()
     }
 
     /// A database, which is not read yet; nothing is claimed about what it holds.

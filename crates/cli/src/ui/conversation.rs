@@ -94,7 +94,13 @@ impl Talk {
                     about.push_str(&format!("{}\n", style.red(&printable(reason))));
                 }
             }
-            Fact::Native { .. } | Fact::TurnStarted | Fact::AskClosed { .. } | Fact::Unknown { .. } => {}
+            Fact::NotOpened { reason } => about.push_str(&format!("{}\n", style.red(&printable(reason)))),
+            Fact::Native { .. }
+            | Fact::Opened
+            | Fact::TurnStarted
+            | Fact::AskClosed { .. }
+            | Fact::Owed { .. }
+            | Fact::Unknown { .. } => {}
         }
     }
 

@@ -18,12 +18,13 @@ fn plan() -> impl Strategy<Value = Plan> {
         Just(Ending::Typed { keys: "/quit\r".to_owned() }),
     ];
     let speaks = prop_oneof![Just(Speaks::Bytes), Just(Speaks::Turns), Just(Speaks::OneTurn)];
-    (mode, any::<bool>(), speaks, ending).prop_map(|(mode, keep, speaks, ending)| Plan {
+    (mode, any::<bool>(), speaks, ending, any::<bool>()).prop_map(|(mode, keep, speaks, ending, opens)| Plan {
         mode,
         keep,
         speaks: if mode == Mode::Terminal { Speaks::Bytes } else { speaks },
         ending,
         linger_ms: 2000,
+        opens: opens && mode == Mode::Headless && speaks == Speaks::Turns,
     })
 }
 
@@ -56,6 +57,8 @@ fn event() -> impl Strategy<Value = Event> {
     let how = prop_oneof![Just(StopHow::Interrupt), Just(StopHow::AfterTurn), Just(StopHow::Kill)];
     prop_oneof![
         Just(Event::TurnStarted),
+        Just(Event::Opened),
+        Just(Event::NotOpened { reason: by() }),
         turn_end().prop_map(|end| Event::TurnEnded { end }),
         (1..6u64, any::<bool>()).prop_map(move |(n, now)| Event::Accepted { n, place: 0, by: by(), now }),
         (1..6u64).prop_map(move |n| Event::Withdrawn { n, by: by() }),

@@ -3,6 +3,7 @@
 use super::proof_watch::{LOOK_AGAIN_MS, ProofWatch};
 use super::tree::{self, Tree};
 use super::typing::KeysToCome;
+use super::wishes::answer_name;
 use super::{About, FULL_DISK_MS, Keeper, KeeperError};
 use crate::control::{self, Order};
 use crate::handles;
@@ -110,9 +111,17 @@ impl Keeper {
                 self.keys_to_come = KeysToCome::after(&name, keys.after_a_pause);
                 keys.at_once
             }
-            Mode::Headless => self.agent.message(&wish.id, &text),
+            Mode::Headless => {
+                let native_id = self.native_id();
+                self.agent.message(&ostler_agents::Message { native_id: &native_id, id: &wish.id, text: &text })
+            }
         };
         self.put_in(&name, bytes)
+    }
+
+    /// The agent's name for the conversation, as far as it has one.
+    fn native_id(&self) -> String {
+        self.state.native_id.clone().or_else(|| self.record.native_id.clone()).unwrap_or_default()
     }
 
     pub(super) fn put_in(&mut self, name: &str, bytes: Vec<u8>) -> Result<(), KeeperError> {
@@ -127,9 +136,10 @@ impl Keeper {
         match (self.record.plan.mode, self.record.plan.speaks, self.handles.get(handles::PTY)) {
             (Mode::Headless, Speaks::Turns | Speaks::OneTurn, _) => {
                 let name = format!("interrupt-{}", self.state.turns);
-                match self.agent.interrupt(&name) {
+                match self.agent.interrupt(&self.native_id(), &name) {
                     Some(bytes) => {
                         self.input.put(&name, bytes)?;
+                        self.withdraw_questions()?;
                         self.input.pump(&self.handles)?;
                     }
                     None => self.signal_agent(Signal::INT)?,
@@ -140,6 +150,17 @@ impl Keeper {
                 if let Some(agent) = self.agent_pidfd()? {
                     agent.signal_group(Signal::INT)?;
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whoever asked is told that no answer comes. From here on none is taken, so none can follow.
+    fn withdraw_questions(&mut self) -> Result<(), KeeperError> {
+        for ask in self.state.asks.clone() {
+            if let Some(bytes) = self.agent.withdraw(&ask) {
+                self.input.put(&answer_name(&ask), bytes)?;
+                self.note(Event::AskClosed { request: ask.request })?;
             }
         }
         Ok(())

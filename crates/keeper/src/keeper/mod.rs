@@ -35,8 +35,9 @@ use autosave::Autosave;
 use clients::Clients;
 use input::Input;
 use jiff::Timestamp;
-use ostler_agents::Agent;
+use ostler_agents::{Agent, Opening};
 use ostler_core::event::{Entry, Event};
+use ostler_core::fact::Fact;
 use ostler_core::life::{Process, State, step};
 use ostler_core::record::{Mode, Session};
 use ostler_store::feed::Feed;
@@ -264,6 +265,18 @@ impl Keeper {
         self.work_inbox()
     }
 
+    /// What opens the conversation is the same whoever says it, and goes in before everything else.
+    fn open_conversation(&mut self) -> Result<(), KeeperError> {
+        if self.state.process != Process::Running || !self.record.plan.opens {
+            return Ok(());
+        }
+        let opening = Opening { cwd: &self.session.cwd, resume: self.record.native_id.as_deref() };
+        match self.agent.opening(&opening) {
+            Some(bytes) => self.put_in("opening", bytes),
+            None => Ok(()),
+        }
+    }
+
     /// A message with which an earlier process died: the agent's transcript decides whether it was ever taken in.
     fn take_back_unanswered(&mut self) -> Result<(), KeeperError> {
         let (Some(message), Some(transcript)) = (self.state.unanswered, &self.record.transcript) else {
@@ -280,6 +293,7 @@ impl Keeper {
 
     /// Does again what a predecessor may have noted without getting to do it. None of it does harm twice.
     fn resume_half_done(&mut self) -> Result<(), KeeperError> {
+        self.open_conversation()?;
         if let Some(message) = self.state.feeding {
             self.feed(message)?;
         }
@@ -387,6 +401,11 @@ impl Keeper {
             return Ok(());
         };
         for (out, fact) in output.read(self.run.dir())? {
+            if let Fact::Owed { name, line } = fact {
+                // Found again by whoever keeps it after us, unless a later event is noted, which it comes before.
+                self.put_in(&name, line)?;
+                continue;
+            }
             if let Some(event) = look::event_of(fact, &self.state) {
                 self.note_about(About { out: Some(out), ..About::default() }, event)?;
             }

@@ -235,6 +235,7 @@ fn record() -> RunRecord {
             speaks: Speaks::Bytes,
             ending: Ending::Terminate,
             linger_ms: 2000,
+            opens: false,
         },
         size: None,
         native_id: None,

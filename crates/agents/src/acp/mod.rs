@@ -1,0 +1,101 @@
+//! Any agent that speaks the Agent Client Protocol over its standard input and output: JSON-RPC, one message per line.
+//!
+//! The conversation is opened with two requests that are written at once (all four agents that we know take them so):
+//! `initialize`, then `session/new` or `session/load`. From the answer on messages go out, each a `session/prompt` whose
+//! answer is the end of its turn. We offer agents nothing but to ask people: what else they request is declined.
+//!
+//! [`wire`] is how lines are written, [`lines`] what they mean.
+
+mod lines;
+mod wire;
+
+use crate::{Agent, Answer, Decoder, Launch, Launching, Message, Opening, Whereabouts};
+use ostler_core::fact::Ask;
+use ostler_core::record::{Ending, Mode, Plan, Speaks};
+use serde_json::Value;
+use std::path::Path;
+
+pub struct Acp;
+
+impl Agent for Acp {
+    fn name(&self) -> &'static str {
+        "acp"
+    }
+
+    /// The program and its arguments are the person's. One that we know under its own name gets what it always needs.
+    fn launch(&self, request: &Launching<'_>) -> Launch {
+        let session = request.session;
+        let known = session.arguments.first().and_then(|program| behind(program));
+        let mut argv = session.arguments.clone();
+        if request.resume && known.is_some_and(|agent| agent.name() == "gemini") {
+            // 0.61 leaves an empty copy behind whenever it loads a conversation, and when it starts it deletes those of
+            // which it finds one, except what it is told to resume.
+            argv.extend(["--resume".to_owned(), request.native_id.to_owned()]);
+        }
+        Launch {
+            argv,
+            plan: Plan {
+                mode: Mode::Headless,
+                keep: session.keep,
+                speaks: Speaks::Turns,
+                ending: Ending::EndOfInput,
+                linger_ms: request.linger_ms,
+                opens: true,
+            },
+            native_id: request.resume.then(|| request.native_id.to_owned()),
+            variables: known.map(|agent| agent.launch(request).variables).unwrap_or_default(),
+        }
+    }
+
+    fn decoder(&self) -> Box<dyn Decoder> {
+        Box::new(lines::AcpLines::default())
+    }
+
+    fn opening(&self, request: &Opening<'_>) -> Option<Vec<u8>> {
+        Some(wire::opening(request.cwd, request.resume))
+    }
+
+    fn message(&self, message: &Message<'_>) -> Vec<u8> {
+        wire::prompt(message.native_id, message.id, message.text)
+    }
+
+    fn interrupt(&self, native_id: &str, _id: &str) -> Option<Vec<u8>> {
+        Some(wire::cancel(native_id))
+    }
+
+    fn withdraw(&self, ask: &Ask) -> Option<Vec<u8>> {
+        Some(wire::permission(&request_of(ask), None))
+    }
+
+    /// Agents offer answers and know them by their kind. Words of a person have no place in one.
+    fn answer(&self, ask: &Ask, answer: &Answer) -> Option<Vec<u8>> {
+        if answer.text.is_some() {
+            return None;
+        }
+        let kinds = if answer.allow { ["allow_once", "allow_always"] } else { ["reject_once", "reject_always"] };
+        let options = ask.suggestions.as_array().map(Vec::as_slice).unwrap_or_default();
+        let offered = kinds.iter().find_map(|kind| options.iter().find(|option| option["kind"] == **kind));
+        Some(wire::permission(&request_of(ask), offered.map(|option| &option["optionId"])))
+    }
+
+    /// Each agent behind the protocol keeps its own, and does not say where.
+    fn transcript(&self, _: &str, _: &str, _: &dyn Fn(&str) -> Option<String>) -> Option<Whereabouts> {
+        None
+    }
+
+    fn transcript_holds(&self, _transcript: &[u8], _marks: &[String]) -> bool {
+        false
+    }
+}
+
+/// The agent that we know by the name of this program.
+#[must_use]
+pub fn behind(program: &str) -> Option<&'static dyn Agent> {
+    let name = Path::new(program).file_name()?.to_str()?;
+    crate::all().into_iter().find(|agent| agent.name() == name && !["acp", "command", "demo"].contains(&name))
+}
+
+/// A question is named by the JSON of its request's id, a number or a text, which the answer has to carry.
+fn request_of(ask: &Ask) -> Value {
+    serde_json::from_str(&ask.request).unwrap_or(Value::Null)
+}

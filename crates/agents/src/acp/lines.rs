@@ -176,7 +176,8 @@ impl AcpLines {
             self.calls.len() - 1
         });
         let known = &mut self.calls[place];
-        if let Some(name) = call.meta["claudeCode"]["toolName"].as_str().or(call.kind.as_deref()) {
+        let own_name = call.name.as_deref().or(call.meta["claudeCode"]["toolName"].as_str());
+        if let Some(name) = own_name.or(call.kind.as_deref()) {
             name.clone_into(&mut known.name);
         }
         let argument = Some(tool_detail(&call.raw_input)).filter(|detail| !detail.is_empty());
@@ -252,4 +253,151 @@ fn tokens(end: &PromptResult) -> Option<Tokens> {
     };
     count(&end.usage, "inputTokens", "outputTokens")
         .or_else(|| count(&end.meta["quota"]["token_count"], "input_tokens", "output_tokens"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn facts_of(lines: &[Value]) -> Vec<Fact> {
+        let mut decoder = AcpLines::default();
+        let mut facts = Vec::new();
+        for line in lines {
+            decoder.line(line.to_string().as_bytes(), &mut facts);
+        }
+        facts
+    }
+
+    fn update(update: Value) -> Value {
+        json!({ "jsonrpc": "2.0", "method": "session/update", "params": { "sessionId": "s", "update": update } })
+    }
+
+    fn said(text: &str) -> Value {
+        update(json!({ "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": text } }))
+    }
+
+    fn end_of(answer: Value) -> TurnEnd {
+        let facts = facts_of(&[said("most"), said(" of it"), answer]);
+        let Some(Fact::TurnEnded(end)) = facts.last() else { unreachable!("{facts:?}") };
+        assert_eq!(end.text.as_deref(), Some("most of it"));
+        end.clone()
+    }
+
+    #[test]
+    fn only_end_turn_is_a_success_and_every_other_end_has_its_reason() {
+        let ended = |reason: &str| json!({ "id": "prompt-1", "result": { "stopReason": reason } });
+        assert_eq!(end_of(ended("end_turn")).verdict, Verdict::Succeeded);
+        assert_eq!(end_of(ended("cancelled")).verdict, Verdict::Interrupted);
+        for reason in ["refusal", "max_tokens", "max_turn_requests", "something new"] {
+            let end = end_of(ended(reason));
+            assert_eq!((end.verdict, end.reason.is_some()), (Verdict::Failed, true), "{reason}");
+        }
+        for result in [json!(null), json!({}), json!({ "stopReason": 1 }), json!([])] {
+            assert_eq!(end_of(json!({ "id": "prompt-1", "result": result })).verdict, Verdict::Failed, "{result}");
+        }
+    }
+
+    /// As the four agents write them.
+    #[test]
+    fn an_error_is_told_in_the_words_that_matter() {
+        for (error, words) in [
+            (json!({ "code": 400, "message": r#"{"error":{"code":400,"message":"wrong"}}"# }), "wrong"),
+            (json!({ "code": -32603, "message": "Internal error: API Error: 400 wrong" }), "API Error: 400 wrong"),
+            (json!({ "code": -32603, "message": "Internal error", "data": { "details": "wrong\nhere" } }), "wrong"),
+            (json!({ "code": -32603, "message": "Internal error", "data": { "message": "wrong" } }), "wrong"),
+            (json!({ "code": -32000, "message": "Authentication required" }), "Authentication required"),
+            (json!({}), "the agent reports an error"),
+        ] {
+            let end = end_of(json!({ "id": "prompt-1", "error": error }));
+            assert_eq!((end.verdict, end.reason.as_deref()), (Verdict::Failed, Some(words)), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_told_again_of_an_earlier_run_is_not_said_in_this_one() {
+        let facts = facts_of(&[
+            json!({ "id": "initialize", "result": { "protocolVersion": 1 } }),
+            said("before"),
+            json!({ "id": "session/load", "result": null }),
+            said("before as well"),
+            json!({ "id": "ready", "error": { "code": -32601, "message": "Method not found" } }),
+            said("now"),
+            json!({ "id": "prompt-1", "result": { "stopReason": "end_turn" } }),
+        ]);
+        let [Fact::Owed { .. }, Fact::Opened, Fact::Saying { .. }, Fact::Said { text }, Fact::TurnEnded(_)] =
+            &facts[..]
+        else {
+            unreachable!("{facts:?}")
+        };
+        assert_eq!(text, "now");
+    }
+
+    #[test]
+    fn a_conversation_that_does_not_open_says_why() {
+        let version = json!({ "id": "initialize", "result": { "protocolVersion": 2 } });
+        let refused = json!({ "id": "session/new", "error": { "code": -32000, "message": "Authentication required" } });
+        let nameless = json!({ "id": "session/new", "result": {} });
+        for line in [version, refused, nameless] {
+            let facts = facts_of(std::slice::from_ref(&line));
+            assert!(matches!(&facts[..], [Fact::NotOpened { .. }]), "{line}: {facts:?}");
+        }
+    }
+
+    #[test]
+    fn a_tool_call_is_shown_once_with_what_is_known_when_it_runs() {
+        let facts = facts_of(&[
+            update(json!({ "sessionUpdate": "tool_call", "toolCallId": "c", "title": "Terminal", "kind": "execute",
+                           "status": "pending", "rawInput": {} })),
+            update(json!({ "sessionUpdate": "tool_call", "toolCallId": "c", "title": "`ls -l`", "status": "pending",
+                           "rawInput": { "command": "ls -l" } })),
+            update(json!({ "sessionUpdate": "tool_call_update", "toolCallId": "c", "status": "in_progress" })),
+            update(json!({ "sessionUpdate": "tool_call_update", "toolCallId": "c", "status": "completed",
+                           "rawOutput": "a file" })),
+        ]);
+        let called = Fact::ToolCalled { name: "execute".to_owned(), detail: "ls -l".to_owned() };
+        assert_eq!(facts, [called, Fact::ToolReturned { text: "a file".to_owned(), failed: false }]);
+    }
+
+    #[test]
+    fn what_we_cannot_do_is_declined_and_a_question_that_is_none_too() {
+        let unreadable = json!({ "toolCall": 1 });
+        for (method, params) in [("fs/read_text_file", json!({})), ("session/request_permission", unreadable)] {
+            let facts = facts_of(&[json!({ "id": 7, "method": method, "params": params })]);
+            let [Fact::Owed { name, line }] = &facts[..] else { unreachable!("{facts:?}") };
+            let line: Value = serde_json::from_slice(line).unwrap_or_default();
+            assert_eq!((name.as_str(), &line["id"], &line["error"]["code"]), ("declined-7", &json!(7), &json!(-32601)));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_the_decoder_panic(lines in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 0..5)) {
+            let mut facts = Vec::new();
+            let mut decoder = AcpLines::default();
+            lines.iter().for_each(|line| decoder.line(line, &mut facts));
+        }
+
+        #[test]
+        fn fields_of_the_wrong_type_do_no_harm(
+            id in r#"(1|null|"prompt-1"|"initialize"|"session/new"|"session/load"|"ready")"#,
+            method in "(session/update|session/request_permission|fs/write_text_file)",
+            field in "(params|result|error|id|method)",
+            inner in "(update|toolCall|options|stopReason|sessionId|protocolVersion|message|data|usage|_meta)",
+            kind in "(agent_message_chunk|agent_thought_chunk|tool_call|tool_call_update|plan|1)",
+            value in r#"(1|"x"|\[\]|\{\}|null|true)"#,
+        ) {
+            let mut facts = Vec::new();
+            let mut decoder = AcpLines::default();
+            for line in [
+                format!(r#"{{"id":{id},"{field}":{value}}}"#),
+                format!(r#"{{"id":{id},"{field}":{{"{inner}":{value}}}}}"#),
+                format!(r#"{{"id":{id},"method":"{method}","params":{{"{inner}":{value}}}}}"#),
+                format!(r#"{{"method":"session/update","params":{{"update":{{"sessionUpdate":"{kind}","content":{value}}}}}}}"#),
+            ] {
+                decoder.line(line.as_bytes(), &mut facts);
+            }
+        }
+    }
 }

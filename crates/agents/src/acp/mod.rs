@@ -67,15 +67,21 @@ impl Agent for Acp {
         Some(wire::permission(&request_of(ask), None))
     }
 
-    /// Agents offer answers and know them by their kind. Words of a person have no place in one.
+    /// Agents offer answers and know them by their kind. Leave for this once is never made leave for ever, and words of a
+    /// person have no place in an answer.
     fn answer(&self, ask: &Ask, answer: &Answer) -> Option<Vec<u8>> {
         if answer.text.is_some() {
             return None;
         }
-        let kinds = if answer.allow { ["allow_once", "allow_always"] } else { ["reject_once", "reject_always"] };
         let options = ask.suggestions.as_array().map(Vec::as_slice).unwrap_or_default();
-        let offered = kinds.iter().find_map(|kind| options.iter().find(|option| option["kind"] == **kind));
-        Some(wire::permission(&request_of(ask), offered.map(|option| &option["optionId"])))
+        let offered =
+            |kind: &str| options.iter().find(|option| option["kind"] == kind).map(|option| &option["optionId"]);
+        let chosen = if answer.allow {
+            Some(offered("allow_once")?)
+        } else {
+            offered("reject_once").or_else(|| offered("reject_always"))
+        };
+        Some(wire::permission(&request_of(ask), chosen))
     }
 
     /// Each agent behind the protocol keeps its own, and does not say where.
@@ -98,4 +104,28 @@ pub fn behind(program: &str) -> Option<&'static dyn Agent> {
 /// A question is named by the JSON of its request's id, a number or a text, which the answer has to carry.
 fn request_of(ask: &Ask) -> Value {
     serde_json::from_str(&ask.request).unwrap_or(Value::Null)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn chosen(options: &Value, allow: bool) -> Value {
+        let (request, text) = ("\"q\"".to_owned(), String::new());
+        let ask = Ask { request, tool: None, input: Value::Null, text, suggestions: options.clone() };
+        let line = Acp.answer(&ask, &Answer { allow, text: None }).unwrap_or_default();
+        serde_json::from_slice::<Value>(&line).unwrap_or_default()["result"]["outcome"].clone()
+    }
+
+    #[test]
+    fn an_answer_is_the_offered_one_of_its_kind_and_never_allows_more_than_was_said() {
+        let option = |kind: &str| json!({ "optionId": format!("id of {kind}"), "name": "", "kind": kind });
+        let all = json!([option("allow_always"), option("allow_once"), option("reject_always"), option("reject_once")]);
+        assert_eq!(chosen(&all, true), json!({ "outcome": "selected", "optionId": "id of allow_once" }));
+        assert_eq!(chosen(&all, false), json!({ "outcome": "selected", "optionId": "id of reject_once" }));
+        let always = json!([option("allow_always")]);
+        assert_eq!(chosen(&always, true), Value::Null, "there is no such answer");
+        assert_eq!(chosen(&always, false), json!({ "outcome": "cancelled" }));
+    }
 }

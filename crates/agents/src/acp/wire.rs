@@ -1,7 +1,8 @@
 //! The lines of the Agent Client Protocol, both ways, and the only file that knows how they are written.
 //!
-//! The protocol has an official crate, which is checked against in the tests. It is not part of the program: it derives
-//! schemas for everything it knows and brings a dozen crates along, and a keeper needs seven kinds of line.
+//! The protocol's own crate (agent-client-protocol-schema 1.15) is not used: it brings a dozen crates along, one of its
+//! features changes every JSON map of whatever links it, and a keeper needs eight kinds of line. What holds us to the
+//! protocol is that four real agents are kept by it in the tests.
 //!
 //! What is read is lenient: agents are ahead of the protocol and behind it. An unknown field is ignored, an unknown kind
 //! is a case of its own, and whatever an agent may write at will is kept as it came.
@@ -101,6 +102,7 @@ pub enum Update {
 #[serde(rename_all = "camelCase", default)]
 pub struct ToolCall {
     pub tool_call_id: String,
+    pub name: Option<String>,
     pub title: Option<String>,
     pub kind: Option<String>,
     pub status: Option<Status>,

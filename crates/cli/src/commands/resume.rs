@@ -1,5 +1,7 @@
 //! `ostler resume`: the next run of the same conversation.
 
+mod same_minute;
+
 use super::run::{follow_to_the_end, read_all, text};
 use crate::args::Resume;
 use crate::client::look_and_record;
@@ -53,6 +55,7 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
     }
     session.keep = args.keep;
     session.attended = !args.detach && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    same_minute::wait_out(&folder, &session, native_id)?;
     let number = view.run + 1;
     let Prepared { record, environment } = prepare(context, &session, number, native_id, began(&view))?;
     // Nobody may put it away or delete it while its next run begins; the new keeper waits for us to let go.

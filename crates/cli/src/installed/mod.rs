@@ -106,7 +106,7 @@ pub fn abilities(agent: &dyn Agent) -> Abilities {
         headless: headless.mode == Mode::Headless,
         terminal: plan(Mode::Terminal).mode == Mode::Terminal,
         messages,
-        asks: agent.answer(&ask, &Answer { allow: true, text: None }).is_some(),
+        asks: agent.answer(&ask, &Answer { allow: false, text: None }).is_some(),
         saved_proof: agent.transcript(&uuid::Uuid::nil().to_string(), "/", &variable).is_some(),
     }
 }

@@ -107,9 +107,7 @@ fn check_acp(args: &Run, name: &str, words: &[String], command: Vec<String>) -> 
     }
     let prompt = prompt(args, words)?;
     if prompt.is_none() && !args.keep {
-        return wrong(format!(
-            "{name} needs a prompt or --keep; for example: ostler run {name} \"fix the failing test\""
-        ));
+        return wrong(format!("{name} needs a prompt or --keep; for example \"fix the failing test\" behind the name"));
     }
     Ok(Asked { agent: name.to_owned(), mode: Mode::Headless, prompt, arguments: command })
 }

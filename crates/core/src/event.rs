@@ -80,8 +80,12 @@ pub enum Event {
     Native {
         id: String,
     },
-    /// The conversation is open for messages.
-    Opened,
+    /// The conversation is open for messages, and how the agent calls it, if it has just named it. One event, because
+    /// messages need both: who is killed between two has read the line of the second.
+    Opened {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        native_id: Option<String>,
+    },
     /// It cannot be opened, so there is nothing to stay for.
     NotOpened {
         reason: String,
@@ -215,7 +219,7 @@ mod tests {
             Event::Delivered { n: 1 },
             Event::InputEnded,
             Event::Native { id: by() },
-            Event::Opened,
+            Event::Opened { native_id: Some(by()) },
             Event::NotOpened { reason: by() },
             Event::TurnStarted,
             Event::Asked { ask },

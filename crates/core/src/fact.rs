@@ -9,8 +9,8 @@ use serde_json::Value;
 pub enum Fact {
     /// The agent's own name for the conversation.
     Native { id: String },
-    /// Its conversation is open: from now on it takes messages.
-    Opened,
+    /// Its conversation is open: from now on it takes messages. A new one has its name from the agent.
+    Opened { native_id: Option<String> },
     /// Its conversation cannot be opened, and why in one line.
     NotOpened { reason: String },
     /// A turn has begun that nobody saw begin.

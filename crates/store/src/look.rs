@@ -378,7 +378,7 @@ pub fn event_of(fact: Fact, state: &State) -> Option<Event> {
     match fact {
         Fact::Native { id } if state.native_id.as_deref() == Some(id.as_str()) => None,
         Fact::Native { id } => Some(Event::Native { id }),
-        Fact::Opened => Some(Event::Opened),
+        Fact::Opened { native_id } => Some(Event::Opened { native_id }),
         Fact::NotOpened { reason } => Some(Event::NotOpened { reason }),
         // An agent that speaks between turns has begun one by itself; not where its protocol has it answer for each.
         Fact::Saying { .. } | Fact::Said { .. } | Fact::Thought { .. } | Fact::ToolCalled { .. }
@@ -512,7 +512,7 @@ fn said(fact: Fact) -> Option<String> {
         Fact::ToolCalled { name, detail } => Some(format!("{name} {detail}").trim_end().to_owned()),
         Fact::Asked(ask) => Some(ask.text),
         Fact::Native { .. }
-        | Fact::Opened
+        | Fact::Opened { .. }
         | Fact::NotOpened { .. }
         | Fact::Owed { .. }
         | Fact::TurnStarted

@@ -75,7 +75,7 @@ impl AcpLines {
                 facts.push(Fact::TurnEnded(end));
             }
             // That it does not know the question is its answer.
-            (Question::Ready, _) => self.open(facts),
+            (Question::Ready, _) => self.open(None, facts),
             (Question::Initialize | Question::New | Question::Load, Some(error)) => {
                 facts.push(Fact::NotOpened { reason: error.reason() });
             }
@@ -88,10 +88,7 @@ impl AcpLines {
                 }
             }
             (Question::New, None) => match result["sessionId"].as_str() {
-                Some(id) => {
-                    facts.push(Fact::Native { id: id.to_owned() });
-                    self.open(facts);
-                }
+                Some(id) => self.open(Some(id.to_owned()), facts),
                 None => facts.push(Fact::NotOpened { reason: "it does not name the conversation".to_owned() }),
             },
             (Question::Load, None) => {
@@ -100,9 +97,9 @@ impl AcpLines {
         }
     }
 
-    fn open(&mut self, facts: &mut Vec<Fact>) {
+    fn open(&mut self, native_id: Option<String>, facts: &mut Vec<Fact>) {
         self.history = false;
-        facts.push(Fact::Opened);
+        facts.push(Fact::Opened { native_id });
     }
 
     /// It wants something: leave, which a person gives, or what we have said we cannot do.
@@ -326,7 +323,7 @@ mod tests {
             said("now"),
             json!({ "id": "prompt-1", "result": { "stopReason": "end_turn" } }),
         ]);
-        let [Fact::Owed { .. }, Fact::Opened, Fact::Saying { .. }, Fact::Said { text }, Fact::TurnEnded(_)] =
+        let [Fact::Owed { .. }, Fact::Opened { .. }, Fact::Saying { .. }, Fact::Said { text }, Fact::TurnEnded(_)] =
             &facts[..]
         else {
             unreachable!("{facts:?}")

@@ -68,7 +68,7 @@ fn to_json(item: &Item) -> serde_json::Value {
         Item::Answered { by, allowed } => json!({ "kind": "answered", "by": by, "allowed": allowed }),
         Item::Agent(fact) => match fact {
             Fact::Native { id } => json!({ "kind": "conversation", "native_id": id }),
-            Fact::Opened => json!({ "kind": "opened" }),
+            Fact::Opened { native_id } => json!({ "kind": "opened", "native_id": native_id }),
             Fact::NotOpened { reason } => json!({ "kind": "not_opened", "reason": reason }),
             Fact::Owed { name, .. } => json!({ "kind": "owed", "name": name }),
             Fact::TurnStarted => json!({ "kind": "turn_started" }),

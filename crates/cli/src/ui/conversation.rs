@@ -96,7 +96,7 @@ impl Talk {
             }
             Fact::NotOpened { reason } => about.push_str(&format!("{}\n", style.red(&printable(reason)))),
             Fact::Native { .. }
-            | Fact::Opened
+            | Fact::Opened { .. }
             | Fact::TurnStarted
             | Fact::AskClosed { .. }
             | Fact::Owed { .. }

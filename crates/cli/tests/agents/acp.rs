@@ -34,3 +34,11 @@ pub fn detach<'a>(bed: &'a Bed, flags: &[&str], prompt: Option<&str>) -> Session
     let prompt: Vec<&str> = prompt.into_iter().collect();
     bed.harness.detach(&words(bed, work.to_str().unwrap(), flags, &prompt))
 }
+
+/// A session of gemini in the background that stays, and asks nobody before it uses a tool.
+#[track_caller]
+pub fn detach_fearless<'a>(bed: &'a Bed, prompt: &str) -> Session<'a> {
+    let work = bed.work();
+    let words = words(bed, work.to_str().unwrap(), &["--keep"], &[prompt]);
+    bed.harness.detach(&[&words[..], &["--yolo"]].concat())
+}

@@ -57,7 +57,7 @@ fn event() -> impl Strategy<Value = Event> {
     let how = prop_oneof![Just(StopHow::Interrupt), Just(StopHow::AfterTurn), Just(StopHow::Kill)];
     prop_oneof![
         Just(Event::TurnStarted),
-        Just(Event::Opened),
+        Just(Event::Opened { native_id: None }),
         Just(Event::NotOpened { reason: by() }),
         turn_end().prop_map(|end| Event::TurnEnded { end }),
         (1..6u64, any::<bool>()).prop_map(move |(n, now)| Event::Accepted { n, place: 0, by: by(), now }),

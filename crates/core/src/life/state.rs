@@ -217,12 +217,17 @@ impl State {
             Event::InputEnded => self.input_ended = true,
             Event::Native { id } => self.native_id = Some(id.clone()),
             // Only the first word counts: one that refuses may answer what was asked with it as well.
-            Event::Opened if self.conversation == Conversation::Opening => self.conversation = Conversation::Open,
+            Event::Opened { native_id } if self.conversation == Conversation::Opening => {
+                self.conversation = Conversation::Open;
+                if native_id.is_some() {
+                    self.native_id.clone_from(native_id);
+                }
+            }
             Event::NotOpened { reason } if self.conversation == Conversation::Opening => {
                 self.conversation = Conversation::Refused { reason: reason.clone() };
                 self.turn_ended_ms = entry.ms;
             }
-            Event::Opened | Event::NotOpened { .. } => {}
+            Event::Opened { .. } | Event::NotOpened { .. } => {}
             Event::TurnStarted => self.begin_turn(),
             Event::Asked { ask } => {
                 if self.process == Process::Running && !self.asks.iter().any(|open| open.request == ask.request) {

@@ -18,7 +18,7 @@ pub fn wait_out(folder: &Folder, session: &Session, native_id: &str) -> Result<(
         return Ok(());
     }
     let began = journal::read(folder.dir(), 0)?.entries.into_iter().find_map(|entry| match entry.event {
-        Event::Native { id } if id == native_id => Some(entry.at),
+        Event::Opened { native_id: Some(id) } if id == native_id => Some(entry.at),
         _ => None,
     });
     let left = began.map_or(0, |began| left_of_its_minute(began, Timestamp::now()));

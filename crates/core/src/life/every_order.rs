@@ -1,10 +1,11 @@
 //! Drives the life cycle through every order of events and holds it to its invariants.
 
-use super::{Effect, Process, State, step};
+use super::{Conversation, Effect, Process, State, step};
 use crate::event::{Entry, Event, StopHow};
 use crate::fact::{Ask, TurnEnd, Verdict};
 use crate::outcome::{Exit, Kind, Saved, Source, judge};
 use crate::record::{Ending, Mode, Plan, Speaks};
+use crate::view::Phase;
 use jiff::Timestamp;
 use proptest::prelude::*;
 
@@ -121,9 +122,11 @@ impl World {
             self.outcomes += 1;
         }
         assert!(!self.wished || state.stop.is_some(), "a stop wish is never forgotten");
-        if state.stop.is_some() {
-            let feeds = effects.iter().any(|effect| matches!(effect, Effect::Feed { .. }));
-            assert!(!feeds, "nothing is delivered after the wish to stop");
+        let feeds = effects.iter().any(|effect| matches!(effect, Effect::Feed { .. }));
+        assert!(!feeds || state.stop.is_none(), "nothing is delivered after the wish to stop");
+        assert!(!feeds || state.conversation == Conversation::Open, "messages wait until the conversation is open");
+        if matches!(state.conversation, Conversation::Refused { .. }) && state.outcome.is_none() {
+            assert_eq!(state.phase(), Phase::Stopping, "there is nothing to stay for");
         }
         if before.process == Process::Exited {
             assert_eq!(state.process, Process::Exited, "nothing resurrects a process");

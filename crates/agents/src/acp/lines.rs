@@ -5,7 +5,7 @@
 //! `session/load` is history. (Not before the answer to `session/load` itself: gemini 0.61 tells most of it after that.)
 //! A reader that begins later than that has missed neither.
 
-use super::wire::{self, Line, Permission, PromptResult, Question, Status, ToolCall, Update};
+use super::wire::{self, Happening, Line, Permission, PromptResult, Question, Status, ToolCall};
 use crate::Decoder;
 use crate::stream_json::tool_detail;
 use ostler_core::MESSAGE_LIMIT;
@@ -127,23 +127,23 @@ impl AcpLines {
         if self.history {
             return;
         }
-        match serde_json::from_value::<Update>(params["update"].take()) {
-            Ok(Update::AgentMessageChunk { content }) => {
+        match serde_json::from_value::<Happening>(params["update"].take()) {
+            Ok(Happening::AgentMessageChunk { content }) => {
                 self.end_thought(facts);
                 if let Some(text) = content["text"].as_str().filter(|text| !text.is_empty()) {
                     append(&mut self.text, text);
                     facts.push(Fact::Saying { text: text.to_owned() });
                 }
             }
-            Ok(Update::AgentThoughtChunk { content }) => {
+            Ok(Happening::AgentThoughtChunk { content }) => {
                 self.end_text(facts);
                 append(&mut self.thought, content["text"].as_str().unwrap_or_default());
             }
-            Ok(Update::ToolCall(call) | Update::ToolCallUpdate(call)) => {
+            Ok(Happening::ToolCall(call) | Happening::ToolCallUpdate(call)) => {
                 self.end_texts(facts);
                 self.worked(&call, facts);
             }
-            Ok(Update::Other) => {}
+            Ok(Happening::Other) => {}
             Err(_) => facts.push(Fact::Unknown { kind: "session/update".to_owned() }),
         }
     }

@@ -83,7 +83,7 @@ impl Question {
 /// What happens in a turn.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "sessionUpdate", rename_all = "snake_case")]
-pub enum Update {
+pub enum Happening {
     AgentMessageChunk {
         content: Value,
     },

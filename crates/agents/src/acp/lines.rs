@@ -118,7 +118,8 @@ impl AcpLines {
             request: id.to_string(),
             tool: Some(call.name.clone()),
             text: call.detail.clone(),
-            input: tool_call.raw_input,
+            // Not every agent gives the arguments; what it would show of them is then what there is to judge by.
+            input: if tool_call.raw_input.is_null() { tool_call.content } else { tool_call.raw_input },
             suggestions: options,
         }));
     }

@@ -48,7 +48,7 @@ fn known() -> Vec<Listed> {
         .map(|((agent, program), version)| Listed {
             schema: SCHEMA,
             name: agent.name().to_owned(),
-            installed: program.is_some(),
+            installed: program.is_some() || !installed::is_program(*agent),
             version: if installed::is_program(*agent) { version } else { Some(env!("CARGO_PKG_VERSION").to_owned()) },
             program,
             npm_package: installed::package(agent.name()),
@@ -102,7 +102,7 @@ fn as_text(listed: &[Listed], style: Style) -> String {
     let mut rows = vec![["", "AGENT", "VERSION", "WORKS", "PROGRAM"].map(head).into()];
     rows.extend(listed.iter().map(|one| {
         let (mark, program) = match (&one.program, one.npm_package) {
-            (Some(_), _) if one.name == "acp" => {
+            (None, None) if one.installed => {
                 ("✔", "any that speaks it; ostler run acp \"…\" -- gemini --acp".to_owned())
             }
             (Some(path), _) => ("✔", tilde(&path.to_string_lossy())),

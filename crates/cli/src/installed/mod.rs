@@ -72,8 +72,10 @@ pub fn package(agent: &str) -> Option<&'static str> {
 
 /// The real program, behind any launcher; `None` when it is not installed.
 pub fn whereabouts(agent: &dyn Agent) -> Option<PathBuf> {
-    if !is_program(agent) {
-        return std::env::current_exe().ok();
+    match agent.name() {
+        "demo" => return std::env::current_exe().ok(),
+        "acp" => return None,
+        _ => {}
     }
     let on_path = program::find_in_path(agent.name())?;
     let real = program::resolve(agent, agent.name());

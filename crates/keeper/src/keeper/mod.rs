@@ -402,7 +402,7 @@ impl Keeper {
         };
         for (out, fact) in output.read(self.run.dir())? {
             if let Fact::Owed { name, line } = fact {
-                // Found again by whoever keeps it after us, unless a later event is noted, which it comes before.
+                // Until a later event is noted, whoever keeps it after us finds it again and puts only what is missing.
                 self.put_in(&name, line)?;
                 continue;
             }

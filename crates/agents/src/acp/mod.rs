@@ -73,15 +73,12 @@ impl Agent for Acp {
         if answer.text.is_some() {
             return None;
         }
-        let options = ask.suggestions.as_array().map(Vec::as_slice).unwrap_or_default();
-        let offered =
-            |kind: &str| options.iter().find(|option| option["kind"] == kind).map(|option| &option["optionId"]);
         let chosen = if answer.allow {
-            Some(offered("allow_once")?)
+            Some(offered(ask, "allow_once")?)
         } else {
-            offered("reject_once").or_else(|| offered("reject_always"))
+            offered(ask, "reject_once").or_else(|| offered(ask, "reject_always"))
         };
-        Some(wire::permission(&request_of(ask), chosen))
+        Some(wire::permission(&request_of(ask), chosen.map(|option| &option["optionId"])))
     }
 
     /// Each agent behind the protocol keeps its own, and does not say where.
@@ -99,6 +96,11 @@ impl Agent for Acp {
 pub fn behind(program: &str) -> Option<&'static dyn Agent> {
     let name = Path::new(program).file_name()?.to_str()?;
     crate::all().into_iter().find(|agent| agent.name() == name && !["acp", "command", "demo"].contains(&name))
+}
+
+/// The answer of this kind that comes with a question.
+fn offered<'a>(ask: &'a Ask, kind: &str) -> Option<&'a Value> {
+    ask.suggestions.as_array()?.iter().find(|option| option["kind"] == kind)
 }
 
 /// A question is named by the JSON of its request's id, a number or a text, which the answer has to carry.

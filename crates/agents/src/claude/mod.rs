@@ -2,7 +2,7 @@
 //! terminal it is a program like any other.
 
 use crate::stream_json::{self, StreamJson};
-use crate::{Agent, Answer, Decoder, Launch, Launching, Message, Whereabouts};
+use crate::{Agent, Answer, Decoder, Launch, Launching, Whereabouts};
 use ostler_core::fact::Ask;
 use ostler_core::record::{Ending, Mode, Plan, Speaks};
 
@@ -68,7 +68,7 @@ impl Agent for Claude {
         Box::new(StreamJson::default())
     }
 
-    fn message(&self, message: &Message<'_>) -> Vec<u8> {
+    fn message(&self, message: &crate::Message<'_>) -> Vec<u8> {
         stream_json::message(message.id, message.text)
     }
 

@@ -1,6 +1,6 @@
 //! Codex. One process per turn: `codex exec` takes the prompt from its input, and a further message resumes the thread.
 
-use crate::{Agent, Decoder, Launch, Launching, Message, Whereabouts, one_turn, silent_terminal};
+use crate::{Agent, Decoder, Launch, Launching, Whereabouts, one_turn, silent_terminal};
 use ostler_core::fact::{Fact, Tokens, TurnEnd, Verdict};
 use ostler_core::record::Mode;
 use serde_json::Value;
@@ -50,7 +50,7 @@ impl Agent for Codex {
         Box::new(CodexLines::default())
     }
 
-    fn message(&self, message: &Message<'_>) -> Vec<u8> {
+    fn message(&self, message: &crate::Message<'_>) -> Vec<u8> {
         message.text.as_bytes().to_vec()
     }
 

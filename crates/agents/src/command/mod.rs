@@ -1,6 +1,6 @@
 //! Any command. It says nothing that we understand: its process is its turn, and its exit code decides.
 
-use crate::{Agent, Decoder, Keys, Launch, Launching, Message, Whereabouts};
+use crate::{Agent, Decoder, Keys, Launch, Launching, Whereabouts};
 use ostler_core::fact::Fact;
 use ostler_core::record::{Ending, Mode, Plan, Speaks};
 
@@ -37,7 +37,7 @@ impl Agent for Command {
     }
 
     /// Typed, as by a person: the line and the return key.
-    fn message(&self, message: &Message<'_>) -> Vec<u8> {
+    fn message(&self, message: &crate::Message<'_>) -> Vec<u8> {
         typed(message.text)
     }
 

@@ -2,7 +2,7 @@
 
 use crate::command::typed;
 use crate::stream_json::{self, StreamJson};
-use crate::{Agent, Answer, Decoder, Keys, Launch, Launching, Message, Whereabouts};
+use crate::{Agent, Answer, Decoder, Keys, Launch, Launching, Whereabouts};
 use ostler_core::fact::Ask;
 use ostler_core::record::{Ending, Mode, Plan, Speaks};
 
@@ -52,7 +52,7 @@ impl Agent for Demo {
         Box::new(StreamJson::default())
     }
 
-    fn message(&self, message: &Message<'_>) -> Vec<u8> {
+    fn message(&self, message: &crate::Message<'_>) -> Vec<u8> {
         stream_json::message(message.id, message.text)
     }
 

@@ -1,6 +1,6 @@
 //! Gemini CLI. One process per turn: it takes the prompt from its input, and a further message resumes the conversation.
 
-use crate::{Agent, Decoder, Launch, Launching, Message, Whereabouts, one_turn, silent_terminal};
+use crate::{Agent, Decoder, Launch, Launching, Whereabouts, one_turn, silent_terminal};
 use ostler_core::fact::{Fact, Tokens, TurnEnd, Verdict};
 use ostler_core::record::Mode;
 use serde_json::Value;
@@ -38,7 +38,7 @@ impl Agent for Gemini {
         Box::new(GeminiLines::default())
     }
 
-    fn message(&self, message: &Message<'_>) -> Vec<u8> {
+    fn message(&self, message: &crate::Message<'_>) -> Vec<u8> {
         message.text.as_bytes().to_vec()
     }
 

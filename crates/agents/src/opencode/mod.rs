@@ -1,6 +1,6 @@
 //! opencode. One process per turn, and no event that ends it: the end of the process is the end of the turn.
 
-use crate::{Agent, Decoder, Launch, Launching, Message, Whereabouts, one_turn, silent_terminal};
+use crate::{Agent, Decoder, Launch, Launching, Whereabouts, one_turn, silent_terminal};
 use ostler_core::fact::{Fact, Tokens, TurnEnd, Verdict};
 use ostler_core::outcome::Exit;
 use ostler_core::record::Mode;
@@ -40,7 +40,7 @@ impl Agent for Opencode {
         Box::new(OpencodeLines::default())
     }
 
-    fn message(&self, message: &Message<'_>) -> Vec<u8> {
+    fn message(&self, message: &crate::Message<'_>) -> Vec<u8> {
         message.text.as_bytes().to_vec()
     }
 

@@ -55,9 +55,9 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
     }
     session.keep = args.keep;
     session.attended = !args.detach && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-    same_minute::wait_out(&folder, &session, native_id)?;
     let number = view.run + 1;
     let Prepared { record, environment } = prepare(context, &session, number, native_id, began(&view))?;
+    same_minute::wait_out(&folder, &session, native_id)?;
     // Nobody may put it away or delete it while its next run begins; the new keeper waits for us to let go.
     let still = match Still::take(&place) {
         Ok(still) => still,

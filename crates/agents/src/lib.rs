@@ -11,6 +11,7 @@ pub mod demo;
 pub mod gemini;
 pub mod lines;
 pub mod opencode;
+pub mod replay;
 pub mod stream_json;
 
 use ostler_core::fact::{Ask, Fact, Tokens, TurnEnd, Verdict};
@@ -239,10 +240,10 @@ pub struct Answer {
     pub text: Option<String>,
 }
 
-/// The agent of this name.
+/// The agent of this name, or what plays a recording of it.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static dyn Agent> {
-    all().into_iter().find(|agent| agent.name() == name)
+    all().into_iter().find(|agent| agent.name() == name).or_else(|| replay::find(name))
 }
 
 /// The agent behind a run. One that a person has named in config.toml is known by its plan alone: it speaks the protocol
@@ -259,7 +260,7 @@ pub fn find_for(name: &str, plan: &Plan) -> Option<&'static dyn Agent> {
     find(name).or_else(unknown)
 }
 
-/// Every agent there is.
+/// Every agent there is. A recording is none: it is named by its file.
 #[must_use]
 pub fn all() -> [&'static dyn Agent; 7] {
     [&command::Command, &claude::Claude, &codex::Codex, &gemini::Gemini, &opencode::Opencode, &acp::Acp, &demo::Demo]

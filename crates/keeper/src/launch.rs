@@ -39,8 +39,8 @@ pub enum LaunchError {
 pub struct Launch<'a> {
     pub session: &'a Session,
     pub run: &'a RunRecord,
-    /// Its first message.
-    pub prompt: Option<&'a Wish>,
+    /// Its first messages, in order.
+    pub prompts: &'a [Wish],
     /// What the program reads, when something was piped in.
     pub piped: Option<OwnedFd>,
     /// The environment of the agent, complete.
@@ -79,7 +79,7 @@ fn start_hidden(sessions: &Dir, hidden: &str, launch: Launch<'_>) -> Result<(), 
     }
     folder.write_session(launch.session)?;
     let run = folder.make_run(launch.run.run)?;
-    if let Some(prompt) = launch.prompt {
+    for prompt in launch.prompts {
         inbox::append(&folder, prompt)?;
     }
     begin(Beginning {

@@ -203,7 +203,7 @@ pub fn launch(home: &Home) -> Place {
     let mut environment = environment();
     environment.push(text(&format!("{NEWER_KEEPER}=1")));
     let (session, run) = (session(), record());
-    launch::launch(home, Launch { session: &session, run: &run, prompt: None, piped: None, environment: &environment })
+    launch::launch(home, Launch { session: &session, run: &run, prompts: &[], piped: None, environment: &environment })
         .unwrap()
 }
 

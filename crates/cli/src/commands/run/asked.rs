@@ -18,6 +18,8 @@ pub struct Asked {
     pub agent: String,
     pub mode: Mode,
     pub prompt: Option<String>,
+    /// What is told after it, one by one.
+    pub further: Vec<String>,
     pub arguments: Vec<String>,
 }
 
@@ -28,6 +30,9 @@ pub fn check(context: &Context, args: &Run) -> Result<Asked> {
             Protocol::None => check_own(args, name, own),
             Protocol::Acp => check_acp(args, name, words, own.command.iter().chain(&args.arguments).cloned().collect()),
         };
+    }
+    if let Some(file) = args.words.first().and_then(|word| word.strip_prefix(ostler_agents::replay::PREFIX)) {
+        return super::recorded::check(args, file);
     }
     let command = ostler_agents::find("command").ok_or_else(|| Failure::ours("the command agent is missing"))?;
     let named = args.words.first().and_then(|word| ostler_agents::find(word)).filter(|agent| agent.name() != "command");
@@ -72,7 +77,7 @@ pub fn check(context: &Context, args: &Run) -> Result<Asked> {
             agent.name()
         )));
     }
-    Ok(Asked { agent: agent.name().to_owned(), mode, prompt, arguments: args.arguments.clone() })
+    Ok(Asked { agent: agent.name().to_owned(), mode, prompt, further: Vec::new(), arguments: args.arguments.clone() })
 }
 
 /// The agent of a person's own that is meant, and the words that are left for it: named first, or the default one, which
@@ -143,7 +148,7 @@ fn check_own(args: &Run, name: &str, own: &OwnAgent) -> Result<Asked> {
     let mode = if args.terminal { Mode::Terminal } else { own.mode };
     check_terminal(args, mode)?;
     let arguments = own.command.iter().chain(&args.arguments).cloned().collect();
-    Ok(Asked { agent: name.to_owned(), mode, prompt: None, arguments })
+    Ok(Asked { agent: name.to_owned(), mode, prompt: None, further: Vec::new(), arguments })
 }
 
 fn check_terminal(args: &Run, mode: Mode) -> Result<()> {

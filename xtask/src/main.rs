@@ -4,6 +4,7 @@ mod agents;
 mod apt;
 mod bench;
 mod processes;
+mod proven;
 mod record;
 mod test;
 mod workspace;
@@ -12,7 +13,7 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 cargo xtask test
-    format, lints, build, all tests, and the proof that nothing outlives them
+    format, lints, build, all tests, the proof that nothing outlives them, and docs/agents.md from what passed
 cargo xtask agents
     the real agents that tests start, pinned in agents/package-lock.json, installed below target/agents
 cargo xtask record [AGENT…] [--scene NAME]

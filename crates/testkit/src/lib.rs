@@ -5,6 +5,7 @@
 //! * [`Session`]: one session under test: what the program says about it, its files, its processes, and killing them.
 //! * [`Poller`]: looks at a session at full speed while a test does its worst, and remembers every wrong word.
 //! * [`patience`]: waiting for events, never for time to pass, and failing loudly when they do not come.
+//! * [`proves`]: what a test against a real agent adds to docs/agents.md.
 //! * [`recordings`]: what real agents said, as `cargo xtask record` wrote it down.
 //! * [`misbehave`]: a fake agent that does on demand what real ones should not.
 //!
@@ -18,6 +19,7 @@ pub mod misbehave;
 mod output;
 pub mod patience;
 mod poller;
+mod proven;
 pub mod recordings;
 mod session;
 mod shown;
@@ -25,6 +27,7 @@ mod shown;
 pub use harness::Harness;
 pub use output::{Output, Started};
 pub use poller::{Poller, Seen};
+pub use proven::proves;
 pub use session::{Session, Who};
 pub use shown::{Outcome, Shown};
 

@@ -3,7 +3,7 @@
 //!
 //! Only its home is another one: a replay never writes among the conversations of the real agent.
 
-use crate::{Agent, Answer, Decoder, Keys, Launch, Launching, Whereabouts, claude, codex, gemini, opencode};
+use crate::{Agent, Answer, Decoder, Keys, Launch, Launching, Message, Whereabouts, claude, codex, gemini, opencode};
 use ostler_core::fact::Ask;
 use ostler_core::record::Session;
 
@@ -58,16 +58,16 @@ impl Agent for Replay {
         self.of.decoder()
     }
 
-    fn message(&self, id: &str, text: &str) -> Vec<u8> {
-        self.of.message(id, text)
+    fn message(&self, message: &Message<'_>) -> Vec<u8> {
+        self.of.message(message)
     }
 
     fn keys(&self, text: &str) -> Keys {
         self.of.keys(text)
     }
 
-    fn interrupt(&self, id: &str) -> Option<Vec<u8>> {
-        self.of.interrupt(id)
+    fn interrupt(&self, native_id: &str, id: &str) -> Option<Vec<u8>> {
+        self.of.interrupt(native_id, id)
     }
 
     fn answer(&self, ask: &Ask, answer: &Answer) -> Option<Vec<u8>> {

@@ -98,6 +98,11 @@ impl Bed {
         self.harness.run(&words.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
+    /// The last line of a test: what it has proven with this agent, as a row of docs/agents.md says it.
+    pub fn proves(&self, ability: &str) {
+        ostler_testkit::proves(self.agent.name(), ability);
+    }
+
     /// The session that was started last.
     #[track_caller]
     pub fn last(&self) -> Session<'_> {

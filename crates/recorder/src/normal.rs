@@ -26,6 +26,9 @@ const NUMBERS_OF_PROCESSES: [&str; 2] = ["process_id", "pid"];
 /// What follows these words is different every time.
 const BEFORE_CHANCE: [&str; 3] = ["Chunk ID: ", "PGID: ", "Wall time: "];
 
+/// What agents complain about only when the machine is busy.
+const OF_A_BUSY_MACHINE: [&str; 1] = ["[STARTUP] "];
+
 /// Where and when it was recorded.
 pub struct Surroundings {
     root: String,
@@ -111,6 +114,7 @@ impl Normal {
 
     /// Names are given strand by strand: how those fall in between each other is chance.
     fn steps(&mut self, mut steps: Vec<Step>) -> Vec<Step> {
+        steps.retain(|step| !is_of_a_busy_machine(&step.deed));
         for place in crate::likeness::strand_by_strand(&steps) {
             steps[place].deed = self.deed(steps[place].deed.clone());
         }
@@ -181,7 +185,7 @@ impl Normal {
         let text = self.fixed.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to));
         let (mut made, mut rest) = (String::new(), text.as_str());
         while let Some(first) = rest.chars().next() {
-            let (length, replaced) = if words::is_boundary(made.chars().next_back()) {
+            let (length, replaced) = if words::is_boundary(&made) {
                 self.recognised(rest).unwrap_or((first.len_utf8(), first.to_string()))
             } else {
                 (first.len_utf8(), first.to_string())
@@ -248,6 +252,10 @@ impl Normal {
             })
             .clone()
     }
+}
+
+fn is_of_a_busy_machine(deed: &Deed) -> bool {
+    matches!(deed, Deed::Complains(text) if OF_A_BUSY_MACHINE.iter().any(|words| text.text.starts_with(words)))
 }
 
 fn zero(character: char) -> char {

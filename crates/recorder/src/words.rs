@@ -1,9 +1,10 @@
 //! Recognising, at the beginning of a text, what an agent made up or read off a clock. Each function gives the length of
 //! what it has recognised.
 
-/// Whether a name or number may begin behind this character.
-pub fn is_boundary(before: Option<char>) -> bool {
-    before.is_none_or(|before| !before.is_ascii_alphanumeric())
+/// Whether a name or number may begin behind this. In a string of JSON a line break ends in a letter.
+pub fn is_boundary(before: &str) -> bool {
+    let line_break = ["\\n", "\\r", "\\t"].iter().any(|escape| before.ends_with(escape));
+    line_break || !before.ends_with(|last: char| last.is_ascii_alphanumeric())
 }
 
 fn run(text: &str, of: impl Fn(char) -> bool) -> usize {
@@ -86,6 +87,12 @@ mod tests {
         assert_eq!(checksum("d04923d38bb0f6017037e74183378efz"), None);
         assert_eq!(prefixed_name("ses_e21fb892bffecaS3QOGRzEO6UV\""), Some((3, 30)));
         assert_eq!(prefixed_name("msg_40669_1"), None);
+    }
+
+    #[test]
+    fn a_name_begins_behind_a_line_break_too_and_not_within_a_word() {
+        assert!(is_boundary("") && is_boundary("call_") && is_boundary("done\\n"));
+        assert!(!is_boundary("v") && !is_boundary("version"));
     }
 
     #[test]

@@ -3,6 +3,8 @@
 //! It promises three things beside a green run: the tests see a clean environment (no settings of whoever runs them, no
 //! home folder with real conversations in it); a missing optional check is said aloud; and nothing that the tests
 //! started outlives them. Whatever does is named, makes the run fail, and is then ended.
+//!
+//! What a green run has proven about the real agents is written to docs/agents.md ([`crate::proven`]).
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

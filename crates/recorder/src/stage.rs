@@ -274,12 +274,14 @@ impl Stage<'_> {
         Ok(())
     }
 
+    /// Only one that is text: a recording holds no database.
     fn find_transcript(&self) -> Result<Option<PathBuf>> {
         let home = self.home.to_string_lossy().into_owned();
         let variable = |name: &str| (name == "HOME").then(|| home.clone());
         Ok(match self.agent.transcript(&self.conversation, &self.work.to_string_lossy(), &variable) {
             None => None,
-            Some(Whereabouts::At(path)) => Some(PathBuf::from(path)).filter(|path| path.exists()),
+            Some(Whereabouts::At(path)) => Some(PathBuf::from(path))
+                .filter(|path| path.extension().is_some_and(|end| end == "jsonl") && path.exists()),
             Some(Whereabouts::Below { folder, name_ends_with }) => files_below(Path::new(&folder))?
                 .into_iter()
                 .find(|file| file.to_string_lossy().ends_with(&name_ends_with)),

@@ -105,7 +105,7 @@ impl Player<'_> {
     fn play(mut self, run: &Run) -> Result<i32, Trouble> {
         let mut begun = false;
         for step in &run.steps {
-            // Before what others did, the pause was theirs.
+            // The pause is part of what is played; before what others did, it was theirs.
             let ours = !matches!(step.deed, Deed::Reads(_) | Deed::InputEnds | Deed::Interrupted);
             if ours {
                 std::thread::sleep(self.options.speed.pause(step.pause_ms));

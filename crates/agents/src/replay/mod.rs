@@ -11,6 +11,8 @@ use ostler_core::record::Session;
 pub struct Replay {
     name: &'static str,
     of: &'static dyn Agent,
+    /// Whether a recording can hold its transcript, which must be text for that.
+    saves: bool,
 }
 
 /// The word on the command line that makes our binary play a recording.
@@ -20,10 +22,10 @@ pub const ENTRY: &str = "__replay";
 pub const PREFIX: &str = "replay:";
 
 static REPLAYS: [Replay; 4] = [
-    Replay { name: "replay:claude", of: &claude::Claude },
-    Replay { name: "replay:codex", of: &codex::Codex },
-    Replay { name: "replay:gemini", of: &gemini::Gemini },
-    Replay { name: "replay:opencode", of: &opencode::Opencode },
+    Replay { name: "replay:claude", of: &claude::Claude, saves: true },
+    Replay { name: "replay:codex", of: &codex::Codex, saves: true },
+    Replay { name: "replay:gemini", of: &gemini::Gemini, saves: true },
+    Replay { name: "replay:opencode", of: &opencode::Opencode, saves: false },
 ];
 
 /// The one of this name, with [`PREFIX`].
@@ -75,7 +77,7 @@ impl Agent for Replay {
     }
 
     fn transcript(&self, native_id: &str, cwd: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<Whereabouts> {
-        let home = home(variable)?;
+        let home = home(variable).filter(|_| self.saves)?;
         self.of.transcript(native_id, cwd, &|name| (name == "HOME").then(|| home.clone()))
     }
 

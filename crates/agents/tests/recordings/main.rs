@@ -3,7 +3,7 @@
 //!
 //! `cargo xtask record` makes the recordings, `INSTA_UPDATE=always cargo test -p ostler-agents` accepts new snapshots.
 
-#![expect(clippy::unwrap_used, reason = "a test that finds no value has failed")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that finds no value has failed")]
 
 use ostler_core::fact::{Fact, Tokens};
 use ostler_core::outcome::Exit;
@@ -85,5 +85,26 @@ fn nothing_that_agents_say_is_unknown() {
         let unknown: Vec<String> =
             understood(&one.recording).lines().filter(|line| line.starts_with("Unknown")).map(str::to_owned).collect();
         assert!(unknown.is_empty(), "{}: {unknown:?}", one.name);
+    }
+}
+
+/// Where npm's lock file has an agent.
+fn package(agent: &str) -> &'static str {
+    match agent {
+        "claude" => "node_modules/@anthropic-ai/claude-code",
+        "codex" => "node_modules/@openai/codex",
+        "gemini" => "node_modules/@google/gemini-cli",
+        "opencode" => "node_modules/opencode-linux-x64",
+        other => panic!("which package is {other}?"),
+    }
+}
+
+#[test]
+fn recordings_are_of_the_agents_that_tests_start() {
+    let lock = include_str!("../../../../agents/package-lock.json");
+    let lock: serde_json::Value = serde_json::from_str(lock).unwrap();
+    for one in recordings() {
+        let pinned = lock["packages"][package(&one.recording.agent)]["version"].as_str().unwrap();
+        assert_eq!(one.recording.version, pinned, "{}: cargo xtask record {}", one.name, one.recording.agent);
     }
 }

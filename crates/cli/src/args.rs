@@ -70,7 +70,7 @@ pub enum Command {
                   7 refused, 8 not proven saved, 125 ostler itself failed."
 )]
 pub struct Run {
-    /// [AGENT] [PROMPT]: an agent's name, then what to do ("-" reads it from standard input)
+    /// [AGENT] [PROMPT]: an agent's name or replay:FILE, then what to do ("-" reads it from standard input)
     #[arg(value_name = "WORDS", num_args = 0..)]
     pub words: Vec<String>,
     /// A command to keep; or, behind an agent, further arguments for it

@@ -5,7 +5,7 @@ use crate::process::{Heard, Process, Waited};
 use crate::scene::{Act, Scene, takes_several};
 use anyhow::{Context, Result, bail};
 use jiff::Timestamp;
-use ostler_agents::{Agent, Answer, Decoder, Launching, Whereabouts};
+use ostler_agents::{Agent, Answer, Decoder, Launching, Message, Whereabouts};
 use ostler_core::fact::{Ask, Fact};
 use ostler_core::id::SessionId;
 use ostler_core::record::{Mode, Session};
@@ -188,7 +188,7 @@ impl Stage<'_> {
                 self.until_turn_ends(take)
             }
             Act::Interrupt => {
-                match self.agent.interrupt("interrupt-0") {
+                match self.agent.interrupt(&self.conversation, "interrupt-0") {
                     Some(words) => take.give(&words)?,
                     None => {
                         take.process.interrupt()?;
@@ -202,7 +202,8 @@ impl Stage<'_> {
 
     fn say(&self, text: &str, take: &mut Take) -> Result<()> {
         take.turns = 0;
-        take.give(&self.agent.message(&uuid::Uuid::new_v4().to_string(), text))?;
+        let id = uuid::Uuid::new_v4().to_string();
+        take.give(&self.agent.message(&Message { native_id: &self.conversation, id: &id, text }))?;
         if !takes_several(self.scene.agent) {
             take.end_input();
         }
@@ -251,6 +252,9 @@ impl Stage<'_> {
                 | Fact::ToolCalled { .. }
                 | Fact::ToolReturned { .. }
                 | Fact::AskClosed { .. }
+                | Fact::Opened { .. }
+                | Fact::NotOpened { .. }
+                | Fact::Owed { .. }
                 | Fact::Unknown { .. } => {}
             }
         }

@@ -114,7 +114,7 @@ fn check_acp(args: &Run, name: &str, words: &[String], command: Vec<String>) -> 
     if prompt.is_none() && !args.keep {
         return wrong(format!("{name} needs a prompt or --keep; for example \"fix the failing test\" behind the name"));
     }
-    Ok(Asked { agent: name.to_owned(), mode: Mode::Headless, prompt, arguments: command })
+    Ok(Asked { agent: name.to_owned(), mode: Mode::Headless, prompt, further: Vec::new(), arguments: command })
 }
 
 /// What the agent is to be told: one word, a file, or what is piped in.

@@ -3,6 +3,7 @@
 //! An [`Agent`] says how to start it, how to read what it prints, how to write what it reads, and what proves that a
 //! turn is in its transcript. Everything else in ostler is the same for all of them.
 
+pub mod acp;
 pub mod claude;
 pub mod codex;
 pub mod command;
@@ -10,6 +11,7 @@ pub mod demo;
 pub mod gemini;
 pub mod lines;
 pub mod opencode;
+pub mod replay;
 pub mod stream_json;
 
 use ostler_core::fact::{Ask, Fact, Tokens, TurnEnd, Verdict};
@@ -49,8 +51,15 @@ pub trait Agent: Sync {
         None
     }
 
+    /// What opens the conversation, where that has to be done before its first message; the agent's answer to it is
+    /// [`Fact::Opened`] or [`Fact::NotOpened`].
+    fn opening(&self, request: &Opening<'_>) -> Option<Vec<u8>> {
+        let _ = request;
+        None
+    }
+
     /// A message as the bytes that its input expects.
-    fn message(&self, id: &str, text: &str) -> Vec<u8>;
+    fn message(&self, message: &Message<'_>) -> Vec<u8>;
 
     /// A message as keys for its terminal. Agents take keys that come fast for a paste, in which a return only breaks the
     /// line; so the message is a paste, and the return that sends it comes by itself.
@@ -58,9 +67,15 @@ pub trait Agent: Sync {
         Keys { at_once: pasted(text), after_a_pause: b"\r".to_vec() }
     }
 
-    /// What its input takes as "end this turn"; `None` when only a signal does.
-    fn interrupt(&self, id: &str) -> Option<Vec<u8>> {
-        let _ = id;
+    /// What its input takes as "end this turn" of this conversation; `None` when only a signal does.
+    fn interrupt(&self, native_id: &str, id: &str) -> Option<Vec<u8>> {
+        let _ = (native_id, id);
+        None
+    }
+
+    /// What it is told about a question that nobody will answer, because its turn is broken off; `None` when it knows.
+    fn withdraw(&self, ask: &Ask) -> Option<Vec<u8>> {
+        let _ = ask;
         None
     }
 
@@ -92,6 +107,24 @@ pub trait Agent: Sync {
 
     /// Whether all these marks stand, in whole lines, in its transcript.
     fn transcript_holds(&self, transcript: &[u8], marks: &[String]) -> bool;
+}
+
+/// What a conversation is opened with.
+#[derive(Clone, Copy, Debug)]
+pub struct Opening<'a> {
+    pub cwd: &'a str,
+    /// The conversation to go on with.
+    pub resume: Option<&'a str>,
+}
+
+/// Something that an agent is told.
+#[derive(Clone, Copy, Debug)]
+pub struct Message<'a> {
+    /// In this conversation; empty where the agent does not ask which.
+    pub native_id: &'a str,
+    /// Our name for it.
+    pub id: &'a str,
+    pub text: &'a str,
 }
 
 /// What is typed into a terminal.
@@ -220,6 +253,7 @@ pub fn one_turn(argv: Vec<String>, request: &Launching<'_>) -> Launch {
             speaks: Speaks::OneTurn,
             ending: Ending::EndOfInput,
             linger_ms: request.linger_ms,
+            opens: false,
         },
         native_id: request.resume.then(|| request.native_id.to_owned()),
         variables: Vec::new(),
@@ -237,6 +271,7 @@ pub fn silent_terminal(argv: Vec<String>, request: &Launching<'_>) -> Launch {
             speaks: Speaks::Bytes,
             ending: Ending::Hangup,
             linger_ms: request.linger_ms,
+            opens: false,
         },
         native_id: request.resume.then(|| request.native_id.to_owned()),
         variables: Vec::new(),
@@ -268,24 +303,30 @@ pub struct Answer {
     pub text: Option<String>,
 }
 
-/// The agent of this name.
+/// The agent of this name, or what plays a recording of it.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static dyn Agent> {
-    all().into_iter().find(|agent| agent.name() == name)
+    all().into_iter().find(|agent| agent.name() == name).or_else(|| replay::find(name))
 }
 
-/// The agent behind a run. One that a person has named in config.toml is kept as the command that it is: its plan says
-/// that we understand nothing of what it prints, and how it likes to be ended.
+/// The agent behind a run. One that a person has named in config.toml is known by its plan alone: it speaks the protocol
+/// that any agent may, or is the command that it is, of whose output we understand nothing.
 #[must_use]
 pub fn find_for(name: &str, plan: &Plan) -> Option<&'static dyn Agent> {
-    let unknown = || -> Option<&'static dyn Agent> { (!plan.speaks.converses()).then_some(&command::Command) };
+    let unknown = || -> Option<&'static dyn Agent> {
+        match (plan.opens, plan.speaks) {
+            (true, _) => Some(&acp::Acp),
+            (false, Speaks::Bytes) => Some(&command::Command),
+            (false, Speaks::Turns | Speaks::OneTurn | Speaks::Hooks) => None,
+        }
+    };
     find(name).or_else(unknown)
 }
 
-/// Every agent there is.
+/// Every agent there is. A recording is none: it is named by its file.
 #[must_use]
-pub fn all() -> [&'static dyn Agent; 6] {
-    [&command::Command, &claude::Claude, &codex::Codex, &gemini::Gemini, &opencode::Opencode, &demo::Demo]
+pub fn all() -> [&'static dyn Agent; 7] {
+    [&command::Command, &claude::Claude, &codex::Codex, &gemini::Gemini, &opencode::Opencode, &acp::Acp, &demo::Demo]
 }
 
 #[cfg(test)]

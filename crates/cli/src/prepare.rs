@@ -6,7 +6,6 @@ use ostler_agents::Launching;
 use ostler_core::id::SessionId;
 use ostler_core::record::{Mode, Session};
 use ostler_store::RunRecord;
-use ostler_sys::process::Identity;
 use rustix::fd::OwnedFd;
 use serde_json::Map;
 use std::ffi::CString;
@@ -34,7 +33,7 @@ pub struct Prepared {
 /// Works out how an agent is started.
 pub fn prepare(context: &Context, session: &Session, run: u32, native_id: &str, resume: bool) -> Result<Prepared> {
     let own = context.config.agents.get(&session.agent);
-    let agent = ostler_agents::find(if own.is_some() { "command" } else { &session.agent })
+    let agent = ostler_agents::find(own.map_or(session.agent.as_str(), |own| own.protocol.agent()))
         .ok_or_else(|| Failure::ours(format!("this ostler knows no agent {:?}", session.agent)))?;
     let own_binary = std::env::current_exe()?.to_string_lossy().into_owned();
     let folder = std::path::absolute(context.home.sessions())?.join(format!("{}/runs/{run}", session.id));
@@ -53,7 +52,9 @@ pub fn prepare(context: &Context, session: &Session, run: u32, native_id: &str, 
         how.plan.ending = ending;
     }
     if let Some(program) = how.argv.first_mut() {
-        *program = crate::program::resolve(agent, program);
+        // Behind a protocol stands an agent that may have a launcher of its own.
+        let maker = if how.plan.opens { ostler_agents::acp::behind(program) } else { None };
+        *program = crate::program::resolve(maker.unwrap_or(agent), program);
     }
     let known = if resume { Some(native_id) } else { how.native_id.as_deref() };
     let transcript = known.and_then(|id| ostler_store::proof::find_transcript(agent, id, &session.cwd));
@@ -68,10 +69,11 @@ pub fn prepare(context: &Context, session: &Session, run: u32, native_id: &str, 
         transcript,
         cgroup: None,
         output_limit: terminal.then_some(context.config.terminal_output_limit),
+        autosave_ms: context.config.autosave_ms(),
         started: None,
         started_ms: 0,
         agent: None,
-        launcher: Some(Identity::me()?),
+        launcher: None,
         more: Map::new(),
     };
     let files = agent.files(&launching);

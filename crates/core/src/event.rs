@@ -86,6 +86,16 @@ pub enum Event {
     },
     /// Its terminal takes messages.
     Ready,
+    /// The conversation is open for messages, and how the agent calls it, if it has just named it. One event, because
+    /// messages need both: who is killed between two has read the line of the second.
+    Opened {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        native_id: Option<String>,
+    },
+    /// It cannot be opened, so there is nothing to stay for.
+    NotOpened {
+        reason: String,
+    },
     TurnStarted,
     /// What was typed into its terminal did not begin a turn.
     NoTurn,
@@ -190,6 +200,7 @@ mod tests {
             speaks: crate::record::Speaks::Turns,
             ending: crate::record::Ending::EndOfInput,
             linger_ms: 1,
+            opens: false,
         };
         let end = TurnEnd {
             verdict: crate::fact::Verdict::Failed,
@@ -219,6 +230,8 @@ mod tests {
             Event::Delivered { n: 1 },
             Event::InputEnded,
             Event::Native { id: by() },
+            Event::Opened { native_id: Some(by()) },
+            Event::NotOpened { reason: by() },
             Event::TurnStarted,
             Event::Asked { ask },
             Event::Transcript { path: by() },

@@ -13,6 +13,10 @@ pub enum Fact {
     Transcript { path: String },
     /// It is past its first dialogs, in which keys mean something else than a message.
     Ready,
+    /// Its conversation is open: from now on it takes messages. A new one has its name from the agent.
+    Opened { native_id: Option<String> },
+    /// Its conversation cannot be opened, and why in one line.
+    NotOpened { reason: String },
     /// A turn has begun that nobody saw begin.
     TurnStarted,
     /// Text as it is being written; the whole follows as [`Fact::Said`].
@@ -31,6 +35,8 @@ pub enum Fact {
     Asked(Ask),
     /// It no longer waits for the answer to this.
     AskClosed { request: String },
+    /// Its protocol has it wait for this line, which is put into its input once under this name.
+    Owed { name: String, line: Vec<u8> },
     /// The turn is over, by the agent's own word.
     TurnEnded(TurnEnd),
     /// Something this version does not know.

@@ -1,7 +1,7 @@
 //! How a run ended. Written once, by link(2), and never replaced.
 
 use crate::fact::{Tokens, TurnEnd, Verdict};
-use crate::life::State;
+use crate::life::{Conversation, State};
 use crate::record::Speaks;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -162,6 +162,9 @@ fn verdict(state: &State, exit: Exit) -> (Kind, Source, String) {
     }
     if let Some(stop) = stopped {
         return (Kind::Stopped, Source::Ostler, format!("stopped by {}: {}{forced}", stop.by, stop.why));
+    }
+    if let Conversation::Refused { reason } = &state.conversation {
+        return (Kind::Failed, Source::Agent, reason.clone());
     }
     let process = match state.plan.speaks {
         Speaks::Bytes => "the program",

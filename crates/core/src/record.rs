@@ -60,6 +60,9 @@ pub struct Run<Process> {
     /// Terminal output past this many bytes drops its oldest part.
     #[serde(default)]
     pub output_limit: Option<u64>,
+    /// How often the transcript is copied while a turn runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub autosave_ms: Option<u64>,
     #[serde(default)]
     pub started: Option<Timestamp>,
     /// Milliseconds since boot when the program ran.
@@ -98,6 +101,9 @@ pub struct Plan {
     pub ending: Ending,
     /// How long what is left of a program may take to leave by itself.
     pub linger_ms: u64,
+    /// Its conversation has to be opened first: messages wait until the agent says that it is.
+    #[serde(default)]
+    pub opens: bool,
 }
 
 impl Plan {

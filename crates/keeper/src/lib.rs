@@ -20,6 +20,7 @@
 //! [`handles`] is the contract between the two, by name, so that either may be of another version. [`launch`] is the
 //! client's side of starting a session, [`wire`] what clients and keeper say to each other.
 
+mod begin;
 mod control;
 mod files;
 mod handles;

@@ -38,7 +38,7 @@ pub fn publish(
     note("inbox", state.inbox.into());
     note("last", last_line(run.dir(), &session.agent, &record.plan)?.into());
     note("alarm", state.alarm.clone().into());
-    folder.even_when_full(|| run.publish_outcome(&outcome))?;
+    folder.even_when_full(|| run.publish_outcome(&outcome, session))?;
     run.outcome()?.ok_or_else(|| StoreError::Missing { file: "outcome.json".to_owned() })
 }
 

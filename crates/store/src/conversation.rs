@@ -95,7 +95,7 @@ impl<'a> Reader<'a> {
     fn open_run(&self, number: u32) -> Result<Option<Run>, StoreError> {
         let record = self.folder.run(number)?.record()?;
         let session = self.folder.session()?;
-        let agent = ostler_agents::find(&session.agent);
+        let agent = ostler_agents::find_for(&session.agent, &record.plan);
         let telling = agent.and_then(|agent| ostler_agents::telling(agent, record.plan.speaks));
         Ok(telling.map(|(name, decoder)| Run {
             number,

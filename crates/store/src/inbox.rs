@@ -10,7 +10,7 @@ use rustix::fs::OFlags;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 
-const NAME: &str = "inbox.jsonl";
+pub const NAME: &str = "inbox.jsonl";
 
 /// Appends a wish, durably; on a full disk out of the reserve. Wishes to end come first there: they are small.
 pub fn append(folder: &Folder, wish: &Wish) -> Result<(), StoreError> {
@@ -71,5 +71,10 @@ pub fn read_one(dir: &Dir, at: u64) -> Result<Option<Wish>, StoreError> {
 
 /// Bytes in the file.
 pub fn size(dir: &Dir) -> Result<u64, StoreError> {
-    Ok(dir.stat(NAME).map_err(StoreError::io(NAME))?.map_or(0, |stat| stat.size))
+    size_at(dir, NAME)
+}
+
+/// The same, seen from a folder above.
+pub fn size_at(dir: &Dir, path: &str) -> Result<u64, StoreError> {
+    Ok(dir.stat(path).map_err(StoreError::io(NAME))?.map_or(0, |stat| stat.size))
 }

@@ -11,6 +11,7 @@
 //!
 //! Raw bytes first, meaning second: a wrong decoder is mended by decoding again.
 
+pub mod checkpoints;
 pub mod closing;
 pub mod conversation;
 pub mod feed;

@@ -75,7 +75,7 @@ pub fn finished_turn_is_saved(
     state: &State,
 ) -> Result<bool, StoreError> {
     let transcript = state.transcript.as_ref().or(record.transcript.as_ref());
-    let (Some(agent), Some(transcript)) = (ostler_agents::find(&session.agent), transcript) else {
+    let (Some(agent), Some(transcript)) = (ostler_agents::find_for(&session.agent, &record.plan), transcript) else {
         return Ok(false);
     };
     let marks = marks(agent, folder, state, Vec::new())?;

@@ -63,7 +63,14 @@ impl Agent for Claude {
         argv.extend(arguments);
         Launch {
             argv,
-            plan: Plan { mode: session.mode, keep: session.keep, speaks, ending, linger_ms: request.linger_ms },
+            plan: Plan {
+                mode: session.mode,
+                keep: session.keep,
+                speaks,
+                ending,
+                linger_ms: request.linger_ms,
+                opens: false,
+            },
             native_id: Some(request.native_id.to_owned()),
             variables: Vec::new(),
         }
@@ -86,11 +93,11 @@ impl Agent for Claude {
         config_folder(variable).map(|folder| format!("{folder}/sessions/{pid}.json"))
     }
 
-    fn message(&self, id: &str, text: &str) -> Vec<u8> {
-        stream_json::message(id, text)
+    fn message(&self, message: &crate::Message<'_>) -> Vec<u8> {
+        stream_json::message(message.id, message.text)
     }
 
-    fn interrupt(&self, id: &str) -> Option<Vec<u8>> {
+    fn interrupt(&self, _native_id: &str, id: &str) -> Option<Vec<u8>> {
         Some(stream_json::interrupt(id))
     }
 

@@ -76,6 +76,9 @@ fn fact_to_json(fact: &Fact) -> serde_json::Value {
     match fact {
         Fact::Native { id } => json!({ "kind": "conversation", "native_id": id }),
         Fact::Transcript { path } => json!({ "kind": "transcript", "path": path }),
+        Fact::Opened { native_id } => json!({ "kind": "opened", "native_id": native_id }),
+        Fact::NotOpened { reason } => json!({ "kind": "not_opened", "reason": reason }),
+        Fact::Owed { name, .. } => json!({ "kind": "owed", "name": name }),
         Fact::Ready => json!({ "kind": "ready" }),
         Fact::TurnStarted => json!({ "kind": "turn_started" }),
         Fact::Saying { text } => json!({ "kind": "saying", "text": text }),

@@ -1,18 +1,21 @@
 //! `ostler resume`: the next run of the same conversation.
 
+mod same_minute;
+
 use super::run::{follow_to_the_end, read_all, text};
 use crate::args::Resume;
 use crate::client::look_and_record;
 use crate::context::{Context, wish};
 use crate::exit::{Code, Failure, Result};
 use crate::prepare::{Prepared, prepare};
-use crate::say::say;
+use crate::say::{say, tell};
 use crate::still::{NotStill, Still};
+use jiff::Timestamp;
 use ostler_core::record::{Mode, Want};
 use ostler_core::view::View;
 use ostler_keeper::launch;
 use ostler_store::home::Place;
-use ostler_store::inbox;
+use ostler_store::{checkpoints, inbox};
 use std::io::IsTerminal;
 use std::path::Path;
 
@@ -54,12 +57,19 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
     session.attended = !args.detach && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     let number = view.run + 1;
     let Prepared { record, files, environment } = prepare(context, &session, number, native_id, began(&view))?;
+    same_minute::wait_out(&folder, &session, native_id)?;
     // Nobody may put it away or delete it while its next run begins; the new keeper waits for us to let go.
     let still = match Still::take(&place) {
         Ok(still) => still,
         Err(NotStill::Runs) => return Err(refused(&place, look_and_record(&place)?.pid)),
         Err(NotStill::Failed(failure)) => return Err(failure),
     };
+    // Some agents rewrite a transcript when they resume it.
+    if let (Some(transcript), true) = (&view.transcript, record.autosave_ms.is_some())
+        && let Some(words) = checkpoints::save(&folder, Path::new(transcript), Timestamp::now())?.words(place.id)
+    {
+        tell!("ostler: {}: {words}", place.id);
+    }
     if !launch::resume(&folder, &session, &record, &files, &environment)? {
         return Err(refused(&place, look_and_record(&place)?.pid));
     }

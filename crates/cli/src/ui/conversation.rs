@@ -99,9 +99,12 @@ impl Talk {
                     about.push_str(&format!("{}\n", style.red(&printable(reason))));
                 }
             }
+            Fact::NotOpened { reason } => about.push_str(&format!("{}\n", style.red(&printable(reason)))),
             Fact::Native { .. }
             | Fact::Transcript { .. }
             | Fact::Ready
+            | Fact::Opened { .. }
+            | Fact::Owed { .. }
             | Fact::TurnStarted
             | Fact::AskClosed { .. }
             | Fact::Unknown { .. } => {}

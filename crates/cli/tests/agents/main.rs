@@ -6,6 +6,10 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that finds no value has failed")]
 
+mod acp;
+mod acp_agents_are_kept;
+mod acp_asks;
+mod acp_turns_end_as_reported;
 mod bed;
 mod big_prompts_arrive_whole;
 mod claude_allows_for_longer;

@@ -1,6 +1,6 @@
 //! What the keeper should do, derived from the state alone.
 
-use super::state::{Process, State};
+use super::state::{Conversation, Process, State};
 use crate::event::StopHow;
 use crate::record::{Ending, Mode, Speaks};
 
@@ -66,9 +66,7 @@ impl State {
             };
         }
         let mut effects = Vec::new();
-        let stop_interrupts =
-            self.plan.speaks.converses() && self.stop.as_ref().is_some_and(|stop| stop.how == StopHow::Interrupt);
-        if self.turn_running() && !self.interrupt_sent && (self.interrupt.is_some() || stop_interrupts) {
+        if self.breaks_off() && !self.interrupt_sent {
             effects.push(Effect::Interrupt);
         }
         if self.plan.speaks == Speaks::OneTurn && self.turn_running() && self.feeding.is_none() && !self.input_ended {
@@ -184,7 +182,8 @@ impl State {
             (Mode::Headless, Speaks::OneTurn) => !self.turn_running() && self.turns_of_run == 0,
             (Mode::Headless, Speaks::Bytes) => false,
         };
-        if may && self.feeding.is_none() { self.queue.first().map(|message| message.n) } else { None }
+        let open = self.conversation == Conversation::Open;
+        if may && open && self.feeding.is_none() { self.queue.first().map(|message| message.n) } else { None }
     }
 
     fn after_its_exit(&self, now_ms: u64) -> Vec<Effect> {

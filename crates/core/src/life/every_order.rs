@@ -1,10 +1,11 @@
 //! Drives the life cycle through every order of events and holds it to its invariants.
 
-use super::{Effect, Process, State, step};
+use super::{Conversation, Effect, Process, State, step};
 use crate::event::{Entry, Event, StopHow};
 use crate::fact::{Ask, TurnEnd, Verdict};
 use crate::outcome::{Exit, Kind, Saved, Source, judge};
 use crate::record::{Ending, Mode, Plan, Speaks};
+use crate::view::Phase;
 use jiff::Timestamp;
 use proptest::prelude::*;
 
@@ -19,12 +20,14 @@ fn plan() -> impl Strategy<Value = Plan> {
     ];
     let speaks = prop_oneof![Just(Speaks::Bytes), Just(Speaks::Turns), Just(Speaks::OneTurn)];
     let in_terminal = prop_oneof![Just(Speaks::Bytes), Just(Speaks::Hooks)];
-    (mode, any::<bool>(), speaks, in_terminal, ending).prop_map(|(mode, keep, speaks, in_terminal, ending)| Plan {
+    let flags = (any::<bool>(), any::<bool>());
+    (mode, flags, speaks, in_terminal, ending).prop_map(|(mode, (keep, opens), speaks, in_terminal, ending)| Plan {
         mode,
         keep,
         speaks: if mode == Mode::Terminal { in_terminal } else { speaks },
         ending,
         linger_ms: 2000,
+        opens: opens && mode == Mode::Headless && speaks == Speaks::Turns,
     })
 }
 
@@ -59,6 +62,8 @@ fn event() -> impl Strategy<Value = Event> {
         Just(Event::TurnStarted),
         Just(Event::NoTurn),
         Just(Event::Ready),
+        Just(Event::Opened { native_id: None }),
+        Just(Event::NotOpened { reason: by() }),
         turn_end().prop_map(|end| Event::TurnEnded { end }),
         (1..6u64, any::<bool>()).prop_map(move |(n, now)| Event::Accepted { n, place: 0, by: by(), now }),
         (1..6u64).prop_map(move |n| Event::Withdrawn { n, by: by() }),
@@ -122,9 +127,11 @@ impl World {
             self.outcomes += 1;
         }
         assert!(!self.wished || state.stop.is_some(), "a stop wish is never forgotten");
-        if state.stop.is_some() {
-            let feeds = effects.iter().any(|effect| matches!(effect, Effect::Feed { .. }));
-            assert!(!feeds, "nothing is delivered after the wish to stop");
+        let feeds = effects.iter().any(|effect| matches!(effect, Effect::Feed { .. }));
+        assert!(!feeds || state.stop.is_none(), "nothing is delivered after the wish to stop");
+        assert!(!feeds || state.conversation == Conversation::Open, "messages wait until the conversation is open");
+        if matches!(state.conversation, Conversation::Refused { .. }) && state.outcome.is_none() {
+            assert_eq!(state.phase(), Phase::Stopping, "there is nothing to stay for");
         }
         if before.process == Process::Exited {
             assert_eq!(state.process, Process::Exited, "nothing resurrects a process");
@@ -151,8 +158,14 @@ impl World {
 
 #[test]
 fn a_typed_message_that_begins_no_turn_is_given_up_and_the_next_one_is_typed() {
-    let plan =
-        Plan { mode: Mode::Terminal, keep: false, speaks: Speaks::Hooks, ending: Ending::Hangup, linger_ms: 2000 };
+    let plan = Plan {
+        mode: Mode::Terminal,
+        keep: false,
+        speaks: Speaks::Hooks,
+        ending: Ending::Hangup,
+        linger_ms: 2000,
+        opens: false,
+    };
     let accepted = |n| Event::Accepted { n, place: 0, by: "t".to_owned(), now: false };
     let mut world = World::new(plan);
     assert_eq!(world.happens(accepted(1)), [], "nothing is typed into a dialog");

@@ -20,6 +20,18 @@ pub struct Message {
     pub at: u64,
 }
 
+/// Whether messages can be given to the process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Conversation {
+    /// Its opening is under way.
+    Opening,
+    Open,
+    /// The agent cannot open it, and why.
+    Refused {
+        reason: String,
+    },
+}
+
 /// The wish to end the session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stop {
@@ -41,6 +53,7 @@ pub struct State {
     pub native_id: Option<String>,
     /// Where the agent writes it down, when it has told.
     pub transcript: Option<String>,
+    pub conversation: Conversation,
 
     /// Messages ever accepted.
     pub messages: u64,
@@ -105,6 +118,7 @@ impl State {
     pub fn new(plan: Plan) -> State {
         State {
             run: 0,
+            conversation: if plan.opens { Conversation::Opening } else { Conversation::Open },
             plan,
             process: Process::Starting,
             started_ms: 0,
@@ -230,6 +244,18 @@ impl State {
                 self.turn &= !self.hoped_for;
                 self.hoped_for = false;
             }
+            // Only the first word counts: one that refuses may answer what was asked with it as well.
+            Event::Opened { native_id } if self.conversation == Conversation::Opening => {
+                self.conversation = Conversation::Open;
+                if native_id.is_some() {
+                    self.native_id.clone_from(native_id);
+                }
+            }
+            Event::NotOpened { reason } if self.conversation == Conversation::Opening => {
+                self.conversation = Conversation::Refused { reason: reason.clone() };
+                self.turn_ended_ms = entry.ms;
+            }
+            Event::Opened { .. } | Event::NotOpened { .. } => {}
             Event::Asked { ask } => {
                 if self.process == Process::Running && !self.asks.iter().any(|open| open.request == ask.request) {
                     self.hope_no_longer();
@@ -380,6 +406,14 @@ impl State {
         self.turn_running() && !self.hoped_for
     }
 
+    /// Whether the running turn is to be broken off: somebody said so, or wants the session to end at once.
+    #[must_use]
+    pub fn breaks_off(&self) -> bool {
+        let stop_interrupts =
+            self.plan.speaks.converses() && self.stop.as_ref().is_some_and(|stop| stop.how == StopHow::Interrupt);
+        self.turn_running() && (self.interrupt.is_some() || stop_interrupts)
+    }
+
     /// Whether we did anything to end the process.
     pub(crate) fn was_pushed(&self) -> bool {
         self.end_asked_ms.is_some()
@@ -396,9 +430,12 @@ impl State {
     }
 
     /// The process has done what it was there for: its turn is over, and either it takes no second one, or nothing waits
-    /// and nobody asked to keep it.
+    /// and nobody asked to keep it. Or it never will do anything, because its conversation does not open.
     #[must_use]
     pub fn is_done(&self) -> bool {
+        if matches!(self.conversation, Conversation::Refused { .. }) {
+            return true;
+        }
         let turn_over =
             self.plan.mode == Mode::Headless && self.turns_of_run > 0 && !self.turn && self.feeding.is_none();
         match self.plan.speaks {
@@ -432,6 +469,7 @@ impl State {
             Process::Starting => Phase::Starting,
             Process::Exited => Phase::Stopping,
             Process::Running if self.stop.is_some() || over => Phase::Stopping,
+            Process::Running if self.conversation == Conversation::Opening => Phase::Starting,
             Process::Running if !self.asks.is_empty() => Phase::Asking,
             Process::Running if self.turn_running() || waits => Phase::Working,
             Process::Running => Phase::Idle,

@@ -3,6 +3,7 @@
 use super::proof_watch::{LOOK_AGAIN_MS, ProofWatch};
 use super::tree::{self, Tree};
 use super::typing::KeysToCome;
+use super::wishes::answer_name;
 use super::{About, FULL_DISK_MS, Keeper, KeeperError};
 use crate::control::{self, Order};
 use crate::handles;
@@ -100,7 +101,7 @@ impl Keeper {
         }
     }
 
-    fn wake_by(&mut self, ms: u64) {
+    pub(super) fn wake_by(&mut self, ms: u64) {
         self.wake_ms = Some(self.wake_ms.map_or(ms, |earlier| earlier.min(ms)));
     }
 
@@ -121,9 +122,17 @@ impl Keeper {
                 let line_is_empty = self.record.plan.speaks != Speaks::Hooks || last != Some(Verdict::Interrupted);
                 if line_is_empty { keys.at_once } else { [CLEAR_LINE, &keys.at_once].concat() }
             }
-            Mode::Headless => self.agent.message(&wish.id, &text),
+            Mode::Headless => {
+                let native_id = self.native_id();
+                self.agent.message(&ostler_agents::Message { native_id: &native_id, id: &wish.id, text: &text })
+            }
         };
         self.put_in(&name, bytes)
+    }
+
+    /// The agent's name for the conversation, as far as it has one.
+    fn native_id(&self) -> String {
+        self.state.native_id.clone().or_else(|| self.record.native_id.clone()).unwrap_or_default()
     }
 
     pub(super) fn put_in(&mut self, name: &str, bytes: Vec<u8>) -> Result<(), KeeperError> {
@@ -137,13 +146,14 @@ impl Keeper {
     fn interrupt(&mut self) -> Result<(), KeeperError> {
         let name = format!("interrupt-{}", self.state.turns);
         let input = match (self.record.plan.mode, self.record.plan.speaks) {
-            (Mode::Headless, Speaks::Turns | Speaks::OneTurn) => self.agent.interrupt(&name),
+            (Mode::Headless, Speaks::Turns | Speaks::OneTurn) => self.agent.interrupt(&self.native_id(), &name),
             (Mode::Terminal, Speaks::Hooks) => self.agent.interrupt_keys(),
             (Mode::Headless, Speaks::Bytes | Speaks::Hooks)
             | (Mode::Terminal, Speaks::Bytes | Speaks::Turns | Speaks::OneTurn) => None,
         };
         if let Some(bytes) = input {
             self.input.put(&name, bytes)?;
+            self.withdraw_questions()?;
             return Ok(self.input.pump(&self.handles)?);
         }
         match (self.record.plan.mode, self.record.plan.speaks.converses(), self.handles.get(handles::PTY)) {
@@ -153,6 +163,17 @@ impl Keeper {
                 if let Some(agent) = self.agent_pidfd()? {
                     agent.signal_group(Signal::INT)?;
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whoever asked is told that no answer comes. From here on none is taken, so none can follow.
+    fn withdraw_questions(&mut self) -> Result<(), KeeperError> {
+        for ask in self.state.asks.clone() {
+            if let Some(bytes) = self.agent.withdraw(&ask) {
+                self.input.put(&answer_name(&ask), bytes)?;
+                self.note(Event::AskClosed { request: ask.request })?;
             }
         }
         Ok(())
@@ -308,6 +329,7 @@ impl Keeper {
 
     /// Writes the outcome. Where there is no room for even that, it is tried again until there is.
     fn conclude(&mut self) -> Result<bool, KeeperError> {
+        self.save_now()?;
         let outcome = judge(&self.state, since_boot_ms());
         match closing::publish(&self.folder, &self.run, &self.session, &self.record, &self.state, outcome) {
             Ok(outcome) => {

@@ -8,6 +8,7 @@
 //! * [`tree`] and [`proof_watch`] serve the hard parts of ending: nothing left behind, nothing lost.
 //! * [`clients`] are told that something changed; they read the files themselves. [`making_way`] lets a newer keeper in.
 
+mod autosave;
 mod clients;
 mod effects;
 mod holding;
@@ -30,10 +31,11 @@ use crate::VERSION;
 use crate::control::{self, Order};
 use crate::files::{enter_folder, helper_record};
 use crate::handles::{self, Handles};
+use autosave::Autosave;
 use clients::Clients;
 use input::Input;
 use jiff::Timestamp;
-use ostler_agents::Agent;
+use ostler_agents::{Agent, Opening};
 use ostler_core::event::{Entry, Event};
 use ostler_core::fact::Fact;
 use ostler_core::life::{Process, State, step};
@@ -150,6 +152,7 @@ struct Keeper {
     clients: Clients,
     snapshots: Snapshots,
     proof: Option<ProofWatch>,
+    autosave: Autosave,
     window: Option<(u16, u16)>,
 
     agent_exited: bool,
@@ -211,6 +214,7 @@ impl Keeper {
             clients: Clients::default(),
             snapshots: Snapshots::new(&run),
             proof: None,
+            autosave: Autosave::new(record.autosave_ms),
             window: None,
             agent_exited: false,
             wake_ms: None,
@@ -236,6 +240,7 @@ impl Keeper {
 
     fn begin(&mut self) -> Result<(), KeeperError> {
         if self.state.run < self.record.run {
+            self.folder.keep_reserve();
             let first = look::started(&self.record);
             self.write(first)?;
             self.sync_launch();
@@ -263,6 +268,18 @@ impl Keeper {
         self.work_inbox()
     }
 
+    /// What opens the conversation is the same whoever says it, and goes in before everything else.
+    fn open_conversation(&mut self) -> Result<(), KeeperError> {
+        if self.state.process != Process::Running || !self.record.plan.opens {
+            return Ok(());
+        }
+        let opening = Opening { cwd: &self.session.cwd, resume: self.record.native_id.as_deref() };
+        match self.agent.opening(&opening) {
+            Some(bytes) => self.put_in("opening", bytes),
+            None => Ok(()),
+        }
+    }
+
     /// A message with which an earlier process died: the agent's transcript decides whether it was ever taken in.
     fn take_back_unanswered(&mut self) -> Result<(), KeeperError> {
         let (Some(message), Some(transcript)) = (self.state.unanswered, &self.record.transcript) else {
@@ -279,6 +296,7 @@ impl Keeper {
 
     /// Does again what a predecessor may have noted without getting to do it. None of it does harm twice.
     fn resume_half_done(&mut self) -> Result<(), KeeperError> {
+        self.open_conversation()?;
         if let Some(message) = self.state.feeding {
             self.feed(message)?;
         }
@@ -298,6 +316,7 @@ impl Keeper {
             if self.done {
                 return Ok(());
             }
+            self.autosave()?;
             if std::mem::take(&mut self.changed) {
                 self.clients.tell_changed()?;
             }
@@ -388,6 +407,11 @@ impl Keeper {
         };
         let mut told = output.read(self.run.dir())?.into_iter().peekable();
         while let Some((end, fact)) = told.next() {
+            if let Fact::Owed { name, line } = fact {
+                // Until a later event is noted, whoever keeps it after us finds it again and puts only what is missing.
+                self.put_in(&name, line)?;
+                continue;
+            }
             if let Fact::Native { id } = &fact {
                 self.prove_before_leaving(id)?;
             }

@@ -3,6 +3,7 @@
 use super::{About, Keeper, KeeperError};
 use ostler_agents::Answer;
 use ostler_core::event::Event;
+use ostler_core::fact::Ask;
 use ostler_core::record::{Mode, Speaks, Want};
 use ostler_store::inbox::{self, Placed};
 
@@ -75,6 +76,9 @@ impl Keeper {
                 None => "it asks nothing".to_owned(),
             }));
         };
+        if self.state.breaks_off() {
+            return Ok(refused("its turn is being broken off".to_owned()));
+        }
         if self.record.plan.mode == Mode::Terminal {
             let why = format!("it asks on its own screen; ostler attach {} answers it there", self.session.id);
             return Ok(refused(why));
@@ -84,12 +88,17 @@ impl Keeper {
             return Ok(refused("it offers nothing to allow for longer; allow it this once".to_owned()));
         }
         let Some(bytes) = self.agent.answer(&ask, answer) else {
-            return Ok(refused("this agent cannot be answered".to_owned()));
+            return Ok(refused("this agent takes no such answer".to_owned()));
         };
-        self.input.put(&format!("answer-{}", ask.request), bytes)?;
+        self.input.put(&answer_name(&ask), bytes)?;
         self.answered.insert(ask.request.clone(), by.clone());
         Ok(Event::Answered { request: ask.request, by, allowed: answer.allow, always })
     }
+}
+
+/// What the answer to a question is called among what goes into the agent: there is room for one.
+pub(super) fn answer_name(ask: &Ask) -> String {
+    format!("answer-{}", ask.request)
 }
 
 fn refused(why: String) -> Event {

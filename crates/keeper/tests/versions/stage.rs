@@ -205,7 +205,7 @@ pub fn launch(home: &Home) -> Place {
     let (session, run) = (session(), record());
     launch::launch(
         home,
-        Launch { session: &session, run: &run, prompt: None, files: &[], piped: None, environment: &environment },
+        Launch { session: &session, run: &run, prompts: &[], files: &[], piped: None, environment: &environment },
     )
     .unwrap()
 }
@@ -238,12 +238,14 @@ fn record() -> RunRecord {
             speaks: Speaks::Bytes,
             ending: Ending::Terminate,
             linger_ms: 2000,
+            opens: false,
         },
         size: None,
         native_id: None,
         transcript: None,
         cgroup: None,
         output_limit: None,
+        autosave_ms: None,
         started: None,
         started_ms: 0,
         agent: None,

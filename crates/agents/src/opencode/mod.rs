@@ -40,8 +40,8 @@ impl Agent for Opencode {
         Box::new(OpencodeLines::default())
     }
 
-    fn message(&self, _id: &str, text: &str) -> Vec<u8> {
-        text.as_bytes().to_vec()
+    fn message(&self, message: &crate::Message<'_>) -> Vec<u8> {
+        message.text.as_bytes().to_vec()
     }
 
     /// A database, which is not read yet; nothing is claimed about what it holds.

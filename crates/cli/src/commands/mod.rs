@@ -4,6 +4,7 @@ mod agents;
 mod answer;
 mod archive;
 mod attach;
+mod checkpoints;
 mod doctor;
 mod events;
 mod foreign;
@@ -66,6 +67,7 @@ fn dispatch(cli: Cli) -> Result<Code> {
         Some(Command::Attach(args)) => attach::run(&context, &args),
         Some(Command::Interrupt(args)) => interrupt::run(&context, &args),
         Some(Command::Stop(args)) => stop::run(&context, &args),
+        Some(Command::Checkpoints(args)) => checkpoints::run(&context, &args),
         Some(Command::Archive(args)) => archive::run(&context, &args),
         Some(Command::Resume(args)) => resume::run(&context, args),
         Some(Command::Repair(args)) => repair::run(&context, &args),

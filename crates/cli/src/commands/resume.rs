@@ -1,18 +1,22 @@
 //! `ostler resume`: the next run of the same conversation.
 
+mod same_minute;
+
 use super::run::{follow_to_the_end, read_all, text};
 use crate::args::Resume;
 use crate::client::look_and_record;
 use crate::context::{Context, wish};
 use crate::exit::{Code, Failure, Result};
 use crate::prepare::{Prepared, prepare};
-use crate::say::say;
+use crate::say::{say, tell};
 use crate::still::{NotStill, Still};
+use jiff::Timestamp;
 use ostler_core::record::{Mode, Want};
 use ostler_core::view::View;
 use ostler_keeper::launch;
+use ostler_store::folder::Folder;
 use ostler_store::home::Place;
-use ostler_store::inbox;
+use ostler_store::{RunRecord, checkpoints, inbox};
 use std::io::IsTerminal;
 use std::path::Path;
 
@@ -53,15 +57,20 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
     session.keep = args.keep;
     session.attended = !args.detach && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     let number = view.run + 1;
-    let Prepared { record, environment } = prepare(context, &session, number, native_id, began(&view))?;
+    let Prepared { record, files, environment } = prepare(context, &session, number, native_id, began(&view))?;
+    same_minute::wait_out(&folder, &session, native_id)?;
     // Nobody may put it away or delete it while its next run begins; the new keeper waits for us to let go.
     let still = match Still::take(&place) {
         Ok(still) => still,
         Err(NotStill::Runs) => return Err(refused(&place, look_and_record(&place)?.pid)),
         Err(NotStill::Failed(failure)) => return Err(failure),
     };
+    // Some agents rewrite a transcript when they resume it, and so may we.
+    save_transcript(&folder, &view, &record, |words| tell!("ostler: {}: {words}", place.id))?;
     crate::repair::before_resume(context, &folder, &session, &record)?;
-    if !launch::resume(&folder, &session, &record, &environment)? {
+    // What was mended is no surprise to anyone.
+    save_transcript(&folder, &view, &record, |_| {})?;
+    if !launch::resume(&folder, &session, &record, &files, &environment)? {
         return Err(refused(&place, look_and_record(&place)?.pid));
     }
     drop(still);
@@ -78,6 +87,16 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
         Mode::Terminal => super::attach::terminal(context, &place, false),
         Mode::Headless => follow_to_the_end(&place, session.attended),
     }
+}
+
+/// Copies what is new of the transcript, where that is wanted.
+fn save_transcript(folder: &Folder, view: &View, record: &RunRecord, tell: impl FnOnce(String)) -> Result<()> {
+    if let (Some(transcript), true) = (&view.transcript, record.autosave_ms.is_some())
+        && let Some(words) = checkpoints::save(folder, Path::new(transcript), Timestamp::now())?.words(view.id)
+    {
+        tell(words);
+    }
+    Ok(())
 }
 
 /// Whether there is a conversation to go on with. One that never had a turn may not have left a trace, and is begun.

@@ -1,5 +1,6 @@
 //! `ostler show`: one session in full.
 
+use super::attach::longer;
 use super::ls::{state_word, tilde};
 use crate::args::Show;
 use crate::context::Context;
@@ -9,6 +10,7 @@ use crate::ui::table::{Cell, lay_out};
 use crate::ui::time::{age, duration};
 use jiff::Timestamp;
 use ostler_core::outcome::{Outcome, Saved};
+use ostler_core::record::Mode;
 use ostler_core::view::View;
 use ostler_store::look;
 
@@ -37,11 +39,14 @@ fn describe(context: &Context, view: &View, folder: &str) -> String {
     row("alarm", view.alarm.as_deref().unwrap_or(""));
     if let Some(ask) = &view.asking {
         row("asks", &ask.words());
-        row("answer with", &format!("ostler answer {} --allow | --deny", view.id));
+        row("answer with", &how_to_answer(view));
+        if let Some(longer) = longer(view).filter(|_| view.mode == Mode::Headless) {
+            row("with --always", &format!("for the rest of the run: {longer}"));
+        }
     }
     row("agent", &view.agent);
     row("command", &view.command.join(" "));
-    row("mode", if view.mode == ostler_core::record::Mode::Terminal { "terminal" } else { "headless" });
+    row("mode", if view.mode == Mode::Terminal { "terminal" } else { "headless" });
     row("where", &tilde(&view.cwd));
     row("created", &format!("{} ago", age(Timestamp::now().as_second() - view.created.as_second())));
     if !view.ended {
@@ -70,6 +75,14 @@ fn describe(context: &Context, view: &View, folder: &str) -> String {
     }
     row("last", view.last.as_deref().and_then(|last| last.lines().next()).unwrap_or(""));
     lay_out(&rows, None)
+}
+
+/// In a terminal it asks on its own screen, and is answered there.
+fn how_to_answer(view: &View) -> String {
+    match view.mode {
+        Mode::Terminal => format!("ostler attach {}", view.id),
+        Mode::Headless => format!("ostler answer {} --allow | --deny", view.id),
+    }
 }
 
 fn describe_outcome(row: &mut impl FnMut(&str, &str), outcome: &Outcome) {

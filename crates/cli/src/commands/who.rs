@@ -45,7 +45,7 @@ pub fn run(context: &Context, args: &Who) -> Result<Code> {
 pub fn session_of(context: &Context, word: &str) -> Result<Option<View>> {
     match context.home.select(word) {
         Ok(place) => Ok(Some(look::look(&place)?)),
-        Err(NotFound::None(_)) => Ok(list(context, true)?.into_iter().find_map(|listed| match listed {
+        Err(NotFound::None(_)) => Ok(list(context, true, |one| one)?.into_iter().find_map(|listed| match listed {
             super::ls::Listed::Good(view) if view.native_id.as_deref() == Some(word) => Some(*view),
             super::ls::Listed::Good(_) | super::ls::Listed::Bad(_) => None,
         })),

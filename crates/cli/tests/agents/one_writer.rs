@@ -22,4 +22,5 @@ fn of_ten_who_resume_at_once_one_runs_and_nine_are_refused() {
     bed.saw_once(&["say one", "stream 40 100"]);
     let shown = session.show();
     assert_eq!((shown.run, shown.turns, shown.queued), (2, 2, 0), "{shown:?}");
+    bed.proves("one writer: of ten who resume, one does");
 }

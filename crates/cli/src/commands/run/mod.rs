@@ -2,6 +2,7 @@
 
 mod asked;
 mod default_agent;
+mod recorded;
 mod summary;
 
 pub use asked::{read_all, text};
@@ -46,11 +47,13 @@ pub fn run(context: &Context, args: Run) -> Result<Code> {
 }
 
 fn start(context: &Context, session: &Session, asked: Asked) -> Result<Place> {
-    let Prepared { record, environment } = prepare(context, session, 1, &uuid::Uuid::new_v4().to_string(), false)?;
-    let prompt = asked.prompt.map(|text| wish(1, Want::Message { text, now: false }));
+    let Prepared { record, files, environment } =
+        prepare(context, session, 1, &uuid::Uuid::new_v4().to_string(), false)?;
+    let messages = asked.prompt.into_iter().chain(asked.further);
+    let prompts: Vec<_> = messages.map(|text| wish(1, Want::Message { text, now: false })).collect();
     let reads = session.mode == Mode::Headless && !record.plan.has_input();
     let piped = if reads { piped_input()? } else { None };
-    let launched = Launch { session, run: &record, prompt: prompt.as_ref(), piped, environment: &environment };
+    let launched = Launch { session, run: &record, prompts: &prompts, files: &files, piped, environment: &environment };
     let place = launch(&context.home, launched)?;
     // A refusal speaks for itself, and before the first session there is no folder to ask.
     warn_when_low(context);

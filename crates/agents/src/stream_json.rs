@@ -78,8 +78,10 @@ impl Decoder for StreamJson {
             "control_cancel_request" => {
                 facts.extend(line.request_id.map(|request| Fact::AskClosed { request }));
             }
+            "assistant" => below(&line.message, blocks, facts),
+            "user" => below(&line.message, results, facts),
             "result" => facts.push(Fact::TurnEnded(self.turn_end(&line))),
-            "assistant" | "user" | "stream_event" | "system" | "control_response" => {}
+            "stream_event" | "system" | "control_response" => {}
             other => facts.push(Fact::Unknown { kind: other.to_owned() }),
         }
     }
@@ -127,7 +129,7 @@ impl StreamJson {
     }
 }
 
-fn first_line(text: &str) -> String {
+pub(crate) fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().to_owned()
 }
 
@@ -146,6 +148,13 @@ fn blocks(message: &Value, facts: &mut Vec<Fact>) {
             Some(_) | None => {}
         }
     }
+}
+
+/// The same of a subagent.
+fn below(message: &Value, read: fn(&Value, &mut Vec<Fact>), facts: &mut Vec<Fact>) {
+    let mut found = Vec::new();
+    read(message, &mut found);
+    facts.extend(found.into_iter().map(|fact| Fact::Below(Box::new(fact))));
 }
 
 /// What came back from tools.
@@ -175,6 +184,7 @@ pub fn tool_detail(input: &Value) -> String {
     ["command", "file_path", "path", "pattern", "query", "url", "description", "prompt"]
         .iter()
         .find_map(|name| input[name].as_str())
+        .or_else(|| input["questions"][0]["question"].as_str())
         .map(first_line)
         .unwrap_or_default()
 }
@@ -209,7 +219,11 @@ pub fn interrupt(id: &str) -> Vec<u8> {
 #[must_use]
 pub fn answer(ask: &Ask, answer: &Answer) -> Vec<u8> {
     let response = if answer.allow {
-        json!({ "behavior": "allow", "updatedInput": ask.input })
+        let mut response = json!({ "behavior": "allow", "updatedInput": ask.input });
+        if answer.always {
+            response["updatedPermissions"] = for_this_process(&ask.suggestions);
+        }
+        response
     } else {
         json!({ "behavior": "deny", "message": answer.text.as_deref().unwrap_or("The user said no.") })
     };
@@ -217,6 +231,43 @@ pub fn answer(ask: &Ask, answer: &Answer) -> Vec<u8> {
         "type": "control_response",
         "response": { "subtype": "success", "request_id": ask.request, "response": response },
     }))
+}
+
+/// What an agent proposes to allow for longer, but whatever it proposes only for its own process: nothing of it is written
+/// down, and the next process asks again.
+fn for_this_process(suggestions: &Value) -> Value {
+    let mut suggestions = suggestions.clone();
+    for suggestion in suggestions.as_array_mut().into_iter().flatten() {
+        suggestion["destination"] = json!("session");
+    }
+    suggestions
+}
+
+/// That in words; `None` when it proposes nothing.
+#[must_use]
+pub fn longer(ask: &Ask) -> Option<String> {
+    let words: Vec<String> = ask.suggestions.as_array()?.iter().filter_map(suggested).collect();
+    (!words.is_empty()).then(|| words.join(", "))
+}
+
+fn suggested(suggestion: &Value) -> Option<String> {
+    let list = |name: &str| suggestion[name].as_array().into_iter().flatten();
+    match suggestion["type"].as_str()? {
+        "addRules" => {
+            let rules = list("rules").filter_map(|rule| {
+                let tool = rule["toolName"].as_str()?;
+                Some(rule["ruleContent"].as_str().map_or(tool.to_owned(), |content| format!("{tool}({content})")))
+            });
+            Some(rules.collect::<Vec<_>>().join(", ")).filter(|rules| !rules.is_empty())
+        }
+        "addDirectories" => {
+            let folders: Vec<&str> = list("directories").filter_map(Value::as_str).collect();
+            Some(format!("work in {}", folders.join(", ")))
+        }
+        "setMode" if suggestion["mode"] == "acceptEdits" => Some("every edit in the working directory".to_owned()),
+        "setMode" => Some(format!("permission mode {}", suggestion["mode"].as_str().unwrap_or("unknown"))),
+        other => Some(other.to_owned()),
+    }
 }
 
 fn line(value: &Value) -> Vec<u8> {
@@ -326,6 +377,38 @@ mod tests {
             })
             .collect();
         assert_eq!(ends, [vec!["a".to_owned()], vec![]]);
+    }
+
+    #[test]
+    fn always_is_what_was_proposed_and_never_outlives_the_process() {
+        let suggestions = json!([
+            {"type": "addRules", "rules": [{"toolName": "Bash", "ruleContent": "touch *"}], "behavior": "allow", "destination": "localSettings"},
+            {"type": "setMode", "mode": "acceptEdits", "destination": "userSettings"},
+        ]);
+        let mut ask = Ask { request: "r".to_owned(), tool: None, input: json!({}), text: String::new(), suggestions };
+        assert_eq!(longer(&ask).as_deref(), Some("Bash(touch *), every edit in the working directory"));
+        let said = |always| {
+            let line = answer(&ask, &Answer { allow: true, always, text: None });
+            serde_json::from_slice::<Value>(&line).unwrap_or_default()["response"]["response"].take()
+        };
+        assert_eq!(said(false).get("updatedPermissions"), None);
+        let allowed = &said(true)["updatedPermissions"];
+        assert_eq!((&allowed[0]["destination"], &allowed[1]["destination"]), (&json!("session"), &json!("session")));
+        assert_eq!(allowed[0]["rules"][0]["ruleContent"], "touch *");
+        ask.suggestions = json!([]);
+        assert_eq!(longer(&ask), None);
+    }
+
+    #[test]
+    fn what_a_subagent_says_and_does_is_told_apart() {
+        let facts = facts_of(&[
+            r#"{"type":"assistant","parent_tool_use_id":"t","message":{"content":[{"type":"text","text":"hi"},{"type":"tool_use","name":"Bash","input":{"command":"id"}}]}}"#,
+            r#"{"type":"user","parent_tool_use_id":"t","message":{"content":[{"type":"tool_result","content":"root"}]}}"#,
+        ]);
+        let said = Fact::Said { text: "hi".to_owned() };
+        let called = Fact::ToolCalled { name: "Bash".to_owned(), detail: "id".to_owned() };
+        let returned = Fact::ToolReturned { text: "root".to_owned(), failed: false };
+        assert_eq!(facts, [said, called, returned].map(|fact| Fact::Below(Box::new(fact))));
     }
 
     #[test]

@@ -72,6 +72,9 @@ pub struct Run<Process> {
     /// Terminal output past this many bytes drops its oldest part.
     #[serde(default)]
     pub output_limit: Option<u64>,
+    /// How often the transcript is copied while a turn runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub autosave_ms: Option<u64>,
     #[serde(default)]
     pub started: Option<Timestamp>,
     /// Milliseconds since boot when the program ran.
@@ -110,6 +113,9 @@ pub struct Plan {
     pub ending: Ending,
     /// How long what is left of a program may take to leave by itself.
     pub linger_ms: u64,
+    /// Its conversation has to be opened first: messages wait until the agent says that it is.
+    #[serde(default)]
+    pub opens: bool,
 }
 
 impl Plan {
@@ -134,6 +140,9 @@ pub enum Speaks {
     /// One message and the end of input in, facts out, and the process ends with the turn. A further message is a further
     /// run of the same session.
     OneTurn,
+    /// Nothing to us: it draws. But the hooks that we gave it tell of turns, questions and conversations, in a file of their
+    /// own (`hooks`), and messages are typed.
+    Hooks,
 }
 
 impl Speaks {
@@ -142,7 +151,7 @@ impl Speaks {
     pub fn converses(self) -> bool {
         match self {
             Speaks::Bytes => false,
-            Speaks::Turns | Speaks::OneTurn => true,
+            Speaks::Turns | Speaks::OneTurn | Speaks::Hooks => true,
         }
     }
 }
@@ -195,6 +204,9 @@ pub enum Want {
         #[serde(default)]
         request: Option<String>,
         allow: bool,
+        /// And what is like it, for as long as this process runs.
+        #[serde(default)]
+        always: bool,
         #[serde(default)]
         text: Option<String>,
     },

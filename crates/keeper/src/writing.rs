@@ -56,9 +56,9 @@ impl Occupied {
         Ok(Some(Occupied { writers, me }))
     }
 
-    /// Writes down who the agent is, before it runs.
-    pub fn note(&self, handles: &Handles, agent: &Identity) -> io::Result<()> {
-        let me = Occupant { process: Some(agent.clone()), ..self.me.clone() };
+    /// The agent writes down who it is, before it runs.
+    pub fn note(&self, handles: &Handles) -> io::Result<()> {
+        let me = Occupant { process: Some(Identity::me()?), ..self.me.clone() };
         self.writers.note(handles.need(handles::WRITER)?, &me)
     }
 }

@@ -32,13 +32,13 @@ pub fn publish(
     };
     note("ended", Timestamp::now().to_string().into());
     note("native_id", state.native_id.clone().or_else(|| record.native_id.clone()).into());
-    note("transcript", record.transcript.clone().into());
+    note("transcript", state.transcript.clone().or_else(|| record.transcript.clone()).into());
     note("turns_total", state.turns.into());
     note("queued", state.queue.len().into());
     note("inbox", state.inbox.into());
     note("last", last_line(run.dir(), &session.agent, &record.plan)?.into());
     note("alarm", state.alarm.clone().into());
-    folder.even_when_full(|| run.publish_outcome(&outcome))?;
+    folder.even_when_full(|| run.publish_outcome(&outcome, session))?;
     run.outcome()?.ok_or_else(|| StoreError::Missing { file: "outcome.json".to_owned() })
 }
 

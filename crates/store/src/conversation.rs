@@ -1,4 +1,4 @@
-//! What was said, in order: the agent's facts from `out`, and between them the messages that it was given.
+//! What was said, in order: the agent's facts from `out` (or `hooks`), and between them the messages that it was given.
 
 use crate::folder::Folder;
 use crate::look::read_from;
@@ -7,7 +7,7 @@ use ostler_agents::Decoder;
 use ostler_agents::lines::{Line, Lines};
 use ostler_core::event::Event;
 use ostler_core::fact::Fact;
-use ostler_core::record::{Speaks, Want};
+use ostler_core::record::Want;
 use std::collections::{HashMap, VecDeque};
 
 /// One thing in a conversation.
@@ -16,7 +16,7 @@ pub enum Item {
     /// Somebody told the agent this.
     Told { n: u64, text: String },
     /// Somebody answered a question.
-    Answered { by: String, allowed: bool },
+    Answered { by: String, allowed: bool, always: Option<String> },
     /// The agent said or did this.
     Agent(Fact),
 }
@@ -34,6 +34,8 @@ pub struct Reader<'a> {
 
 struct Run {
     number: u32,
+    /// Of the file in which the agent tells.
+    name: &'static str,
     position: u64,
     lines: Lines,
     decoder: Box<dyn Decoder>,
@@ -79,7 +81,7 @@ impl<'a> Reader<'a> {
                         _ => continue,
                     }
                 }
-                Event::Answered { by, allowed, .. } => Item::Answered { by, allowed },
+                Event::Answered { by, allowed, always, .. } => Item::Answered { by, allowed, always },
                 _ => continue,
             };
             if entry.run < self.first_run {
@@ -93,15 +95,14 @@ impl<'a> Reader<'a> {
     fn open_run(&self, number: u32) -> Result<Option<Run>, StoreError> {
         let record = self.folder.run(number)?.record()?;
         let session = self.folder.session()?;
-        let agent = match record.plan.speaks {
-            Speaks::Turns | Speaks::OneTurn => ostler_agents::find(&session.agent),
-            Speaks::Bytes => None,
-        };
-        Ok(agent.map(|agent| Run {
+        let agent = ostler_agents::find_for(&session.agent, &record.plan);
+        let telling = agent.and_then(|agent| ostler_agents::telling(agent, record.plan.speaks));
+        Ok(telling.map(|(name, decoder)| Run {
             number,
+            name,
             position: 0,
             lines: Lines::default(),
-            decoder: agent.decoder(),
+            decoder,
             understood: 0,
         }))
     }
@@ -114,7 +115,7 @@ impl<'a> Reader<'a> {
         let between = &mut self.between;
         let mut facts = Vec::new();
         let (lines, decoder, understood, number) = (&mut run.lines, &mut run.decoder, &mut run.understood, run.number);
-        read_from(folder.dir(), "out", &mut run.position, |bytes| {
+        read_from(folder.dir(), run.name, &mut run.position, |bytes| {
             lines.feed(bytes, |line, end| {
                 take_until(between, number, *understood, items);
                 if let Line::Whole(line) = line {

@@ -11,6 +11,7 @@
 //!
 //! Raw bytes first, meaning second: a wrong decoder is mended by decoding again.
 
+pub mod checkpoints;
 pub mod closing;
 pub mod conversation;
 pub mod feed;
@@ -20,6 +21,7 @@ pub mod inbox;
 pub mod journal;
 pub mod look;
 pub mod proof;
+pub mod telling;
 pub mod terminal;
 
 use ostler_core::id::SessionId;
@@ -51,7 +53,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    fn io(file: impl Into<String>) -> impl FnOnce(io::Error) -> StoreError {
+    pub fn io(file: impl Into<String>) -> impl FnOnce(io::Error) -> StoreError {
         let file = file.into();
         move |error| StoreError::Io { file, error }
     }

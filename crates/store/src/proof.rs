@@ -4,7 +4,7 @@ use crate::folder::Folder;
 use crate::{RunRecord, StoreError, inbox};
 use ostler_agents::{Agent, Whereabouts};
 use ostler_core::life::{Message, State};
-use ostler_core::record::{Session, Want, Wish};
+use ostler_core::record::{Session, Speaks, Want, Wish};
 use std::io;
 use std::path::Path;
 
@@ -17,10 +17,13 @@ pub fn marks(
     so_far: Vec<String>,
 ) -> Result<Vec<String>, StoreError> {
     let mut marks = match &state.last_turn {
-        Some(turn) if !state.turn_running() => turn.messages.clone(),
+        Some(turn) if !state.turn_is_told() => turn.messages.clone(),
         Some(_) | None => so_far,
     };
-    if let Some(prompt) = state.last_fed {
+    // What was typed has no name of ours in the transcript; the turn's own marks name it.
+    if let Some(prompt) = state.last_fed
+        && state.plan.speaks != Speaks::Hooks
+    {
         marks.extend(mark_of(agent, folder, prompt)?);
     }
     Ok(marks)
@@ -76,7 +79,8 @@ pub fn finished_turn_is_saved(
     record: &RunRecord,
     state: &State,
 ) -> Result<bool, StoreError> {
-    let (Some(agent), Some(transcript)) = (ostler_agents::find(&session.agent), &record.transcript) else {
+    let transcript = state.transcript.as_ref().or(record.transcript.as_ref());
+    let (Some(agent), Some(transcript)) = (ostler_agents::find_for(&session.agent, &record.plan), transcript) else {
         return Ok(false);
     };
     let marks = marks(agent, folder, state, Vec::new())?;

@@ -28,6 +28,7 @@ pub mod processes;
 pub use claude::stale as stale_claude_records;
 pub use conversation::Conversation;
 pub use holder::{Evidence, Holder, Variable};
+pub use open_files::conversation_in;
 
 use std::io;
 

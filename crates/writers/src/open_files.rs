@@ -66,6 +66,19 @@ fn opencode_folder(variable: Variable<'_>) -> Option<PathBuf> {
     }
 }
 
+/// The conversation that a file of this agent is, by its name or its first line.
+pub fn conversation_in(agent: &str, file: &Path) -> Option<String> {
+    let found = match agent {
+        "codex" => codex(file),
+        "gemini" => gemini(file),
+        _ => None,
+    };
+    found.and_then(|conversation| match conversation {
+        Conversation::One(id) => Some(id),
+        Conversation::SomeOf => None,
+    })
+}
+
 /// `sessions/Y/M/D/rollout-<time>-<id>.jsonl`, where the id is a UUID.
 fn codex(file: &Path) -> Option<Conversation> {
     let name = file.file_name()?.to_str()?.strip_prefix("rollout-")?.strip_suffix(".jsonl")?;

@@ -56,8 +56,8 @@ impl Agent for Codex {
         Box::new(CodexLines::default())
     }
 
-    fn message(&self, _id: &str, text: &str) -> Vec<u8> {
-        text.as_bytes().to_vec()
+    fn message(&self, message: &crate::Message<'_>) -> Vec<u8> {
+        message.text.as_bytes().to_vec()
     }
     fn conversations_folder(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
@@ -165,7 +165,7 @@ fn called(item: &Value, facts: &mut Vec<Fact>) {
 }
 
 /// An API error arrives as JSON in a text; a person wants the sentence in it.
-fn reason(message: &str) -> String {
+pub(crate) fn reason(message: &str) -> String {
     let inner = serde_json::from_str::<Value>(message).ok();
     let words = inner.as_ref().and_then(|value| value["error"]["message"].as_str()).unwrap_or(message);
     words.lines().next().unwrap_or_default().to_owned()

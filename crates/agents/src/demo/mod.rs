@@ -38,7 +38,14 @@ impl Agent for Demo {
         };
         Launch {
             argv,
-            plan: Plan { mode: session.mode, keep: session.keep, speaks, ending, linger_ms: request.linger_ms },
+            plan: Plan {
+                mode: session.mode,
+                keep: session.keep,
+                speaks,
+                ending,
+                linger_ms: request.linger_ms,
+                opens: false,
+            },
             native_id: Some(request.native_id.to_owned()),
             variables: Vec::new(),
         }
@@ -52,15 +59,15 @@ impl Agent for Demo {
         Box::new(StreamJson::default())
     }
 
-    fn message(&self, id: &str, text: &str) -> Vec<u8> {
-        stream_json::message(id, text)
+    fn message(&self, message: &crate::Message<'_>) -> Vec<u8> {
+        stream_json::message(message.id, message.text)
     }
 
     fn keys(&self, text: &str) -> Keys {
         Keys { at_once: typed(text), after_a_pause: Vec::new() }
     }
 
-    fn interrupt(&self, id: &str) -> Option<Vec<u8>> {
+    fn interrupt(&self, _native_id: &str, id: &str) -> Option<Vec<u8>> {
         Some(stream_json::interrupt(id))
     }
 
@@ -69,6 +76,10 @@ impl Agent for Demo {
     }
     fn conversations_folder(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
         home(variable)
+    }
+
+    fn longer(&self, ask: &Ask) -> Option<String> {
+        stream_json::longer(ask)
     }
 
     fn transcript(&self, native_id: &str, cwd: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<Whereabouts> {

@@ -48,8 +48,8 @@ impl Agent for Gemini {
         Box::new(GeminiLines::default())
     }
 
-    fn message(&self, _id: &str, text: &str) -> Vec<u8> {
-        text.as_bytes().to_vec()
+    fn message(&self, message: &crate::Message<'_>) -> Vec<u8> {
+        message.text.as_bytes().to_vec()
     }
     fn conversations_folder(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
         variable("HOME").filter(|home| !home.is_empty()).map(|home| format!("{home}/.gemini"))

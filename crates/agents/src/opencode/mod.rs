@@ -46,8 +46,8 @@ impl Agent for Opencode {
         Box::new(OpencodeLines::default())
     }
 
-    fn message(&self, _id: &str, text: &str) -> Vec<u8> {
-        text.as_bytes().to_vec()
+    fn message(&self, message: &crate::Message<'_>) -> Vec<u8> {
+        message.text.as_bytes().to_vec()
     }
     fn conversations_folder(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());

@@ -53,10 +53,16 @@ pub fn run(context: &Context, args: Args) -> Result<Code> {
         ..original
     };
     let native_id = uuid::Uuid::new_v4().to_string();
-    let Prepared { record, environment } = prepare(context, &session, 1, &native_id, false)?;
-    let prompt = message.map(|text| wish(1, Want::Message { text, now: false }));
-    let launching =
-        Launch { session: &session, run: &record, prompt: prompt.as_ref(), piped: None, environment: &environment };
+    let Prepared { record, files, environment } = prepare(context, &session, 1, &native_id, false)?;
+    let prompts: Vec<_> = message.into_iter().map(|text| wish(1, Want::Message { text, now: false })).collect();
+    let launching = Launch {
+        session: &session,
+        run: &record,
+        prompts: &prompts,
+        files: &files,
+        piped: None,
+        environment: &environment,
+    };
     let place = launch(&context.home, launching)?;
     drop(names);
     after_start(context, &place, session.mode, args.detach, attended)

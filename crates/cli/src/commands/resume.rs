@@ -1,6 +1,7 @@
 //! `ostler resume`: the next run of the same conversation.
 
 mod newest;
+mod same_minute;
 mod takeover;
 
 use super::run::{follow_to_the_end, message_of};
@@ -10,12 +11,14 @@ use crate::context::{Context, wish};
 use crate::exit::{Code, Failure, Result};
 use crate::one_writer::{refuse_others, still_runs};
 use crate::prepare::{Prepared, prepare};
-use crate::say::say;
+use crate::say::{say, tell};
 use crate::still::{NotStill, Still};
+use jiff::Timestamp;
 use ostler_core::record::{Mode, Want};
 use ostler_core::view::View;
 use ostler_keeper::launch;
-use ostler_store::inbox;
+use ostler_store::folder::Folder;
+use ostler_store::{RunRecord, checkpoints, inbox};
 use std::io::IsTerminal;
 use std::path::Path;
 
@@ -63,15 +66,21 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
     // Who had to ask before has to ask again, whoever watches: rights never widen.
     session.attended |= attended;
     let number = view.run + 1;
-    let Prepared { record, environment } = prepare(context, &session, number, &native_id, began(&view))?;
+    let Prepared { record, files, environment } = prepare(context, &session, number, &native_id, began(&view))?;
     refuse_others(&session.agent, &native_id, Some(&folder))?;
+    same_minute::wait_out(&folder, &session, &native_id)?;
     // Nobody may put it away or delete it while its next run begins; the new keeper waits for us to let go.
     let still = match Still::take(&place) {
         Ok(still) => still,
         Err(NotStill::Runs) => return Err(still_runs(&place, &view)),
         Err(NotStill::Failed(failure)) => return Err(failure),
     };
-    if !launch::resume(&folder, &session, &record, &environment)? {
+    // Some agents rewrite a transcript when they resume it, and so may we.
+    save_transcript(&folder, &view, &record, |words| tell!("ostler: {}: {words}", place.id))?;
+    crate::repair::before_resume(context, &folder, &session, &record)?;
+    // What was mended is no surprise to anyone.
+    save_transcript(&folder, &view, &record, |_| {})?;
+    if !launch::resume(&folder, &session, &record, &files, &environment)? {
         return Err(still_runs(&place, &view));
     }
     drop(still);
@@ -88,6 +97,16 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
         Mode::Terminal => super::attach::terminal(context, &place, false),
         Mode::Headless => follow_to_the_end(&place, attended),
     }
+}
+
+/// Copies what is new of the transcript, where that is wanted.
+fn save_transcript(folder: &Folder, view: &View, record: &RunRecord, tell: impl FnOnce(String)) -> Result<()> {
+    if let (Some(transcript), true) = (&view.transcript, record.autosave_ms.is_some())
+        && let Some(words) = checkpoints::save(folder, Path::new(transcript), Timestamp::now())?.words(view.id)
+    {
+        tell(words);
+    }
+    Ok(())
 }
 
 /// Whether there is a conversation to go on with. One that never had a turn may not have left a trace, and is begun.

@@ -2,6 +2,7 @@
 
 mod family;
 
+use super::attach::longer;
 use super::ls::{state_word, tilde};
 use crate::args::Show;
 use crate::context::Context;
@@ -13,6 +14,7 @@ use family::Family;
 use jiff::Timestamp;
 use ostler_core::id::SessionId;
 use ostler_core::outcome::{Outcome, Saved};
+use ostler_core::record::Mode;
 use ostler_core::view::View;
 use ostler_store::look;
 use serde::Serialize;
@@ -52,11 +54,14 @@ fn describe(context: &Context, view: &View, family: &Family, folder: &str) -> St
     row("alarm", view.alarm.as_deref().unwrap_or(""));
     if let Some(ask) = &view.asking {
         row("asks", &ask.words());
-        row("answer with", &format!("ostler answer {} --allow | --deny", view.id));
+        row("answer with", &how_to_answer(view));
+        if let Some(longer) = longer(view).filter(|_| view.mode == Mode::Headless) {
+            row("with --always", &format!("for the rest of the run: {longer}"));
+        }
     }
     row("agent", &view.agent);
     row("command", &view.command.join(" "));
-    row("mode", if view.mode == ostler_core::record::Mode::Terminal { "terminal" } else { "headless" });
+    row("mode", if view.mode == Mode::Terminal { "terminal" } else { "headless" });
     row("where", &tilde(&view.cwd));
     row("created", &format!("{} ago", age(Timestamp::now().as_second() - view.created.as_second())));
     if !view.ended {
@@ -87,6 +92,14 @@ fn describe(context: &Context, view: &View, family: &Family, folder: &str) -> St
     }
     row("last", view.last.as_deref().and_then(|last| last.lines().next()).unwrap_or(""));
     lay_out(&rows, None)
+}
+
+/// In a terminal it asks on its own screen, and is answered there.
+fn how_to_answer(view: &View) -> String {
+    match view.mode {
+        Mode::Terminal => format!("ostler attach {}", view.id),
+        Mode::Headless => format!("ostler answer {} --allow | --deny", view.id),
+    }
 }
 
 fn describe_outcome(row: &mut impl FnMut(&str, &str), outcome: &Outcome) {

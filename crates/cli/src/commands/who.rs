@@ -56,10 +56,10 @@ pub fn run(context: &Context, args: &Who) -> Result<Code> {
 }
 
 /// The session that is meant: by its own id or name, or by the agent's name for its conversation.
-fn session_of(context: &Context, word: &str) -> Result<Option<View>> {
+pub fn session_of(context: &Context, word: &str) -> Result<Option<View>> {
     match context.home.select(word) {
         Ok(place) => Ok(Some(look::look(&place)?)),
-        Err(NotFound::None(_)) => Ok(list(context, true)?.into_iter().find_map(|listed| match listed {
+        Err(NotFound::None(_)) => Ok(list(context, true, |one| one)?.into_iter().find_map(|listed| match listed {
             super::ls::Listed::Good(view) if view.native_id.as_deref() == Some(word) => Some(*view),
             super::ls::Listed::Good(_) | super::ls::Listed::Bad(_) => None,
         })),

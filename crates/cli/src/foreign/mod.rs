@@ -4,7 +4,7 @@
 mod ours;
 
 use ostler_store::home::Home;
-pub use ostler_writers::{Evidence, Holder, Variable, processes, stale_claude_records};
+pub use ostler_writers::{Evidence, Holder, Variable, conversation_in, processes, stale_claude_records};
 use std::io;
 
 /// Every process that holds a conversation below this home, the newest first.

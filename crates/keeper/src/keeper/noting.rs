@@ -59,8 +59,7 @@ impl Keeper {
             Ok(()) | Err(_) => {}
         }
         if self.state.outcome.is_none() {
-            // When there is no room for it yet, the next time will do.
-            let _ = self.folder.keep_reserve();
+            self.folder.keep_reserve();
         }
         self.check_exit()?;
         for index in 0..self.clients.list().len() {

@@ -17,11 +17,6 @@ pub struct ProofWatch {
 impl ProofWatch {
     /// Watches the folder of the transcript: the file itself may not exist yet.
     pub fn new(transcript: &Path) -> ProofWatch {
-        let watcher = transcript.parent().and_then(|folder| {
-            let watcher = Watcher::new().ok()?;
-            watcher.watch(folder).ok()?;
-            Some(watcher)
-        });
-        ProofWatch { watcher }
+        ProofWatch { watcher: Watcher::beside(transcript) }
     }
 }

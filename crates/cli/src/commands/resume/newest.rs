@@ -55,7 +55,7 @@ fn ask(question: &str) -> Result<String> {
 }
 
 fn candidates(context: &Context) -> Result<Vec<View>> {
-    let mut found: Vec<View> = list(context, true)?
+    let mut found: Vec<View> = list(context, true, |one| one)?
         .into_iter()
         .filter_map(|listed| match listed {
             Listed::Good(view) => Some(*view),

@@ -2,6 +2,7 @@
 
 mod asked;
 mod default_agent;
+mod recorded;
 mod summary;
 
 pub use asked::{check_name, message_of, read_all, text};
@@ -57,11 +58,12 @@ fn start(context: &Context, session: &Session, asked: Asked) -> Result<Place> {
     }
     let resume = asked.conversation.is_some();
     let native_id = asked.conversation.unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
-    let Prepared { record, environment } = prepare(context, session, 1, &native_id, resume)?;
-    let prompt = asked.prompt.map(|text| wish(1, Want::Message { text, now: false }));
+    let Prepared { record, files, environment } = prepare(context, session, 1, &native_id, resume)?;
+    let messages = asked.prompt.into_iter().chain(asked.further);
+    let prompts: Vec<_> = messages.map(|text| wish(1, Want::Message { text, now: false })).collect();
     let reads = session.mode == Mode::Headless && !record.plan.has_input();
     let piped = if reads { piped_input()? } else { None };
-    let launched = Launch { session, run: &record, prompt: prompt.as_ref(), piped, environment: &environment };
+    let launched = Launch { session, run: &record, prompts: &prompts, files: &files, piped, environment: &environment };
     let place = launch(&context.home, launched)?;
     // A refusal speaks for itself, and before the first session there is no folder to ask.
     warn_when_low(context);

@@ -15,7 +15,7 @@ pub struct Family {
 impl Family {
     pub fn of(context: &Context, view: &View) -> Result<Family> {
         let (mut parent, mut children) = (None, Vec::new());
-        for listed in list(context, true)? {
+        for listed in list(context, true, |one| one)? {
             match listed {
                 Listed::Good(other) if Some(other.id) == view.parent => parent = Some(*other),
                 Listed::Good(other) if other.parent == Some(view.id) => children.push(*other),

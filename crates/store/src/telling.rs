@@ -1,28 +1,31 @@
-//! What the agent said, line by line, as events for the life cycle.
+//! What an agent tells, line by line, in a file of its run: facts, each with the position behind its line. Keeper and
+//! readers read it through here, so that they understand the same.
 
+use crate::StoreError;
+use crate::look::read_from;
 use ostler_agents::lines::{Line, Lines};
-use ostler_agents::{Agent, Decoder};
+use ostler_agents::{Decoder, OwnRecord};
 use ostler_core::fact::{Fact, TurnEnd};
 use ostler_core::life::State;
 use ostler_core::outcome::Exit;
-use ostler_store::StoreError;
-use ostler_store::look::read_from;
 use ostler_sys::dir::Dir;
 
-/// Reads `out` from the beginning of the running turn, so that a new keeper knows as much about it as the old one did.
-pub struct Output {
+pub struct Telling {
+    name: &'static str,
     lines: Lines,
     decoder: Box<dyn Decoder>,
     position: u64,
-    /// Facts up to here are in the journal.
+    /// Facts up to here are known already.
     known: u64,
 }
 
-impl Output {
-    pub fn new(agent: &dyn Agent, state: &State) -> Output {
-        let mut decoder = agent.decoder();
+impl Telling {
+    /// Reads `name` from this position on, which may be before what the state knows: what came before in the same turn helps
+    /// to understand what comes.
+    #[must_use]
+    pub fn from(position: u64, name: &'static str, mut decoder: Box<dyn Decoder>, state: &State) -> Telling {
         decoder.used_before(state.tokens_before);
-        Output { lines: Lines::from(state.turn_out), decoder, position: state.turn_out, known: state.understood }
+        Telling { name, lines: Lines::from(position), decoder, position, known: state.understood }
     }
 
     /// New facts, each with the position behind its line.
@@ -30,7 +33,7 @@ impl Output {
         let mut found = Vec::new();
         let mut facts = Vec::new();
         let (lines, decoder, known) = (&mut self.lines, &mut self.decoder, self.known);
-        read_from(run, "out", &mut self.position, |bytes| {
+        read_from(run, self.name, &mut self.position, |bytes| {
             lines.feed(bytes, |line, end| {
                 if let Line::Whole(line) = line {
                     decoder.line(line, &mut facts);
@@ -47,7 +50,13 @@ impl Output {
     }
 
     /// The agent's names for what it has said in a turn that is not over.
+    #[must_use]
     pub fn messages_so_far(&self) -> Vec<String> {
         self.decoder.messages_so_far()
+    }
+
+    /// What the agent's record of its own process adds.
+    pub fn own_record(&mut self, record: &[u8], now_ms: u64) -> OwnRecord {
+        self.decoder.own_record(record, now_ms)
     }
 }

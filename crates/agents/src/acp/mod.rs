@@ -83,7 +83,7 @@ impl Agent for Acp {
 
     /// Each keeps them in a folder of its own; their names are told apart without it.
     fn conversations_folder(&self, _: &dyn Fn(&str) -> Option<String>) -> Option<String> {
-        Some(String::new())
+        Some("/".to_owned())
     }
 
     fn longer(&self, ask: &Ask) -> Option<String> {

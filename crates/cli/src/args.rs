@@ -104,6 +104,22 @@ pub struct Run {
     /// key=value, for finding it again (may be repeated)
     #[arg(long = "label", value_name = "KEY=VALUE")]
     pub labels: Vec<String>,
+    #[command(flatten)]
+    pub limits: LimitArgs,
+}
+
+/// What a session may use at most, all of its processes together.
+#[derive(Args)]
+pub struct LimitArgs {
+    /// At most this much memory, such as 2G; a process that would exceed it is killed
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<String>,
+    /// At most so many processors, such as 1.5
+    #[arg(long, value_name = "N")]
+    pub cpus: Option<String>,
+    /// At most so many processes and threads at a time
+    #[arg(long, value_name = "N")]
+    pub processes: Option<String>,
 }
 
 #[derive(Args)]

@@ -2,8 +2,10 @@
 //! that names it, because a misspelt setting that is silently ignored is worse.
 
 use crate::exit::{Failure, Result};
+use crate::limits;
 use crate::own_agents::{self, OwnAgent};
 use crate::ui::time::{parse_duration, parse_size};
+use ostler_core::limits::Limits;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,10 +21,12 @@ struct File {
     terminal_output_limit: Option<String>,
     autosave: Option<String>,
     #[serde(default)]
+    limits: limits::Written,
+    #[serde(default)]
     agents: BTreeMap<String, own_agents::Written>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     pub default_agent: Option<String>,
     /// The byte that the detach key sends.
@@ -34,6 +38,8 @@ pub struct Config {
     pub terminal_output_limit: u64,
     /// How often the transcript is copied while a turn runs; `None`: never.
     pub autosave: Option<Duration>,
+    /// For every session that is started without others.
+    pub limits: Limits,
     /// A person's own, by name.
     pub agents: BTreeMap<String, OwnAgent>,
 }
@@ -68,6 +74,7 @@ impl Config {
                 Some("off") => None,
                 _ => Some(duration(file.autosave, Duration::from_secs(5))?),
             },
+            limits: file.limits.check().map_err(|words| wrong(&path, &format!("[limits]: {words}")))?,
             agents: own_agents::check(file.agents).map_err(|words| wrong(&path, &words))?,
         })
     }

@@ -9,6 +9,7 @@ mod exit;
 mod follow;
 mod foreign;
 mod installed;
+mod limits;
 mod one_writer;
 mod own_agents;
 mod prepare;

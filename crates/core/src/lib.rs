@@ -13,6 +13,7 @@ pub mod event;
 pub mod fact;
 pub mod id;
 pub mod life;
+pub mod limits;
 pub mod outcome;
 pub mod record;
 pub mod view;

@@ -1,6 +1,7 @@
 //! What stands in the files of a session folder, apart from the journal.
 
 use crate::id::SessionId;
+use crate::limits::Limits;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -33,6 +34,8 @@ pub struct Session {
     /// A person watches and can be asked.
     #[serde(default)]
     pub attended: bool,
+    #[serde(default, skip_serializing_if = "Limits::is_none")]
+    pub limits: Limits,
     pub created: Timestamp,
 }
 
@@ -69,6 +72,9 @@ pub struct Run<Process> {
     pub transcript: Option<String>,
     #[serde(default)]
     pub cgroup: Option<String>,
+    /// Further groups, of version 1, in which its limits are in force.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bounds: Vec<String>,
     /// Terminal output past this many bytes drops its oldest part.
     #[serde(default)]
     pub output_limit: Option<u64>,

@@ -3,6 +3,7 @@
 use crate::SCHEMA;
 use crate::fact::Ask;
 use crate::id::SessionId;
+use crate::limits::Limits;
 use crate::outcome::Outcome;
 use crate::record::Mode;
 use jiff::Timestamp;
@@ -69,6 +70,8 @@ pub struct View {
     pub alarm: Option<String>,
     pub parent: Option<SessionId>,
     pub archived: bool,
+    #[serde(skip_serializing_if = "Limits::is_none")]
+    pub limits: Limits,
     #[serde(skip)]
     pub command: Vec<String>,
 }

@@ -52,7 +52,7 @@ pub fn begin(beginning: Beginning<'_>) -> Result<(), LaunchError> {
     let binary = descriptors::own_binary()?;
     let groups = cgroup::base();
     // Inside another session's cgroup we would end with it.
-    let outside = groups.as_ref().and_then(Base::to_leave_for);
+    let outside = groups.as_ref().and_then(|base| base.to_leave_for(beginning.session.id.as_str()));
     let piped = beginning.piped.as_ref().map(|piped| rustix::io::fcntl_dupfd_cloexec(piped, 3));
     let piped = piped.transpose().map_err(io::Error::from)?;
     let copy = || {
@@ -104,7 +104,9 @@ impl Beginner<'_> {
             Err(error) => {
                 self.discard();
                 let mark = match error {
-                    NotStarted::Program { .. } | NotStarted::Folder { .. } => Some(REPORT_PROGRAM),
+                    NotStarted::Program { .. } | NotStarted::Folder { .. } | NotStarted::Limits(_) => {
+                        Some(REPORT_PROGRAM)
+                    }
                     NotStarted::Held(_) => Some(REPORT_HELD),
                     NotStarted::Store(_) | NotStarted::System(_) => None,
                 };

@@ -21,6 +21,7 @@
 //! client's side of starting a session, [`wire`] what clients and keeper say to each other.
 
 mod begin;
+mod contain;
 mod control;
 mod files;
 mod handles;
@@ -28,6 +29,7 @@ pub mod holder;
 mod hook;
 pub mod keeper;
 pub mod launch;
+pub mod scope;
 mod start;
 pub mod wire;
 mod writing;

@@ -1,5 +1,6 @@
 //! Starting the agent: its terminal or pipes, its files, its cgroup, and then the program itself.
 
+use crate::contain::{Containment, Inside};
 use crate::handles::{self, Handles};
 use crate::writing::Occupied;
 use jiff::Timestamp;
@@ -28,6 +29,9 @@ pub enum NotStarted {
     /// Somebody else has the conversation: who.
     #[error("{0}")]
     Held(String),
+    /// A limit was asked for that would not be in force.
+    #[error("{0}")]
+    Limits(String),
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("{0}")]
@@ -77,16 +81,17 @@ pub fn start(
 
     // Unlike the session, the group is of this machine: a copied home has sessions of the same ids.
     let name = format!("{}-{}-{}", session.id, run.number, rustix::process::getpid().as_raw_nonzero());
-    let group = groups.and_then(|base| Group::make(base, &name));
+    let containment = Containment::prepare(groups, &name, &session.limits)?;
     let program = record.argv.first().cloned().unwrap_or_default();
     let not_run = |error| match error {
         StartError::Folder(error) => NotStarted::Folder { folder: session.cwd.clone(), error },
         StartError::First(words) => NotStarted::System(io::Error::other(words)),
         error => NotStarted::Program { program: program.clone(), error },
     };
-    let first = |contained: bool| {
-        let group = group.as_ref().filter(|_| contained);
-        note_agent(&record, run, group)
+    let first = |born: bool| {
+        let inside = containment.enter(born);
+        inside
+            .and_then(|inside| note_agent(&record, run, inside))
             .and_then(|()| Ok(occupied.as_ref().map_or(Ok(()), |occupied| occupied.note(handles))?))
             .and_then(|()| Ok(reveal()?))
             .map_err(|error| error.to_string())
@@ -95,11 +100,12 @@ pub fn start(
         .into_iter()
         .filter_map(|(lock, number)| Some((lock?.as_raw_fd(), number)))
         .collect();
-    let started = start_program(session, &record, environment, &standard, &locks, group.as_ref(), &first);
-    if let Some(group) = &group
-        && !started.as_ref().is_ok_and(|started| started.contained)
-    {
-        group.remove();
+    let group = containment.group();
+    let started = start_program(session, &record, environment, &standard, &locks, group, &first);
+    match &started {
+        Ok(started) if started.contained || group.is_none() => {}
+        Ok(_) => containment.discard_group(),
+        Err(_) => containment.discard(),
     }
     let started = started.map_err(not_run)?;
     handles.put(handles::AGENT, started.pidfd);
@@ -108,11 +114,12 @@ pub fn start(
 
 /// The agent writes down who it is, before it runs: whoever of us is killed from here on, nothing runs that no record
 /// names.
-fn note_agent(record: &RunRecord, run: &RunFolder, group: Option<&Group>) -> Result<(), NotStarted> {
+fn note_agent(record: &RunRecord, run: &RunFolder, inside: Inside) -> Result<(), NotStarted> {
     let record = RunRecord {
         agent: Some(Identity::me()?),
         launcher: None,
-        cgroup: group.map(|group| group.path().to_string_lossy().into_owned()),
+        cgroup: inside.cgroup.map(|group| group.to_string_lossy().into_owned()),
+        bounds: inside.bounds,
         started: Some(Timestamp::now()),
         started_ms: since_boot_ms(),
         ..record.clone()

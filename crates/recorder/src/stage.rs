@@ -163,6 +163,7 @@ impl Stage<'_> {
             model: None,
             arguments: arguments.iter().map(|word| (*word).to_owned()).collect(),
             attended: false,
+            limits: ostler_core::limits::Limits::default(),
             created: Timestamp::UNIX_EPOCH,
         }
     }

@@ -4,17 +4,15 @@
 use crate::folder::{Folder, RunFolder};
 use crate::journal::Journal;
 use crate::look::{fold, last_line, look_at, unrecorded_outcome};
-use crate::{RunRecord, StoreError};
+use crate::{RunRecord, StoreError, limits};
 use jiff::Timestamp;
 use ostler_core::event::{Entry, Event};
 use ostler_core::life::State;
 use ostler_core::outcome::Outcome;
 use ostler_core::record::Session;
-use ostler_sys::cgroup::Group;
 use ostler_sys::clock::since_boot_ms;
 use ostler_sys::lock;
 use rustix::fs::OFlags;
-use std::path::Path;
 
 /// Publishes the outcome and returns the one that counts: somebody else's, if theirs was first.
 pub fn publish(
@@ -25,6 +23,9 @@ pub fn publish(
     state: &State,
     mut outcome: Outcome,
 ) -> Result<Outcome, StoreError> {
+    if let Some(words) = limits::struck(session, record) {
+        outcome.cause = format!("{}; {words}", outcome.cause);
+    }
     let mut note = |name: &str, value: serde_json::Value| {
         if !value.is_null() {
             outcome.more.insert(name.to_owned(), value);
@@ -75,9 +76,6 @@ pub fn record_if_lost(folder: &Folder) -> Result<(), StoreError> {
         inbox: None,
         event: Event::Ended { outcome },
     };
-    if let Some(group) = record.cgroup.as_deref().map(Path::new).and_then(Group::open) {
-        // Whatever still lives in it keeps it.
-        group.remove();
-    }
+    limits::clear(&record);
     folder.even_when_full(|| Journal::open(folder.dir())?.append(&entry))
 }

@@ -277,6 +277,7 @@ mod tests {
             native_id: None,
             transcript: None,
             cgroup: None,
+            bounds: Vec::new(),
             output_limit: None,
             autosave_ms: None,
             started: None,

@@ -6,6 +6,7 @@
 //! * [`look`]: what is true of a session now, from files and kernel, without locks.
 //! * [`proof`]: whether a turn is in the agent's own transcript.
 //! * [`closing`]: writing the outcome, once.
+//! * [`limits`]: what the groups of a run tell about its limits.
 //! * [`conversation`]: what was said, for `logs`.
 //! * [`terminal`]: the screen of a terminal session.
 //!
@@ -19,6 +20,7 @@ pub mod folder;
 pub mod home;
 pub mod inbox;
 pub mod journal;
+pub mod limits;
 pub mod look;
 pub mod proof;
 pub mod telling;

@@ -115,6 +115,7 @@ fn blank(session: &Session, run: u32, archived: bool) -> View {
         alarm: None,
         parent: session.parent,
         archived,
+        limits: session.limits,
         command: session.arguments.clone(),
     }
 }

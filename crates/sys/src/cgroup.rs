@@ -6,14 +6,22 @@
 //!
 //! A session started inside a kept one must outlive it, so the groups of all sessions are siblings: ours is made beside
 //! the outermost one we are in, never below it.
+//!
+//! * [`mounts`]: where the hierarchies are, and where in them we are.
+//! * [`bounds`]: limits, in the group where it has the controllers, else in groups of version 1 beside it.
 
-use rustix::fd::{AsFd, BorrowedFd};
-use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+pub mod bounds;
+pub mod mounts;
 
 use crate::dir::Dir;
+use mounts::{Mounts, Spot};
+use rustix::fd::{AsFd, BorrowedFd};
+use rustix::fs::Access;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
-const PREFIX: &str = "ostler-";
+/// What the name of every group of ours begins with.
+pub const PREFIX: &str = "ostler-";
 
 /// A cgroup that holds one session's agent and all it started.
 #[derive(Debug)]
@@ -119,60 +127,63 @@ impl Base {
         &self.path
     }
 
-    /// The group that a new holder must be started in, when it must not stay in ours.
+    /// Whether we may make groups in it.
+    pub fn is_ours_to_write(&self) -> io::Result<()> {
+        Ok(rustix::fs::access(&self.path, Access::WRITE_OK | Access::EXEC_OK)?)
+    }
+
+    /// The group that a new holder must be started in, when it must not stay in ours: this one, or where that hands its
+    /// controllers on and may have no processes itself, one for the helpers of this session.
     #[must_use]
-    pub fn to_leave_for(&self) -> Option<Dir> {
-        if self.nested { Dir::open(&self.path).ok() } else { None }
+    pub fn to_leave_for(&self, session: &str) -> Option<Dir> {
+        if !self.nested {
+            return None;
+        }
+        // What it inherited of version 1 counts for the session around us.
+        if let Some(mounts) = Mounts::look() {
+            for spot in mounts.bound_and_nested() {
+                // Where we may not leave we stay, and are counted there.
+                let _ = std::fs::write(spot.path.join("cgroup.procs"), "0");
+            }
+        }
+        if self.may_have_processes() {
+            return Dir::open(&self.path).ok();
+        }
+        let helpers = self.path.join(format!("{PREFIX}{session}-helpers"));
+        match std::fs::create_dir(&helpers) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(_) => return None,
+        }
+        Dir::open(&helpers).ok()
+    }
+
+    /// Only the top of a hierarchy may have both: processes of its own, and groups below it with controllers.
+    fn may_have_processes(&self) -> bool {
+        let handed_on = std::fs::read_to_string(self.path.join("cgroup.subtree_control")).unwrap_or_default();
+        handed_on.trim().is_empty() || self.is_top()
+    }
+
+    /// The top of a hierarchy is the one group without a type.
+    fn is_top(&self) -> bool {
+        !self.path.join("cgroup.type").exists()
     }
 }
 
 /// Where session groups go: our own cgroup, or the one around the outermost session that we are in.
 #[must_use]
 pub fn base() -> Option<Base> {
-    let mounts = read_at_once("/proc/self/mountinfo")?;
-    let (root, mount) = mounts.lines().find_map(cgroup2_mount)?;
-    let ours = read_at_once("/proc/self/cgroup")?;
-    let ours = ours.lines().find_map(|line| line.strip_prefix("0::"))?;
-    let below = Path::new(ours).strip_prefix(&root).ok()?;
-    let outside: PathBuf = below.iter().take_while(|part| !part.to_string_lossy().starts_with(PREFIX)).collect();
-    let nested = outside.as_path() != below;
-    Some(Base { path: Path::new(&mount).join(outside), nested })
+    base_in(&Mounts::look()?)
 }
 
-/// A file that the kernel writes as it is read. It has no size to go by, and every further call costs as much as the first,
-/// so the first one asks for more than there usually is.
-fn read_at_once(path: &str) -> Option<String> {
-    let mut text = String::with_capacity(16 * 1024);
-    std::fs::File::open(path).ok()?.take(1 << 20).read_to_string(&mut text).ok()?;
-    Some(text)
-}
-
-/// (root inside the hierarchy, mount point) of a mountinfo line, when it is a cgroup v2 mount. The usual place is only
-/// the usual place.
-fn cgroup2_mount(line: &str) -> Option<(String, String)> {
-    let (left, right) = line.split_once(" - ")?;
-    if right.split(' ').next()? != "cgroup2" {
-        return None;
-    }
-    let mut fields = left.split(' ').skip(3);
-    Some((unescape(fields.next()?), unescape(fields.next()?)))
-}
-
-/// mountinfo writes blanks in names as octal escapes.
-fn unescape(field: &str) -> String {
-    field.replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\")
+fn base_in(mounts: &Mounts) -> Option<Base> {
+    let Spot { path, nested } = mounts.spot(mounts.unified()?)?;
+    Some(Base { path, nested })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_mount_is_found_where_mountinfo_says() {
-        let hybrid = "36 25 0:30 / /sys/fs/cgroup/unified rw,relatime shared:9 - cgroup2 cgroup2 rw";
-        assert_eq!(cgroup2_mount(hybrid), Some(("/".to_owned(), "/sys/fs/cgroup/unified".to_owned())));
-        assert_eq!(cgroup2_mount("31 25 0:26 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids"), None);
-    }
 
     #[test]
     fn a_path_that_is_not_one_of_our_groups_is_not_believed() {

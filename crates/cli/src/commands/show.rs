@@ -9,25 +9,29 @@ use crate::context::Context;
 use crate::exit::{Code, Result};
 use crate::say::say;
 use crate::ui::table::{Cell, lay_out};
-use crate::ui::time::{age, duration};
+use crate::ui::time::{age, duration, size};
 use family::Family;
 use jiff::Timestamp;
 use ostler_core::id::SessionId;
 use ostler_core::outcome::{Outcome, Saved};
 use ostler_core::record::Mode;
 use ostler_core::view::View;
-use ostler_store::look;
+use ostler_store::home::Place;
+use ostler_store::{limits, look};
+use ostler_sys::cgroup::bounds::Usage;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 pub fn run(context: &Context, args: &Show) -> Result<Code> {
     let place = context.home.select(&args.id)?;
     let view = look::look(&place)?;
     let family = Family::of(context, &view)?;
     if args.json {
-        let shown = Shown { view: &view, children: family.child_ids() };
+        let shown = Shown { view: &view, children: family.child_ids(), usage: usage(&place, &view).map(as_json) };
         say!("{}", serde_json::to_string_pretty(&shown).unwrap_or_default())?;
     } else {
-        crate::say::text(&describe(context, &view, &family, &place.path.to_string_lossy()))?;
+        let folder = place.path.to_string_lossy();
+        crate::say::text(&describe(context, &view, &family, &folder, usage(&place, &view)))?;
     }
     Ok(Code::Succeeded)
 }
@@ -38,9 +42,33 @@ struct Shown<'a> {
     #[serde(flatten)]
     view: &'a View,
     children: Vec<SessionId>,
+    /// While it runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Value>,
 }
 
-fn describe(context: &Context, view: &View, family: &Family, folder: &str) -> String {
+/// What a session that runs uses now. A record that changes under us says so the next time.
+fn usage(place: &Place, view: &View) -> Option<Usage> {
+    if view.ended {
+        return None;
+    }
+    let record = place.open().and_then(|folder| folder.run(view.run)).and_then(|run| run.record()).ok()?;
+    Some(limits::usage(&record)).filter(|usage| *usage != Usage::default())
+}
+
+fn as_json(usage: Usage) -> Value {
+    let cpu_s = usage.cpu_us.map(|us| us as f64 / 1e6);
+    json!({ "memory": usage.memory, "processes": usage.processes, "cpu_s": cpu_s })
+}
+
+fn in_words(usage: Usage) -> String {
+    let memory = usage.memory.map(|bytes| format!("{} of memory", size(bytes)));
+    let processes = usage.processes.map(|count| format!("{count} processes"));
+    let cpu = usage.cpu_us.map(|us| format!("{} of processor time so far", duration(us / 1000)));
+    memory.into_iter().chain(processes).chain(cpu).collect::<Vec<_>>().join(", ")
+}
+
+fn describe(context: &Context, view: &View, family: &Family, folder: &str, usage: Option<Usage>) -> String {
     let style = context.style;
     let mut rows: Vec<Vec<Cell>> = Vec::new();
     let mut row = |name: &str, value: &str| {
@@ -75,7 +103,9 @@ fn describe(context: &Context, view: &View, family: &Family, folder: &str) -> St
             ),
         );
         row("quiet", &duration(view.quiet_s * 1000));
+        row("uses", &usage.map(in_words).unwrap_or_default());
     }
+    row("limits", &view.limits.words());
     row("runs", &view.run.to_string());
     row("turns", &view.turns.to_string());
     if view.queued > 0 {

@@ -1,5 +1,6 @@
 //! Durations and sizes as people write and read them.
 
+pub use ostler_core::limits::size;
 use std::time::Duration;
 
 /// `90s`, `10m`, `1h30m`, `250ms`, or a plain number of seconds.
@@ -68,18 +69,6 @@ pub fn age(seconds: i64) -> String {
         3600..=86399 => format!("{}h", seconds / 3600),
         _ => format!("{}d", seconds / 86400),
     }
-}
-
-/// `1.5 GiB`.
-pub fn size(bytes: u64) -> String {
-    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let mut value = bytes as f64;
-    let mut unit = 0;
-    while value >= 1024.0 && unit + 1 < units.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", units[unit]) }
 }
 
 #[cfg(test)]

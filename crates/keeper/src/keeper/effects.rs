@@ -12,7 +12,7 @@ use ostler_core::fact::Verdict;
 use ostler_core::life::{Effect, Message};
 use ostler_core::outcome::{Saved, judge};
 use ostler_core::record::{Ending, Mode, Speaks, Want};
-use ostler_store::{closing, inbox, proof};
+use ostler_store::{closing, inbox, limits, proof};
 use ostler_sys::clock::since_boot_ms;
 use ostler_sys::process::Pidfd;
 use ostler_sys::pty;
@@ -349,9 +349,7 @@ impl Keeper {
     fn finish(&mut self) -> Result<(), KeeperError> {
         self.clients.tell_changed()?;
         self.folder.spend_reserve();
-        if let Some(group) = &self.group {
-            group.remove();
-        }
+        limits::clear(&self.record);
         // From here on nobody is to be met: who knocks reads the outcome.
         self.folder.dir().remove("sock")?;
         if let Some(line) = self.handles.get(handles::HOLDER_LINE) {

@@ -47,7 +47,7 @@ use ostler_store::feed::Feed;
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::journal::{self, Journal};
 use ostler_store::telling::Telling;
-use ostler_store::{RunRecord, StoreError, inbox, look, proof};
+use ostler_store::{RunRecord, StoreError, inbox, limits, look, proof};
 use ostler_sys::cgroup::Group;
 use ostler_sys::clock::since_boot_ms;
 use ostler_sys::dir;
@@ -323,6 +323,7 @@ impl Keeper {
                 return Ok(());
             }
             self.autosave()?;
+            self.say_what_struck()?;
             if std::mem::take(&mut self.changed) {
                 self.clients.tell_changed()?;
             }
@@ -428,6 +429,15 @@ impl Keeper {
             }
         }
         Ok(())
+    }
+
+    /// A limit that has struck is told once. The kernel does not call us for it everywhere, but whoever it struck has
+    /// something to say soon.
+    fn say_what_struck(&mut self) -> Result<(), KeeperError> {
+        match limits::struck(&self.session, &self.record) {
+            Some(text) if self.state.alarm.as_ref() != Some(&text) => self.note(Event::Alarm { text }),
+            Some(_) | None => Ok(()),
+        }
     }
 
     fn out_position(&self) -> io::Result<u64> {

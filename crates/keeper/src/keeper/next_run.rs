@@ -10,7 +10,7 @@ use crate::handles;
 use ostler_agents::Launching;
 use ostler_core::event::Event;
 use ostler_core::outcome::judge;
-use ostler_store::{RunRecord, StoreError, closing, proof};
+use ostler_store::{RunRecord, StoreError, closing, limits, proof};
 use ostler_sys::clock::since_boot_ms;
 use std::io;
 
@@ -26,6 +26,7 @@ impl Keeper {
         let outcome = judge(&self.state, since_boot_ms());
         let outcome = closing::publish(&self.folder, &self.run, &self.session, &self.record, &self.state, outcome)?;
         self.note(Event::Ended { outcome })?;
+        limits::clear(&self.record);
         self.order_run()
     }
 
@@ -63,6 +64,7 @@ impl Keeper {
             plan: how.plan,
             native_id: known,
             cgroup: None,
+            bounds: Vec::new(),
             started: None,
             started_ms: 0,
             agent: None,

@@ -225,6 +225,7 @@ fn session() -> Session {
         model: None,
         arguments: SCRIPT.map(str::to_owned).into(),
         attended: false,
+        limits: ostler_core::limits::Limits::default(),
         created: Timestamp::now(),
     }
 }
@@ -245,6 +246,7 @@ fn record() -> RunRecord {
         native_id: None,
         transcript: None,
         cgroup: None,
+        bounds: Vec::new(),
         output_limit: None,
         autosave_ms: None,
         started: None,

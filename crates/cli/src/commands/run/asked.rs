@@ -254,6 +254,7 @@ pub fn describe(context: &Context, args: Run, asked: &Asked, attended: bool) -> 
             Some(_) | None => Err(Failure::usage(format!("label {label:?} is not of the form key=value"))),
         })
         .collect::<Result<BTreeMap<_, _>>>()?;
+    let parent = variable("OSTLER_SESSION").and_then(|id| SessionId::parse(&id));
     Ok(Session {
         schema: SCHEMA,
         id: SessionId::from_random(uuid::Uuid::new_v4().as_u128() as u64),
@@ -263,11 +264,12 @@ pub fn describe(context: &Context, args: Run, asked: &Asked, attended: bool) -> 
         mode: asked.mode,
         keep: args.keep,
         labels,
-        parent: variable("OSTLER_SESSION").and_then(|id| SessionId::parse(&id)),
+        parent,
         fork: None,
         model: args.model,
         arguments: asked.arguments.clone(),
         attended,
+        limits: crate::limits::for_new(context, &args.limits, parent)?,
         created: Timestamp::now(),
     })
 }

@@ -1,0 +1,103 @@
+//! What a session may use at most, and the words for it.
+
+use serde::{Deserialize, Serialize};
+
+/// Limits of one session, for all of its processes together. They stand in `session.json` and hold for every run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<u64>,
+    /// Processors, also parts of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processes: Option<u64>,
+}
+
+impl Limits {
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Limits::default()
+    }
+
+    /// `2.0 GiB of memory, 1.5 processors, 200 processes`.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let memory = self.memory.map(|bytes| format!("{} of memory", size(bytes)));
+        let cpus = self.cpus.map(|cpus| format!("{cpus} processors"));
+        let processes = self.processes.map(|count| format!("{count} processes"));
+        let words: Vec<String> = memory.into_iter().chain(cpus).chain(processes).collect();
+        words.join(", ")
+    }
+
+    /// These where they are set, and the others where they are not.
+    #[must_use]
+    pub fn or(self, others: Limits) -> Limits {
+        Limits {
+            memory: self.memory.or(others.memory),
+            cpus: self.cpus.or(others.cpus),
+            processes: self.processes.or(others.processes),
+        }
+    }
+
+    /// No wider than either.
+    #[must_use]
+    pub fn within(self, outer: Limits) -> Limits {
+        let least = |a: Option<u64>, b: Option<u64>| a.into_iter().chain(b).min();
+        Limits {
+            memory: least(self.memory, outer.memory),
+            cpus: self.cpus.into_iter().chain(outer.cpus).reduce(f64::min),
+            processes: least(self.processes, outer.processes),
+        }
+    }
+
+    /// What a person is told when limits have struck: processes were killed for memory, or could not be started. Without
+    /// how often, so that it is said once.
+    #[must_use]
+    pub fn struck(&self, killed: u64, not_started: u64) -> Option<String> {
+        let memory = self.memory.filter(|_| killed > 0);
+        let processes = self.processes.filter(|_| not_started > 0);
+        let words: Vec<String> = memory
+            .map(|limit| format!("its memory limit of {} struck", size(limit)))
+            .into_iter()
+            .chain(processes.map(|limit| format!("its limit of {limit} processes struck")))
+            .collect();
+        (!words.is_empty()).then(|| words.join("; "))
+    }
+}
+
+/// `1.5 GiB`.
+#[must_use]
+pub fn size(bytes: u64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut value = bytes as f64;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < units.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", units[unit]) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_never_gets_wider_than_the_one_around_it() {
+        let outer = Limits { memory: Some(100), cpus: Some(1.5), processes: None };
+        let inner = Limits { memory: Some(200), cpus: Some(0.5), processes: Some(7) };
+        assert_eq!(inner.within(outer), Limits { memory: Some(100), cpus: Some(0.5), processes: Some(7) });
+        assert_eq!(Limits::default().within(outer), outer);
+    }
+
+    #[test]
+    fn only_a_limit_that_was_set_strikes() {
+        let limits = Limits { memory: Some(2 << 30), cpus: None, processes: Some(200) };
+        assert_eq!(limits.struck(0, 0), None);
+        assert_eq!(Limits::default().struck(1, 1), None);
+        let words = "its memory limit of 2.0 GiB struck; its limit of 200 processes struck";
+        assert_eq!(limits.struck(1, 4).as_deref(), Some(words));
+    }
+}

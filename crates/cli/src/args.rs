@@ -349,6 +349,9 @@ pub struct Purge {
 
 #[derive(Args)]
 pub struct Doctor {
+    /// Mend what is safe to mend, and say each thing that was done
+    #[arg(long)]
+    pub fix: bool,
     #[arg(long)]
     pub json: bool,
 }

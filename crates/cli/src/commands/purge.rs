@@ -77,7 +77,7 @@ fn delete(place: &Place, still: &Still) -> Result<()> {
 }
 
 /// Another purge may be at it as well: what is gone is gone.
-fn remove(folder: &Path) -> Result<()> {
+pub fn remove(folder: &Path) -> Result<()> {
     loop {
         match std::fs::remove_dir_all(folder) {
             Ok(()) => return Ok(()),

@@ -1,50 +1,189 @@
-//! Whether the kernel itself holds a session's processes together, and groups that outlived their session.
+//! What holds a session's processes together, which limits can be kept to, and groups that outlived their session.
 
-use super::{Finding, quoted};
+use super::helpers::Helper;
+use super::mending::Fix;
+use super::{Finding, Level, quoted};
+use crate::context::variable;
 use crate::exit::Result;
 use ostler_core::id::SessionId;
+use ostler_keeper::scope::Manager;
 use ostler_store::home::Home;
-use ostler_sys::cgroup::{self, Group};
-use rustix::fs::{Access, access};
-use std::collections::HashSet;
+use ostler_store::look;
+use ostler_sys::cgroup::bounds::{Controller, Usable, usable};
+use ostler_sys::cgroup::mounts::Mounts;
+use ostler_sys::cgroup::{self, Base, Group, PREFIX};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Whoever makes a group enters it at once.
+const ABANDONED: Duration = Duration::from_secs(60);
 
 pub fn check(home: &Home) -> Result<Vec<Finding>> {
-    let walking = "what a session starts is found by walking its process tree";
-    let Some(base) = cgroup::base() else {
-        return Ok(vec![Finding::note(format!("no cgroup v2 here: {walking}"), "")]);
+    let Some(mounts) = Mounts::look() else {
+        return Ok(vec![Finding::note("/proc does not say where cgroups are; trees are walked instead", "")]);
     };
-    // Without a slash at its end.
-    let path: &Path = &base.path().components().collect::<PathBuf>();
-    if let Err(error) = access(path, Access::WRITE_OK | Access::EXEC_OK) {
-        let error = std::io::Error::from(error);
-        return Ok(vec![Finding::note(
-            format!("{} is not ours to write ({error}): {walking}", path.display()),
-            "systemd-run --user --scope ostler run … contains it",
-        )]);
-    }
-    let mut findings = vec![Finding::fine(format!("each session has a cgroup of its own in {}", path.display()))];
-    let known: HashSet<SessionId> = home.live_places()?.into_iter().map(|place| place.id).collect();
-    findings.extend(left_over(path, &known));
+    let base = cgroup::base();
+    let manager = Manager::find(&variable);
+    let mut findings = vec![in_force(&mounts, base.as_ref(), manager.as_ref())];
+    let ways: Vec<_> = Controller::ALL.into_iter().map(|kind| (kind, usable(kind, base.as_ref(), &mounts))).collect();
+    findings.extend(limits(&ways, manager.is_some()));
+    let bound = ways.into_iter().filter_map(|(_, way)| match way {
+        Usable::Bound(folder) => Some(folder),
+        Usable::Unified | Usable::No(_) => None,
+    });
+    let folders: BTreeSet<PathBuf> = base.iter().map(|base| base.path().to_owned()).chain(bound).collect();
+    findings.extend(left_over(&folders, &Owners::look(home)?));
     Ok(findings)
 }
 
-/// Empty groups here that belong to no session of this home.
-fn left_over(base: &Path, known: &HashSet<SessionId>) -> Option<Finding> {
-    let groups = std::fs::read_dir(base).into_iter().flatten().flatten().map(|entry| entry.path());
-    let empty = groups.filter(|path| {
-        let id = path
-            .file_name()
-            .and_then(|name| name.to_str()?.strip_prefix("ostler-")?.get(..8))
-            .and_then(SessionId::parse);
-        let processes = Group::open(path).and_then(|group| group.processes().ok());
-        id.is_some_and(|id| !known.contains(&id)) && processes.is_some_and(|processes| processes.is_empty())
+/// Which of the three ways is taken.
+fn in_force(mounts: &Mounts, base: Option<&Base>, manager: Option<&Manager>) -> Finding {
+    let walking = "what a session starts is found by walking its process tree";
+    let scope = manager.map(|manager| {
+        let socket = manager.socket().display();
+        format!("each session gets a scope of the user's systemd ({socket})")
     });
-    let count = empty.count();
-    (count > 0).then(|| {
-        Finding::note(
-            format!("{count} empty cgroups in {} were left by sessions that ended with nobody there", base.display()),
-            format!("rmdir {}/ostler-* spares those in use", quoted(base)),
-        )
-    })
+    let (Some(hierarchy), Some(base)) = (mounts.unified(), base) else {
+        return Finding::note(format!("no cgroup v2 is mounted: {walking}"), "");
+    };
+    let mount = hierarchy.mount.display();
+    match (base.is_ours_to_write(), scope) {
+        (Ok(()), _) => {
+            let path = base.path().display();
+            Finding::fine(format!("each session has a cgroup of its own in {path} (cgroup v2 is at {mount})"))
+        }
+        (Err(_), Some(scope)) => Finding::fine(format!("{scope}; cgroup v2 is at {mount}")),
+        (Err(error), None) => Finding::note(
+            format!(
+                "{} is not ours to write ({error}) and no systemd of the user runs: {walking}",
+                base.path().display()
+            ),
+            "systemd-run --user --scope ostler run … contains it",
+        ),
+    }
+}
+
+/// Which limits can be kept to, and where they would be in force.
+fn limits(ways: &[(Controller, Usable)], manager: bool) -> Vec<Finding> {
+    let word = |kind: Controller| match kind {
+        Controller::Memory => "--memory",
+        Controller::Cpu => "--cpus",
+        Controller::Processes => "--processes",
+    };
+    let mut can = Vec::new();
+    let mut findings = Vec::new();
+    for (kind, way) in ways {
+        match way {
+            Usable::Unified => can.push(word(*kind).to_owned()),
+            Usable::Bound(folder) => can.push(format!("{} (cgroup v1 in {})", word(*kind), folder.display())),
+            Usable::No(_) if manager => can.push(format!("{} (if the user's systemd has the controller)", word(*kind))),
+            Usable::No(why) => {
+                let controller = kind.name();
+                findings
+                    .push(Finding::note(format!("{} is refused: the {controller} controller {why}", word(*kind)), ""));
+            }
+        }
+    }
+    if !can.is_empty() {
+        findings.insert(0, Finding::fine(format!("limits can be kept to: {}", can.join(", "))));
+    }
+    findings
+}
+
+/// Who may have groups: sessions of this home that run, and whoever is kept by a helper of any home.
+struct Owners {
+    ids: BTreeSet<String>,
+    /// Sessions of this home, whether they run or not.
+    known: BTreeSet<String>,
+}
+
+impl Owners {
+    fn look(home: &Home) -> Result<Owners> {
+        let helpers = super::helpers::all()?;
+        let kept = helpers.iter().filter_map(Helper::session);
+        // What cannot be looked at may run.
+        let runs = |place: &ostler_store::home::Place| look::look(place).map_or(true, |view| !view.ended);
+        let mut places = home.live_places()?;
+        let running: Vec<String> =
+            places.iter().filter(|place| runs(place)).map(|place| place.id.to_string()).collect();
+        places.extend(home.archived_places()?);
+        let known = places.iter().map(|place| place.id.to_string()).collect();
+        Ok(Owners { ids: kept.chain(running).collect(), known })
+    }
+}
+
+/// Groups that nobody owns: empty ones go unnoticed, those with processes are named.
+fn left_over(folders: &BTreeSet<PathBuf>, owners: &Owners) -> Vec<Finding> {
+    let mut empty = Vec::new();
+    let mut findings = Vec::new();
+    for path in folders.iter().flat_map(|folder| groups_in(folder)) {
+        let Some(id) = session_of(&path).filter(|id| !owners.ids.contains(id)) else {
+            continue;
+        };
+        match Group::open(&path).and_then(|group| group.processes().ok()) {
+            Some(processes) if processes.is_empty() && is_old(&path) => empty.push(path),
+            Some(processes) if !processes.is_empty() => {
+                let pids: Vec<String> = processes.iter().map(i32::to_string).collect();
+                let what = format!("{} processes of {id} live in {} and nobody keeps them", pids.len(), path.display());
+                let finding = Finding::problem(what, format!("kill {}", pids.join(" ")));
+                // Another home's business is not ours to judge.
+                let level = if owners.known.contains(&id) { Level::Problem } else { Level::Note };
+                findings.push(Finding { level, ..finding });
+            }
+            Some(_) | None => {}
+        }
+    }
+    if let Some(first) = empty.first() {
+        let beside = first.parent().unwrap_or(Path::new("/"));
+        let what = format!("{} empty cgroups were left by sessions that ended with nobody there", empty.len());
+        let remedy = format!("rmdir {}/{PREFIX}* spares those in use", quoted(beside));
+        findings.push(Finding::note(what, remedy).mended_by(Fix::RemoveGroups(empty)));
+    }
+    findings
+}
+
+fn groups_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    found.sort();
+    found
+}
+
+fn session_of(group: &Path) -> Option<String> {
+    let id = group.file_name()?.to_str()?.strip_prefix(PREFIX)?.get(..8)?;
+    SessionId::parse(id).map(|id| id.to_string())
+}
+
+fn is_old(path: &Path) -> bool {
+    let modified = std::fs::metadata(path).and_then(|stat| stat.modified());
+    modified.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > ABANDONED))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_can_be_limited_is_said_in_one_line_and_what_cannot_with_the_reason() {
+        let ways = [
+            (Controller::Memory, Usable::Unified),
+            (Controller::Cpu, Usable::Bound(PathBuf::from("/c"))),
+            (Controller::Processes, Usable::No("is not handed to /x".to_owned())),
+        ];
+        let found = limits(&ways, false);
+        assert_eq!(found[0].what, "limits can be kept to: --memory, --cpus (cgroup v1 in /c)");
+        assert_eq!(found[1].what, "--processes is refused: the pids controller is not handed to /x");
+        assert_eq!(limits(&ways, true).len(), 1, "the user's systemd may be able to");
+        assert!(found.iter().all(|finding| finding.level != Level::Problem));
+    }
+
+    #[test]
+    fn a_group_is_known_by_the_session_in_its_name() {
+        let of = |name: &str| session_of(&Path::new("/x").join(name));
+        assert_eq!(of("ostler-0aqx73sx-1-77").as_deref(), Some("0aqx73sx"));
+        assert_eq!(of("ostler-0aqx73sx-1-77.scope").as_deref(), Some("0aqx73sx"));
+        assert_eq!(of("somebody-0aqx73sx"), None);
+        assert_eq!(of("ostler-x"), None);
+    }
 }

@@ -1,6 +1,6 @@
 //! Agents that run in this home without us, and what they have left behind. Nothing of it is ours to touch.
 
-use super::Finding;
+use super::{Finding, quoted};
 use crate::context::variable;
 use crate::exit::Result;
 use crate::foreign::{holders, stale_claude_records};
@@ -30,7 +30,9 @@ fn left_behind(stale: &[PathBuf]) -> Option<Finding> {
             format!("{} and {} more are stale records: their claudes were killed", first.display(), rest.len())
         }
     };
-    Some(Finding::note(what, ""))
+    // Its own registry is claude's to keep; a person may clear it.
+    let words: Vec<String> = stale.iter().take(20).map(|file| quoted(file)).collect();
+    Some(Finding::note(what, format!("rm {}", words.join(" "))))
 }
 
 #[cfg(test)]

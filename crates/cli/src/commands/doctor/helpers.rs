@@ -21,6 +21,13 @@ pub struct Helper {
     deleted: bool,
 }
 
+impl Helper {
+    /// The session that it helps, by the name of its folder.
+    pub fn session(&self) -> Option<String> {
+        Some(self.folder.file_name()?.to_str()?.to_owned())
+    }
+}
+
 pub fn check(home: &Home) -> Result<Vec<Finding>> {
     let root = std::fs::canonicalize(home.root()).unwrap_or_else(|_| home.root().to_owned());
     Ok(all()?.iter().filter_map(|helper| lost(helper, &root)).collect())

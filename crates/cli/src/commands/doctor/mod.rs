@@ -1,4 +1,5 @@
-//! `ostler doctor`: looks for what is wrong or soon will be, and says for each what to do about it. It changes nothing.
+//! `ostler doctor`: looks for what is wrong or soon will be, and says for each what to do about it. It changes nothing,
+//! unless `--fix` asks for what is safe to mend.
 //!
 //! One check per file, each a function from what it looks at to findings; where a check reads the machine's own files,
 //! their root is an argument, so that tests can show it another machine.
@@ -11,13 +12,16 @@ mod home;
 mod kernel;
 mod limits;
 mod logout;
+mod mending;
 mod sessions;
 mod strays;
+mod tools;
 
 use crate::args::Doctor;
 use crate::context::Context;
 use crate::exit::{Code, Result};
 use crate::ui::style::Style;
+use mending::Fix;
 use serde::Serialize;
 use std::io::Write;
 
@@ -30,6 +34,8 @@ enum Level {
     Note,
     /// A person has to do something.
     Problem,
+    /// Was one of these until now.
+    Mended,
 }
 
 /// One thing that a check found.
@@ -40,19 +46,27 @@ struct Finding {
     /// A command, where one helps.
     #[serde(rename = "do")]
     remedy: Option<String>,
+    /// How `--fix` mends it.
+    #[serde(skip)]
+    fix: Option<Fix>,
 }
 
 impl Finding {
     fn fine(what: impl Into<String>) -> Finding {
-        Finding { level: Level::Fine, what: what.into(), remedy: None }
+        Finding { level: Level::Fine, what: what.into(), remedy: None, fix: None }
     }
 
     fn note(what: impl Into<String>, remedy: impl Into<String>) -> Finding {
-        Finding { level: Level::Note, what: what.into(), remedy: Some(remedy.into()).filter(|text| !text.is_empty()) }
+        let remedy = Some(remedy.into()).filter(|text| !text.is_empty());
+        Finding { level: Level::Note, what: what.into(), remedy, fix: None }
     }
 
     fn problem(what: impl Into<String>, remedy: impl Into<String>) -> Finding {
-        Finding { level: Level::Problem, what: what.into(), remedy: Some(remedy.into()) }
+        Finding { level: Level::Problem, what: what.into(), remedy: Some(remedy.into()), fix: None }
+    }
+
+    fn mended_by(self, fix: Fix) -> Finding {
+        Finding { fix: Some(fix), ..self }
     }
 }
 
@@ -68,6 +82,8 @@ pub fn run(context: &Context, args: &Doctor) -> Result<Code> {
     findings.extend(logout::check_this_machine());
     findings.extend(agents::check());
     findings.extend(foreign::check(home)?);
+    findings.extend(tools::check(home)?);
+    let findings = if args.fix { mending::mend(findings) } else { findings };
     let text = if args.json { as_json(&findings) } else { as_text(&findings, context.style) };
     std::io::stdout().lock().write_all(text.as_bytes())?;
     let needed = findings.iter().any(|finding| finding.level == Level::Problem);
@@ -89,6 +105,7 @@ fn as_text(findings: &[Finding], style: Style) -> String {
             Level::Fine => style.green("✔"),
             Level::Note => style.dim("·"),
             Level::Problem => style.red("!"),
+            Level::Mended => style.green("+"),
         };
         text.push_str(&format!("{mark} {}", ostler_screen::printable(&finding.what)));
         if let Some(remedy) = &finding.remedy {
@@ -102,6 +119,10 @@ fn as_text(findings: &[Finding], style: Style) -> String {
         1 => "1 thing needs a person\n".to_owned(),
         more => format!("{more} things need a person\n"),
     });
+    let mendable = findings.iter().filter(|finding| finding.fix.is_some()).count();
+    if mendable > 0 {
+        text.push_str(&format!("{mendable} of these can be mended: {}\n", style.bold("ostler doctor --fix")));
+    }
     text
 }
 

@@ -1,5 +1,6 @@
 //! The sessions themselves: damaged folders, ends that nobody wrote down, agents that nobody keeps, keepers that keep dying.
 
+use super::mending::Fix;
 use super::{Finding, quoted};
 use crate::exit::Result;
 use ostler_core::view::View;
@@ -58,14 +59,14 @@ fn look_closer(place: &Place, view: &View) -> Vec<Finding> {
     if view.ended {
         let recorded = view.run > 0 && folder.run(view.run).and_then(|run| run.outcome()).is_ok_and(|o| o.is_some());
         if !recorded {
-            findings.push(Finding::problem(
-                format!("{id} ended with nobody there and its outcome is not recorded"),
-                format!("ostler wait {id} records it"),
-            ));
+            let what = format!("{id} ended with nobody there and its outcome is not recorded");
+            let finding = Finding::problem(what, format!("ostler wait {id} records it"));
+            findings.push(finding.mended_by(Fix::Record(place.clone())));
         }
         let door = folder.dir().stat("sock").ok().flatten().is_some();
         if recorded && door && matches!(socket::reach(folder.dir()), Ok(None)) {
-            findings.push(Finding::note(format!("{id} has ended and left its socket; harmless"), ""));
+            let finding = Finding::note(format!("{id} has ended and left its socket; harmless"), "");
+            findings.push(finding.mended_by(Fix::RemoveSocket(place.clone())));
         }
         return findings;
     }

@@ -1,6 +1,7 @@
 //! What lies among the sessions and is none: launches and deletions that were cut off, and what somebody else put there.
 
 use super::helpers::Helper;
+use super::mending::Fix;
 use super::{Finding, quoted};
 use crate::commands::purge::{GONE, leftovers};
 use crate::exit::Result;
@@ -22,6 +23,7 @@ pub fn check(home: &Home) -> Result<Vec<Finding>> {
                 format!("{} is what a purge that was cut off has left", folder.display()),
                 format!("rm -r {}", quoted(folder)),
             )
+            .mended_by(Fix::RemoveHidden(folder.clone()))
         })
         .collect();
     let helpers = super::helpers::all()?;
@@ -32,10 +34,9 @@ pub fn check(home: &Home) -> Result<Vec<Finding>> {
         let path = home.sessions().join(&name);
         if name.starts_with(&launching) {
             if is_abandoned(&path, &helpers) {
-                findings.push(Finding::problem(
-                    format!("{} is what a launch that was cut off has left", path.display()),
-                    format!("rm -r {}", quoted(&path)),
-                ));
+                let what = format!("{} is what a launch that was cut off has left", path.display());
+                let finding = Finding::problem(what, format!("rm -r {}", quoted(&path)));
+                findings.push(finding.mended_by(Fix::RemoveHidden(path)));
             }
         } else if !name.starts_with(GONE) {
             findings.push(Finding::note(format!("{} is no session and not ours", path.display()), ""));

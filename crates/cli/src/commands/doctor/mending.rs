@@ -1,0 +1,75 @@
+//! `doctor --fix`: only what is safe. It removes what nobody can miss (a socket behind which nobody is, an empty cgroup, a
+//! folder that no list shows), and writes down ends that nobody saw. Each thing is looked at again, under the lock that
+//! keeps others away, before it is touched. It signals nobody and touches no file that is not ostler's own.
+
+use super::{Finding, Level};
+use crate::client::look_and_record;
+use crate::commands::purge;
+use crate::exit::{Failure, Result};
+use crate::still::{NotStill, Still};
+use ostler_store::home::Place;
+use ostler_sys::cgroup::Group;
+use ostler_sys::socket;
+use std::path::PathBuf;
+
+/// What would mend a finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fix {
+    /// The folder of a launch or a deletion that was cut off.
+    RemoveHidden(PathBuf),
+    /// The socket of a session that has ended.
+    RemoveSocket(Place),
+    /// Groups in which nobody is.
+    RemoveGroups(Vec<PathBuf>),
+    /// The end of a session that nobody wrote down.
+    Record(Place),
+}
+
+/// Mends what can be mended and says so; what could not be is as bad as before, with the reason.
+pub fn mend(findings: Vec<Finding>) -> Vec<Finding> {
+    let one = |finding: Finding| match &finding.fix {
+        None => finding,
+        Some(fix) => match apply(fix) {
+            Ok(done) => Finding { level: Level::Mended, what: done, remedy: None, fix: None },
+            Err(failure) => Finding { what: format!("{}; not mended: {failure}", finding.what), fix: None, ..finding },
+        },
+    };
+    findings.into_iter().map(one).collect()
+}
+
+fn apply(fix: &Fix) -> Result<String> {
+    match fix {
+        Fix::RemoveHidden(folder) => {
+            purge::remove(folder)?;
+            Ok(format!("removed {}", folder.display()))
+        }
+        Fix::RemoveSocket(place) => {
+            let id = place.id;
+            let _still = Still::take(place).map_err(|not| match not {
+                NotStill::Runs => Failure::ours(format!("{id} was started again just now")),
+                NotStill::Failed(failure) => failure,
+            })?;
+            let folder = place.open()?;
+            if socket::reach(folder.dir())?.is_some() {
+                return Err(Failure::ours("somebody is behind it after all"));
+            }
+            folder.dir().remove("sock")?;
+            Ok(format!("removed the socket that {id} left"))
+        }
+        Fix::RemoveGroups(groups) => {
+            for group in groups.iter().filter_map(|path| Group::open(path)) {
+                group.remove();
+            }
+            let (gone, left): (Vec<_>, Vec<_>) = groups.iter().partition(|path| !path.exists());
+            match (gone.len(), left.first()) {
+                (0, Some(group)) => Err(Failure::ours(format!("{} cannot be removed", group.display()))),
+                (count, _) => Ok(format!("removed {count} empty cgroups")),
+            }
+        }
+        Fix::Record(place) => {
+            let view = look_and_record(place)?;
+            let kind = view.outcome.map_or("nothing", |outcome| outcome.kind.word());
+            Ok(format!("recorded how {} ended: {kind}", place.id))
+        }
+    }
+}

@@ -47,7 +47,7 @@ pub enum Command {
     #[command(args_conflicts_with_subcommands = true)]
     Checkpoints(Checkpoints),
     /// Put ended sessions away (ends those that run)
-    Archive(Many),
+    Archive(Archive),
     /// Bring archived sessions back
     Restore(Many),
     /// Delete sessions for good
@@ -258,6 +258,15 @@ pub struct One {
 pub struct Many {
     #[arg(required = true, value_name = "ID")]
     pub ids: Vec<String>,
+}
+
+#[derive(Args)]
+pub struct Archive {
+    #[arg(value_name = "ID", required_unless_present = "idle")]
+    pub ids: Vec<String>,
+    /// Instead, every session that has ended or been idle for this long, such as 7d
+    #[arg(long, value_name = "T", conflicts_with = "ids")]
+    pub idle: Option<String>,
 }
 
 #[derive(Args)]

@@ -20,6 +20,8 @@ struct File {
     grace: Option<String>,
     terminal_output_limit: Option<String>,
     autosave: Option<String>,
+    archive_after: Option<String>,
+    purge_after: Option<String>,
     #[serde(default)]
     limits: limits::Written,
     #[serde(default)]
@@ -38,6 +40,9 @@ pub struct Config {
     pub terminal_output_limit: u64,
     /// How often the transcript is copied while a turn runs; `None`: never.
     pub autosave: Option<Duration>,
+    /// How long after its end a session is put away, and how long after that it is deleted; `None`: never.
+    pub archive_after: Option<Duration>,
+    pub purge_after: Option<Duration>,
     /// For every session that is started without others.
     pub limits: Limits,
     /// A person's own, by name.
@@ -57,6 +62,10 @@ impl Config {
             None => Ok(default),
             Some(text) => parse_duration(&text).map_err(|words| wrong(&path, &words)),
         };
+        let age = |text: Option<String>| match text.as_deref() {
+            None | Some("off") => Ok(None),
+            Some(text) => parse_duration(text).map(Some).map_err(|words| wrong(&path, &words)),
+        };
         Ok(Config {
             default_agent: file.default_agent,
             detach_key: match file.detach_key {
@@ -74,6 +83,8 @@ impl Config {
                 Some("off") => None,
                 _ => Some(duration(file.autosave, Duration::from_secs(5))?),
             },
+            archive_after: age(file.archive_after)?,
+            purge_after: age(file.purge_after)?,
             limits: file.limits.check().map_err(|words| wrong(&path, &format!("[limits]: {words}")))?,
             agents: own_agents::check(file.agents).map_err(|words| wrong(&path, &words))?,
         })

@@ -217,7 +217,7 @@ pub fn glance(sessions: &Dir, id: SessionId) -> Option<(Session, Outcome)> {
     (session.id == id && session.schema <= SCHEMA && size == Some(unchanged)).then_some((session, outcome))
 }
 
-fn read<T: DeserializeOwned>(dir: &Dir, name: &str) -> Result<Option<T>, StoreError> {
+pub(crate) fn read<T: DeserializeOwned>(dir: &Dir, name: &str) -> Result<Option<T>, StoreError> {
     let Some(bytes) = dir.read(name).map_err(StoreError::io(name))? else {
         return Ok(None);
     };

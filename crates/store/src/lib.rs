@@ -6,12 +6,14 @@
 //! * [`look`]: what is true of a session now, from files and kernel, without locks.
 //! * [`proof`]: whether a turn is in the agent's own transcript.
 //! * [`closing`]: writing the outcome, once.
+//! * [`archived`]: what a session and its transcript were when it was put away.
 //! * [`limits`]: what the groups of a run tell about its limits.
 //! * [`conversation`]: what was said, for `logs`.
 //! * [`terminal`]: the screen of a terminal session.
 //!
 //! Raw bytes first, meaning second: a wrong decoder is mended by decoding again.
 
+pub mod archived;
 pub mod checkpoints;
 pub mod closing;
 pub mod conversation;

@@ -8,7 +8,7 @@
 use crate::folder::{Folder, RunFolder, glance};
 use crate::home::{Place, Shelf};
 use crate::telling::Telling;
-use crate::{RunRecord, StoreError, inbox, journal, proof, terminal};
+use crate::{RunRecord, StoreError, archived, inbox, journal, proof, terminal};
 use jiff::Timestamp;
 use ostler_core::SCHEMA;
 use ostler_core::event::{Entry, Event};
@@ -70,6 +70,9 @@ pub fn look_at(folder: &Folder, archived: bool) -> Result<View, StoreError> {
     if let Some(outcome) = outcome {
         let newer = newer_messages(folder, inbox_seen(&outcome))?;
         ended(outcome, newer, &mut view);
+        if archived && let Some(noted) = archived::noted(folder)? {
+            view.alarm = noted.alarm(view.id)?.or(view.alarm);
+        }
         return Ok(view);
     }
     let run = match folder.run(number) {

@@ -3,19 +3,30 @@
 
 use super::several;
 use super::stop::{End, end, is_saved};
-use crate::args::Many;
+use super::sweep::{is_older, is_over};
+use crate::args::Archive;
 use crate::client::{Granted, make_wish};
-use crate::context::Context;
+use crate::context::{Context, who};
 use crate::exit::{Code, Failure, Result};
-use crate::say::say;
+use crate::say::{say, tell};
 use crate::still::{NotStill, Still};
+use crate::ui::time::parse_duration;
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use ostler_core::event::StopHow;
 use ostler_core::record::Want;
+use ostler_core::view::{Phase, View};
 use ostler_store::home::Place;
+use ostler_store::{archived, checkpoints, look};
+use std::path::Path;
+use std::time::Duration;
 
-pub fn run(context: &Context, args: &Many) -> Result<Code> {
-    let places = several::select(&context.home, &args.ids)?;
+pub fn run(context: &Context, args: &Archive) -> Result<Code> {
+    let idle = args.idle.as_deref().map(parse_duration).transpose().map_err(Failure::usage)?;
+    let places = match idle {
+        Some(age) => idle_for(context, age)?,
+        None => several::select(&context.home, &args.ids)?,
+    };
     let want = Want::Stop {
         how: StopHow::Interrupt,
         grace_ms: u64::try_from(context.config.grace.as_millis()).unwrap_or(u64::MAX),
@@ -44,26 +55,43 @@ pub fn run(context: &Context, args: &Many) -> Result<Code> {
     }))
 }
 
+/// What nobody has wanted anything of for so long: ended, or kept and waiting for a message.
+fn idle_for(context: &Context, age: Duration) -> Result<Vec<Place>> {
+    let waits = |view: &View| view.state == Phase::Idle && view.queued == 0 && is_older(view.updated, age);
+    let mut places = context.home.live_places()?;
+    places.retain(|place| look::look(place).is_ok_and(|view| is_over(&view, age) || waits(&view)));
+    places.sort_by_key(|place| place.id);
+    Ok(places)
+}
+
 /// Of several sessions, which one.
 fn about(place: &Place, failure: Failure) -> Failure {
     Failure { words: format!("{}: {}", place.id, failure.words), ..failure }
 }
 
-fn put_away(context: &Context, place: &Place) -> Result<()> {
+pub fn put_away(context: &Context, place: &Place) -> Result<()> {
     let id = place.id;
     let still = Still::take(place).map_err(|not| match not {
         NotStill::Runs => Failure::new(Code::Failed, format!("{id} was started again just now; stop it first")),
         NotStill::Failed(failure) => failure,
     })?;
-    let created = match &still.view {
-        Ok(view) => view.created,
+    let view = match &still.view {
+        Ok(view) => view,
         Err(damage) => {
             return Err(Failure::ours(format!(
                 "{id}: {damage}; a damaged session is not put away, ostler purge {id} deletes it"
             )));
         }
     };
-    let month = created.to_zoned(TimeZone::UTC).strftime("%Y-%m").to_string();
+    let folder = place.open()?;
+    // What it was is kept, also when somebody writes it while nobody looks.
+    if let (Some(transcript), true) = (&view.transcript, context.config.autosave.is_some())
+        && let Some(words) = checkpoints::save(&folder, Path::new(transcript), Timestamp::now())?.words(id)
+    {
+        tell!("ostler: {id}: {words}");
+    }
+    archived::note(&folder, &who(), view.transcript.as_deref())?;
+    let month = view.created.to_zoned(TimeZone::UTC).strftime("%Y-%m").to_string();
     let archive = context.home.archive();
     let into = context.home.open_or_make(&archive.join(month))?;
     // The month's own name has to be on the disk as well before a session goes there.

@@ -22,6 +22,7 @@ mod send;
 mod several;
 mod show;
 mod stop;
+mod sweep;
 mod upgrade;
 mod wait;
 mod who;

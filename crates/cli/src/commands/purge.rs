@@ -67,7 +67,7 @@ fn take(place: &Place) -> Result<Still> {
     })
 }
 
-fn delete(place: &Place, still: &Still) -> Result<()> {
+pub fn delete(place: &Place, still: &Still) -> Result<()> {
     let hidden = format!("{GONE}{}", place.id);
     let path = still.parent_path().join(&hidden);
     // A copy of it that was being deleted before this one came back.

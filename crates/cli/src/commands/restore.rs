@@ -4,20 +4,25 @@ use super::several;
 use crate::args::Many;
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
-use crate::say::say;
+use crate::say::{say, tell};
 use crate::still::{NotStill, Still};
+use ostler_store::archived;
 use ostler_store::home::Place;
 
 pub fn run(context: &Context, args: &Many) -> Result<Code> {
     let places = several::select(&context.home, &args.ids)?;
     Ok(several::each(places, |place| {
-        bring_back(context, &place)?;
+        let alarm = bring_back(context, &place)?;
         say!("{}: restored", place.id)?;
+        if let Some(words) = alarm {
+            tell!("ostler: {}: {words}", place.id);
+        }
         Ok(Code::Succeeded)
     }))
 }
 
-fn bring_back(context: &Context, place: &Place) -> Result<()> {
+/// What comes back is what a person should know about what happened to it meanwhile.
+fn bring_back(context: &Context, place: &Place) -> Result<Option<String>> {
     let id = place.id;
     if !place.archived {
         return Err(Failure::new(Code::Failed, format!("{id} is not archived; ostler show {id} shows it")));
@@ -26,5 +31,7 @@ fn bring_back(context: &Context, place: &Place) -> Result<()> {
         NotStill::Runs => Failure::new(Code::Failed, format!("somebody works on {id} just now; try again")),
         NotStill::Failed(failure) => failure,
     })?;
-    still.rename(&context.home.open_or_make(&context.home.sessions())?, id.as_str())
+    let alarm = archived::noted(&place.open()?)?.map(|archived| archived.alarm(id)).transpose()?.flatten();
+    still.rename(&context.home.open_or_make(&context.home.sessions())?, id.as_str())?;
+    Ok(alarm)
 }

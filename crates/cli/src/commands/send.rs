@@ -47,12 +47,7 @@ fn send(place: &Place, want: Want) -> Result<Code> {
             format!("{} is a command and takes no messages; run it with -t to type into it", place.id),
         ));
     }
-    if place.archived {
-        return Err(Failure::new(
-            Code::Failed,
-            format!("{} is archived; ostler restore {} brings it back", place.id, place.id),
-        ));
-    }
+    refuse_archived(place)?;
     let view = look_and_record(place)?;
     if view.ended && view.mode == Mode::Terminal {
         return Err(Failure::new(Code::Failed, format!("{} has ended; there is no terminal to type into", place.id)));
@@ -71,7 +66,14 @@ fn send(place: &Place, want: Want) -> Result<Code> {
     Ok(Code::Succeeded)
 }
 
+/// Nobody writes to what was put away.
+fn refuse_archived(place: &Place) -> Result<()> {
+    let words = || format!("{0} is archived; ostler restore {0} brings it back", place.id);
+    if place.archived { Err(Failure::new(Code::Failed, words())) } else { Ok(()) }
+}
+
 fn withdraw(place: &Place, n: u64) -> Result<Code> {
+    refuse_archived(place)?;
     let view = look_and_record(place)?;
     if view.ended {
         // Nobody is there to grant it, and nobody to deliver the message either: the next keeper reads both.

@@ -68,6 +68,9 @@ fn look_closer(place: &Place, view: &View) -> Vec<Finding> {
             let finding = Finding::note(format!("{id} has ended and left its socket; harmless"), "");
             findings.push(finding.mended_by(Fix::RemoveSocket(place.clone())));
         }
+        if let Some(alarm) = view.alarm.as_ref().filter(|_| place.archived) {
+            findings.push(Finding::note(format!("{id}: {alarm}"), format!("ostler show {id}")));
+        }
         return findings;
     }
     let crashes = folder.holder().ok().flatten().filter(|_| !view.kept).map_or(0, |holder| holder.crashes);

@@ -37,6 +37,7 @@ pub fn run(context: &Context, args: Run) -> Result<Code> {
     let session = describe(context, args, &asked, attended)?;
     let place = start(context, &session, asked)?;
     drop(names);
+    super::sweep::when_due(context);
     after_start(context, &place, mode, detach, attended)
 }
 

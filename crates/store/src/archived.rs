@@ -1,0 +1,133 @@
+//! `archived.json`: when a session was put away, by whom, and what its transcript was then.
+//!
+//! Nobody of ours writes to a session that was put away. The transcript is the agent's own file and anybody may; so what
+//! it was is noted, and whoever looks later sees that somebody did.
+
+use crate::StoreError;
+use crate::folder::{Folder, read, to_json};
+use jiff::Timestamp;
+use ostler_core::id::SessionId;
+use ostler_core::limits::size;
+use ostler_sys::dir::Sync;
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+const NAME: &str = "archived.json";
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Archived {
+    pub at: Timestamp,
+    pub by: String,
+    #[serde(default)]
+    transcript: Option<Transcript>,
+}
+
+/// The agent's file, as it was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Transcript {
+    path: String,
+    /// `None`: it was not there.
+    file: Option<Stamp>,
+}
+
+/// What changes when somebody writes a file or puts another in its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Stamp {
+    size: u64,
+    inode: u64,
+    modified_s: i64,
+    modified_ns: i64,
+}
+
+impl Stamp {
+    fn of(path: &Path) -> io::Result<Option<Stamp>> {
+        match std::fs::metadata(path) {
+            Ok(stat) => Ok(Some(Stamp {
+                size: stat.len(),
+                inode: stat.ino(),
+                modified_s: stat.mtime(),
+                modified_ns: stat.mtime_nsec(),
+            })),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Notes that the session is put away now. Whoever calls holds `keeper.lock`.
+pub fn note(folder: &Folder, by: &str, transcript: Option<&str>) -> Result<(), StoreError> {
+    // A database is shared by all of an agent's conversations: that it changed says nothing about this one.
+    let transcript = transcript.filter(|path| !path.ends_with(".db"));
+    let transcript = match transcript {
+        Some(path) => {
+            Some(Transcript { path: path.to_owned(), file: Stamp::of(Path::new(path)).map_err(StoreError::io(path))? })
+        }
+        None => None,
+    };
+    let archived = Archived { at: Timestamp::now(), by: by.to_owned(), transcript };
+    folder.dir().replace(NAME, &to_json(&archived), Sync::Yes).map_err(StoreError::io(NAME))
+}
+
+/// What was noted; `None` for one that was put away before there was such a note.
+pub fn noted(folder: &Folder) -> Result<Option<Archived>, StoreError> {
+    read(folder.dir(), NAME)
+}
+
+impl Archived {
+    /// What a person should know about the transcript of a session that was put away.
+    pub fn alarm(&self, id: SessionId) -> Result<Option<String>, StoreError> {
+        let Some(Transcript { path, file: before }) = &self.transcript else {
+            return Ok(None);
+        };
+        let now = Stamp::of(Path::new(path)).map_err(StoreError::io(path.as_str()))?;
+        let what = match (before, now) {
+            (before, now) if *before == now => return Ok(None),
+            (Some(before), None) => format!("its transcript of {} is gone", size(before.size)),
+            (None, Some(_)) => "somebody has written a transcript of it".to_owned(),
+            (Some(before), Some(now)) if before.size == now.size => "somebody has written its transcript".to_owned(),
+            (Some(before), Some(now)) => {
+                format!("somebody has written its transcript ({} then, {} now)", size(before.size), size(now.size))
+            }
+            (None, None) => return Ok(None),
+        };
+        Ok(Some(format!("{what} since it was archived; ostler checkpoints {id} lists the copies")))
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use ostler_sys::dir::Dir;
+
+    #[test]
+    fn whoever_writes_or_removes_the_transcript_is_noticed() {
+        let home = tempfile::tempdir().unwrap();
+        let (folder, transcript) = (Folder::new(Dir::open(home.path()).unwrap()), home.path().join("t.jsonl"));
+        let id = SessionId::parse("0aqx73sx").unwrap();
+        assert_eq!(noted(&folder).unwrap(), None);
+        std::fs::write(&transcript, "one\n").unwrap();
+        note(&folder, "me", transcript.to_str()).unwrap();
+        let alarm = || noted(&folder).unwrap().unwrap().alarm(id).unwrap();
+        assert_eq!(alarm(), None);
+        std::fs::write(&transcript, "one\ntwo\n").unwrap();
+        assert!(alarm().unwrap().starts_with("somebody has written its transcript (4 B then, 8 B now)"));
+        std::fs::remove_file(&transcript).unwrap();
+        assert!(alarm().unwrap().starts_with("its transcript of 4 B is gone"));
+        // Another file of the same length in its place.
+        std::fs::write(&transcript, "two\n").unwrap();
+        assert!(alarm().unwrap().starts_with("somebody has written its transcript since"));
+    }
+
+    #[test]
+    fn a_database_of_all_conversations_says_nothing_about_one() {
+        let home = tempfile::tempdir().unwrap();
+        let (folder, database) = (Folder::new(Dir::open(home.path()).unwrap()), home.path().join("all.db"));
+        note(&folder, "me", database.to_str()).unwrap();
+        std::fs::write(&database, "x").unwrap();
+        let id = SessionId::parse("0aqx73sx").unwrap();
+        assert_eq!(noted(&folder).unwrap().unwrap().alarm(id).unwrap(), None);
+    }
+}

@@ -7,7 +7,9 @@ mod archiving;
 mod checkpoints;
 mod doctoring;
 mod listening;
+mod mending;
 mod purging;
+mod sweeping;
 mod upgrading;
 
 use ostler_testkit::Harness;

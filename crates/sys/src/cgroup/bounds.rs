@@ -129,7 +129,7 @@ pub enum Usable {
 #[must_use]
 pub fn usable(controller: Controller, base: Option<&Base>, mounts: &Mounts) -> Usable {
     let unified = match base {
-        None => Err("there is no cgroup v2 here".to_owned()),
+        None => Err("cannot be used: there is no cgroup v2 here".to_owned()),
         Some(base) => handed_on(controller, base),
     };
     let Err(why) = unified else {

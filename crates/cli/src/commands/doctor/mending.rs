@@ -68,6 +68,9 @@ fn apply(fix: &Fix) -> Result<String> {
         }
         Fix::Record(place) => {
             let view = look_and_record(place)?;
+            if place.open()?.dir().stat("sock")?.is_some() {
+                apply(&Fix::RemoveSocket(place.clone()))?;
+            }
             let kind = view.outcome.map_or("nothing", |outcome| outcome.kind.word());
             Ok(format!("recorded how {} ended: {kind}", place.id))
         }

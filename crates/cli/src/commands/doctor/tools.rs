@@ -1,14 +1,14 @@
 //! What a killed claude has left running. Its tools are sessions of their own, so nothing of claude's end reaches them;
 //! but their output goes to a file whose path names the conversation, and their parent is nobody's any more.
 //!
-//! A process is named only when both hold: no living process has that conversation, and whoever it was inherited by is
-//! not an agent. They are never signalled by us: the command that ends them is for a person to type.
+//! A process is named only when both hold: no living process has that conversation, and its parent is neither a claude nor
+//! another process of that tool, so that whoever started it is gone. They are never signalled by us: the command that ends
+//! them is for a person to type.
 
 use super::Finding;
 use crate::context::variable;
 use crate::exit::Result;
 use crate::foreign::{holders, processes};
-use ostler_keeper::HOLDER;
 use ostler_store::home::Home;
 use ostler_sys::process::{Stat, command_line};
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ impl Tool {
         let output = std::fs::read_link(format!("/proc/{pid}/fd/1")).ok()?;
         let conversation = conversation_of(&output, below)?;
         let parent = Stat::read(pid).ok()??.parent;
-        is_foster_parent(parent).then(|| Tool { pid, conversation, command: command_line(pid).join(" ") })
+        is_foster_parent(parent, below).then(|| Tool { pid, conversation, command: command_line(pid).join(" ") })
     }
 
     fn finding(&self) -> Finding {
@@ -61,11 +61,13 @@ fn conversation_of(output: &Path, below: &Path) -> Option<String> {
     (tasks.file_name()? == "tasks").then(|| name.to_owned())
 }
 
-/// Whoever inherits orphans: the first process, a service manager below it, a holder of ours.
-fn is_foster_parent(pid: i32) -> bool {
-    let words = command_line(pid);
-    let manager = words.first().is_some_and(|word| word.ends_with("/systemd")) && words.iter().any(|w| w == "--user");
-    pid <= 1 || manager || words.get(1).is_some_and(|word| word == HOLDER)
+/// Whether a process has only inherited its child. A tool's own processes are its children's parents, and claude is the
+/// tool's, whatever it is called: where in doubt nothing is said.
+fn is_foster_parent(pid: i32, below: &Path) -> bool {
+    let of_a_tool =
+        std::fs::read_link(format!("/proc/{pid}/fd/1")).is_ok_and(|output| conversation_of(&output, below).is_some());
+    let claude = command_line(pid).iter().any(|word| word.contains("claude"));
+    pid <= 1 || !of_a_tool && !claude
 }
 
 #[cfg(test)]
@@ -79,11 +81,5 @@ mod tests {
         assert_eq!(of("/tmp/claude-8/-home-a/0f-1/tasks/b.output"), None, "another user's");
         assert_eq!(of("/tmp/claude-7/-home-a/0f-1/notes/b.output"), None);
         assert_eq!(of("/tmp/claude-7/x"), None);
-    }
-
-    #[test]
-    fn one_whose_parent_lives_is_nobodys_orphan() {
-        assert!(is_foster_parent(1));
-        assert!(!is_foster_parent(i32::try_from(std::process::id()).unwrap_or(0)));
     }
 }

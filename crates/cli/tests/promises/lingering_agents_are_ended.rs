@@ -1,0 +1,32 @@
+//! An agent that stays after its result is ended: the result counts, the linger limit ends the process.
+
+use crate::harness;
+use std::os::unix::fs::PermissionsExt;
+
+#[test]
+fn an_agent_that_does_not_leave_after_its_result_is_ended_and_keeps_its_success() {
+    let mut harness = harness();
+    harness.configure("linger = \"200ms\"\n");
+    // It answers like claude, and then neither the end of its input nor a signal makes it leave.
+    let said = r#"{"type":"system","subtype":"init","session_id":"s","tools":[]}"#;
+    let done =
+        r#"{"type":"result","subtype":"success","is_error":false,"result":"done","session_id":"s","num_turns":1}"#;
+    let script = format!(
+        "#!/bin/sh\nread -r line\nexec {} deaf scatter=2 'say={said}' 'say={done}' forever\n",
+        harness.misbehave()
+    );
+    let folder = harness.root().join("bin");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("claude"), script).unwrap();
+    std::fs::set_permissions(folder.join("claude"), std::fs::Permissions::from_mode(0o700)).unwrap();
+    let path = std::env::var("PATH").unwrap_or_default();
+    harness.set("PATH", format!("{}:{path}", folder.display()));
+
+    let session = harness.detach(&["claude", "do it"]);
+    harness.run(&["wait", session.id()]);
+    let shown = session.show();
+    let outcome = shown.outcome();
+    assert_eq!((outcome.kind.as_str(), outcome.text.as_deref()), ("succeeded", Some("done")), "{shown:?}");
+    assert_eq!(outcome.signal, Some(9), "{shown:?}");
+    harness.nothing_is_left();
+}

@@ -1,0 +1,126 @@
+//! `doctor --fix` mends what is safe, says each thing that it did, and leaves everything else alone.
+
+use crate::harness;
+use ostler_testkit::{Harness, Who};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// What it did.
+#[track_caller]
+fn mended(harness: &Harness) -> Vec<String> {
+    let found = harness.run(&["doctor", "--fix", "--json"]).json();
+    let mended = found.as_array().unwrap().iter().filter(|finding| finding["level"] == "mended");
+    let words = mended.map(|finding| finding["what"].as_str().unwrap().to_owned());
+    // Other tests on this machine leave cgroups too.
+    words.filter(|words| !words.contains("cgroups")).collect()
+}
+
+fn make_old(path: &Path) {
+    let long_ago = SystemTime::now() - Duration::from_secs(3600);
+    std::fs::File::open(path).unwrap().set_modified(long_ago).unwrap();
+}
+
+#[test]
+fn an_end_that_nobody_saw_is_recorded_and_its_socket_goes() {
+    let harness = harness();
+    let session = harness.detach(&["--", "sleep", "600"]);
+    session.orphan();
+    assert_eq!(mended(&harness), [""; 0], "an agent that lives is nothing to mend");
+    session.kill(Who::Agent);
+    assert_eq!(mended(&harness), [format!("recorded how {} ended: lost", session.id())]);
+    assert!(session.run_file("outcome.json").exists() && !session.path().join("sock").exists());
+    assert_eq!(mended(&harness), [""; 0], "there is nothing left to do");
+}
+
+#[test]
+fn what_was_cut_off_goes_and_what_is_not_ours_stays() {
+    let harness = harness();
+    let session = harness.detach(&["--", "true"]);
+    harness.run(&["wait", session.id()]).exits(0);
+    let sessions = harness.home().join("sessions");
+    let [gone, old, young, strange] =
+        [".gone-abcdefgh", ".new-abcdefgh", ".new-hgfedcba", "notes"].map(|name| sessions.join(name));
+    for folder in [&gone, &old, &young, &strange] {
+        std::fs::create_dir(folder).unwrap();
+        std::fs::write(folder.join("file"), "x").unwrap();
+    }
+    make_old(&old);
+    let registry = harness.root().join("home/.claude/sessions");
+    std::fs::create_dir_all(&registry).unwrap();
+    let stale = registry.join("4.json");
+    std::fs::write(&stale, r#"{"pid": 4, "procStart": "1", "sessionId": "s"}"#).unwrap();
+
+    let said = mended(&harness);
+    assert_eq!(said, [&gone, &old].map(|folder| format!("removed {}", folder.display())));
+    let there = [&gone, &old, &young, &strange, &stale].map(|path: &PathBuf| path.exists());
+    assert_eq!(there, [false, false, true, true, true]);
+    let doctor = harness.run(&["doctor"]).stdout;
+    assert!(doctor.contains(&format!("rm {}", stale.display())), "a person is told how: {doctor}");
+    assert!(session.path().exists());
+}
+
+#[test]
+fn an_empty_cgroup_that_nobody_owns_goes_and_one_in_use_stays() {
+    let harness = harness();
+    let session = harness.detach(&["--", "sleep", "600"]);
+    let record = std::fs::read(session.run_file("run.json")).unwrap();
+    let record: serde_json::Value = serde_json::from_slice(&record).unwrap();
+    let Some(group) = record["cgroup"].as_str().map(PathBuf::from) else {
+        return eprintln!("left out: no cgroup can be made here");
+    };
+    let left = group.with_file_name(format!("ostler-0aqx73sx-1-{}", std::process::id()));
+    std::fs::create_dir(&left).unwrap();
+    harness.run(&["doctor", "--fix"]);
+    assert!(left.exists(), "whoever has just made one is about to enter it");
+    make_old(&left);
+    make_old(&group);
+    let said = harness.run(&["doctor", "--fix"]).stdout;
+    assert!(said.contains("empty cgroups") && !left.exists(), "{said}");
+    assert!(group.exists());
+    session.stop();
+}
+
+#[test]
+fn what_lives_on_after_agent_and_helpers_were_killed_is_named_with_the_command_that_ends_it() {
+    let harness = harness();
+    let misbehave = harness.misbehave();
+    let session = harness.detach(&["--", &misbehave, "scatter=2", "forever"]);
+    session.until_printed("scattered 2");
+    if !std::fs::read_to_string(session.run_file("run.json")).unwrap().contains("ostler-") {
+        return eprintln!("left out: without a cgroup nobody knows whose they are");
+    }
+    session.orphan();
+    session.kill(Who::Agent);
+    let said = harness.run(&["doctor", "--fix"]).exits(1).stdout;
+    let line = said.lines().find(|line| line.contains(&format!("2 processes of {} live in", session.id()))).unwrap();
+    assert_eq!(harness.alive().len(), 2, "nobody asked for a signal");
+    let (_, remedy) = line.rsplit_once("; ").unwrap();
+    assert!(harness.command("sh").args(["-c", remedy]).status().unwrap().success(), "{remedy}");
+    harness.nothing_is_left();
+}
+
+#[test]
+fn the_orphaned_tool_of_a_claude_that_is_gone_is_named_and_only_named() {
+    let harness = harness();
+    let uid = rustix::process::geteuid().as_raw();
+    let own = format!("/tmp/claude-{uid}/ostler-test-{}", std::process::id());
+    let tasks = Path::new(&own).join("0f-conversation/tasks");
+    std::fs::create_dir_all(&tasks).unwrap();
+    let script = format!("setsid sleep 600 > {}/a.output 2>&1 & echo $!", tasks.display());
+    let output = harness.command("sh").args(["-c", &script]).output().unwrap();
+    let pid = String::from_utf8(output.stdout).unwrap().trim().to_owned();
+    // It may not have opened its output yet.
+    let line = ostler_testkit::patience::until("the doctor names it", &[&tasks], || {
+        let found = harness.run(&["doctor"]).stdout;
+        found.lines().find(|line| line.contains("0f-conversation")).map(str::to_owned)
+    });
+    assert!(
+        line.contains(&format!("process {pid} ")) && line.ends_with(&format!("kill -- -{pid} || kill {pid}")),
+        "{line}"
+    );
+    harness.run(&["doctor", "--fix"]).exits(1);
+    assert!(Path::new(&format!("/proc/{pid}")).exists(), "nobody asked for a signal");
+    let ended = harness.command("sh").args(["-c", &format!("kill -- -{pid} || kill {pid}")]).status().unwrap();
+    assert!(ended.success());
+    std::fs::remove_dir_all(&own).unwrap();
+}

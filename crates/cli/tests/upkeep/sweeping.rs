@@ -1,0 +1,98 @@
+//! What has ended long ago is put away and deleted when config.toml says so, and nobody writes to what was put away
+//! without its being seen.
+
+use crate::harness;
+use ostler_testkit::{Harness, Session};
+use std::path::PathBuf;
+
+fn ended<'a>(harness: &'a Harness, arguments: &[&str]) -> Session<'a> {
+    let session = harness.detach(arguments);
+    harness.run(&["wait", session.id()]).exits(0);
+    session
+}
+
+fn away(harness: &Harness, session: &Session<'_>) -> Option<PathBuf> {
+    let months = std::fs::read_dir(harness.home().join("archive")).into_iter().flatten().flatten();
+    months.map(|month| month.path().join(session.id())).find(|path| path.exists())
+}
+
+#[test]
+fn nothing_is_swept_unless_it_was_asked_for() {
+    let harness = harness();
+    let session = ended(&harness, &["--", "true"]);
+    ended(&harness, &["--", "true"]);
+    assert!(session.path().exists() && !harness.home().join("archive").exists());
+}
+
+#[test]
+fn a_run_puts_away_what_has_ended_and_leaves_what_runs_or_has_messages() {
+    let harness = harness();
+    let (over, live) = (ended(&harness, &["demo", "say one"]), harness.detach(&["--", "sleep", "600"]));
+    let waiting = ended(&harness, &["demo", "say two"]);
+    harness.run(&["send", waiting.id(), "say three"]).exits(0);
+    harness.configure("archive_after = \"0s\"\n");
+    let output = harness.run(&["run", "--", "true"]).exits(0);
+    assert!(output.stderr.contains("archived 1 session (archive_after in config.toml)"), "{output:?}");
+    assert!(away(&harness, &over).is_some() && live.path().exists() && waiting.path().exists());
+
+    // Not before an hour has passed.
+    let next = ended(&harness, &["--", "true"]);
+    assert_eq!(harness.run(&["run", "--", "true"]).exits(0).stderr, "");
+    assert!(next.path().exists());
+}
+
+#[test]
+fn what_was_put_away_long_ago_is_deleted_counted_from_then() {
+    let harness = harness();
+    let (first, second) = (ended(&harness, &["--", "true"]), ended(&harness, &["--", "true"]));
+    harness.run(&["archive", first.id()]).exits(0);
+    harness.configure("purge_after = \"1h\"\n");
+    harness.run(&["run", "--", "true"]).exits(0);
+    assert!(away(&harness, &first).is_some(), "it was put away just now");
+
+    harness.configure("purge_after = \"0s\"\n");
+    std::fs::remove_file(harness.home().join("sweep.lock")).unwrap();
+    let output = harness.run(&["run", "--", "true"]).exits(0);
+    assert!(output.stderr.contains("purged 1 session"), "{output:?}");
+    assert!(away(&harness, &first).is_none() && second.path().exists());
+}
+
+#[test]
+fn the_idle_are_put_away_on_request_and_those_that_work_are_not() {
+    let harness = harness();
+    let (over, works) = (ended(&harness, &["--", "true"]), harness.detach(&["--", "sleep", "600"]));
+    let idle = harness.detach(&["--keep", "demo", "say one"]);
+    harness.run(&["wait", "--until", "turn", idle.id()]).exits(0);
+    assert_eq!(harness.run(&["archive", "--idle", "1h"]).exits(0).stdout, "");
+    let said = harness.run(&["archive", "--idle", "0s"]).exits(0).stdout;
+    assert_eq!(said.lines().count(), 2, "{said}");
+    assert!(away(&harness, &over).is_some() && away(&harness, &idle).is_some() && works.path().exists());
+    assert_eq!(idle.show().outcome().saved, "verified");
+}
+
+#[test]
+fn nobody_writes_to_what_was_put_away_without_its_being_seen() {
+    let harness = harness();
+    let session = ended(&harness, &["demo", "say one"]);
+    let transcript = session.show().transcript.unwrap();
+    harness.run(&["archive", session.id()]).exits(0);
+    assert_eq!(session.show().alarm, None);
+    for refused in [
+        &["send", session.id(), "more"][..],
+        &["send", session.id(), "--withdraw", "1"],
+        &["resume", session.id(), "x"],
+    ] {
+        let output = harness.run(refused);
+        assert!(output.complaint().contains(&format!("ostler restore {}", session.id())), "{output:?}");
+    }
+
+    let mut bytes = std::fs::read(&transcript).unwrap();
+    bytes.extend(b"{\"somebody\":\"else\"}\n");
+    std::fs::write(&transcript, bytes).unwrap();
+    let alarm = session.show().alarm.unwrap();
+    assert!(alarm.starts_with("somebody has written its transcript ("), "{alarm}");
+    let restored = harness.run(&["restore", session.id()]).exits(0);
+    assert!(restored.stderr.contains("somebody has written its transcript"), "{restored:?}");
+    let copies = harness.run(&["checkpoints", session.id()]).exits(0).stdout;
+    assert!(copies.lines().count() > 0, "what it was is kept");
+}

@@ -11,6 +11,7 @@ mod foreign;
 mod installed;
 mod limits;
 mod one_writer;
+mod orphans;
 mod own_agents;
 mod prepare;
 mod program;

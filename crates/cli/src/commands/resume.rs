@@ -10,6 +10,7 @@ use crate::client::look_and_record;
 use crate::context::{Context, wish};
 use crate::exit::{Code, Failure, Result};
 use crate::one_writer::{refuse_others, still_runs};
+use crate::orphans;
 use crate::prepare::{Prepared, prepare};
 use crate::say::{say, tell};
 use crate::still::{NotStill, Still};
@@ -75,6 +76,9 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
         Err(NotStill::Runs) => return Err(still_runs(&place, &view)),
         Err(NotStill::Failed(failure)) => return Err(failure),
     };
+    for process in orphans::end_all_of(&folder, place.id, view.run, &native_id)? {
+        tell!("ostler: {}: ended what its last run left running: {process}", place.id);
+    }
     // Some agents rewrite a transcript when they resume it, and so may we.
     save_transcript(&folder, &view, &record, |words| tell!("ostler: {}: {words}", place.id))?;
     crate::repair::before_resume(context, &folder, &session, &record)?;

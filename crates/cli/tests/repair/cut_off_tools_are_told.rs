@@ -39,9 +39,27 @@ fn claude_killed_together_with_both_helpers_is_told() {
     assert!(output.stderr.contains("a call of Bash has no result"), "{output:?}");
     let seen = is_well_formed(&bed);
     assert!(seen.contains("may have run in part or in full"), "{seen}");
-    if left.may_live() {
-        // Whoever ends it, the command that nobody waits for any more ends when its pipe is opened.
-        std::fs::write(bed.work().join("gate"), "").unwrap();
+    assert!(output.stderr.contains("ended what its last run left running: "), "{output:?}");
+    assert!(!left.may_live(), "the command that nobody waits for any more");
+}
+
+#[test]
+fn the_tool_of_a_killed_claude_is_found_by_its_output_where_no_cgroup_holds_it() {
+    let Some(bed) = Bed::new(Agent::Claude) else { return };
+    let (tool, words) = bed.endless_tool();
+    let session = bed.detach(&[], Some(&format!("{tool} ; say never")));
+    let left = bed.process(words);
+    session.orphan();
+    session.kill(Who::Agent);
+    let file = session.run_file("run.json");
+    let mut record: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let group = std::mem::take(&mut record["cgroup"]);
+    std::fs::write(&file, record.to_string()).unwrap();
+    let output = bed.harness.run(&["resume", session.id(), "say next"]).exits(0);
+    assert!(output.stderr.contains("ended what its last run left running: "), "{output:?}");
+    assert!(!left.may_live(), "the command that nobody waits for any more");
+    if let Some(group) = group.as_str() {
+        std::fs::remove_dir(group).unwrap();
     }
 }
 

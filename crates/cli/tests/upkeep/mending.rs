@@ -101,10 +101,10 @@ fn what_lives_on_after_agent_and_helpers_were_killed_is_named_with_the_command_t
 
 #[test]
 fn the_orphaned_tool_of_a_claude_that_is_gone_is_named_and_only_named() {
-    let harness = harness();
+    let mut harness = harness();
+    harness.set("TMPDIR", harness.root().to_owned());
     let uid = rustix::process::geteuid().as_raw();
-    let own = format!("/tmp/claude-{uid}/ostler-test-{}", std::process::id());
-    let tasks = Path::new(&own).join("0f-conversation/tasks");
+    let tasks = harness.root().join(format!("claude-{uid}/work/0f-conversation/tasks"));
     std::fs::create_dir_all(&tasks).unwrap();
     let script = format!("setsid sleep 600 > {}/a.output 2>&1 & echo $!", tasks.display());
     let output = harness.command("sh").args(["-c", &script]).output().unwrap();
@@ -122,5 +122,4 @@ fn the_orphaned_tool_of_a_claude_that_is_gone_is_named_and_only_named() {
     assert!(Path::new(&format!("/proc/{pid}")).exists(), "nobody asked for a signal");
     let ended = harness.command("sh").args(["-c", &format!("kill -- -{pid} || kill {pid}")]).status().unwrap();
     assert!(ended.success());
-    std::fs::remove_dir_all(&own).unwrap();
 }

@@ -1,0 +1,146 @@
+//! Processes that nobody waits for any more: everything of a session was killed at once, and a tool of its agent lives on.
+//!
+//! Two things tell whose they are without a parent: the cgroup of the run that started them, and with claude the file that
+//! a tool's output goes to, whose path names the conversation. A process of the second kind counts only when its parent is
+//! neither a claude nor another process of that tool, so that whoever started it is gone.
+//!
+//! `doctor` names them. `resume` ends them before the conversation goes on, because the next turn may do the same work
+//! again beside them; nobody else does.
+
+use crate::exit::Result;
+use crate::foreign::processes;
+use ostler_core::id::SessionId;
+use ostler_store::folder::Folder;
+use ostler_store::{RunRecord, limits};
+use ostler_sys::cgroup::{Group, PREFIX};
+use ostler_sys::process::{Identity, Pidfd, Stat, command_line};
+use ostler_sys::tree::Processes;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::Signal;
+use rustix::time::Timespec;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long they may take to leave when they are asked, and then to be gone when they are killed.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A process whose output is that of a tool, and whose agent is gone.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Tool {
+    pub who: Identity,
+    pub conversation: String,
+    pub output: PathBuf,
+}
+
+/// Tools of claude that were inherited by somebody else. Whether their conversation goes on somewhere is another question.
+pub fn tools() -> Result<Vec<Tool>> {
+    Ok(processes::all_of_this_user()?.into_iter().filter_map(tool).collect())
+}
+
+fn tool(who: Identity) -> Option<Tool> {
+    let output = output_of(who.pid())?;
+    let conversation = conversation_of(&output)?;
+    let parent = Stat::read(who.pid()).ok()??.parent;
+    is_foster_parent(parent).then_some(Tool { who, conversation, output })
+}
+
+fn output_of(pid: i32) -> Option<PathBuf> {
+    std::fs::read_link(format!("/proc/{pid}/fd/1")).ok()
+}
+
+/// `…/claude-<user>/…/<conversation>/tasks/<file>`. The beginning is where temporary files go, which a person may choose.
+fn conversation_of(output: &Path) -> Option<String> {
+    let own = format!("claude-{}", rustix::process::geteuid().as_raw());
+    let tasks = output.parent()?;
+    let conversation = tasks.parent()?;
+    let is_one = tasks.file_name()? == "tasks" && conversation.parent()?.iter().any(|part| part == own.as_str());
+    is_one.then_some(conversation.file_name()?.to_str()?.to_owned())
+}
+
+/// Whether a process has only inherited its child. A tool's own processes are its children's parents, and claude is the
+/// tool's, whatever it is called: where in doubt nothing is said.
+fn is_foster_parent(pid: i32) -> bool {
+    let of_a_tool = output_of(pid).is_some_and(|output| conversation_of(&output).is_some());
+    let claude = command_line(pid).iter().any(|word| word.contains("claude"));
+    pid <= 1 || !of_a_tool && !claude
+}
+
+/// Ends what an earlier run of a session left, and names it. Whoever calls holds the session still: nothing of it runs.
+pub fn end_all_of(folder: &Folder, id: SessionId, run: u32, conversation: &str) -> Result<Vec<String>> {
+    if run == 0 {
+        return Ok(Vec::new());
+    }
+    let record = folder.run(run)?.record()?;
+    let mut left = contained(&record, id)?;
+    let tools: Vec<i32> =
+        tools()?.iter().filter(|tool| tool.conversation == conversation).map(|tool| tool.who.pid()).collect();
+    if !tools.is_empty() {
+        left.extend(tools.iter().filter_map(|&pid| Identity::of(pid).ok().flatten()));
+        left.extend(Processes::look()?.below(&tools, |_| false));
+    }
+    left.sort_by_key(Identity::pid);
+    left.dedup();
+    let words = left.iter().map(|who| format!("{} {}", who.pid(), command_line(who.pid()).join(" "))).collect();
+    for signal in [Signal::TERM, Signal::KILL] {
+        signal_and_wait(&left, signal)?;
+    }
+    limits::clear(&record);
+    Ok(words)
+}
+
+/// What lives in the cgroup of a run. Never where we are in it ourselves.
+fn contained(record: &RunRecord, id: SessionId) -> Result<Vec<Identity>> {
+    let Some(path) = record.cgroup.as_ref().map(PathBuf::from) else {
+        return Ok(Vec::new());
+    };
+    // Unlike the session's folder, a group cannot be copied; its name says whose it is.
+    let ours = path
+        .file_name()
+        .is_some_and(|name| name.to_string_lossy().starts_with(&format!("{PREFIX}{id}-{}-", record.run)));
+    let Some(group) = Group::open(&path).filter(|_| ours) else {
+        return Ok(Vec::new());
+    };
+    let pids = group.processes()?;
+    if pids.iter().any(|&pid| u32::try_from(pid) == Ok(std::process::id())) {
+        return Ok(Vec::new());
+    }
+    Ok(pids.into_iter().filter_map(|pid| Identity::of(pid).ok().flatten()).collect())
+}
+
+/// Signals each and waits until they are gone, or time is up.
+fn signal_and_wait(processes: &[Identity], signal: Signal) -> Result<()> {
+    let mut open = Vec::new();
+    for process in processes {
+        if let Some(pidfd) = Pidfd::open(process)?
+            && !pidfd.has_exited()?
+        {
+            pidfd.signal(signal)?;
+            pidfd.signal(Signal::CONT)?;
+            open.push(pidfd);
+        }
+    }
+    let deadline = Instant::now() + PATIENCE;
+    for pidfd in &open {
+        let left = Timespec::try_from(deadline.saturating_duration_since(Instant::now())).ok();
+        poll(&mut [PollFd::new(pidfd, PollFlags::IN)], left.as_ref()).map_err(std::io::Error::from)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_path_of_its_output_names_the_conversation() {
+        let uid = rustix::process::geteuid().as_raw();
+        let of =
+            |before: &str, uid: u32, after: &str| conversation_of(Path::new(&format!("{before}/claude-{uid}{after}")));
+        assert_eq!(of("/tmp", uid, "/-home-a/0f-1/tasks/b.output").as_deref(), Some("0f-1"));
+        assert_eq!(of("/home/a/tmp", uid, "/-home-a/0f-1/tasks/b.output").as_deref(), Some("0f-1"));
+        assert_eq!(of("/tmp", uid + 1, "/-home-a/0f-1/tasks/b.output"), None, "another user's");
+        assert_eq!(of("/tmp", uid, "/-home-a/0f-1/notes/b.output"), None);
+        assert_eq!(of("/tmp", uid, "/tasks/b.output"), None);
+        assert_eq!(of("/tmp", uid, ""), None);
+    }
+}

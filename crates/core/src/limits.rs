@@ -25,8 +25,9 @@ impl Limits {
     #[must_use]
     pub fn words(&self) -> String {
         let memory = self.memory.map(|bytes| format!("{} of memory", size(bytes)));
-        let cpus = self.cpus.map(|cpus| format!("{cpus} processors"));
-        let processes = self.processes.map(|count| format!("{count} processes"));
+        let cpus =
+            self.cpus.map(|cpus| if cpus == 1.0 { "1 processor".to_owned() } else { format!("{cpus} processors") });
+        let processes = self.processes.map(|count| counted(count, "process", "processes"));
         let words: Vec<String> = memory.into_iter().chain(cpus).chain(processes).collect();
         words.join(", ")
     }
@@ -61,10 +62,16 @@ impl Limits {
         let words: Vec<String> = memory
             .map(|limit| format!("its memory limit of {} struck", size(limit)))
             .into_iter()
-            .chain(processes.map(|limit| format!("its limit of {limit} processes struck")))
+            .chain(processes.map(|limit| format!("its limit of {} struck", counted(limit, "process", "processes"))))
             .collect();
         (!words.is_empty()).then(|| words.join("; "))
     }
+}
+
+/// `1 process`, `2 processes`.
+#[must_use]
+pub fn counted(count: u64, one: &str, more: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { more })
 }
 
 /// `1.5 GiB`.

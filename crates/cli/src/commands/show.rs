@@ -13,6 +13,7 @@ use crate::ui::time::{age, duration, size};
 use family::Family;
 use jiff::Timestamp;
 use ostler_core::id::SessionId;
+use ostler_core::limits::counted;
 use ostler_core::outcome::{Outcome, Saved};
 use ostler_core::record::Mode;
 use ostler_core::view::View;
@@ -63,7 +64,7 @@ fn as_json(usage: Usage) -> Value {
 
 fn in_words(usage: Usage) -> String {
     let memory = usage.memory.map(|bytes| format!("{} of memory", size(bytes)));
-    let processes = usage.processes.map(|count| format!("{count} processes"));
+    let processes = usage.processes.map(|count| counted(count, "process", "processes"));
     let cpu = usage.cpu_us.map(|us| format!("{} of processor time so far", duration(us / 1000)));
     memory.into_iter().chain(processes).chain(cpu).collect::<Vec<_>>().join(", ")
 }

@@ -10,6 +10,7 @@ use crate::exit::{Failure, Result};
 use crate::say::tell;
 use crate::still::{NotStill, Still};
 use jiff::Timestamp;
+use ostler_core::limits::counted;
 use ostler_core::view::View;
 use ostler_store::home::Place;
 use ostler_store::{archived, look};
@@ -59,10 +60,8 @@ fn sweep_once(context: &Context) -> Result<()> {
 }
 
 fn say_how_many(done: &str, count: usize, setting: &str) {
-    match count {
-        0 => {}
-        1 => tell!("ostler: {done} 1 session ({setting} in config.toml)"),
-        more => tell!("ostler: {done} {more} sessions ({setting} in config.toml)"),
+    if count > 0 {
+        tell!("ostler: {done} {} ({setting} in config.toml)", counted(count as u64, "session", "sessions"));
     }
 }
 

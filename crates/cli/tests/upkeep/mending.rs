@@ -12,7 +12,7 @@ fn mended(harness: &Harness) -> Vec<String> {
     let mended = found.as_array().unwrap().iter().filter(|finding| finding["level"] == "mended");
     let words = mended.map(|finding| finding["what"].as_str().unwrap().to_owned());
     // Other tests on this machine leave cgroups too.
-    words.filter(|words| !words.contains("cgroups")).collect()
+    words.filter(|words| !words.contains("cgroup")).collect()
 }
 
 fn make_old(path: &Path) {
@@ -75,7 +75,7 @@ fn an_empty_cgroup_that_nobody_owns_goes_and_one_in_use_stays() {
     make_old(&left);
     make_old(&group);
     let said = harness.run(&["doctor", "--fix"]).stdout;
-    assert!(said.contains("empty cgroups") && !left.exists(), "{said}");
+    assert!(said.contains("empty cgroup") && !left.exists(), "{said}");
     assert!(group.exists());
     session.stop();
 }
@@ -92,7 +92,7 @@ fn what_lives_on_after_agent_and_helpers_were_killed_is_named_with_the_command_t
     session.orphan();
     session.kill(Who::Agent);
     let said = harness.run(&["doctor", "--fix"]).exits(1).stdout;
-    let line = said.lines().find(|line| line.contains(&format!("2 processes of {} live in", session.id()))).unwrap();
+    let line = said.lines().find(|line| line.contains(&format!("2 processes of {} left in", session.id()))).unwrap();
     assert_eq!(harness.alive().len(), 2, "nobody asked for a signal");
     let (_, remedy) = line.rsplit_once("; ").unwrap();
     assert!(harness.command("sh").args(["-c", remedy]).status().unwrap().success(), "{remedy}");

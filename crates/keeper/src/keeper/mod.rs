@@ -157,6 +157,8 @@ struct Keeper {
     proof: Option<ProofWatch>,
     conversing: Conversing,
     autosave: Autosave,
+    /// What was told of limits, which is not told twice.
+    struck: Option<String>,
     window: Option<(u16, u16)>,
 
     agent_exited: bool,
@@ -220,6 +222,7 @@ impl Keeper {
             proof: None,
             conversing: Conversing::default(),
             autosave: Autosave::new(record.autosave_ms),
+            struck: None,
             window: None,
             agent_exited: false,
             wake_ms: None,
@@ -435,7 +438,10 @@ impl Keeper {
     /// something to say soon.
     fn say_what_struck(&mut self) -> Result<(), KeeperError> {
         match limits::struck(&self.session, &self.record) {
-            Some(text) if self.state.alarm.as_ref() != Some(&text) => self.note(Event::Alarm { text }),
+            Some(text) if self.struck.as_ref() != Some(&text) => {
+                self.struck = Some(text.clone());
+                self.note(Event::Alarm { text })
+            }
             Some(_) | None => Ok(()),
         }
     }

@@ -6,6 +6,7 @@ use super::{Finding, Level, quoted};
 use crate::context::variable;
 use crate::exit::Result;
 use ostler_core::id::SessionId;
+use ostler_core::limits::counted;
 use ostler_keeper::scope::Manager;
 use ostler_store::home::Home;
 use ostler_store::look;
@@ -125,7 +126,8 @@ fn left_over(folders: &BTreeSet<PathBuf>, owners: &Owners) -> Vec<Finding> {
             Some(processes) if processes.is_empty() && is_old(&path) => empty.push(path),
             Some(processes) if !processes.is_empty() => {
                 let pids: Vec<String> = processes.iter().map(i32::to_string).collect();
-                let what = format!("{} processes of {id} live in {} and nobody keeps them", pids.len(), path.display());
+                let processes = counted(pids.len() as u64, "process", "processes");
+                let what = format!("{processes} of {id} left in {}, and nobody keeps it", path.display());
                 let finding = Finding::problem(what, format!("kill {}", pids.join(" ")));
                 // Another home's business is not ours to judge.
                 let level = if owners.known.contains(&id) { Level::Problem } else { Level::Note };
@@ -136,7 +138,8 @@ fn left_over(folders: &BTreeSet<PathBuf>, owners: &Owners) -> Vec<Finding> {
     }
     if let Some(first) = empty.first() {
         let beside = first.parent().unwrap_or(Path::new("/"));
-        let what = format!("{} empty cgroups were left by sessions that ended with nobody there", empty.len());
+        let groups = counted(empty.len() as u64, "empty cgroup was", "empty cgroups were");
+        let what = format!("{groups} left by sessions that ended with nobody there");
         let remedy = format!("rmdir {}/{PREFIX}* spares those in use", quoted(beside));
         findings.push(Finding::note(what, remedy).mended_by(Fix::RemoveGroups(empty)));
     }

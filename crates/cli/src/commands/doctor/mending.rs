@@ -7,6 +7,7 @@ use crate::client::look_and_record;
 use crate::commands::purge;
 use crate::exit::{Failure, Result};
 use crate::still::{NotStill, Still};
+use ostler_core::limits::counted;
 use ostler_store::home::Place;
 use ostler_sys::cgroup::Group;
 use ostler_sys::socket;
@@ -63,7 +64,7 @@ fn apply(fix: &Fix) -> Result<String> {
             let (gone, left): (Vec<_>, Vec<_>) = groups.iter().partition(|path| !path.exists());
             match (gone.len(), left.first()) {
                 (0, Some(group)) => Err(Failure::ours(format!("{} cannot be removed", group.display()))),
-                (count, _) => Ok(format!("removed {count} empty cgroups")),
+                (count, _) => Ok(format!("removed {}", counted(count as u64, "empty cgroup", "empty cgroups"))),
             }
         }
         Fix::Record(place) => {

@@ -9,7 +9,9 @@ pub mod command;
 pub mod demo;
 pub mod gemini;
 pub mod lines;
+pub mod loose;
 pub mod opencode;
+pub mod reading;
 pub mod stream_json;
 
 use ostler_core::fact::{Ask, Fact, Tokens, TurnEnd, Verdict};
@@ -62,8 +64,16 @@ pub trait Agent: Sync {
         id.to_owned()
     }
 
+    /// Strikes out of `wanted` the marks that this whole line of its transcript holds.
+    fn strike(&self, line: &[u8], wanted: &mut Vec<&str>);
+
     /// Whether all these marks stand, in whole lines, in its transcript.
-    fn transcript_holds(&self, transcript: &[u8], marks: &[String]) -> bool;
+    fn transcript_holds(&self, transcript: &[u8], marks: &[String]) -> bool {
+        let mut wanted: Vec<&str> = marks.iter().map(String::as_str).collect();
+        let lines = transcript.split_inclusive(|&byte| byte == b'\n').filter_map(|line| line.strip_suffix(b"\n"));
+        lines.for_each(|line| self.strike(line, &mut wanted));
+        wanted.is_empty()
+    }
 }
 
 /// What is typed into a terminal.
@@ -182,20 +192,9 @@ pub fn silent_terminal(argv: Vec<String>, request: &Launching<'_>) -> Launch {
     }
 }
 
-/// Whether each of these texts is one of those that `texts` finds in a whole line of a transcript.
-fn holds_texts(transcript: &[u8], wanted: &[String], texts: impl Fn(&serde_json::Value, &mut dyn FnMut(&str))) -> bool {
-    let mut wanted: Vec<&str> = wanted.iter().map(|text| text.trim()).collect();
-    for line in transcript.split_inclusive(|&byte| byte == b'\n').rev() {
-        if wanted.is_empty() {
-            break;
-        }
-        if line.ends_with(b"\n")
-            && let Ok(line) = serde_json::from_slice::<serde_json::Value>(line)
-        {
-            texts(&line, &mut |text| wanted.retain(|wanted| *wanted != text.trim()));
-        }
-    }
-    wanted.is_empty()
+/// Strikes out the marks that are this text, but for the space around it.
+fn strike_text(text: &str, wanted: &mut Vec<&str>) {
+    wanted.retain(|mark| mark.trim() != text.trim());
 }
 
 /// What somebody answered.

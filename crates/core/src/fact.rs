@@ -29,6 +29,8 @@ pub enum Fact {
     TurnEnded(TurnEnd),
     /// Something this version does not know.
     Unknown { kind: String },
+    /// A line too long to be read.
+    PassedOver { bytes: u64 },
 }
 
 /// What an agent asks a person.
@@ -95,7 +97,8 @@ pub struct Tokens {
 
 impl std::ops::AddAssign for Tokens {
     fn add_assign(&mut self, more: Tokens) {
-        self.input += more.input;
-        self.output += more.output;
+        // Counts come from strangers.
+        self.input = self.input.saturating_add(more.input);
+        self.output = self.output.saturating_add(more.output);
     }
 }

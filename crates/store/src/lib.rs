@@ -4,6 +4,7 @@
 //! * [`folder`]: one session's folder with its records.
 //! * [`journal`], [`inbox`], [`feed`]: the files that grow, each with its own rule for a torn end.
 //! * [`look`]: what is true of a session now, from files and kernel, without locks.
+//! * [`pieces`], [`backwards`]: files of any length, in little memory, from their beginning or their end.
 //! * [`proof`]: whether a turn is in the agent's own transcript.
 //! * [`closing`]: writing the outcome, once.
 //! * [`conversation`]: what was said, for `logs`.
@@ -11,6 +12,7 @@
 //!
 //! Raw bytes first, meaning second: a wrong decoder is mended by decoding again.
 
+pub mod backwards;
 pub mod closing;
 pub mod conversation;
 pub mod feed;
@@ -19,6 +21,7 @@ pub mod home;
 pub mod inbox;
 pub mod journal;
 pub mod look;
+pub mod pieces;
 pub mod proof;
 pub mod terminal;
 

@@ -7,9 +7,10 @@
 
 use crate::folder::{Folder, RunFolder};
 use crate::home::Place;
+use crate::pieces::Pieces;
 use crate::{RunRecord, StoreError, inbox, journal, proof, terminal};
 use jiff::Timestamp;
-use ostler_agents::lines::{Line, Lines};
+use ostler_agents::reading::Reading;
 use ostler_core::SCHEMA;
 use ostler_core::event::{Entry, Event};
 use ostler_core::fact::Fact;
@@ -21,9 +22,6 @@ use ostler_sys::clock::since_boot_ms;
 use ostler_sys::dir::{Dir, free_space};
 use ostler_sys::process::{Identity, Life};
 use ostler_sys::socket;
-use rustix::fs::OFlags;
-use std::fs::File;
-use std::os::unix::fs::FileExt;
 
 /// How much of a long last line is kept.
 const LAST_CHARACTERS: usize = 300;
@@ -310,32 +308,30 @@ fn fold_output(mut state: State, run: &Dir, session: &Session) -> Result<State, 
     };
     let mut decoder = agent.decoder();
     decoder.used_before(state.tokens_before);
-    let mut lines = Lines::from(state.understood);
+    let mut reading = Reading::from(state.understood, decoder);
     let mut position = state.understood;
-    let mut facts = Vec::new();
     let mut found: Vec<(u64, Fact)> = Vec::new();
-    read_from(run, "out", &mut position, |bytes| {
-        lines.feed(bytes, |line, end| {
-            if let Line::Whole(line) = line {
-                decoder.line(line, &mut facts);
-                found.extend(facts.drain(..).map(|fact| (end, fact)));
-            }
-        });
-    })?;
-    for (out, fact) in found {
-        let Some(event) = event_of(fact, &state) else {
-            continue;
-        };
-        let entry = Entry {
-            at: Timestamp::UNIX_EPOCH,
-            ms: since_boot_ms(),
-            run: state.run,
-            out: Some(out),
-            wish: None,
-            inbox: None,
-            event,
-        };
-        state = step(state, &entry).0;
+    let Some(mut pieces) = Pieces::open(run, "out", position)? else {
+        return Ok(state);
+    };
+    // Piece by piece, so that a long past is never in memory as a whole.
+    while let Some(bytes) = pieces.next(&mut position)? {
+        reading.feed(bytes, |place, fact| found.push((place.end, fact)));
+        for (out, fact) in found.drain(..) {
+            let Some(event) = event_of(fact, &state) else {
+                continue;
+            };
+            let entry = Entry {
+                at: Timestamp::UNIX_EPOCH,
+                ms: since_boot_ms(),
+                run: state.run,
+                out: Some(out),
+                wish: None,
+                inbox: None,
+                event,
+            };
+            state = step(state, &entry).0;
+        }
     }
     Ok(state)
 }
@@ -356,6 +352,9 @@ pub fn event_of(fact: Fact, state: &State) -> Option<Event> {
         Fact::Asked(ask) => Some(Event::Asked { ask }),
         Fact::AskClosed { request } => Some(Event::AskClosed { request }),
         Fact::TurnEnded(end) => Some(Event::TurnEnded { end }),
+        Fact::PassedOver { bytes } => Some(Event::Alarm {
+            text: format!("a line of {} MB in its output was too long to read", bytes / 1_000_000),
+        }),
         Fact::Saying { .. }
         | Fact::Said { .. }
         | Fact::Thought { .. }
@@ -365,25 +364,11 @@ pub fn event_of(fact: Fact, state: &State) -> Option<Event> {
     }
 }
 
-/// Reads a file of a run from `position` to its present end, in pieces. What is written meanwhile is for the next time:
-/// whoever chased a program that writes without end would never arrive.
+/// Reads a file of a run from `position` to its present end, in pieces.
 pub fn read_from(run: &Dir, name: &str, position: &mut u64, mut each: impl FnMut(&[u8])) -> Result<(), StoreError> {
-    let file = match run.file(name, OFlags::RDONLY) {
-        Ok(file) => File::from(file),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(StoreError::io(name)(error)),
-    };
-    let size = file.metadata().map_err(StoreError::io(name))?.len();
-    let mut buffer = vec![0; usize::try_from(size.saturating_sub(*position)).unwrap_or(usize::MAX).clamp(1, 1 << 18)];
-    while *position < size {
-        match file.read_at(&mut buffer, *position) {
-            Ok(0) => break,
-            Ok(count) => {
-                each(&buffer[..count]);
-                *position += count as u64;
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(StoreError::io(name)(error)),
+    if let Some(mut pieces) = Pieces::open(run, name, *position)? {
+        while let Some(bytes) = pieces.next(position)? {
+            each(bytes);
         }
     }
     Ok(())
@@ -464,7 +449,8 @@ fn said(fact: Fact) -> Option<String> {
         | Fact::ToolReturned { .. }
         | Fact::AskClosed { .. }
         | Fact::TurnEnded(_)
-        | Fact::Unknown { .. } => None,
+        | Fact::Unknown { .. }
+        | Fact::PassedOver { .. } => None,
     }
 }
 

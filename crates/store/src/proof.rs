@@ -1,11 +1,13 @@
 //! The proof that a turn is saved: its messages, by their ids, in whole lines of the agent's own transcript.
 
 use crate::folder::Folder;
-use crate::{RunRecord, StoreError, inbox};
+use crate::{RunRecord, StoreError, backwards, inbox};
 use ostler_agents::{Agent, Whereabouts};
 use ostler_core::life::{Message, State};
 use ostler_core::record::{Session, Want, Wish};
+use std::fs::File;
 use std::io;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 /// What must be in the transcript: the prompt of the newest turn, and what the agent said in it. `so_far`: what it has
@@ -57,11 +59,17 @@ pub fn find_transcript(agent: &dyn Agent, native_id: &str, cwd: &str) -> Option<
 
 /// Whether the transcript holds all of them now. One that does not exist holds nothing.
 pub fn holds(agent: &dyn Agent, transcript: &Path, marks: &[String]) -> io::Result<bool> {
-    match std::fs::read(transcript) {
-        Ok(bytes) => Ok(agent.transcript_holds(&bytes, marks)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(marks.is_empty()),
-        Err(error) => Err(error),
-    }
+    let file = match File::open(transcript) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(marks.is_empty()),
+        Err(error) => return Err(error),
+    };
+    let mut wanted: Vec<&str> = marks.iter().map(String::as_str).collect();
+    backwards::lines(&file, |line| {
+        agent.strike(line, &mut wanted);
+        if wanted.is_empty() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    Ok(wanted.is_empty())
 }
 
 /// The same for a finished turn of an agent that is gone: whatever will be in the transcript is in it.

@@ -77,8 +77,8 @@ impl Agent for Claude {
         config_folder(variable).map(|folder| Whereabouts::At(stream_json::transcript(&folder, cwd, native_id)))
     }
 
-    fn transcript_holds(&self, transcript: &[u8], marks: &[String]) -> bool {
-        stream_json::transcript_holds(transcript, marks)
+    fn strike(&self, line: &[u8], wanted: &mut Vec<&str>) {
+        stream_json::strike(line, wanted);
     }
 }
 

@@ -1,10 +1,12 @@
 //! opencode. One process per turn, and no event that ends it: the end of the process is the end of the turn.
 
+use crate::loose::{Loose, tolerantly};
+use crate::stream_json::{ToolInput, tool_detail};
 use crate::{Agent, Decoder, Launch, Launching, Whereabouts, one_turn, silent_terminal};
 use ostler_core::fact::{Fact, Tokens, TurnEnd, Verdict};
 use ostler_core::outcome::Exit;
 use ostler_core::record::Mode;
-use serde_json::Value;
+use serde::Deserialize;
 
 pub struct Opencode;
 
@@ -49,9 +51,69 @@ impl Agent for Opencode {
         None
     }
 
-    fn transcript_holds(&self, _transcript: &[u8], _marks: &[String]) -> bool {
-        false
-    }
+    fn strike(&self, _line: &[u8], _wanted: &mut Vec<&str>) {}
+}
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(rename = "type", default, borrow)]
+    kind: Loose<'a>,
+    #[serde(rename = "sessionID", default, borrow)]
+    session_id: Loose<'a>,
+    #[serde(default, borrow)]
+    part: Loose<'a, Part<'a>>,
+    #[serde(default, borrow)]
+    error: Loose<'a, Problem<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+struct Part<'a> {
+    #[serde(default, borrow)]
+    text: Loose<'a>,
+    #[serde(default, borrow)]
+    tool: Loose<'a>,
+    #[serde(default, borrow)]
+    state: Loose<'a, ToolState<'a>>,
+    #[serde(default, borrow)]
+    tokens: Loose<'a, Used<'a>>,
+    #[serde(default, borrow)]
+    cost: Loose<'a>,
+}
+
+#[derive(Default, Deserialize)]
+struct ToolState<'a> {
+    #[serde(default, borrow)]
+    status: Loose<'a>,
+    #[serde(default, borrow)]
+    input: Loose<'a, ToolInput<'a>>,
+    #[serde(default, borrow)]
+    output: Loose<'a>,
+    #[serde(default, borrow)]
+    error: Loose<'a>,
+}
+
+#[derive(Deserialize)]
+struct Used<'a> {
+    #[serde(default, borrow)]
+    input: Loose<'a>,
+    #[serde(default, borrow)]
+    output: Loose<'a>,
+}
+
+#[derive(Deserialize)]
+struct Problem<'a> {
+    #[serde(default, borrow)]
+    name: Loose<'a>,
+    #[serde(default, borrow)]
+    message: Loose<'a>,
+    #[serde(default, borrow)]
+    data: Loose<'a, Data<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Data<'a> {
+    #[serde(default, borrow)]
+    message: Loose<'a>,
 }
 
 #[derive(Debug, Default)]
@@ -64,44 +126,7 @@ struct OpencodeLines {
 
 impl Decoder for OpencodeLines {
     fn line(&mut self, line: &[u8], facts: &mut Vec<Fact>) {
-        let Ok(line) = serde_json::from_slice::<Value>(line) else {
-            return;
-        };
-        let Some(kind) = line["type"].as_str() else {
-            return;
-        };
-        facts.extend(line["sessionID"].as_str().map(|id| Fact::Native { id: id.to_owned() }));
-        let part = &line["part"];
-        match kind {
-            "step_start" => facts.push(Fact::TurnStarted),
-            "text" => {
-                let text = part["text"].as_str().unwrap_or_default().to_owned();
-                self.text = Some(text.clone());
-                facts.push(Fact::Said { text });
-            }
-            "tool_use" => {
-                let state = &part["state"];
-                facts.push(Fact::ToolCalled {
-                    name: part["tool"].as_str().unwrap_or("tool").to_owned(),
-                    detail: crate::stream_json::tool_detail(&state["input"]),
-                });
-                facts.push(Fact::ToolReturned {
-                    text: state["output"].as_str().or(state["error"].as_str()).unwrap_or_default().to_owned(),
-                    failed: state["status"] == "error",
-                });
-            }
-            "step_finish" => {
-                let count = |name: &str| part["tokens"][name].as_u64().unwrap_or(0);
-                *self.tokens.get_or_insert_default() += Tokens { input: count("input"), output: count("output") };
-                self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + part["cost"].as_f64().unwrap_or(0.0));
-            }
-            "error" => {
-                let error = &line["error"];
-                let words = error["data"]["message"].as_str().or(error["message"].as_str()).or(error["name"].as_str());
-                self.error = Some(words.unwrap_or("the turn failed").to_owned());
-            }
-            other => facts.push(Fact::Unknown { kind: other.to_owned() }),
-        }
+        tolerantly(line, |line| self.understand(line, facts));
     }
 
     fn messages_so_far(&self) -> Vec<String> {
@@ -124,5 +149,55 @@ impl Decoder for OpencodeLines {
             cost_usd: self.cost_usd.take(),
             messages: Vec::new(),
         }
+    }
+}
+
+impl OpencodeLines {
+    /// False when it is no JSON object.
+    fn understand(&mut self, line: &[u8], facts: &mut Vec<Fact>) -> bool {
+        let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else {
+            return false;
+        };
+        let Some(kind) = line.kind.text() else {
+            return true;
+        };
+        facts.extend(line.session_id.text().map(|id| Fact::Native { id: id.to_owned() }));
+        let none = Part::default();
+        let part = line.part.object().unwrap_or(&none);
+        match kind {
+            "step_start" => facts.push(Fact::TurnStarted),
+            "text" => {
+                self.text = Some(part.text.text_or_empty());
+                facts.push(Fact::Said { text: part.text.text_or_empty() });
+            }
+            "tool_use" => {
+                let none = ToolState::default();
+                let state = part.state.object().unwrap_or(&none);
+                facts.push(Fact::ToolCalled {
+                    name: part.tool.text().unwrap_or("tool").to_owned(),
+                    detail: tool_detail(&state.input),
+                });
+                facts.push(Fact::ToolReturned {
+                    text: state.output.text().or(state.error.text()).unwrap_or_default().to_owned(),
+                    failed: state.status.is("error"),
+                });
+            }
+            "step_finish" => {
+                let used = part.tokens.object();
+                let count = |count: Option<&Loose<'_>>| count.and_then(Loose::count).unwrap_or(0);
+                *self.tokens.get_or_insert_default() +=
+                    Tokens { input: count(used.map(|used| &used.input)), output: count(used.map(|used| &used.output)) };
+                self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + part.cost.amount().unwrap_or(0.0));
+            }
+            "error" => {
+                let words = line.error.object().and_then(|error| {
+                    let data = error.data.object().and_then(|data| data.message.text());
+                    data.or(error.message.text()).or(error.name.text())
+                });
+                self.error = Some(words.unwrap_or("the turn failed").to_owned());
+            }
+            other => facts.push(Fact::Unknown { kind: other.to_owned() }),
+        }
+        true
     }
 }

@@ -12,6 +12,7 @@ mod inner_sessions_outlive_outer_ones;
 mod keepers_that_keep_dying_show;
 mod launchers_may_end;
 mod launches_are_whole_or_nothing;
+mod lines_without_end_fit_into_memory;
 mod logs_show_what_was_said;
 mod many_sessions_hit_no_limit;
 mod messages_arrive_once;

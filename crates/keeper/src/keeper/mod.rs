@@ -377,12 +377,15 @@ impl Keeper {
 
     /// Reads what the agent has said and folds it in.
     fn understand(&mut self) -> Result<(), KeeperError> {
-        let Some(output) = &mut self.output else {
+        let Some(mut pieces) = self.output.as_ref().map(|output| output.pieces(self.run.dir())).transpose()?.flatten()
+        else {
             return Ok(());
         };
-        for (out, fact) in output.read(self.run.dir())? {
-            if let Some(event) = look::event_of(fact, &self.state) {
-                self.note_about(About { out: Some(out), ..About::default() }, event)?;
+        while let Some(facts) = self.output.as_mut().map(|output| output.read(&mut pieces)).transpose()?.flatten() {
+            for (out, fact) in facts {
+                if let Some(event) = look::event_of(fact, &self.state) {
+                    self.note_about(About { out: Some(out), ..About::default() }, event)?;
+                }
             }
         }
         Ok(())

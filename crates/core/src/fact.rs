@@ -73,7 +73,7 @@ pub struct TurnEnd {
     pub reason: Option<String>,
     #[serde(default)]
     pub tokens: Option<Tokens>,
-    /// Of this process so far, as agents count it.
+    /// Of this process so far, as agents count it; [`crate::spending`] makes what each turn cost of it.
     #[serde(default)]
     pub cost_usd: Option<f64>,
     /// The agent's own names of the messages of this turn; the proof that it is saved looks for these.

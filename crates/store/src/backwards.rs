@@ -2,7 +2,7 @@
 //! the transcript may be longer than memory. A torn last line is none; one that is too long to be read is passed over.
 
 use memchr::memrchr;
-use ostler_agents::lines::LINE_LIMIT;
+use ostler_core::MESSAGE_LIMIT;
 use std::fs::File;
 use std::io;
 use std::ops::ControlFlow;
@@ -11,66 +11,64 @@ use std::os::unix::fs::FileExt;
 /// How much is read at once.
 const PIECE: usize = 256 * 1024;
 
+/// The longest line that is read: that of the longest message, with room for what JSON adds to it.
+const LINE_LIMIT: u64 = 2 * MESSAGE_LIMIT as u64 + (1 << 20);
+
 /// Calls `each` with every whole line, without its newline, the last one first, until it has seen enough.
 pub fn lines(file: &File, each: impl FnMut(&[u8]) -> ControlFlow<()>) -> io::Result<()> {
-    lines_in(file, file.metadata()?.len(), PIECE, LINE_LIMIT, each)
+    match lines_in(file, file.metadata()?.len(), PIECE, LINE_LIMIT, each) {
+        // Somebody has shortened it: what we were about to read is not in it.
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(()),
+        other => other,
+    }
 }
 
 fn lines_in(
     file: &File,
     size: u64,
     piece: usize,
-    limit: usize,
+    limit: u64,
     mut each: impl FnMut(&[u8]) -> ControlFlow<()>,
 ) -> io::Result<()> {
-    let mut before = size;
     let mut buffer = vec![0; piece];
-    // The end of a line whose beginning has not been read yet, its pieces in the order of reading: backwards.
-    let mut tail: Vec<Vec<u8>> = Vec::new();
-    let mut length = 0;
-    // What stands behind the last newline is no whole line.
-    let mut whole = false;
-    while before > 0 {
-        let count = usize::try_from(before).unwrap_or(usize::MAX).min(piece);
-        before -= count as u64;
-        match file.read_exact_at(&mut buffer[..count], before) {
-            Ok(()) => {}
-            // Somebody has shortened it: what we were about to read is not in it.
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
-            Err(error) => return Err(error),
-        }
-        let mut bytes = &buffer[..count];
-        while let Some(newline) = memrchr(b'\n', bytes) {
-            let line = &bytes[newline + 1..];
-            if whole && length + line.len() <= limit && each(&joined(line, &tail)).is_break() {
+    // Where the piece in the buffer begins, and where the line ends that is being looked at; none before the last newline.
+    let mut start = size;
+    let mut line_end: Option<u64> = None;
+    let mut filled = 0;
+    while start > 0 {
+        let count = usize::try_from(start).unwrap_or(usize::MAX).min(piece);
+        start -= count as u64;
+        filled = count;
+        let bytes = &mut buffer[..count];
+        file.read_exact_at(bytes, start)?;
+        let mut rest = count;
+        while let Some(newline) = memrchr(b'\n', &bytes[..rest]) {
+            let line_start = start + newline as u64 + 1;
+            if let Some(end) = line_end.filter(|end| end - line_start <= limit)
+                && with_line(file, &bytes[newline + 1..], line_start, end, &mut each)?.is_break()
+            {
                 return Ok(());
             }
-            whole = true;
-            tail.clear();
-            length = 0;
-            bytes = &bytes[..newline];
-        }
-        length = length.saturating_add(bytes.len());
-        if whole && length <= limit {
-            tail.push(bytes.to_vec());
-        } else {
-            tail.clear();
+            line_end = Some(line_start - 1);
+            rest = newline;
         }
     }
-    if whole && length <= limit {
-        // There is no line before it to stop at.
-        let _ = each(&joined(&[], &tail));
+    match line_end {
+        Some(end) if end <= limit => with_line(file, &buffer[..filled], 0, end, &mut each).map(|_| ()),
+        Some(_) | None => Ok(()),
     }
-    Ok(())
 }
 
-fn joined<'a>(beginning: &'a [u8], tail: &[Vec<u8>]) -> std::borrow::Cow<'a, [u8]> {
-    if tail.is_empty() {
-        return beginning.into();
+/// A line that ends outside of the piece that its beginning is in is read by itself.
+fn with_line<T>(file: &File, piece: &[u8], start: u64, end: u64, mut each: impl FnMut(&[u8]) -> T) -> io::Result<T> {
+    // Within the limit, which memory has room for.
+    let length = usize::try_from(end - start).map_err(io::Error::other)?;
+    if let Some(line) = piece.get(..length) {
+        return Ok(each(line));
     }
-    let mut line = beginning.to_vec();
-    tail.iter().rev().for_each(|piece| line.extend_from_slice(piece));
-    line.into()
+    let mut line = vec![0; length];
+    file.read_exact_at(&mut line, start)?;
+    Ok(each(&line))
 }
 
 #[cfg(test)]
@@ -79,7 +77,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const LIMIT: usize = 12;
+    const LIMIT: u64 = 12;
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(300))]
@@ -96,7 +94,7 @@ mod tests {
                 ControlFlow::Continue(())
             }).unwrap();
             let whole = text.split_inclusive(|&byte| byte == b'\n').filter_map(|line| line.strip_suffix(b"\n"));
-            let mut wanted: Vec<Vec<u8>> = whole.filter(|line| line.len() <= LIMIT).map(<[u8]>::to_vec).collect();
+            let mut wanted: Vec<Vec<u8>> = whole.filter(|line| line.len() as u64 <= LIMIT).map(<[u8]>::to_vec).collect();
             wanted.reverse();
             prop_assert_eq!(found, wanted);
         }

@@ -7,6 +7,7 @@ use crate::look::{fold, last_line, look_at, unrecorded_outcome};
 use crate::{RunRecord, StoreError};
 use jiff::Timestamp;
 use ostler_core::event::{Entry, Event};
+use ostler_core::fact::Tokens;
 use ostler_core::life::State;
 use ostler_core::outcome::Outcome;
 use ostler_core::record::Session;
@@ -14,6 +15,7 @@ use ostler_sys::cgroup::Group;
 use ostler_sys::clock::since_boot_ms;
 use ostler_sys::lock;
 use rustix::fs::OFlags;
+use serde_json::json;
 use std::path::Path;
 
 /// Publishes the outcome and returns the one that counts: somebody else's, if theirs was first.
@@ -34,6 +36,12 @@ pub fn publish(
     note("native_id", state.native_id.clone().or_else(|| record.native_id.clone()).into());
     note("transcript", record.transcript.clone().into());
     note("turns_total", state.turns.into());
+    let (tokens, cost_usd) = state.spending.of_session();
+    note(
+        "tokens_total",
+        tokens.map_or(serde_json::Value::Null, |Tokens { input, output }| json!({ "input": input, "output": output })),
+    );
+    note("cost_usd_total", cost_usd.into());
     note("queued", state.queue.len().into());
     note("inbox", state.inbox.into());
     note("last", last_line(run.dir(), &session.agent, &record.plan)?.into());

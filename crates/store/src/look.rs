@@ -17,6 +17,7 @@ use ostler_core::fact::Fact;
 use ostler_core::life::{Process, State, step};
 use ostler_core::outcome::{Exit, Outcome, Saved, judge};
 use ostler_core::record::{Mode, Plan, Session, Speaks, Want};
+use ostler_core::spending::Spent;
 use ostler_core::view::{Phase, View};
 use ostler_sys::clock::since_boot_ms;
 use ostler_sys::dir::{Dir, free_space};
@@ -40,6 +41,17 @@ pub fn look(place: &Place) -> Result<View, StoreError> {
         }
     };
     look().map_err(|error| error.of(place.id))
+}
+
+/// What each finished turn of a session has used, over all its runs.
+pub fn spent(folder: &Folder) -> Result<Vec<Spent>, StoreError> {
+    let number = folder.newest_run()?;
+    if number == 0 {
+        return Ok(Vec::new());
+    }
+    let run = folder.run(number)?;
+    let state = fold(folder, &run, &run.record()?, &folder.session()?)?.state;
+    Ok(state.spending.turns().to_vec())
 }
 
 /// Looks at a session whose folder is open.
@@ -83,6 +95,8 @@ fn blank(session: &Session, run: u32, archived: bool) -> View {
         created: session.created,
         updated: session.created,
         transcript: None,
+        tokens: None,
+        cost_usd: None,
         outcome: None,
         asking: None,
         last: None,
@@ -124,6 +138,9 @@ fn ended(folder: &Folder, outcome: Outcome, view: &mut View) -> Result<(), Store
     view.alarm = text("alarm");
     let count = |name: &str| outcome.more.get(name).and_then(serde_json::Value::as_u64);
     view.turns = count("turns_total").and_then(|n| u32::try_from(n).ok()).unwrap_or(outcome.turns);
+    let total = |name: &str| outcome.more.get(name).cloned().and_then(|value| serde_json::from_value(value).ok());
+    view.tokens = total("tokens_total").or(outcome.tokens);
+    view.cost_usd = outcome.more.get("cost_usd_total").and_then(serde_json::Value::as_f64).or(outcome.cost_usd);
     if let Some(time) = text("ended").and_then(|time| time.parse().ok()) {
         view.updated = time;
     }
@@ -307,7 +324,7 @@ fn fold_output(mut state: State, run: &Dir, session: &Session) -> Result<State, 
         return Ok(state);
     };
     let mut decoder = agent.decoder();
-    decoder.used_before(state.tokens_before);
+    decoder.used_before(state.tokens_before());
     let mut reading = Reading::from(state.understood, decoder);
     let mut position = state.understood;
     let mut found: Vec<(u64, Fact)> = Vec::new();
@@ -379,6 +396,7 @@ fn fill(view: &mut View, folded: &Folded, record: &RunRecord, run: &RunFolder) -
     view.native_id = state.native_id.clone().or_else(|| record.native_id.clone());
     view.transcript.clone_from(&record.transcript);
     view.turns = state.turns;
+    (view.tokens, view.cost_usd) = state.spending.of_session();
     view.queued = u32::try_from(state.queue.len()).unwrap_or(u32::MAX).saturating_add(folded.unseen);
     view.asking = state.asks.first().cloned();
     view.last = last_line(run.dir(), &view.agent, &record.plan)?;

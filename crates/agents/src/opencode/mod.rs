@@ -92,12 +92,34 @@ struct ToolState<'a> {
     error: Loose<'a>,
 }
 
+/// What a step used, each token in one place: what came from a cache is not in `input`, nor what was thought in `output`.
 #[derive(Deserialize)]
 struct Used<'a> {
     #[serde(default, borrow)]
     input: Loose<'a>,
     #[serde(default, borrow)]
     output: Loose<'a>,
+    #[serde(default, borrow)]
+    reasoning: Loose<'a>,
+    #[serde(default, borrow)]
+    cache: Loose<'a, Cached<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Cached<'a> {
+    #[serde(default, borrow)]
+    read: Loose<'a>,
+    #[serde(default, borrow)]
+    write: Loose<'a>,
+}
+
+impl Used<'_> {
+    fn tokens(&self) -> Tokens {
+        let sum = |counts: &[&Loose<'_>]| counts.iter().filter_map(|count| count.count()).fold(0, u64::saturating_add);
+        let mut input = vec![&self.input];
+        input.extend(self.cache.object().into_iter().flat_map(|cached| [&cached.read, &cached.write]));
+        Tokens { input: sum(&input), output: sum(&[&self.output, &self.reasoning]) }
+    }
 }
 
 #[derive(Deserialize)]
@@ -183,10 +205,9 @@ impl OpencodeLines {
                 });
             }
             "step_finish" => {
-                let used = part.tokens.object();
-                let count = |count: Option<&Loose<'_>>| count.and_then(Loose::count).unwrap_or(0);
-                *self.tokens.get_or_insert_default() +=
-                    Tokens { input: count(used.map(|used| &used.input)), output: count(used.map(|used| &used.output)) };
+                if let Some(used) = part.tokens.object() {
+                    *self.tokens.get_or_insert_default() += used.tokens();
+                }
                 self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + part.cost.amount().unwrap_or(0.0));
             }
             "error" => {
@@ -199,5 +220,21 @@ impl OpencodeLines {
             other => facts.push(Fact::Unknown { kind: other.to_owned() }),
         }
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_token_counts_once_cached_and_thought_ones_too() {
+        let mut decoder = OpencodeLines::default();
+        let step = br#"{"type":"step_finish","part":{"cost":0.25,"tokens":{"input":5,"output":3,"reasoning":2,"cache":{"read":100,"write":10}}}}"#;
+        decoder.line(step, &mut Vec::new());
+        decoder.line(step, &mut Vec::new());
+        let end = decoder.turn_end_at_exit(Exit { code: Some(0), signal: None });
+        assert_eq!(end.tokens, Some(Tokens { input: 230, output: 10 }));
+        assert_eq!(end.cost_usd, Some(0.5));
     }
 }

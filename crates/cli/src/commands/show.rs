@@ -5,25 +5,40 @@ use crate::args::Show;
 use crate::context::Context;
 use crate::exit::{Code, Result};
 use crate::say::say;
+use crate::ui::money::spending;
 use crate::ui::table::{Cell, lay_out};
 use crate::ui::time::{age, duration};
 use jiff::Timestamp;
 use ostler_core::outcome::{Outcome, Saved};
+use ostler_core::spending::Spent;
 use ostler_core::view::View;
 use ostler_store::look;
+use serde::Serialize;
 
 pub fn run(context: &Context, args: &Show) -> Result<Code> {
     let place = context.home.select(&args.id)?;
     let view = look::look(&place)?;
+    let spent = look::spent(&place.open()?)?;
     if args.json {
-        say!("{}", serde_json::to_string_pretty(&view).unwrap_or_default())?;
+        say!("{}", serde_json::to_string_pretty(&Shown { view: &view, spent: &spent }).unwrap_or_default())?;
     } else {
-        crate::say::text(&describe(context, &view, &place.path.to_string_lossy()))?;
+        crate::say::text(&describe(context, &view, &spent, &place.path.to_string_lossy()))?;
     }
     Ok(Code::Succeeded)
 }
 
-fn describe(context: &Context, view: &View, folder: &str) -> String {
+/// The view, and what each turn used: too long for a list.
+#[derive(Serialize)]
+struct Shown<'a> {
+    #[serde(flatten)]
+    view: &'a View,
+    spent: &'a [Spent],
+}
+
+/// The newest turns are shown one by one, so many of them.
+const TURNS_SHOWN: usize = 5;
+
+fn describe(context: &Context, view: &View, spent: &[Spent], folder: &str) -> String {
     let style = context.style;
     let mut rows: Vec<Vec<Cell>> = Vec::new();
     let mut row = |name: &str, value: &str| {
@@ -68,6 +83,7 @@ fn describe(context: &Context, view: &View, folder: &str) -> String {
     if let Some(outcome) = &view.outcome {
         describe_outcome(&mut row, outcome);
     }
+    describe_spending(&mut row, view, spent);
     row("last", view.last.as_deref().and_then(|last| last.lines().next()).unwrap_or(""));
     lay_out(&rows, None)
 }
@@ -84,13 +100,20 @@ fn describe_outcome(row: &mut impl FnMut(&str, &str), outcome: &Outcome) {
         row("saved", outcome.saved.word());
     }
     row("took", &outcome.duration_ms.map(duration).unwrap_or_default());
-    if let Some(tokens) = outcome.tokens {
-        row("tokens", &format!("{} in, {} out", tokens.input, tokens.output));
-    }
-    if let Some(cost) = outcome.cost_usd {
-        row("cost", &format!("${cost:.4}"));
-    }
     for process in &outcome.left {
         row("left running", process);
+    }
+}
+
+/// The session, its newest run where there were several, its newest turns where there were several.
+fn describe_spending(row: &mut impl FnMut(&str, &str), view: &View, spent: &[Spent]) {
+    row("used", &spending(view.tokens, view.cost_usd).unwrap_or_default());
+    if let (true, Some(outcome)) = (view.run > 1, &view.outcome) {
+        row(&format!("  run {}", view.run), &spending(outcome.tokens, outcome.cost_usd).unwrap_or_default());
+    }
+    if spent.len() > 1 {
+        for turn in &spent[spent.len().saturating_sub(TURNS_SHOWN)..] {
+            row(&format!("  turn {}", turn.turn), &spending(turn.tokens, turn.cost_usd).unwrap_or_default());
+        }
     }
 }

@@ -16,6 +16,7 @@ mod hangs_can_be_interrupted;
 mod interrupts_end_tools;
 mod keepers_may_be_killed;
 mod messages_reach_the_model_once;
+mod money_is_counted;
 mod one_writer;
 #[path = "../attach/person.rs"]
 #[expect(dead_code, reason = "shared with the tests of attach, which need all of it")]

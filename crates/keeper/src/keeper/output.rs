@@ -20,7 +20,7 @@ pub struct Output {
 impl Output {
     pub fn new(agent: &dyn Agent, state: &State) -> Output {
         let mut decoder = agent.decoder();
-        decoder.used_before(state.tokens_before);
+        decoder.used_before(state.tokens_before());
         let reading = Reading::from(state.turn_out, decoder);
         Output { reading, position: state.turn_out, known: state.understood }
     }

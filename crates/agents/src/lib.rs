@@ -58,6 +58,17 @@ pub trait Agent: Sync {
     /// Where its transcript of this conversation is.
     fn transcript(&self, native_id: &str, cwd: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<Whereabouts>;
 
+    /// Where its conversations are, when it keeps them all in one database.
+    fn database(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+        let _ = variable;
+        None
+    }
+
+    /// Strikes out of `wanted` the marks that this row of its database holds.
+    fn strike_row(&self, row: &Row<'_>, wanted: &mut Vec<&str>) {
+        let _ = (row, wanted);
+    }
+
     /// What to look for in the transcript to know that it has this message: the id that we gave it, where it keeps those.
     fn mark(&self, id: &str, text: &str) -> String {
         let _ = text;
@@ -74,6 +85,15 @@ pub trait Agent: Sync {
         lines.for_each(|line| self.strike(line, &mut wanted));
         wanted.is_empty()
     }
+}
+
+/// A row of an agent's database: a part of a message of one conversation.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a> {
+    pub part: &'a str,
+    /// What the agent wrote about the message, and about the part.
+    pub message_data: &'a [u8],
+    pub part_data: &'a [u8],
 }
 
 /// What is typed into a terminal.

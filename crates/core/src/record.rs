@@ -55,6 +55,9 @@ pub struct Run<Process> {
     /// Where the agent writes its own transcript, when that is known beforehand.
     #[serde(default)]
     pub transcript: Option<String>,
+    /// Where the agent keeps all its conversations, when that is a database and not a file for each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub database: Option<String>,
     #[serde(default)]
     pub cgroup: Option<String>,
     /// Terminal output past this many bytes drops its oldest part.

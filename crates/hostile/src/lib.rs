@@ -30,6 +30,7 @@ pub fn targets() -> Vec<Target> {
         target("transcript-claude", output::claude_transcript),
         target("transcript-codex", output::codex_transcript),
         target("transcript-gemini", output::gemini_transcript),
+        target("rows-opencode", output::opencode_rows),
         target("records", records::records),
         target("journal", records::journal),
         target("wire", records::wire),

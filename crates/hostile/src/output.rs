@@ -2,7 +2,7 @@
 
 use crate::first;
 use ostler_agents::reading::Reading;
-use ostler_agents::{Agent, Decoder};
+use ostler_agents::{Agent, Decoder, Row};
 use ostler_core::fact::{Fact, TurnEnd};
 use ostler_core::outcome::Exit;
 
@@ -82,4 +82,16 @@ pub fn codex_transcript(bytes: &[u8]) {
 
 pub fn gemini_transcript(bytes: &[u8]) {
     prove("gemini", bytes);
+}
+
+/// A row proves at most one thing.
+pub fn opencode_rows(bytes: &[u8]) {
+    let agent = ostler_agents::find("opencode").unwrap();
+    let end = bytes.iter().position(|&byte| byte == b'\n').unwrap_or(bytes.len());
+    let (message_data, part_data) = (&bytes[..end], &bytes[(end + 1).min(bytes.len())..]);
+    let prompt = agent.mark("", "go");
+    let marks = [prompt.as_str(), "part prt_1", "part prt_1 2"];
+    let mut wanted = marks.to_vec();
+    agent.strike_row(&Row { part: "prt_1", message_data, part_data }, &mut wanted);
+    assert!(wanted.len() + 1 >= marks.len());
 }

@@ -98,9 +98,9 @@ impl Handles {
         self.start(word, flags, ours.chain(others))
     }
 
-    /// Starts a process that gets the folder of a run and nothing else.
-    pub fn start_snapshot(&self, word: &str, run: BorrowedFd<'_>) -> Result<Started, StartError> {
-        self.start(word, &[], std::iter::once(("run", run.as_raw_fd())))
+    /// Starts a process that gets this one descriptor and nothing else of ours.
+    pub fn start_with(&self, word: &str, name: &str, handle: BorrowedFd<'_>) -> Result<Started, StartError> {
+        self.start(word, &[], std::iter::once((name, handle.as_raw_fd())))
     }
 
     fn start<'a>(

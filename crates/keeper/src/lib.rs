@@ -29,10 +29,12 @@ pub mod launch;
 mod start;
 pub mod wire;
 
-/// The word on the command line that makes our binary a holder, a keeper, or a process that takes one snapshot.
+/// The word on the command line that makes our binary a holder, a keeper, or a process that takes one snapshot or
+/// looks into one database.
 pub const HOLDER: &str = "__holder";
 pub const KEEPER: &str = "__keeper";
 pub const SNAPSHOT: &str = "__snapshot";
+pub const INQUIRY: &str = "__inquiry";
 
 /// Which ostler this is.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -46,6 +48,7 @@ pub fn enter(arguments: &[String]) -> Option<i32> {
         Some(HOLDER) => Some(holder::main(rest)),
         Some(KEEPER) => Some(keeper::main(rest)),
         Some(SNAPSHOT) => Some(keeper::snapshots::main(rest)),
+        Some(INQUIRY) => Some(keeper::inquiry::main(rest)),
         Some(_) | None => None,
     }
 }

@@ -34,7 +34,7 @@ pub fn publish(
     };
     note("ended", Timestamp::now().to_string().into());
     note("native_id", state.native_id.clone().or_else(|| record.native_id.clone()).into());
-    note("transcript", record.transcript.clone().into());
+    note("transcript", record.transcript.clone().or_else(|| record.database.clone()).into());
     note("turns_total", state.turns.into());
     let (tokens, cost_usd) = state.spending.of_session();
     note(

@@ -231,6 +231,7 @@ mod tests {
             size: None,
             native_id: None,
             transcript: None,
+            database: None,
             cgroup: None,
             output_limit: None,
             started: None,

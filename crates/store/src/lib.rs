@@ -5,7 +5,7 @@
 //! * [`journal`], [`inbox`], [`feed`]: the files that grow, each with its own rule for a torn end.
 //! * [`look`]: what is true of a session now, from files and kernel, without locks.
 //! * [`pieces`], [`backwards`]: files of any length, in little memory, from their beginning or their end.
-//! * [`proof`]: whether a turn is in the agent's own transcript.
+//! * [`proof`]: whether a turn is in the agent's own transcript, or its [`database`].
 //! * [`closing`]: writing the outcome, once.
 //! * [`conversation`]: what was said, for `logs`.
 //! * [`terminal`]: the screen of a terminal session.
@@ -15,6 +15,7 @@
 pub mod backwards;
 pub mod closing;
 pub mod conversation;
+pub mod database;
 pub mod feed;
 pub mod folder;
 pub mod home;

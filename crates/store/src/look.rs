@@ -394,7 +394,7 @@ pub fn read_from(run: &Dir, name: &str, position: &mut u64, mut each: impl FnMut
 fn fill(view: &mut View, folded: &Folded, record: &RunRecord, run: &RunFolder) -> Result<(), StoreError> {
     let state = &folded.state;
     view.native_id = state.native_id.clone().or_else(|| record.native_id.clone());
-    view.transcript.clone_from(&record.transcript);
+    view.transcript = record.transcript.clone().or_else(|| record.database.clone());
     view.turns = state.turns;
     (view.tokens, view.cost_usd) = state.spending.of_session();
     view.queued = u32::try_from(state.queue.len()).unwrap_or(u32::MAX).saturating_add(folded.unseen);

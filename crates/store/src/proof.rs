@@ -1,14 +1,14 @@
 //! The proof that a turn is saved: its messages, by their ids, in whole lines of the agent's own transcript.
 
 use crate::folder::Folder;
-use crate::{RunRecord, StoreError, backwards, inbox};
+use crate::{RunRecord, StoreError, backwards, database, inbox};
 use ostler_agents::{Agent, Whereabouts};
 use ostler_core::life::{Message, State};
 use ostler_core::record::{Session, Want, Wish};
 use std::fs::File;
 use std::io;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What must be in the transcript: the prompt of the newest turn, and what the agent said in it. `so_far`: what it has
 /// said in a turn that is not over.
@@ -72,6 +72,40 @@ pub fn holds(agent: &dyn Agent, transcript: &Path, marks: &[String]) -> io::Resu
     Ok(wanted.is_empty())
 }
 
+/// Where an agent keeps a conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kept {
+    File(PathBuf),
+    Database { path: PathBuf, native_id: String },
+}
+
+impl Kept {
+    /// As far as it is known: a conversation without a name is in no row.
+    #[must_use]
+    pub fn of(record: &RunRecord, state: &State) -> Option<Kept> {
+        if let Some(transcript) = &record.transcript {
+            return Some(Kept::File(transcript.into()));
+        }
+        let native_id = state.native_id.clone().or_else(|| record.native_id.clone())?;
+        record.database.as_ref().map(|path| Kept::Database { path: path.into(), native_id })
+    }
+
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        match self {
+            Kept::File(path) | Kept::Database { path, .. } => path,
+        }
+    }
+
+    /// Whether it holds all these marks now.
+    pub fn holds(&self, agent: &dyn Agent, marks: &[String]) -> io::Result<bool> {
+        match self {
+            Kept::File(path) => holds(agent, path, marks),
+            Kept::Database { path, native_id } => database::holds(agent, path, native_id, marks),
+        }
+    }
+}
+
 /// The same for a finished turn of an agent that is gone: whatever will be in the transcript is in it.
 pub fn finished_turn_is_saved(
     folder: &Folder,
@@ -79,9 +113,9 @@ pub fn finished_turn_is_saved(
     record: &RunRecord,
     state: &State,
 ) -> Result<bool, StoreError> {
-    let (Some(agent), Some(transcript)) = (ostler_agents::find(&session.agent), &record.transcript) else {
+    let (Some(agent), Some(kept)) = (ostler_agents::find(&session.agent), Kept::of(record, state)) else {
         return Ok(false);
     };
     let marks = marks(agent, folder, state, Vec::new())?;
-    holds(agent, Path::new(transcript), &marks).map_err(StoreError::io(transcript.as_str()))
+    kept.holds(agent, &marks).map_err(StoreError::io(kept.path().to_string_lossy()))
 }

@@ -1,14 +1,20 @@
 //! opencode. One process per turn, and no event that ends it: the end of the process is the end of the turn.
 
+mod saving;
+
 use crate::loose::{Loose, tolerantly};
 use crate::stream_json::{ToolInput, tool_detail};
-use crate::{Agent, Decoder, Launch, Launching, Whereabouts, one_turn, silent_terminal};
+use crate::{Agent, Decoder, Launch, Launching, Row, Whereabouts, one_turn, silent_terminal};
 use ostler_core::fact::{Fact, Tokens, TurnEnd, Verdict};
 use ostler_core::outcome::Exit;
 use ostler_core::record::Mode;
 use serde::Deserialize;
 
 pub struct Opencode;
+
+/// So many parts of one turn are remembered, the newest; what is longer than that is no name of one.
+const MARKS_LIMIT: usize = 10_000;
+const MARK_LENGTH: usize = 200;
 
 impl Agent for Opencode {
     fn name(&self) -> &'static str {
@@ -46,9 +52,29 @@ impl Agent for Opencode {
         text.as_bytes().to_vec()
     }
 
-    /// A database, which is not read yet; nothing is claimed about what it holds.
+    /// There is no file of a conversation; all are in the database.
     fn transcript(&self, _: &str, _: &str, _: &dyn Fn(&str) -> Option<String>) -> Option<Whereabouts> {
         None
+    }
+
+    fn database(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let data = set("XDG_DATA_HOME").or_else(|| set("HOME").map(|home| format!("{home}/.local/share")))?;
+        match set("OPENCODE_DB") {
+            None => Some(format!("{data}/opencode/opencode.db")),
+            Some(memory) if memory == ":memory:" => None,
+            Some(absolute) if absolute.starts_with('/') => Some(absolute),
+            Some(name) => Some(format!("{data}/opencode/{name}")),
+        }
+    }
+
+    /// The text itself: its own name of a prompt is not in its output.
+    fn mark(&self, _id: &str, text: &str) -> String {
+        saving::prompt(text)
+    }
+
+    fn strike_row(&self, row: &Row<'_>, wanted: &mut Vec<&str>) {
+        saving::strike(row, wanted);
     }
 
     fn strike(&self, _line: &[u8], _wanted: &mut Vec<&str>) {}
@@ -68,6 +94,8 @@ struct Line<'a> {
 
 #[derive(Default, Deserialize)]
 struct Part<'a> {
+    #[serde(default, borrow)]
+    id: Loose<'a>,
     #[serde(default, borrow)]
     text: Loose<'a>,
     #[serde(default, borrow)]
@@ -144,6 +172,8 @@ struct OpencodeLines {
     tokens: Option<Tokens>,
     cost_usd: Option<f64>,
     error: Option<String>,
+    /// What must be in the database.
+    marks: Vec<String>,
 }
 
 impl Decoder for OpencodeLines {
@@ -152,7 +182,7 @@ impl Decoder for OpencodeLines {
     }
 
     fn messages_so_far(&self) -> Vec<String> {
-        Vec::new()
+        self.marks.clone()
     }
 
     /// It says nothing at the end, so a clean exit after an answer is the report.
@@ -169,12 +199,19 @@ impl Decoder for OpencodeLines {
             reason: (!clean).then(|| reason.lines().next().unwrap_or_default().to_owned()),
             tokens: self.tokens.take(),
             cost_usd: self.cost_usd.take(),
-            messages: Vec::new(),
+            messages: std::mem::take(&mut self.marks),
         }
     }
 }
 
 impl OpencodeLines {
+    fn remember(&mut self, mark: Option<String>) {
+        if self.marks.len() >= MARKS_LIMIT {
+            self.marks.drain(..MARKS_LIMIT / 2);
+        }
+        self.marks.extend(mark.filter(|mark| mark.len() <= MARK_LENGTH));
+    }
+
     /// False when it is no JSON object.
     fn understand(&mut self, line: &[u8], facts: &mut Vec<Fact>) -> bool {
         let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else {
@@ -189,10 +226,12 @@ impl OpencodeLines {
         match kind {
             "step_start" => facts.push(Fact::TurnStarted),
             "text" => {
+                self.remember(part.id.text().map(|id| saving::text(id, part.text.text().unwrap_or_default())));
                 self.text = Some(part.text.text_or_empty());
                 facts.push(Fact::Said { text: part.text.text_or_empty() });
             }
             "tool_use" => {
+                self.remember(part.id.text().map(saving::part));
                 let none = ToolState::default();
                 let state = part.state.object().unwrap_or(&none);
                 facts.push(Fact::ToolCalled {
@@ -205,6 +244,7 @@ impl OpencodeLines {
                 });
             }
             "step_finish" => {
+                self.remember(part.id.text().map(saving::part));
                 if let Some(used) = part.tokens.object() {
                     *self.tokens.get_or_insert_default() += used.tokens();
                 }

@@ -10,12 +10,12 @@ use ostler_core::event::Event;
 use ostler_core::life::{Effect, Message};
 use ostler_core::outcome::{Saved, judge};
 use ostler_core::record::{Ending, Mode, Speaks, Want};
+use ostler_store::proof::Kept;
 use ostler_store::{closing, inbox, proof};
 use ostler_sys::clock::since_boot_ms;
 use ostler_sys::process::Pidfd;
 use ostler_sys::pty;
 use rustix::process::Signal;
-use std::path::Path;
 
 impl Keeper {
     /// Acts until nothing more is wanted now.
@@ -189,18 +189,17 @@ impl Keeper {
 
     fn prove(&mut self, until_ms: u64) -> Result<bool, KeeperError> {
         self.learn_transcript()?;
-        let Some(transcript) = self.record.transcript.clone() else {
+        let Some(kept) = Kept::of(&self.record, &self.state) else {
             self.note(Event::Saved { saved: Saved::NotApplicable })?;
             return Ok(true);
         };
-        let transcript = Path::new(&transcript);
         let so_far = self.output.as_ref().map(|output| output.messages_so_far()).unwrap_or_default();
         let marks = proof::marks(self.agent, &self.folder, &self.state, so_far)?;
         // Watch first, look afterwards: what is written in between wakes us.
         if self.proof.is_none() {
-            self.proof = Some(ProofWatch::new(transcript));
+            self.proof = Some(ProofWatch::new(&kept));
         }
-        let saved = if proof::holds(self.agent, transcript, &marks)? {
+        let saved = if self.is_held(&kept, &marks)? {
             Saved::Verified
         } else if since_boot_ms() >= until_ms {
             Saved::Unverified

@@ -5,13 +5,14 @@
 //!
 //! * [`streams`] and [`input`] move bytes, [`output`] understands them, [`typing`] types messages into terminals.
 //! * [`wishes`] works through the inbox, [`effects`] does what the life cycle wants.
-//! * [`tree`] and [`proof_watch`] serve the hard parts of ending: nothing left behind, nothing lost.
+//! * [`tree`], [`proof_watch`] and [`inquiry`] serve the hard parts of ending: nothing left behind, nothing lost.
 //! * [`clients`] are told that something changed; they read the files themselves. [`making_way`] lets a newer keeper in.
 
 mod clients;
 mod effects;
 mod holding;
 mod input;
+pub mod inquiry;
 mod making_way;
 mod next_run;
 mod noting;
@@ -40,6 +41,7 @@ use ostler_core::record::{Mode, Session};
 use ostler_store::feed::Feed;
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::journal::{self, Journal};
+use ostler_store::proof::Kept;
 use ostler_store::{RunRecord, StoreError, inbox, look, proof};
 use ostler_sys::cgroup::Group;
 use ostler_sys::clock::since_boot_ms;
@@ -261,13 +263,13 @@ impl Keeper {
 
     /// A message with which an earlier process died: the agent's transcript decides whether it was ever taken in.
     fn take_back_unanswered(&mut self) -> Result<(), KeeperError> {
-        let (Some(message), Some(transcript)) = (self.state.unanswered, &self.record.transcript) else {
+        let (Some(message), Some(kept)) = (self.state.unanswered, Kept::of(&self.record, &self.state)) else {
             return Ok(());
         };
         let Some(mark) = proof::mark_of(self.agent, &self.folder, message)? else {
             return Ok(());
         };
-        if !proof::holds(self.agent, Path::new(transcript), &[mark])? {
+        if !self.is_held(&kept, &[mark])? {
             self.note(Event::Returned { n: message.n, place: message.at })?;
         }
         Ok(())

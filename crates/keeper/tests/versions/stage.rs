@@ -239,6 +239,7 @@ fn record() -> RunRecord {
         size: None,
         native_id: None,
         transcript: None,
+        database: None,
         cgroup: None,
         output_limit: None,
         started: None,

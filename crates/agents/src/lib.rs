@@ -6,6 +6,7 @@
 pub mod claude;
 pub mod codex;
 pub mod command;
+pub mod content;
 pub mod demo;
 pub mod gemini;
 pub mod lines;
@@ -210,11 +211,6 @@ pub fn silent_terminal(argv: Vec<String>, request: &Launching<'_>) -> Launch {
         native_id: request.resume.then(|| request.native_id.to_owned()),
         variables: Vec::new(),
     }
-}
-
-/// Strikes out the marks that are this text, but for the space around it.
-fn strike_text(text: &str, wanted: &mut Vec<&str>) {
-    wanted.retain(|mark| mark.trim() != text.trim());
 }
 
 /// What somebody answered.

@@ -4,6 +4,7 @@
 //! another type is as good as absent, a line that is no JSON is skipped. Agents change monthly; what we rely on is checked
 //! against the real ones.
 
+use crate::content::{Content, Part, texts};
 use crate::loose::{Loose, tolerantly};
 use crate::{Answer, Decoder};
 use memchr::memmem;
@@ -24,106 +25,77 @@ pub struct StreamJson {
     messages: Vec<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Line<'a> {
-    #[serde(rename = "type", default, borrow)]
+    #[serde(rename = "type", borrow)]
     kind: Loose<'a>,
-    #[serde(default, borrow)]
     subtype: Loose<'a>,
-    #[serde(default, borrow)]
     session_id: Loose<'a>,
-    #[serde(default, borrow)]
     uuid: Loose<'a>,
     /// Set on what a subagent says, which is not the main conversation.
-    #[serde(default, borrow)]
     parent_tool_use_id: Loose<'a>,
-    #[serde(default, borrow)]
     message: Loose<'a, Message<'a>>,
-    #[serde(default, borrow)]
     request_id: Loose<'a>,
-    #[serde(default, borrow)]
     request: Option<&'a RawValue>,
-    #[serde(default, borrow)]
     event: Loose<'a, StreamEvent<'a>>,
-    #[serde(default, borrow)]
     is_error: Loose<'a>,
-    #[serde(default, borrow)]
     result: Loose<'a>,
-    #[serde(default, borrow)]
     total_cost_usd: Loose<'a>,
-    #[serde(default, borrow)]
     usage: Loose<'a, Usage<'a>>,
-    #[serde(default, borrow)]
     api_error_status: Loose<'a>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Message<'a> {
-    #[serde(default, borrow)]
+    #[serde(borrow)]
     content: Loose<'a, Block<'a>>,
 }
 
 /// A part of a message, of whichever kind.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Block<'a> {
-    #[serde(rename = "type", default, borrow)]
+    #[serde(rename = "type", borrow)]
     kind: Loose<'a>,
-    #[serde(default, borrow)]
     text: Loose<'a>,
-    #[serde(default, borrow)]
     thinking: Loose<'a>,
-    #[serde(default, borrow)]
     name: Loose<'a>,
-    #[serde(default, borrow)]
     input: Loose<'a, ToolInput<'a>>,
-    #[serde(default, borrow)]
-    content: Loose<'a, Part<'a>>,
-    #[serde(default, borrow)]
+    content: Content<'a>,
     is_error: Loose<'a>,
 }
 
-#[derive(Deserialize)]
-struct Part<'a> {
-    #[serde(default, borrow)]
-    text: Loose<'a>,
-}
-
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct StreamEvent<'a> {
-    #[serde(default, borrow)]
+    #[serde(borrow)]
     delta: Loose<'a, Part<'a>>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Usage<'a> {
-    #[serde(default, borrow)]
+    #[serde(borrow)]
     input_tokens: Loose<'a>,
-    #[serde(default, borrow)]
     cache_creation_input_tokens: Loose<'a>,
-    #[serde(default, borrow)]
     cache_read_input_tokens: Loose<'a>,
-    #[serde(default, borrow)]
     output_tokens: Loose<'a>,
 }
 
 /// Of a tool's arguments the one that tells a person what the call does.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 pub struct ToolInput<'a> {
-    #[serde(default, borrow)]
+    #[serde(borrow)]
     command: Loose<'a>,
-    #[serde(default, borrow)]
     file_path: Loose<'a>,
-    #[serde(default, borrow)]
     path: Loose<'a>,
-    #[serde(default, borrow)]
     pattern: Loose<'a>,
-    #[serde(default, borrow)]
     query: Loose<'a>,
-    #[serde(default, borrow)]
     url: Loose<'a>,
-    #[serde(default, borrow)]
     description: Loose<'a>,
-    #[serde(default, borrow)]
     prompt: Loose<'a>,
 }
 
@@ -265,33 +237,22 @@ fn results(message: &Loose<'_, Message<'_>>, facts: &mut Vec<Fact>) {
     for block in message.object().map_or(&[][..], |message| message.content.list()) {
         if block.kind.is("tool_result") {
             facts.push(Fact::ToolReturned {
-                text: plain_text(&block.content),
+                text: texts(&block.content).collect::<Vec<_>>().join("\n"),
                 failed: block.is_error.flag().unwrap_or(false),
             });
         }
     }
 }
 
-/// Content is a text, or a list of blocks with texts in them.
-fn plain_text(content: &Loose<'_, Part<'_>>) -> String {
-    match content.text() {
-        Some(text) => text.to_owned(),
-        None => content.list().iter().filter_map(|part| part.text.text()).collect::<Vec<_>>().join("\n"),
-    }
-}
-
 fn asked(line: &Line<'_>) -> Option<Fact> {
-    #[derive(Deserialize)]
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
     struct Request<'a> {
-        #[serde(default, borrow)]
+        #[serde(borrow)]
         subtype: Loose<'a>,
-        #[serde(default, borrow)]
         tool_name: Loose<'a>,
-        #[serde(default, borrow)]
         description: Loose<'a>,
-        #[serde(default, borrow)]
         input: Option<&'a RawValue>,
-        #[serde(default, borrow)]
         permission_suggestions: Option<&'a RawValue>,
     }
     let request: Request<'_> = serde_json::from_str(line.request?.get()).ok()?;
@@ -359,9 +320,10 @@ pub fn folder_name(cwd: &str) -> String {
 
 /// Strikes out of `wanted` the id that is the `uuid` of this line of a transcript.
 pub fn strike(line: &[u8], wanted: &mut Vec<&str>) {
-    #[derive(Deserialize)]
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
     struct Named<'a> {
-        #[serde(borrow, default)]
+        #[serde(borrow)]
         uuid: Loose<'a>,
     }
     // Most lines are of other turns: only one with the letters of an id in it is worth reading.

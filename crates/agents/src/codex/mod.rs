@@ -1,7 +1,8 @@
 //! Codex. One process per turn: `codex exec` takes the prompt from its input, and a further message resumes the thread.
 
+use crate::content::{self, Content};
 use crate::loose::{Loose, tolerantly};
-use crate::{Agent, Decoder, Launch, Launching, Whereabouts, one_turn, silent_terminal, strike_text};
+use crate::{Agent, Decoder, Launch, Launching, Whereabouts, one_turn, silent_terminal};
 use ostler_core::fact::{Fact, Tokens, TurnEnd, Verdict};
 use ostler_core::record::Mode;
 use serde::Deserialize;
@@ -76,72 +77,64 @@ impl Agent for Codex {
             let Ok(line) = serde_json::from_slice::<Recorded<'_>>(line) else {
                 return false;
             };
-            let parts = line.payload.object().map_or(&[][..], |payload| payload.content.list());
-            parts.iter().filter_map(|part| part.text.text()).for_each(|text| strike_text(text, wanted));
+            if let Some(payload) = line.payload.object() {
+                content::strike(&payload.content, wanted);
+            }
             true
         });
     }
 }
 
 /// A line of the transcript.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Recorded<'a> {
-    #[serde(default, borrow)]
+    #[serde(borrow)]
     payload: Loose<'a, Payload<'a>>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Payload<'a> {
-    #[serde(default, borrow)]
-    content: Loose<'a, Part<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Part<'a> {
-    #[serde(default, borrow)]
-    text: Loose<'a>,
+    #[serde(borrow)]
+    content: Content<'a>,
 }
 
 /// A line of the output.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Line<'a> {
-    #[serde(rename = "type", default, borrow)]
+    #[serde(rename = "type", borrow)]
     kind: Loose<'a>,
-    #[serde(default, borrow)]
     thread_id: Loose<'a>,
-    #[serde(default, borrow)]
     item: Loose<'a, Item<'a>>,
-    #[serde(default, borrow)]
     error: Loose<'a, Problem<'a>>,
-    #[serde(default, borrow)]
     usage: Loose<'a, Usage<'a>>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Item<'a> {
-    #[serde(rename = "type", default, borrow)]
+    #[serde(rename = "type", borrow)]
     kind: Loose<'a>,
-    #[serde(default, borrow)]
     text: Loose<'a>,
-    #[serde(default, borrow)]
     command: Loose<'a>,
-    #[serde(default, borrow)]
     aggregated_output: Loose<'a>,
-    #[serde(default, borrow)]
     exit_code: Loose<'a>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Problem<'a> {
-    #[serde(default, borrow)]
+    #[serde(borrow)]
     message: Loose<'a>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Usage<'a> {
-    #[serde(default, borrow)]
+    #[serde(borrow)]
     input_tokens: Loose<'a>,
-    #[serde(default, borrow)]
     output_tokens: Loose<'a>,
 }
 
@@ -228,9 +221,10 @@ fn called(item: &Item<'_>) -> Option<Fact> {
 
 /// An API error arrives as JSON in a text; a person wants the sentence in it.
 fn reason(message: &str) -> String {
-    #[derive(Deserialize)]
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
     struct Inner<'a> {
-        #[serde(default, borrow)]
+        #[serde(borrow)]
         error: Loose<'a, Problem<'a>>,
     }
     let inner = serde_json::from_str::<Inner<'_>>(message).ok();

@@ -1,9 +1,10 @@
 //! Gemini CLI. One process per turn: it takes the prompt from its input, and a further message resumes the conversation.
 
+use crate::content::{self, Content};
 use crate::lines::LINE_LIMIT;
 use crate::loose::{Loose, tolerantly};
 use crate::stream_json::{ToolInput, tool_detail};
-use crate::{Agent, Decoder, Launch, Launching, Whereabouts, one_turn, silent_terminal, strike_text};
+use crate::{Agent, Decoder, Launch, Launching, Whereabouts, one_turn, silent_terminal};
 use ostler_core::fact::{Fact, Tokens, TurnEnd, Verdict};
 use ostler_core::record::Mode;
 use serde::Deserialize;
@@ -66,62 +67,49 @@ impl Agent for Gemini {
             let Ok(line) = serde_json::from_slice::<Recorded<'_>>(line) else {
                 return false;
             };
-            let parts = line.content.list().iter().filter_map(|part| part.text.text());
-            line.content.text().into_iter().chain(parts).for_each(|text| strike_text(text, wanted));
+            content::strike(&line.content, wanted);
             true
         });
     }
 }
 
 /// A line of the transcript.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Recorded<'a> {
-    #[serde(default, borrow)]
-    content: Loose<'a, Part<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Part<'a> {
-    #[serde(default, borrow)]
-    text: Loose<'a>,
+    #[serde(borrow)]
+    content: Content<'a>,
 }
 
 /// A line of the output.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Line<'a> {
-    #[serde(rename = "type", default, borrow)]
+    #[serde(rename = "type", borrow)]
     kind: Loose<'a>,
-    #[serde(default, borrow)]
     session_id: Loose<'a>,
-    #[serde(default, borrow)]
     role: Loose<'a>,
-    #[serde(default, borrow)]
     content: Loose<'a>,
-    #[serde(default, borrow)]
     tool_name: Loose<'a>,
-    #[serde(default, borrow)]
     parameters: Loose<'a, ToolInput<'a>>,
-    #[serde(default, borrow)]
     output: Loose<'a>,
-    #[serde(default, borrow)]
     status: Loose<'a>,
-    #[serde(default, borrow)]
     stats: Loose<'a, Stats<'a>>,
-    #[serde(default, borrow)]
     error: Loose<'a, Problem<'a>>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Stats<'a> {
-    #[serde(default, borrow)]
+    #[serde(borrow)]
     input_tokens: Loose<'a>,
-    #[serde(default, borrow)]
     output_tokens: Loose<'a>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Problem<'a> {
-    #[serde(default, borrow)]
+    #[serde(borrow)]
     message: Loose<'a>,
 }
 

@@ -80,64 +80,55 @@ impl Agent for Opencode {
     fn strike(&self, _line: &[u8], _wanted: &mut Vec<&str>) {}
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Line<'a> {
-    #[serde(rename = "type", default, borrow)]
+    #[serde(rename = "type", borrow)]
     kind: Loose<'a>,
-    #[serde(rename = "sessionID", default, borrow)]
+    #[serde(rename = "sessionID")]
     session_id: Loose<'a>,
-    #[serde(default, borrow)]
     part: Loose<'a, Part<'a>>,
-    #[serde(default, borrow)]
     error: Loose<'a, Problem<'a>>,
 }
 
 #[derive(Default, Deserialize)]
+#[serde(default)]
 struct Part<'a> {
-    #[serde(default, borrow)]
+    #[serde(borrow)]
     id: Loose<'a>,
-    #[serde(default, borrow)]
     text: Loose<'a>,
-    #[serde(default, borrow)]
     tool: Loose<'a>,
-    #[serde(default, borrow)]
     state: Loose<'a, ToolState<'a>>,
-    #[serde(default, borrow)]
     tokens: Loose<'a, Used<'a>>,
-    #[serde(default, borrow)]
     cost: Loose<'a>,
 }
 
 #[derive(Default, Deserialize)]
+#[serde(default)]
 struct ToolState<'a> {
-    #[serde(default, borrow)]
+    #[serde(borrow)]
     status: Loose<'a>,
-    #[serde(default, borrow)]
     input: Loose<'a, ToolInput<'a>>,
-    #[serde(default, borrow)]
     output: Loose<'a>,
-    #[serde(default, borrow)]
     error: Loose<'a>,
 }
 
 /// What a step used, each token in one place: what came from a cache is not in `input`, nor what was thought in `output`.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Used<'a> {
-    #[serde(default, borrow)]
+    #[serde(borrow)]
     input: Loose<'a>,
-    #[serde(default, borrow)]
     output: Loose<'a>,
-    #[serde(default, borrow)]
     reasoning: Loose<'a>,
-    #[serde(default, borrow)]
     cache: Loose<'a, Cached<'a>>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Cached<'a> {
-    #[serde(default, borrow)]
+    #[serde(borrow)]
     read: Loose<'a>,
-    #[serde(default, borrow)]
     write: Loose<'a>,
 }
 
@@ -150,19 +141,19 @@ impl Used<'_> {
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Problem<'a> {
-    #[serde(default, borrow)]
+    #[serde(borrow)]
     name: Loose<'a>,
-    #[serde(default, borrow)]
     message: Loose<'a>,
-    #[serde(default, borrow)]
     data: Loose<'a, Data<'a>>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Data<'a> {
-    #[serde(default, borrow)]
+    #[serde(borrow)]
     message: Loose<'a>,
 }
 

@@ -26,25 +26,26 @@ pub fn text(id: &str, text: &str) -> String {
     format!("{PART}{id} {}", text.len())
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Message<'a> {
-    #[serde(default, borrow)]
+    #[serde(borrow)]
     role: Loose<'a>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Part<'a> {
-    #[serde(rename = "type", default, borrow)]
+    #[serde(rename = "type", borrow)]
     kind: Loose<'a>,
-    #[serde(default, borrow)]
     text: Loose<'a>,
-    #[serde(default, borrow)]
     state: Loose<'a, ToolState<'a>>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct ToolState<'a> {
-    #[serde(default, borrow)]
+    #[serde(borrow)]
     status: Loose<'a>,
 }
 

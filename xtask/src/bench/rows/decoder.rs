@@ -26,7 +26,7 @@ pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
         name: NAME,
         title: "Claude Code's output into facts".to_owned(),
         how: "The lines of a real turn with a tool, an answer in 200 pieces and a tool's output of 200 lines, over and \
-              over, from memory in blocks of 256 KiB; one core.",
+              over, from memory in blocks of 256 KiB; bytes per second of processor time.",
         unit: Unit::MegabytesPerSecond,
         measured: bench.take_turns(entries, bench.choose(9, 2))?,
         goals: vec![Goal::AtLeast(300.0)],

@@ -1,4 +1,5 @@
-//! The proof that a turn is saved: its messages, by their ids, in whole lines of the agent's own transcript.
+//! The proof that a turn is saved: its messages, by their ids, in whole lines of the agent's own transcript, or in rows of its
+//! database.
 
 use crate::folder::Folder;
 use crate::{RunRecord, StoreError, backwards, database, inbox};
@@ -90,13 +91,6 @@ impl Kept {
         record.database.as_ref().map(|path| Kept::Database { path: path.into(), native_id })
     }
 
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        match self {
-            Kept::File(path) | Kept::Database { path, .. } => path,
-        }
-    }
-
     /// Whether it holds all these marks now.
     pub fn holds(&self, agent: &dyn Agent, marks: &[String]) -> io::Result<bool> {
         match self {
@@ -117,5 +111,10 @@ pub fn finished_turn_is_saved(
         return Ok(false);
     };
     let marks = marks(agent, folder, state, Vec::new())?;
-    kept.holds(agent, &marks).map_err(StoreError::io(kept.path().to_string_lossy()))
+    match (kept.holds(agent, &marks), &kept) {
+        // A newer agent may keep its rows in another way, which proves nothing and is no fault of the session.
+        (Err(_), Kept::Database { .. }) => Ok(false),
+        (held, Kept::File(path)) => held.map_err(StoreError::io(path.to_string_lossy())),
+        (Ok(held), Kept::Database { .. }) => Ok(held),
+    }
 }

@@ -21,6 +21,7 @@
 //! * **codex-acp**: the linked command is a launcher that waits for the native `codex-acp-linux-x64/bin/codex-acp`,
 //!   which has a codex of its own built in, and no bubblewrap: its sandbox needs the system's.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -137,6 +138,14 @@ fn already(folder: &Path) -> Result<Option<Map<String, Value>>> {
         command_of(&installed, agent.name).is_some_and(|words| words.iter().all(|word| Path::new(word).is_file()))
     });
     Ok(there.then_some(installed))
+}
+
+/// The versions that the installed agents told.
+pub fn versions() -> Result<BTreeMap<String, String>> {
+    let record = workspace::root().join("target/agents/installed.json");
+    let installed: Map<String, Value> = serde_json::from_str(&fs::read_to_string(record).context("no agents")?)?;
+    let told = installed.into_iter().filter_map(|(name, one)| Some((name, one.get("version")?.as_str()?.to_owned())));
+    Ok(told.collect())
 }
 
 fn pinned(name: &str) -> PathBuf {

@@ -5,6 +5,8 @@ mod apt;
 mod bench;
 mod fuzz;
 mod processes;
+mod proven;
+mod record;
 mod test;
 mod workspace;
 
@@ -12,9 +14,11 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 cargo xtask test
-    format, lints, build, all tests, and the proof that nothing outlives them
+    format, lints, build, all tests, the proof that nothing outlives them, and docs/agents.md from what passed
 cargo xtask agents
     the real agents that tests start, pinned in agents/package-lock.json, installed below target/agents
+cargo xtask record [AGENT…] [--scene NAME]
+    what those agents say and write in each scene, recorded anew below recordings/
 cargo xtask bench [--only ROW] [--quick] [--binary OSTLER]
     ostler beside dtach, tmux, shpool and pueue; a whole run writes docs/benchmarks.md and docs/benchmarks.svg
 cargo xtask fuzz [TARGET…] [--seconds N]
@@ -25,6 +29,7 @@ fn main() -> ExitCode {
     let done = match arguments.split_first() {
         Some((command, rest)) if command == "test" => test::run(rest),
         Some((command, rest)) if command == "agents" => agents::run(rest),
+        Some((command, rest)) if command == "record" => record::run(rest),
         Some((command, rest)) if command == "bench" => bench::run(rest),
         Some((command, rest)) if command == "fuzz" => fuzz::run(rest),
         // What the benchmarks keep: a process that notes the time, exits on demand, or writes a lot.

@@ -3,6 +3,8 @@
 //! It promises three things beside a green run: the tests see a clean environment (no settings of whoever runs them, no
 //! home folder with real conversations in it); a missing optional check is said aloud; and nothing that the tests
 //! started outlives them. Whatever does is named, makes the run fail, and is then ended.
+//!
+//! What a green run has proven about the real agents is written to docs/agents.md ([`crate::proven`]).
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,7 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 
 use crate::processes::{Baseline, become_subreaper, is_childless};
-use crate::{agents, apt, workspace};
+use crate::{agents, apt, proven, workspace};
 
 /// Programs that tests drive. A test that needs one says so itself; here they are only provided.
 const PROGRAMS: [&str; 2] = ["tmux", "strace"];
@@ -48,8 +50,12 @@ pub fn run(arguments: &[String]) -> Result<()> {
     check(real_agents());
     if check(cargo(["build", "--package", "ostler"])) {
         let before = Baseline::now()?;
-        check(tests());
+        let proven = proven::begin()?;
+        let passed = check(tests(&proven));
         check(nothing_outlives(&before));
+        if passed {
+            check(proven::conclude(&proven));
+        }
     }
 
     if failed.is_empty() {
@@ -85,11 +91,13 @@ fn licences_and_advisories() -> Result<()> {
     Ok(())
 }
 
-fn tests() -> Result<()> {
+/// All of them; those against real agents note in `proven` what they have proven.
+fn tests(proven: &Path) -> Result<()> {
     let home = empty_home()?;
     let mut command = workspace::cargo();
     command.args(["test", "--workspace", "--no-fail-fast"]);
     clean_environment(&mut command, &home);
+    command.env(proven::VARIABLE, proven);
     workspace::run_visibly(&mut command)
 }
 

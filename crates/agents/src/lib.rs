@@ -3,6 +3,7 @@
 //! An [`Agent`] says how to start it, how to read what it prints, how to write what it reads, and what proves that a
 //! turn is in its transcript. Everything else in ostler is the same for all of them.
 
+pub mod acp;
 pub mod claude;
 pub mod codex;
 pub mod command;
@@ -11,13 +12,15 @@ pub mod demo;
 pub mod gemini;
 pub mod lines;
 pub mod loose;
+mod named;
 pub mod opencode;
 pub mod reading;
+pub mod replay;
 pub mod stream_json;
 
 use ostler_core::fact::{Ask, Fact, Tokens, TurnEnd, Verdict};
 use ostler_core::outcome::{Exit, signal_name};
-use ostler_core::record::{Ending, Mode, Plan, Session, Speaks};
+use ostler_core::record::{Ending, Fork, Mode, Plan, Session, Speaks};
 
 /// One kind of agent.
 pub trait Agent: Sync {
@@ -32,11 +35,41 @@ pub trait Agent: Sync {
     /// How to start it.
     fn launch(&self, request: &Launching<'_>) -> Launch;
 
+    /// The conversation that a person's own arguments tell it to go on with, and the arguments without that.
+    fn named_conversation(&self, arguments: &[String]) -> Option<(String, Vec<String>)> {
+        let _ = arguments;
+        None
+    }
+
     /// A reader for its standard output.
     fn decoder(&self) -> Box<dyn Decoder>;
 
+    /// A reader for what its hooks tell, where it has any.
+    fn hooks(&self) -> Option<Box<dyn Decoder>> {
+        None
+    }
+
+    /// Files that it is started with, by name: they are put into the folder of the run.
+    fn files(&self, request: &Launching<'_>) -> Vec<(&'static str, Vec<u8>)> {
+        let _ = request;
+        Vec::new()
+    }
+
+    /// Where it keeps a record of its own process.
+    fn own_record(&self, pid: i32, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+        let _ = (pid, variable);
+        None
+    }
+
+    /// What opens the conversation, where that has to be done before its first message; the agent's answer to it is
+    /// [`Fact::Opened`] or [`Fact::NotOpened`].
+    fn opening(&self, request: &Opening<'_>) -> Option<Vec<u8>> {
+        let _ = request;
+        None
+    }
+
     /// A message as the bytes that its input expects.
-    fn message(&self, id: &str, text: &str) -> Vec<u8>;
+    fn message(&self, message: &Message<'_>) -> Vec<u8>;
 
     /// A message as keys for its terminal. Agents take keys that come fast for a paste, in which a return only breaks the
     /// line; so the message is a paste, and the return that sends it comes by itself.
@@ -44,15 +77,44 @@ pub trait Agent: Sync {
         Keys { at_once: pasted(text), after_a_pause: b"\r".to_vec() }
     }
 
-    /// What its input takes as "end this turn"; `None` when only a signal does.
-    fn interrupt(&self, id: &str) -> Option<Vec<u8>> {
-        let _ = id;
+    /// What its input takes as "end this turn" of this conversation; `None` when only a signal does.
+    fn interrupt(&self, native_id: &str, id: &str) -> Option<Vec<u8>> {
+        let _ = (native_id, id);
+        None
+    }
+
+    /// What it is told about a question that nobody will answer, because its turn is broken off; `None` when it knows.
+    fn withdraw(&self, ask: &Ask) -> Option<Vec<u8>> {
+        let _ = ask;
+        None
+    }
+
+    /// The keys that end a turn in its terminal; `None` when only a signal does.
+    fn interrupt_keys(&self) -> Option<Vec<u8>> {
         None
     }
 
     /// The answer to a question, as its input expects it; `None` when it takes none.
     fn answer(&self, ask: &Ask, answer: &Answer) -> Option<Vec<u8>> {
         let _ = (ask, answer);
+        None
+    }
+
+    /// The folder in which it keeps its conversations: the same id means another conversation in another folder. `None`
+    /// when it has none.
+    fn conversations_folder(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+        let _ = variable;
+        None
+    }
+
+    /// Whether a conversation that has a name is on its disk already, be there a turn in it or not.
+    fn keeps_what_it_names(&self) -> bool {
+        false
+    }
+
+    /// What it proposes to allow beside this one thing, for as long as its process runs, in words.
+    fn longer(&self, ask: &Ask) -> Option<String> {
+        let _ = ask;
         None
     }
 
@@ -79,12 +141,48 @@ pub trait Agent: Sync {
     /// Strikes out of `wanted` the marks that this whole line of its transcript holds.
     fn strike(&self, line: &[u8], wanted: &mut Vec<&str>);
 
+    /// Looks for all these marks in its transcript; other than [`Agent::strike`] where one line is not enough to know.
+    fn search<'a>(&'a self, marks: &'a [String]) -> Box<dyn Search + 'a> {
+        Box::new(Striking::new(self, marks))
+    }
+
     /// Whether all these marks stand, in whole lines, in its transcript.
     fn transcript_holds(&self, transcript: &[u8], marks: &[String]) -> bool {
-        let mut wanted: Vec<&str> = marks.iter().map(String::as_str).collect();
-        let lines = transcript.split_inclusive(|&byte| byte == b'\n').filter_map(|line| line.strip_suffix(b"\n"));
-        lines.for_each(|line| self.strike(line, &mut wanted));
-        wanted.is_empty()
+        let mut search = self.search(marks);
+        let lines = transcript.split_inclusive(|&byte| byte == b'\n').rev();
+        lines.filter_map(|line| line.strip_suffix(b"\n")).any(|line| search.line(line)) || search.is_over()
+    }
+}
+
+/// A search for marks in a transcript.
+pub trait Search {
+    /// The next whole line, newest first; true when all are found.
+    fn line(&mut self, line: &[u8]) -> bool;
+
+    /// Whether all are found.
+    fn is_over(&self) -> bool;
+}
+
+/// Strikes out what each line holds by itself.
+struct Striking<'a, A: ?Sized> {
+    agent: &'a A,
+    wanted: Vec<&'a str>,
+}
+
+impl<'a, A: ?Sized> Striking<'a, A> {
+    fn new(agent: &'a A, marks: &'a [String]) -> Striking<'a, A> {
+        Striking { agent, wanted: marks.iter().map(String::as_str).collect() }
+    }
+}
+
+impl<A: Agent + ?Sized> Search for Striking<'_, A> {
+    fn line(&mut self, line: &[u8]) -> bool {
+        self.agent.strike(line, &mut self.wanted);
+        self.is_over()
+    }
+
+    fn is_over(&self) -> bool {
+        self.wanted.is_empty()
     }
 }
 
@@ -95,6 +193,24 @@ pub struct Row<'a> {
     /// What the agent wrote about the message, and about the part.
     pub message_data: &'a [u8],
     pub part_data: &'a [u8],
+}
+
+/// What a conversation is opened with.
+#[derive(Clone, Copy, Debug)]
+pub struct Opening<'a> {
+    pub cwd: &'a str,
+    /// The conversation to go on with.
+    pub resume: Option<&'a str>,
+}
+
+/// Something that an agent is told.
+#[derive(Clone, Copy, Debug)]
+pub struct Message<'a> {
+    /// In this conversation; empty where the agent does not ask which.
+    pub native_id: &'a str,
+    /// Our name for it.
+    pub id: &'a str,
+    pub text: &'a str,
 }
 
 /// What is typed into a terminal.
@@ -138,19 +254,48 @@ pub trait Decoder {
 
     /// How the turn went of an agent whose process has ended without saying so.
     fn turn_end_at_exit(&mut self, exit: Exit) -> TurnEnd {
-        let reason = match (exit.code, exit.signal) {
-            (Some(code), _) => format!("the agent exited with {code} before the end of its turn"),
-            (None, Some(signal)) => format!("the agent was killed by {}", signal_name(signal)),
-            (None, None) => "the agent is gone and nobody saw how it ended".to_owned(),
-        };
-        TurnEnd {
-            verdict: Verdict::Failed,
-            text: None,
-            reason: Some(reason),
-            tokens: None,
-            cost_usd: None,
-            messages: self.messages_so_far(),
-        }
+        TurnEnd { messages: self.messages_so_far(), ..cut_off(exit) }
+    }
+
+    /// What the agent's record of its own process adds (see [`Agent::own_record`]). `now_ms`: milliseconds since 1970.
+    fn own_record(&mut self, record: &[u8], now_ms: u64) -> OwnRecord {
+        let _ = (record, now_ms);
+        OwnRecord::default()
+    }
+}
+
+/// What an agent's record of its own process tells.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OwnRecord {
+    pub facts: Vec<Fact>,
+    /// It may tell more then, although it has not changed.
+    pub again_in_ms: Option<u64>,
+}
+
+/// The end of a turn that ended with its process.
+fn cut_off(exit: Exit) -> TurnEnd {
+    let reason = match (exit.code, exit.signal) {
+        (Some(code), _) => format!("the agent exited with {code} before the end of its turn"),
+        (None, Some(signal)) => format!("the agent was killed by {}", signal_name(signal)),
+        (None, None) => "the agent is gone and nobody saw how it ended".to_owned(),
+    };
+    TurnEnd {
+        verdict: Verdict::Failed,
+        text: None,
+        reason: Some(reason),
+        tokens: None,
+        cost_usd: None,
+        messages: Vec::new(),
+    }
+}
+
+/// Where an agent tells us what happens to it, below the folder of its run, and a reader for that. `None`: nowhere.
+#[must_use]
+pub fn telling(agent: &dyn Agent, speaks: Speaks) -> Option<(&'static str, Box<dyn Decoder>)> {
+    match speaks {
+        Speaks::Bytes => None,
+        Speaks::Turns | Speaks::OneTurn => Some(("out", agent.decoder())),
+        Speaks::Hooks => agent.hooks().map(|decoder| ("hooks", decoder)),
     }
 }
 
@@ -166,6 +311,18 @@ pub struct Launching<'a> {
     pub linger_ms: u64,
     /// Looks up a variable of the environment that the agent will have.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
+    /// Where the run will be.
+    pub folder: &'a str,
+    /// Reads a file that an argument names.
+    pub file: &'a dyn Fn(&str) -> Option<String>,
+}
+
+impl Launching<'_> {
+    /// What this start makes a copy of: the first of a forked session does.
+    #[must_use]
+    pub fn forks(&self) -> Option<&Fork> {
+        self.session.fork.as_ref().filter(|_| !self.resume)
+    }
 }
 
 /// How to start an agent.
@@ -190,6 +347,7 @@ pub fn one_turn(argv: Vec<String>, request: &Launching<'_>) -> Launch {
             speaks: Speaks::OneTurn,
             ending: Ending::EndOfInput,
             linger_ms: request.linger_ms,
+            opens: false,
         },
         native_id: request.resume.then(|| request.native_id.to_owned()),
         variables: Vec::new(),
@@ -207,6 +365,7 @@ pub fn silent_terminal(argv: Vec<String>, request: &Launching<'_>) -> Launch {
             speaks: Speaks::Bytes,
             ending: Ending::Hangup,
             linger_ms: request.linger_ms,
+            opens: false,
         },
         native_id: request.resume.then(|| request.native_id.to_owned()),
         variables: Vec::new(),
@@ -217,27 +376,35 @@ pub fn silent_terminal(argv: Vec<String>, request: &Launching<'_>) -> Launch {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     pub allow: bool,
+    /// And what the agent proposes to allow with it ([`Agent::longer`]), for as long as its process runs.
+    pub always: bool,
     pub text: Option<String>,
 }
 
-/// The agent of this name.
+/// The agent of this name, or what plays a recording of it.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static dyn Agent> {
-    all().into_iter().find(|agent| agent.name() == name)
+    all().into_iter().find(|agent| agent.name() == name).or_else(|| replay::find(name))
 }
 
-/// The agent behind a run. One that a person has named in config.toml is kept as the command that it is: its plan says
-/// that we understand nothing of what it prints, and how it likes to be ended.
+/// The agent behind a run. One that a person has named in config.toml is known by its plan alone: it speaks the protocol
+/// that any agent may, or is the command that it is, of whose output we understand nothing.
 #[must_use]
 pub fn find_for(name: &str, plan: &Plan) -> Option<&'static dyn Agent> {
-    let unknown = || -> Option<&'static dyn Agent> { (!plan.speaks.converses()).then_some(&command::Command) };
+    let unknown = || -> Option<&'static dyn Agent> {
+        match (plan.opens, plan.speaks) {
+            (true, _) => Some(&acp::Acp),
+            (false, Speaks::Bytes) => Some(&command::Command),
+            (false, Speaks::Turns | Speaks::OneTurn | Speaks::Hooks) => None,
+        }
+    };
     find(name).or_else(unknown)
 }
 
-/// Every agent there is.
+/// Every agent there is. A recording is none: it is named by its file.
 #[must_use]
-pub fn all() -> [&'static dyn Agent; 6] {
-    [&command::Command, &claude::Claude, &codex::Codex, &gemini::Gemini, &opencode::Opencode, &demo::Demo]
+pub fn all() -> [&'static dyn Agent; 7] {
+    [&command::Command, &claude::Claude, &codex::Codex, &gemini::Gemini, &opencode::Opencode, &acp::Acp, &demo::Demo]
 }
 
 #[cfg(test)]

@@ -97,6 +97,15 @@ pub struct ToolInput<'a> {
     url: Loose<'a>,
     description: Loose<'a>,
     prompt: Loose<'a>,
+    questions: Loose<'a, Question<'a>>,
+}
+
+/// Of a tool that is a question itself.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Question<'a> {
+    #[serde(borrow)]
+    question: Loose<'a>,
 }
 
 /// The first line of it; empty when there is none.
@@ -105,12 +114,19 @@ pub fn tool_detail(input: &Loose<'_, ToolInput<'_>>) -> String {
     let Some(input) = input.object() else {
         return String::new();
     };
-    let ToolInput { command, file_path, path, pattern, query, url, description, prompt } = input;
+    let ToolInput { command, file_path, path, pattern, query, url, description, prompt, questions } = input;
     [command, file_path, path, pattern, query, url, description, prompt]
         .iter()
         .find_map(|argument| argument.text())
+        .or_else(|| questions.list().first().and_then(|first| first.question.text()))
         .map(first_line)
         .unwrap_or_default()
+}
+
+/// The same of arguments that were kept as a whole.
+#[must_use]
+pub fn detail_of(input: &Value) -> String {
+    Loose::deserialize(input).map(|input| tool_detail(&input)).unwrap_or_default()
 }
 
 impl Decoder for StreamJson {
@@ -154,7 +170,9 @@ impl StreamJson {
                 facts.extend(line.request_id.text().map(|request| Fact::AskClosed { request: request.to_owned() }));
             }
             "result" => facts.push(Fact::TurnEnded(self.turn_end(&line))),
-            "assistant" | "user" | "stream_event" | "system" | "control_response" => {}
+            "assistant" => below(&line.message, blocks, facts),
+            "user" => below(&line.message, results, facts),
+            "stream_event" | "system" | "control_response" => {}
             other => facts.push(Fact::Unknown { kind: other.to_owned() }),
         }
         true
@@ -211,7 +229,7 @@ fn tokens(usage: &Usage<'_>) -> Option<Tokens> {
     })
 }
 
-fn first_line(text: &str) -> String {
+pub(crate) fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().to_owned()
 }
 
@@ -230,6 +248,13 @@ fn blocks(message: &Loose<'_, Message<'_>>, facts: &mut Vec<Fact>) {
             Some(_) | None => {}
         }
     }
+}
+
+/// The same of a subagent.
+fn below(message: &Loose<'_, Message<'_>>, read: fn(&Loose<'_, Message<'_>>, &mut Vec<Fact>), facts: &mut Vec<Fact>) {
+    let mut found = Vec::new();
+    read(message, &mut found);
+    facts.extend(found.into_iter().map(|fact| Fact::Below(Box::new(fact))));
 }
 
 /// What came back from tools.
@@ -287,7 +312,11 @@ pub fn interrupt(id: &str) -> Vec<u8> {
 #[must_use]
 pub fn answer(ask: &Ask, answer: &Answer) -> Vec<u8> {
     let response = if answer.allow {
-        json!({ "behavior": "allow", "updatedInput": ask.input })
+        let mut response = json!({ "behavior": "allow", "updatedInput": ask.input });
+        if answer.always {
+            response["updatedPermissions"] = for_this_process(&ask.suggestions);
+        }
+        response
     } else {
         json!({ "behavior": "deny", "message": answer.text.as_deref().unwrap_or("The user said no.") })
     };
@@ -295,6 +324,43 @@ pub fn answer(ask: &Ask, answer: &Answer) -> Vec<u8> {
         "type": "control_response",
         "response": { "subtype": "success", "request_id": ask.request, "response": response },
     }))
+}
+
+/// What an agent proposes to allow for longer, but whatever it proposes only for its own process: nothing of it is written
+/// down, and the next process asks again.
+fn for_this_process(suggestions: &Value) -> Value {
+    let mut suggestions = suggestions.clone();
+    for suggestion in suggestions.as_array_mut().into_iter().flatten() {
+        suggestion["destination"] = json!("session");
+    }
+    suggestions
+}
+
+/// That in words; `None` when it proposes nothing.
+#[must_use]
+pub fn longer(ask: &Ask) -> Option<String> {
+    let words: Vec<String> = ask.suggestions.as_array()?.iter().filter_map(suggested).collect();
+    (!words.is_empty()).then(|| words.join(", "))
+}
+
+fn suggested(suggestion: &Value) -> Option<String> {
+    let list = |name: &str| suggestion[name].as_array().into_iter().flatten();
+    match suggestion["type"].as_str()? {
+        "addRules" => {
+            let rules = list("rules").filter_map(|rule| {
+                let tool = rule["toolName"].as_str()?;
+                Some(rule["ruleContent"].as_str().map_or(tool.to_owned(), |content| format!("{tool}({content})")))
+            });
+            Some(rules.collect::<Vec<_>>().join(", ")).filter(|rules| !rules.is_empty())
+        }
+        "addDirectories" => {
+            let folders: Vec<&str> = list("directories").filter_map(Value::as_str).collect();
+            Some(format!("work in {}", folders.join(", ")))
+        }
+        "setMode" if suggestion["mode"] == "acceptEdits" => Some("every edit in the working directory".to_owned()),
+        "setMode" => Some(format!("permission mode {}", suggestion["mode"].as_str().unwrap_or("unknown"))),
+        other => Some(other.to_owned()),
+    }
 }
 
 fn line(value: &Value) -> Vec<u8> {
@@ -334,11 +400,34 @@ pub fn strike(line: &[u8], wanted: &mut Vec<&str>) {
     }
 }
 
+/// Whether the newest message of a transcript is the agent's; `None` when it holds no message.
+#[must_use]
+pub fn ends_with_answer(transcript: &[u8]) -> Option<bool> {
+    #[derive(Deserialize)]
+    struct Kind<'a> {
+        #[serde(borrow, rename = "type", default)]
+        kind: Option<&'a str>,
+    }
+    transcript.split(|&byte| byte == b'\n').rev().find_map(|line| {
+        let kind = serde_json::from_slice::<Kind<'_>>(line).ok()?.kind?;
+        matches!(kind, "user" | "assistant").then_some(kind == "assistant")
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Agent;
     use crate::claude::Claude;
+
+    #[test]
+    fn a_transcript_ends_with_an_answer_whatever_else_stands_behind_it() {
+        let (user, assistant) = ("{\"type\":\"user\"}\n", "{\"type\":\"assistant\",\"message\":{}}\n");
+        let other = "{\"type\":\"last-prompt\"}\n{\"torn";
+        assert_eq!(ends_with_answer(format!("{user}{assistant}{other}").as_bytes()), Some(true));
+        assert_eq!(ends_with_answer(format!("{user}{assistant}{user}{other}").as_bytes()), Some(false));
+        assert_eq!(ends_with_answer(other.as_bytes()), None);
+    }
 
     fn facts_of(lines: &[&str]) -> Vec<Fact> {
         let mut decoder = StreamJson::default();
@@ -375,6 +464,38 @@ mod tests {
             })
             .collect();
         assert_eq!(ends, [vec!["a".to_owned()], vec![]]);
+    }
+
+    #[test]
+    fn always_is_what_was_proposed_and_never_outlives_the_process() {
+        let suggestions = json!([
+            {"type": "addRules", "rules": [{"toolName": "Bash", "ruleContent": "touch *"}], "behavior": "allow", "destination": "localSettings"},
+            {"type": "setMode", "mode": "acceptEdits", "destination": "userSettings"},
+        ]);
+        let mut ask = Ask { request: "r".to_owned(), tool: None, input: json!({}), text: String::new(), suggestions };
+        assert_eq!(longer(&ask).as_deref(), Some("Bash(touch *), every edit in the working directory"));
+        let said = |always| {
+            let line = answer(&ask, &Answer { allow: true, always, text: None });
+            serde_json::from_slice::<Value>(&line).unwrap_or_default()["response"]["response"].take()
+        };
+        assert_eq!(said(false).get("updatedPermissions"), None);
+        let allowed = &said(true)["updatedPermissions"];
+        assert_eq!((&allowed[0]["destination"], &allowed[1]["destination"]), (&json!("session"), &json!("session")));
+        assert_eq!(allowed[0]["rules"][0]["ruleContent"], "touch *");
+        ask.suggestions = json!([]);
+        assert_eq!(longer(&ask), None);
+    }
+
+    #[test]
+    fn what_a_subagent_says_and_does_is_told_apart() {
+        let facts = facts_of(&[
+            r#"{"type":"assistant","parent_tool_use_id":"t","message":{"content":[{"type":"text","text":"hi"},{"type":"tool_use","name":"Bash","input":{"command":"id"}}]}}"#,
+            r#"{"type":"user","parent_tool_use_id":"t","message":{"content":[{"type":"tool_result","content":"root"}]}}"#,
+        ]);
+        let said = Fact::Said { text: "hi".to_owned() };
+        let called = Fact::ToolCalled { name: "Bash".to_owned(), detail: "id".to_owned() };
+        let returned = Fact::ToolReturned { text: "root".to_owned(), failed: false };
+        assert_eq!(facts, [said, called, returned].map(|fact| Fact::Below(Box::new(fact))));
     }
 
     #[test]

@@ -39,6 +39,13 @@ pub enum Command {
     Stop(Stop),
     /// Go on with the conversation of a session that has ended
     Resume(Resume),
+    /// Start a session that begins as a copy of a conversation and goes its own way
+    Fork(Fork),
+    /// Mend an agent's transcript: torn lines, calls without results, branches of two writers
+    Repair(Repair),
+    /// The copies of a session's transcript taken while it worked; put one back
+    #[command(args_conflicts_with_subcommands = true)]
+    Checkpoints(Checkpoints),
     /// Put ended sessions away (ends those that run)
     Archive(Many),
     /// Bring archived sessions back
@@ -67,7 +74,7 @@ pub enum Command {
                   7 refused, 8 not proven saved, 125 ostler itself failed."
 )]
 pub struct Run {
-    /// [AGENT] [PROMPT]: an agent's name, then what to do ("-" reads it from standard input)
+    /// [AGENT] [PROMPT]: an agent's name or replay:FILE, then what to do ("-" reads it from standard input)
     #[arg(value_name = "WORDS", num_args = 0..)]
     pub words: Vec<String>,
     /// A command to keep; or, behind an agent, further arguments for it
@@ -205,6 +212,9 @@ pub struct Answer {
     pub id: String,
     #[arg(long, conflicts_with = "deny")]
     pub allow: bool,
+    /// With --allow: and this kind for the rest of the run, as the agent proposes it (ostler show says what that is)
+    #[arg(long, requires = "allow", conflicts_with = "deny")]
+    pub always: bool,
     #[arg(long)]
     pub deny: bool,
     /// In words; with --deny the reason that the agent is given
@@ -255,7 +265,8 @@ pub struct Stop {
 #[derive(Args)]
 #[command(after_help = "Exit codes: as for run; 7 when a process still holds the conversation.")]
 pub struct Resume {
-    pub id: String,
+    /// Which session; without, the newest ones are offered
+    pub id: Option<String>,
     /// What to tell it ("-" reads from standard input); without, what waits in its inbox
     pub message: Option<String>,
     /// Print the id and return once the agent runs
@@ -264,6 +275,44 @@ pub struct Resume {
     /// Keep the agent for further messages when its turn is over
     #[arg(long)]
     pub keep: bool,
+    /// End whoever holds the conversation properly first
+    #[arg(long)]
+    pub takeover: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "The original is not touched, and may be at work. Exit codes: as for run.")]
+pub struct Fork {
+    /// Whose conversation
+    pub id: String,
+    /// What to tell the copy ("-" reads from standard input)
+    pub message: Option<String>,
+    /// Print the new id and return once the agent runs
+    #[arg(short, long)]
+    pub detach: bool,
+    /// Keep the agent for further messages when its turn is over
+    #[arg(long)]
+    pub keep: bool,
+    /// A name to call it by
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+}
+
+#[derive(Args)]
+#[command(
+    after_help = "Exit codes: 0 nothing to mend, or mended; 1 beyond mending, or with --dry-run something to mend; \
+                        3 no such transcript; 7 a process holds the conversation."
+)]
+pub struct Repair {
+    /// A session, a transcript of claude, codex or gemini, or the agent's own name for a conversation
+    #[arg(value_name = "ID|FILE")]
+    pub id: String,
+    /// Only say what is wrong
+    #[arg(long)]
+    pub dry_run: bool,
+    /// What two processes wrote at once becomes two conversations instead of one
+    #[arg(long)]
+    pub split: bool,
 }
 
 #[derive(Args)]
@@ -300,4 +349,26 @@ pub struct Upgrade {
     /// Only these sessions
     #[arg(value_name = "ID")]
     pub ids: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct Checkpoints {
+    #[command(subcommand)]
+    pub action: Option<CheckpointsAction>,
+    /// Id, unique prefix, name, or @last
+    pub id: Option<String>,
+    /// One JSON object per line
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum CheckpointsAction {
+    /// Put a copy in the place of the transcript; what was there is kept beside it
+    Restore {
+        /// Id, unique prefix, name, or @last
+        id: String,
+        /// A time from the list (or its beginning), an age such as 10m, or last
+        time: String,
+    },
 }

@@ -17,6 +17,7 @@ struct File {
     linger: Option<String>,
     grace: Option<String>,
     terminal_output_limit: Option<String>,
+    autosave: Option<String>,
     #[serde(default)]
     agents: BTreeMap<String, own_agents::Written>,
 }
@@ -31,6 +32,8 @@ pub struct Config {
     /// How long `stop` waits before it kills.
     pub grace: Duration,
     pub terminal_output_limit: u64,
+    /// How often the transcript is copied while a turn runs; `None`: never.
+    pub autosave: Option<Duration>,
     /// A person's own, by name.
     pub agents: BTreeMap<String, OwnAgent>,
 }
@@ -61,13 +64,25 @@ impl Config {
                 None => 64 << 20,
                 Some(text) => parse_size(&text).map_err(|words| wrong(&path, &words))?,
             },
+            autosave: match file.autosave.as_deref() {
+                Some("off") => None,
+                _ => Some(duration(file.autosave, Duration::from_secs(5))?),
+            },
             agents: own_agents::check(file.agents).map_err(|words| wrong(&path, &words))?,
         })
     }
 
     pub fn linger_ms(&self) -> u64 {
-        u64::try_from(self.linger.as_millis()).unwrap_or(u64::MAX)
+        milliseconds(self.linger)
     }
+
+    pub fn autosave_ms(&self) -> Option<u64> {
+        self.autosave.map(milliseconds)
+    }
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn wrong(path: &std::path::Path, words: &str) -> Failure {

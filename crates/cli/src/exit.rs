@@ -127,6 +127,7 @@ impl From<LaunchError> for Failure {
         match error {
             LaunchError::Store(error) => error.into(),
             LaunchError::Program(words) => Failure::usage(words),
+            LaunchError::Held(words) => crate::one_writer::held(&words),
             LaunchError::NotStarted(words) => Failure::ours(words),
             LaunchError::System(error) if ostler_store::is_full_disk(&error) => {
                 Failure::ours("no room on the disk for a session; free some disk space")

@@ -63,7 +63,7 @@ impl<'a> Printer<'a> {
             (Speaks::Turns | Speaks::OneTurn, _, Show::Plain) => {
                 How::Talk { reader: Reader::new(folder, first_run), talk, talking }
             }
-            (Speaks::Bytes, Mode::Terminal, Show::Plain) => {
+            (Speaks::Bytes | Speaks::Hooks, Mode::Terminal, Show::Plain) => {
                 let replay = Replay::from(trimmed(folder, &run)?);
                 let text = Box::new(PlainText::new(terminal::first_window(run.dir())?));
                 How::Drawn { run, replay, text }

@@ -9,15 +9,17 @@ mod exit;
 mod follow;
 mod foreign;
 mod installed;
+mod one_writer;
 mod own_agents;
 mod prepare;
 mod program;
+mod repair;
 mod say;
 mod still;
 mod ui;
 
 fn main() -> std::process::ExitCode {
-    // Helpers and the demo agent are this same binary. They are entered first: before argument parsing, threads or
+    // Helpers, the demo agent and replays are this same binary. They are entered first: before argument parsing, threads or
     // anything else that would make them larger than they need to be.
     let arguments: Option<Vec<String>> = std::env::args_os().map(|word| word.into_string().ok()).collect();
     if let Some(code) = arguments.as_deref().and_then(enter_hidden) {
@@ -33,6 +35,9 @@ fn enter_hidden(arguments: &[String]) -> Option<i32> {
         // Its lock is its own: a tool that outlives it must not seem to be it.
         ostler_sys::descriptors::keep_from_children();
         return Some(ostler_demo::main(arguments.iter().skip(2).map(Into::into)));
+    }
+    if arguments.get(1).map(String::as_str) == Some(ostler_agents::replay::ENTRY) {
+        return Some(ostler_replay::main(arguments.iter().skip(2).cloned()));
     }
     ostler_keeper::enter(arguments)
 }

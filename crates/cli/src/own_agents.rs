@@ -1,5 +1,6 @@
-//! Agents of a person's own: `[agents.NAME]` in config.toml says which command it is, whether it draws on a terminal, and
-//! how it likes to be ended. It is kept as a command is; only its name and its ending are its own.
+//! Agents of a person's own: `[agents.NAME]` in config.toml says which command it is, whether it draws on a terminal or
+//! speaks a protocol, and how it likes to be ended. Without a protocol it is kept as a command is; only its name and its
+//! ending are its own.
 
 use ostler_core::id::is_name;
 use ostler_core::record::{Ending, Mode};
@@ -12,7 +13,27 @@ pub struct OwnAgent {
     /// The program and its first arguments; never empty.
     pub command: Vec<String>,
     pub mode: Mode,
+    pub protocol: Protocol,
     end: Way,
+}
+
+/// What its input and output mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// Nothing to us.
+    None,
+    /// The Agent Client Protocol: it takes prompts, asks, and says when it is done.
+    Acp,
+}
+
+impl Protocol {
+    /// The agent that keeps it.
+    pub fn agent(self) -> &'static str {
+        match self {
+            Protocol::None => "command",
+            Protocol::Acp => "acp",
+        }
+    }
 }
 
 /// How it likes to be ended, before it is known whether it has a terminal.
@@ -30,10 +51,16 @@ enum Way {
 #[serde(deny_unknown_fields)]
 pub struct Written {
     command: Vec<String>,
-    #[serde(default = "headless")]
-    mode: Mode,
+    mode: Option<Mode>,
+    protocol: Option<ProtocolWord>,
     end: Option<EndWord>,
     end_text: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+enum ProtocolWord {
+    #[serde(rename = "acp")]
+    Acp,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -46,10 +73,6 @@ enum EndWord {
     Hangup,
     #[serde(rename = "stdin")]
     EndOfInput,
-}
-
-fn headless() -> Mode {
-    Mode::Headless
 }
 
 impl OwnAgent {
@@ -83,6 +106,16 @@ fn check_one(name: &str, written: Written) -> Result<OwnAgent, String> {
     if written.command.first().is_none_or(String::is_empty) {
         return wrong("names no program; write it like command = [\"prog\", \"argument\"]");
     }
+    let protocol = match written.protocol {
+        None => Protocol::None,
+        Some(ProtocolWord::Acp) if written.mode == Some(Mode::Terminal) => {
+            return wrong("speaks its protocol headless; leave mode out");
+        }
+        Some(ProtocolWord::Acp) if written.end_text.is_some() => {
+            return wrong("is told nothing but its protocol; leave end_text out");
+        }
+        Some(ProtocolWord::Acp) => Protocol::Acp,
+    };
     let end = match (written.end, written.end_text) {
         (Some(_), Some(_)) => return wrong("has both end and end_text; keep one of them"),
         (None, Some(text)) if text.is_empty() => return wrong("has an empty end_text; write what ends it"),
@@ -93,7 +126,7 @@ fn check_one(name: &str, written: Written) -> Result<OwnAgent, String> {
         (Some(EndWord::Hangup), None) => Way::Signal(Ending::Hangup),
         (Some(EndWord::EndOfInput), None) => Way::EndOfInput,
     };
-    Ok(OwnAgent { command: written.command, mode: written.mode, end })
+    Ok(OwnAgent { command: written.command, mode: written.mode.unwrap_or(Mode::Headless), protocol, end })
 }
 
 #[cfg(test)]
@@ -131,6 +164,9 @@ mod tests {
             ("command = ['x']\nend_text = ''", "empty end_text"),
             ("command = ['x']\nend = 'SIGKILL'", "SIGKILL"),
             ("command = ['x']\ncomand = 'y'", "comand"),
+            ("command = ['x']\nprotocol = 'mcp'", "mcp"),
+            ("command = ['x']\nprotocol = 'acp'\nmode = 'terminal'", "headless"),
+            ("command = ['x']\nprotocol = 'acp'\nend_text = 'q'", "end_text"),
         ] {
             let refused = read(text).unwrap_err();
             assert!(refused.contains(words), "{text:?}: {refused}");

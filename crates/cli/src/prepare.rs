@@ -6,11 +6,11 @@ use ostler_agents::Launching;
 use ostler_core::id::SessionId;
 use ostler_core::record::{Mode, Session};
 use ostler_store::RunRecord;
-use ostler_sys::process::Identity;
 use rustix::fd::OwnedFd;
 use serde_json::Map;
 use std::ffi::CString;
 use std::os::unix::ffi::OsStringExt;
+use std::path::Path;
 
 /// What an agent leaves in the environment to mark that it runs, which would make another one refuse to.
 const NESTING_MARKS: [&str; 6] = [
@@ -25,28 +25,36 @@ const NESTING_MARKS: [&str; 6] = [
 /// What a run is to be, before it has a process.
 pub struct Prepared {
     pub record: RunRecord,
+    /// What goes into the folder of the run, by name.
+    pub files: Vec<(&'static str, Vec<u8>)>,
     pub environment: Vec<CString>,
 }
 
 /// Works out how an agent is started.
 pub fn prepare(context: &Context, session: &Session, run: u32, native_id: &str, resume: bool) -> Result<Prepared> {
     let own = context.config.agents.get(&session.agent);
-    let agent = ostler_agents::find(if own.is_some() { "command" } else { &session.agent })
+    let agent = ostler_agents::find(own.map_or(session.agent.as_str(), |own| own.protocol.agent()))
         .ok_or_else(|| Failure::ours(format!("this ostler knows no agent {:?}", session.agent)))?;
     let own_binary = std::env::current_exe()?.to_string_lossy().into_owned();
-    let mut how = agent.launch(&Launching {
+    let folder = std::path::absolute(context.home.sessions())?.join(format!("{}/runs/{run}", session.id));
+    let launching = Launching {
         session,
         own_binary: &own_binary,
         native_id,
         resume,
         linger_ms: context.config.linger_ms(),
         variable: &variable,
-    });
+        folder: &folder.to_string_lossy(),
+        file: &|name| std::fs::read_to_string(Path::new(&session.cwd).join(name)).ok(),
+    };
+    let mut how = agent.launch(&launching);
     if let Some(ending) = own.and_then(|own| own.ending(session.mode)) {
         how.plan.ending = ending;
     }
     if let Some(program) = how.argv.first_mut() {
-        *program = crate::program::resolve(agent, program);
+        // Behind a protocol stands an agent that may have a launcher of its own.
+        let maker = if how.plan.opens { ostler_agents::acp::behind(program) } else { None };
+        *program = crate::program::resolve(maker.unwrap_or(agent), program);
     }
     let known = if resume { Some(native_id) } else { how.native_id.as_deref() };
     let transcript = known.and_then(|id| ostler_store::proof::find_transcript(agent, id, &session.cwd));
@@ -62,13 +70,15 @@ pub fn prepare(context: &Context, session: &Session, run: u32, native_id: &str, 
         database: agent.database(&variable),
         cgroup: None,
         output_limit: terminal.then_some(context.config.terminal_output_limit),
+        autosave_ms: context.config.autosave_ms(),
         started: None,
         started_ms: 0,
         agent: None,
-        launcher: Some(Identity::me()?),
+        launcher: None,
         more: Map::new(),
     };
-    Ok(Prepared { record, environment: environment(session.id, &how.variables) })
+    let files = agent.files(&launching);
+    Ok(Prepared { record, files, environment: environment(session.id, &how.variables) })
 }
 
 /// What was piped into us goes to the command itself: it reads on after we have left.

@@ -80,7 +80,25 @@ pub enum Event {
     Native {
         id: String,
     },
+    /// Where the agent writes that conversation down, when it is another place than was known at the start.
+    Transcript {
+        path: String,
+    },
+    /// Its terminal takes messages.
+    Ready,
+    /// The conversation is open for messages, and how the agent calls it, if it has just named it. One event, because
+    /// messages need both: who is killed between two has read the line of the second.
+    Opened {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        native_id: Option<String>,
+    },
+    /// It cannot be opened, so there is nothing to stay for.
+    NotOpened {
+        reason: String,
+    },
     TurnStarted,
+    /// What was typed into its terminal did not begin a turn.
+    NoTurn,
     Asked {
         ask: Ask,
     },
@@ -91,6 +109,9 @@ pub enum Event {
         request: String,
         by: String,
         allowed: bool,
+        /// What else was allowed for as long as this process runs, in words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        always: Option<String>,
     },
     TurnEnded {
         end: TurnEnd,
@@ -140,6 +161,11 @@ pub enum Event {
     Trimmed {
         to: u64,
     },
+    /// The agent's transcript was mended; as it was it stands in `backup`.
+    Mended {
+        changes: Vec<String>,
+        backup: String,
+    },
     /// Something that a person should look at.
     Alarm {
         text: String,
@@ -179,6 +205,7 @@ mod tests {
             speaks: crate::record::Speaks::Turns,
             ending: crate::record::Ending::EndOfInput,
             linger_ms: 1,
+            opens: false,
         };
         let end = TurnEnd {
             verdict: crate::fact::Verdict::Failed,
@@ -208,10 +235,15 @@ mod tests {
             Event::Delivered { n: 1 },
             Event::InputEnded,
             Event::Native { id: by() },
+            Event::Opened { native_id: Some(by()) },
+            Event::NotOpened { reason: by() },
             Event::TurnStarted,
             Event::Asked { ask },
+            Event::Transcript { path: by() },
+            Event::Ready,
+            Event::NoTurn,
             Event::AskClosed { request: by() },
-            Event::Answered { request: by(), by: by(), allowed: true },
+            Event::Answered { request: by(), by: by(), allowed: true, always: Some(by()) },
             Event::TurnEnded { end },
             Event::InterruptWanted { by: by() },
             Event::InterruptSent,
@@ -225,6 +257,7 @@ mod tests {
             Event::Saved { saved: Saved::Verified },
             Event::Ended { outcome },
             Event::Trimmed { to: 1 },
+            Event::Mended { changes: vec![by()], backup: by() },
             Event::Alarm { text: by() },
         ];
         for event in events {

@@ -9,6 +9,14 @@ use serde_json::Value;
 pub enum Fact {
     /// The agent's own name for the conversation.
     Native { id: String },
+    /// Where the agent writes this conversation down.
+    Transcript { path: String },
+    /// It is past its first dialogs, in which keys mean something else than a message.
+    Ready,
+    /// Its conversation is open: from now on it takes messages. A new one has its name from the agent.
+    Opened { native_id: Option<String> },
+    /// Its conversation cannot be opened, and why in one line.
+    NotOpened { reason: String },
     /// A turn has begun that nobody saw begin.
     TurnStarted,
     /// Text as it is being written; the whole follows as [`Fact::Said`].
@@ -21,10 +29,14 @@ pub enum Fact {
     ToolCalled { name: String, detail: String },
     /// A tool came back.
     ToolReturned { text: String, failed: bool },
+    /// A subagent said or did this, in a conversation of its own below this one: shown, and never the agent's own word.
+    Below(Box<Fact>),
     /// It wants a permission or an answer and waits.
     Asked(Ask),
     /// It no longer waits for the answer to this.
     AskClosed { request: String },
+    /// Its protocol has it wait for this line, which is put into its input once under this name.
+    Owed { name: String, line: Vec<u8> },
     /// The turn is over, by the agent's own word.
     TurnEnded(TurnEnd),
     /// Something this version does not know.

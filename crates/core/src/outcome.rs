@@ -1,7 +1,7 @@
 //! How a run ended. Written once, by link(2), and never replaced.
 
 use crate::fact::{Tokens, TurnEnd, Verdict};
-use crate::life::State;
+use crate::life::{Conversation, State};
 use crate::record::Speaks;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -118,8 +118,10 @@ pub fn judge(state: &State, now_ms: u64) -> Outcome {
     let last = state.last_turn.as_ref();
     let saved = state.saved.unwrap_or(match state.plan.speaks {
         Speaks::Bytes => Saved::NotApplicable,
-        Speaks::Turns | Speaks::OneTurn if last.is_none() && !state.turn_running() => Saved::NotApplicable,
-        Speaks::Turns | Speaks::OneTurn => Saved::Unverified,
+        Speaks::Turns | Speaks::OneTurn | Speaks::Hooks if last.is_none() && !state.turn_running() => {
+            Saved::NotApplicable
+        }
+        Speaks::Turns | Speaks::OneTurn | Speaks::Hooks => Saved::Unverified,
     });
     let (tokens, cost_usd) = state.spending.of_run(state.run);
     Outcome {
@@ -145,7 +147,7 @@ fn verdict(state: &State, exit: Exit) -> (Kind, Source, String) {
     // Only a stop that reached the process before it ended by itself counts as one.
     let stopped = state.stop.as_ref().filter(|_| state.was_pushed());
     match state.plan.speaks {
-        Speaks::Turns | Speaks::OneTurn if !state.turn_running() => {
+        Speaks::Turns | Speaks::OneTurn | Speaks::Hooks if !state.turn_running() => {
             if let Some(TurnEnd { verdict, reason, .. }) = &state.last_turn {
                 let cause = match (stopped, reason) {
                     (Some(stop), _) => format!("stopped by {}: {}{forced}", stop.by, stop.why),
@@ -158,23 +160,32 @@ fn verdict(state: &State, exit: Exit) -> (Kind, Source, String) {
                 return (kind, Source::Agent, cause);
             }
         }
-        Speaks::Turns | Speaks::OneTurn | Speaks::Bytes => {}
+        Speaks::Turns | Speaks::OneTurn | Speaks::Hooks | Speaks::Bytes => {}
     }
     if let Some(stop) = stopped {
         return (Kind::Stopped, Source::Ostler, format!("stopped by {}: {}{forced}", stop.by, stop.why));
     }
+    if let Conversation::Refused { reason } = &state.conversation {
+        return (Kind::Failed, Source::Agent, reason.clone());
+    }
     let process = match state.plan.speaks {
         Speaks::Bytes => "the program",
-        Speaks::Turns | Speaks::OneTurn => "the agent",
+        Speaks::Turns | Speaks::OneTurn | Speaks::Hooks => "the agent",
+    };
+    // In a terminal somebody may come and go without a turn: then its exit is all there is to judge by.
+    let by_exit = match state.plan.speaks {
+        Speaks::Bytes => true,
+        Speaks::Hooks => !state.turn_running(),
+        Speaks::Turns | Speaks::OneTurn => false,
     };
     let interrupted = state.interrupt.as_ref().filter(|_| exit.signal == Some(2) || exit.code == Some(130));
     if let Some(by) = interrupted {
         return (Kind::Interrupted, Source::Exit, format!("interrupted by {by}"));
     }
-    match (exit.code, exit.signal, state.plan.speaks) {
-        (Some(0), _, Speaks::Bytes) => (Kind::Succeeded, Source::Exit, format!("{process} exited with 0")),
-        (Some(code), _, Speaks::Bytes) => (Kind::Failed, Source::Exit, format!("{process} exited with {code}")),
-        (Some(code), _, Speaks::Turns | Speaks::OneTurn) => {
+    match (exit.code, exit.signal, by_exit) {
+        (Some(0), _, true) => (Kind::Succeeded, Source::Exit, format!("{process} exited with 0")),
+        (Some(code), _, true) => (Kind::Failed, Source::Exit, format!("{process} exited with {code}")),
+        (Some(code), _, false) => {
             let when = if state.turn_running() { " before the end of its turn" } else { " without having had a turn" };
             (Kind::Failed, Source::Exit, format!("{process} exited with {code}{when}"))
         }

@@ -22,6 +22,9 @@ pub struct Session {
     pub labels: BTreeMap<String, String>,
     #[serde(default)]
     pub parent: Option<SessionId>,
+    /// What it is a copy of, when it was forked from its parent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fork: Option<Fork>,
     #[serde(default)]
     pub model: Option<String>,
     /// The command, or further arguments for the agent.
@@ -31,6 +34,15 @@ pub struct Session {
     #[serde(default)]
     pub attended: bool,
     pub created: Timestamp,
+}
+
+/// The conversation that another one begins as a copy of. Its own first run makes the copy, by the agent's own means.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fork {
+    pub native_id: String,
+    /// Where the agent keeps it.
+    #[serde(default)]
+    pub transcript: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,6 +75,9 @@ pub struct Run<Process> {
     /// Terminal output past this many bytes drops its oldest part.
     #[serde(default)]
     pub output_limit: Option<u64>,
+    /// How often the transcript is copied while a turn runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub autosave_ms: Option<u64>,
     #[serde(default)]
     pub started: Option<Timestamp>,
     /// Milliseconds since boot when the program ran.
@@ -101,6 +116,9 @@ pub struct Plan {
     pub ending: Ending,
     /// How long what is left of a program may take to leave by itself.
     pub linger_ms: u64,
+    /// Its conversation has to be opened first: messages wait until the agent says that it is.
+    #[serde(default)]
+    pub opens: bool,
 }
 
 impl Plan {
@@ -125,6 +143,9 @@ pub enum Speaks {
     /// One message and the end of input in, facts out, and the process ends with the turn. A further message is a further
     /// run of the same session.
     OneTurn,
+    /// Nothing to us: it draws. But the hooks that we gave it tell of turns, questions and conversations, in a file of their
+    /// own (`hooks`), and messages are typed.
+    Hooks,
 }
 
 impl Speaks {
@@ -133,7 +154,7 @@ impl Speaks {
     pub fn converses(self) -> bool {
         match self {
             Speaks::Bytes => false,
-            Speaks::Turns | Speaks::OneTurn => true,
+            Speaks::Turns | Speaks::OneTurn | Speaks::Hooks => true,
         }
     }
 }
@@ -186,6 +207,9 @@ pub enum Want {
         #[serde(default)]
         request: Option<String>,
         allow: bool,
+        /// And what is like it, for as long as this process runs.
+        #[serde(default)]
+        always: bool,
         #[serde(default)]
         text: Option<String>,
     },

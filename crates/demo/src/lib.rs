@@ -110,6 +110,7 @@ fn live(options: &Options) -> Result<i32, Trouble> {
     let transcript = match options.conversation {
         Conversation::New(_) => Transcript::create(&place, options.late)?,
         Conversation::Resumed(_) => Transcript::resume(&place, options.late)?,
+        Conversation::Forked { origin, .. } => Transcript::fork(&place, origin, options.late)?,
     };
     let output = Output::new(Rc::clone(&signals));
     let face: Box<dyn Face> = match options.mode {

@@ -24,12 +24,19 @@ pub struct Options {
 pub enum Conversation {
     New(Uuid),
     Resumed(Uuid),
+    /// A new one that begins as a copy of another.
+    Forked {
+        session: Uuid,
+        origin: Uuid,
+    },
 }
 
 impl Conversation {
     pub fn session(self) -> Uuid {
         match self {
-            Conversation::New(session) | Conversation::Resumed(session) => session,
+            Conversation::New(session) | Conversation::Resumed(session) | Conversation::Forked { session, .. } => {
+                session
+            }
         }
     }
 }
@@ -58,6 +65,8 @@ pub enum WrongUsage {
     NoUuid(&'static str),
     #[error("--session-id and --resume exclude each other, and come once")]
     TwoConversations,
+    #[error("--fork goes with --session-id: a copy is a new conversation")]
+    ForkOfNothing,
     #[error("--partial is for headless mode, --screen is not")]
     PartialScreen,
     #[error("{name} is a number, not {value}")]
@@ -75,6 +84,7 @@ impl Options {
         variable: impl Fn(&str) -> Option<OsString>,
     ) -> Result<Options, WrongUsage> {
         let mut conversation = None;
+        let mut origin = None;
         let (mut ask, mut screen, mut partial) = (false, false, false);
         let mut args = args;
         while let Some(argument) = args.next() {
@@ -87,6 +97,7 @@ impl Options {
                     let session = uuid("--resume", args.next())?;
                     once(&mut conversation, Conversation::Resumed(session))?;
                 }
+                Some("--fork") => origin = Some(uuid("--fork", args.next())?),
                 Some("--ask") => ask = true,
                 Some("--screen") => screen = true,
                 Some("--partial") => partial = true,
@@ -98,6 +109,12 @@ impl Options {
             (true, false) => Mode::Screen,
             (false, partial) => Mode::Headless { partial },
         };
+        if let Some(origin) = origin {
+            conversation = match conversation {
+                Some(Conversation::New(session)) => Some(Conversation::Forked { session, origin }),
+                Some(_) | None => return Err(WrongUsage::ForkOfNothing),
+            };
+        }
         Ok(Options {
             conversation: conversation.unwrap_or_else(|| Conversation::New(Uuid::new_v4())),
             mode,
@@ -156,6 +173,9 @@ mod tests {
         assert_eq!(read(&["--session-id", ID], &home).unwrap().conversation, Conversation::New(id));
         assert_eq!(read(&["--resume", ID], &home).unwrap().conversation, Conversation::Resumed(id));
         assert!(matches!(read(&["--resume", ID, "--session-id", ID], &home), Err(WrongUsage::TwoConversations)));
+        let forked = read(&["--fork", ID, "--session-id", ID], &home).unwrap().conversation;
+        assert_eq!(forked, Conversation::Forked { session: id, origin: id });
+        assert!(matches!(read(&["--fork", ID, "--resume", ID], &home), Err(WrongUsage::ForkOfNothing)));
         assert!(matches!(read(&["--resume"], &home), Err(WrongUsage::NoUuid("--resume"))));
         assert!(matches!(read(&["--resume", "../../etc"], &home), Err(WrongUsage::NoUuid("--resume"))));
     }

@@ -81,6 +81,21 @@ impl Transcript {
         }
     }
 
+    /// Begins with all that another conversation has on disk, which stays as it is.
+    pub fn fork(place: &Place<'_>, origin: Uuid, late: Duration) -> Result<Transcript, Trouble> {
+        let mut transcript = Transcript::create(place, late)?;
+        let from = path(place.home, place.cwd, origin);
+        let bytes = match std::fs::read(&from) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(Trouble::UnknownConversation(origin)),
+            Err(source) => return Err(Trouble::Transcript { path: from, source }),
+        };
+        transcript.batch.extend_from_slice(&bytes);
+        transcript.remember(&bytes);
+        transcript.due = Some(Instant::now() + late);
+        Ok(transcript)
+    }
+
     fn empty(place: &Place<'_>, late: Duration) -> Transcript {
         Transcript {
             path: path(place.home, place.cwd, place.session),

@@ -37,11 +37,16 @@ fn said(fact: &Fact) -> usize {
             text.len()
         }
         Fact::ToolCalled { name, detail } => name.len() + detail.len(),
+        Fact::Below(fact) => said(fact),
         Fact::Native { id } => id.len(),
+        Fact::Transcript { path } => path.len(),
+        Fact::Opened { native_id } => native_id.as_ref().map_or(0, String::len),
+        Fact::NotOpened { reason } => reason.len(),
+        Fact::Owed { name, line } => name.len() + line.len(),
         Fact::Asked(ask) => ask.text.len(),
         Fact::AskClosed { request } => request.len(),
         Fact::TurnEnded(end) => end.text.as_ref().map_or(0, String::len),
-        Fact::TurnStarted | Fact::Unknown { .. } | Fact::PassedOver { .. } => 0,
+        Fact::Ready | Fact::TurnStarted | Fact::Unknown { .. } | Fact::PassedOver { .. } => 0,
     }
 }
 
@@ -64,7 +69,7 @@ pub fn opencode(bytes: &[u8]) {
 /// A torn last line proves nothing, and what is proven stays so when more is written.
 fn prove(agent: &str, bytes: &[u8]) {
     let agent = ostler_agents::find(agent).unwrap();
-    for mark in ["all done", "a", ""].map(|mark| vec![mark.to_owned()]) {
+    for mark in ["all done", "a", "", "prompt:a", "reply:a:done"].map(|mark| vec![mark.to_owned()]) {
         let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
         let proven = agent.transcript_holds(bytes, &mark);
         assert_eq!(proven, agent.transcript_holds(&bytes[..whole], &mark));

@@ -39,8 +39,15 @@ pub fn records(bytes: &[u8]) {
 pub fn journal(bytes: &[u8]) {
     let found = ostler_store::journal::parse(bytes, 0);
     assert!(found.end <= bytes.len() as u64);
-    for speaks in [Speaks::Bytes, Speaks::Turns, Speaks::OneTurn] {
-        let plan = Plan { mode: Mode::Headless, keep: false, speaks, ending: Ending::EndOfInput, linger_ms: 1000 };
+    for (speaks, opens) in [
+        (Speaks::Bytes, false),
+        (Speaks::Turns, false),
+        (Speaks::Turns, true),
+        (Speaks::OneTurn, false),
+        (Speaks::Hooks, false),
+    ] {
+        let plan =
+            Plan { mode: Mode::Headless, keep: false, speaks, ending: Ending::EndOfInput, linger_ms: 1000, opens };
         let mut state = State::new(plan);
         let mut now = 0;
         for entry in &found.entries {

@@ -18,6 +18,8 @@ pub enum Order {
     StartRun,
     /// Keep the door that comes with this packet: the other one cannot be found any more.
     UseDoor,
+    /// Keep the writer's lock that comes with this packet: the conversation is known now, or is another one.
+    UseWriter,
 }
 
 /// From holder to keeper.
@@ -39,11 +41,12 @@ impl Order {
             Order::UseBinary => b'b',
             Order::StartRun => b's',
             Order::UseDoor => b'd',
+            Order::UseWriter => b'w',
         }
     }
 
     fn of(letter: u8) -> Option<Order> {
-        [Order::CloseInput, Order::Finish, Order::UseBinary, Order::StartRun, Order::UseDoor]
+        [Order::CloseInput, Order::Finish, Order::UseBinary, Order::StartRun, Order::UseDoor, Order::UseWriter]
             .into_iter()
             .find(|order| order.letter() == letter)
     }

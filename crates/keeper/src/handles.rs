@@ -22,6 +22,8 @@ pub const BINARY: &str = "binary";
 pub const AGENT: &str = "agent";
 /// The keeper's end of the line to its holder.
 pub const HOLDER_LINE: &str = "holder_line";
+/// The lock that makes the session its conversation's one writer.
+pub const WRITER: &str = "writer";
 /// The files, at their shared positions.
 pub const OUT: &str = "out";
 pub const ERR: &str = "err";
@@ -40,6 +42,13 @@ pub const KEYS_READ: &str = "keys_read";
 pub const KEYS_WRITE: &str = "keys_write";
 pub const DRAWN_READ: &str = "drawn_read";
 pub const DRAWN_WRITE: &str = "drawn_write";
+
+/// A helper to be: its word on the command line, what it is told, and what it gets beside the handles.
+pub struct Helper<'a> {
+    pub word: &'a str,
+    pub flags: &'a [&'a str],
+    pub more: &'a [(&'a str, BorrowedFd<'a>)],
+}
 
 /// Descriptors by name.
 #[derive(Debug, Default)]
@@ -87,28 +96,35 @@ impl Handles {
 
     /// Starts another helper of this session and hands it all of these, plus `more`. It has them as soon as this returns,
     /// whatever becomes of us.
-    pub fn start_helper(
-        &self,
-        word: &str,
-        more: &[(&str, BorrowedFd<'_>)],
-        flags: &[&str],
-    ) -> Result<Started, StartError> {
-        let ours = self.0.iter().map(|(name, handle)| (name.as_str(), handle.as_raw_fd()));
-        let others = more.iter().map(|(name, handle)| (*name, handle.as_raw_fd()));
-        self.start(word, flags, ours.chain(others))
+    pub fn start_helper(&self, helper: &Helper<'_>, environment: &[CString]) -> Result<Started, StartError> {
+        self.with_start(helper.word, helper.flags, self.handed(helper.more), environment, |start| start.start_unseen())?
+    }
+
+    /// Becomes another helper of this session, with all of these, plus `more`. Returns only when that fails.
+    pub fn become_helper(&self, helper: &Helper<'_>, environment: &[CString]) -> StartError {
+        self.with_start(helper.word, helper.flags, self.handed(helper.more), environment, |start| start.become_it())
+            .unwrap_or_else(|error| error)
     }
 
     /// Starts a process that gets this one descriptor and nothing else of ours.
     pub fn start_with(&self, word: &str, name: &str, handle: BorrowedFd<'_>) -> Result<Started, StartError> {
-        self.start(word, &[], std::iter::once((name, handle.as_raw_fd())))
+        let handed = std::iter::once((name, handle.as_raw_fd()));
+        self.with_start(word, &[], handed, &environment(), |start| start.start_unseen())?
     }
 
-    fn start<'a>(
+    fn handed<'a>(&'a self, more: &'a [(&'a str, BorrowedFd<'a>)]) -> impl Iterator<Item = (&'a str, RawFd)> {
+        let ours = self.0.iter().map(|(name, handle)| (name.as_str(), handle.as_raw_fd()));
+        ours.chain(more.iter().map(|(name, handle)| (*name, handle.as_raw_fd())))
+    }
+
+    fn with_start<'a, T>(
         &self,
         word: &str,
         flags: &[&str],
         handed: impl Iterator<Item = (&'a str, RawFd)>,
-    ) -> Result<Started, StartError> {
+        environment: &[CString],
+        action: impl FnOnce(&Start<'_>) -> T,
+    ) -> Result<T, StartError> {
         let own = if self.get(BINARY).is_none() { Some(own_binary().map_err(StartError::Fork)?) } else { None };
         let Some(binary) = self.get(BINARY).or(own.as_ref()) else {
             return Err(StartError::NotFound);
@@ -128,16 +144,15 @@ impl Handles {
         .map_err(|error| StartError::Descriptors(error.into()))?;
         descriptors.extend((0..3).map(|target| (null.as_raw_fd(), target)));
         let arguments: Vec<CString> = words.into_iter().map(CString::new).collect::<Result<_, _>>()?;
-        Start {
+        Ok(action(&Start {
             program: Program::Open(rustix::fd::AsFd::as_fd(binary)),
             arguments: &arguments,
-            environment: &environment(),
+            environment,
             folder: None,
             descriptors: &descriptors,
             leads: Leads::Session,
             cgroup: None,
-        }
-        .start_unseen()
+        }))
     }
 }
 

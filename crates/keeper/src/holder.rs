@@ -1,5 +1,6 @@
-//! The holder: the small parent of the agent. It opens the terminal or the pipes, starts the agent, and from then on only
-//! waits: collects exits, writes `exit.json`, keeps every descriptor open, and starts the keeper again when it dies.
+//! The holder: the small parent of the agent. It has opened the terminal or the pipes and started the agent (see `begin`),
+//! and from then on only waits: collects exits, writes `exit.json`, keeps every descriptor open, and starts the keeper
+//! again when it dies.
 //!
 //! | happens                        | does                                                                        |
 //! | ------------------------------ | --------------------------------------------------------------------------- |
@@ -13,17 +14,16 @@
 //! A stand-in holder is the same without being anybody's parent: it watches the agent through its pidfd, and asks the
 //! kernel how it ended.
 
+use crate::KEEPER;
 use crate::control::{self, News, Order};
 use crate::files::{enter_folder, helper_record, write_exit};
-use crate::handles::{self, Handles};
-use crate::start::{self, NotStarted};
-use crate::{KEEPER, launch};
+use crate::handles::{self, Handles, Helper, environment};
+use crate::start::{self, NotStarted, Starting};
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_sys::clock::since_boot_ms;
-use ostler_sys::dir::Dir;
 use ostler_sys::process::{Identity, Pidfd, WaitStatus};
 use ostler_sys::signals::{Signals, ignore};
-use ostler_sys::{socket, spawn};
+use ostler_sys::{cgroup, socket, spawn};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::process::Signal;
@@ -43,9 +43,15 @@ const EXIT_WAIT_MS: u64 = 3000;
 /// How often a full disk is tried again. There is no event for "room again".
 const FULL_DISK_MS: u64 = 250;
 
-/// What a stand-in is given by the keeper that starts it: its end of the line, and a pidfd of that keeper.
+/// What it reads rather than being ended or interrupted by.
+pub const SIGNALS: [Signal; 4] = [Signal::CHILD, Signal::TERM, Signal::HUP, Signal::INT];
+
+/// What it is given when there is a keeper already: its end of the line, and a pidfd of that keeper.
 pub const LINE: &str = "line";
 pub const KEEPER_PROCESS: &str = "keeper";
+
+/// The flag before the pid of an agent that is our child already.
+pub const BEGUN: &str = "--begun";
 
 /// The process called `__holder`.
 #[must_use]
@@ -65,7 +71,7 @@ fn run(arguments: &[String]) -> io::Result<()> {
     let mut handles = Handles::from_arguments(arguments)?;
     let folder = enter_folder(&handles)?;
     let number = option(arguments, "--run").and_then(|number| number.parse().ok()).unwrap_or(1);
-    let signals = Signals::take(&[Signal::CHILD, Signal::TERM, Signal::HUP, Signal::INT])?;
+    let signals = Signals::take(&SIGNALS)?;
     rustix::process::set_child_subreaper(rustix::process::Pid::from_raw(1))?;
     let run = folder.run(number).map_err(io::Error::other)?;
     let line = match handles.copy(LINE)? {
@@ -77,42 +83,30 @@ fn run(arguments: &[String]) -> io::Result<()> {
         }
     };
     handles.close(LINE);
-
-    let mut report = None;
-    let agent = if arguments.iter().any(|argument| argument == "--stand-in") {
-        let record = run.record().map_err(io::Error::other)?;
-        let process = record.agent.ok_or_else(|| io::Error::other("no agent to stand in for"))?;
-        if handles.get(handles::DOOR).is_none() {
-            handles.put(handles::DOOR, socket::open(folder.dir())?);
-        }
-        folder.write_holder(&helper_record()?).map_err(io::Error::other)?;
-        let ended = run.exit().map_err(io::Error::other)?.is_some();
-        AgentWatch { watch: if ended { Watch::Over } else { Watch::Stranger { exited_ms: None } }, process }
-    } else {
-        report = handles.copy("report")?;
-        handles.close("report");
-        let process = begin(arguments, &folder, &run, &mut handles, report.as_ref())?;
-        AgentWatch { watch: Watch::Child, process }
+    let agent = match option(arguments, BEGUN).and_then(|pid| pid.parse().ok()) {
+        Some(pid) => AgentWatch { process: child(pid)?, watch: Watch::Child },
+        None => stand_in(&folder, &run, &mut handles)?,
     };
     let keeping = match handles.copy(KEEPER_PROCESS)? {
         Some(pidfd) => Keeping::Alive { pidfd, since_ms: since_boot_ms() },
         None => Keeping::Pausing { until_ms: 0 },
     };
     handles.close(KEEPER_PROCESS);
-    let mut holder =
+    let holder =
         Holder { folder, run, handles, signals, line, agent, keeping, unwritten: None, deaths: 0, binary_before: None };
-    // Once there are two of us, either may be killed: only then is the launcher told.
-    holder.look_after_keeper();
-    tell_launcher(report.as_ref(), launch::REPORT_OK);
-    drop(report);
     holder.wait()
 }
 
-/// A launcher that was killed meanwhile does not change what was started.
-fn tell_launcher(report: Option<&OwnedFd>, words: &[u8]) {
-    if let Some(report) = report {
-        let _ = rustix::io::write(report, words);
+/// Takes the place of a holder that is gone: the agent is somebody else's child.
+fn stand_in(folder: &Folder, run: &RunFolder, handles: &mut Handles) -> io::Result<AgentWatch> {
+    let record = run.record().map_err(io::Error::other)?;
+    let process = record.agent.ok_or_else(|| io::Error::other("no agent to stand in for"))?;
+    if handles.get(handles::DOOR).is_none() {
+        handles.put(handles::DOOR, socket::open(folder.dir())?);
     }
+    folder.write_holder(&helper_record()?).map_err(io::Error::other)?;
+    let ended = run.exit().map_err(io::Error::other)?.is_some();
+    Ok(AgentWatch { watch: if ended { Watch::Over } else { Watch::Stranger { exited_ms: None } }, process })
 }
 
 /// The value after a flag.
@@ -121,47 +115,17 @@ fn option<'a>(arguments: &'a [String], flag: &str) -> Option<&'a str> {
     arguments.get(place + 1).map(String::as_str)
 }
 
-/// The launch of a fresh run: starts the agent. When it fails the launcher is told, and nothing half-made is left.
-fn begin(
-    arguments: &[String],
-    folder: &Folder,
-    run: &RunFolder,
-    handles: &mut Handles,
-    report: Option<&OwnedFd>,
-) -> io::Result<Identity> {
-    let sessions = handles.copy("sessions")?.map(Dir::adopt);
-    let piped = handles.copy("piped")?;
-    for name in ["sessions", "piped"] {
-        handles.close(name);
-    }
-    let id = option(arguments, "--new");
-    let reveal = || match (&sessions, id) {
-        (Some(sessions), Some(id)) => sessions.rename_new(&launch::hidden_name(id), sessions, id),
-        (None, _) | (_, None) => Ok(()),
-    };
-    let started = start::start(folder, run, handles, piped, reveal);
-    if let Err(error) = &started {
-        if let (Some(sessions), Some(id)) = (&sessions, id) {
-            discard(sessions, id);
-        }
-        let mark =
-            matches!(error, NotStarted::Program { .. } | NotStarted::Folder { .. }).then_some(launch::REPORT_PROGRAM);
-        let words: Vec<u8> = mark.into_iter().chain(error.to_string().into_bytes()).collect();
-        tell_launcher(report, &words);
-    }
-    started.map(|agent| agent.process).map_err(|error| match error {
-        NotStarted::System(error) => error,
-        other => io::Error::other(other.to_string()),
-    })
+/// Starts the process of a further run of this session.
+fn start_further(folder: &Folder, run: &RunFolder, handles: &mut Handles) -> Result<Identity, NotStarted> {
+    let (session, record, groups) = (folder.session()?, run.record()?, cgroup::base());
+    let environment = &environment();
+    let starting = Starting { session: &session, folder, run, record, environment, groups: groups.as_ref() };
+    Ok(child(start::start(starting, handles, None, || Ok(()))?)?)
 }
 
-/// Removes a session that never was, hidden or revealed.
-fn discard(sessions: &Dir, id: &str) {
-    let base = format!("/proc/self/fd/{}", sessions.as_fd().as_raw_fd());
-    for name in [launch::hidden_name(id), id.to_owned()] {
-        // One of the two does not exist.
-        let _ = std::fs::remove_dir_all(format!("{base}/{name}"));
-    }
+/// Who a child of ours is. Until we collect it nobody else has its pid.
+fn child(pid: i32) -> io::Result<Identity> {
+    Identity::of(pid)?.ok_or_else(|| io::Error::other("/proc does not show our own child"))
 }
 
 /// Removes a run that never was.
@@ -388,6 +352,11 @@ impl Holder {
                         self.handles.put(handles::DOOR, door);
                     }
                 }
+                Some(Order::UseWriter) => {
+                    if let Some(lock) = file {
+                        self.handles.put(handles::WRITER, lock);
+                    }
+                }
                 None => {}
             }
         }
@@ -409,9 +378,9 @@ impl Holder {
         for name in [handles::STDIN_WRITE, handles::STDIN_READ] {
             self.handles.close(name);
         }
-        match start::start(&self.folder, &run, &mut self.handles, None, || Ok(())) {
-            Ok(agent) => {
-                self.agent = AgentWatch { process: agent.process, watch: Watch::Child };
+        match start_further(&self.folder, &run, &mut self.handles) {
+            Ok(process) => {
+                self.agent = AgentWatch { process, watch: Watch::Child };
                 self.run = run;
             }
             // As if it had never been: the session ends with the run before, and the message waits for a resume.
@@ -464,7 +433,8 @@ impl Holder {
 
     fn start_keeper(&mut self) {
         let number = self.run.number.to_string();
-        self.keeping = match self.handles.start_helper(KEEPER, &[], &["--run", &number]) {
+        let keeper = Helper { word: KEEPER, flags: &["--run", &number], more: &[] };
+        self.keeping = match self.handles.start_helper(&keeper, &environment()) {
             Ok(started) => Keeping::Alive { pidfd: started.pidfd, since_ms: since_boot_ms() },
             // No process, no memory: as bad as a keeper that died at once.
             Err(_) => {

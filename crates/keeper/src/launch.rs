@@ -1,21 +1,21 @@
-//! The client's side of starting a session: makes its folder, starts a holder, and learns over a pipe whether the program
-//! really runs. And for an agent that has lost both helpers: starts a stand-in.
+//! The client's side of starting a session: makes its folder and lets its run begin. And for an agent that has lost both
+//! helpers: starts a stand-in.
 
 use crate::HOLDER;
-use crate::handles::{self, Handles};
-use ostler_core::id::SessionId;
+use crate::begin::{Beginning, begin};
+use crate::handles::{self, Handles, Helper, environment};
 use ostler_core::record::{Session, Wish};
-use ostler_store::folder::Folder;
+use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::home::{Home, Place};
 use ostler_store::{RunRecord, StoreError, inbox};
-use ostler_sys::dir::Dir;
+use ostler_sys::dir::{Dir, Sync};
 use ostler_sys::notify::Watcher;
-use ostler_sys::spawn::{Leads, Program, Start, StartError};
-use ostler_sys::{cgroup, descriptors, lock, socket};
+use ostler_sys::process::Identity;
+use ostler_sys::spawn::StartError;
+use ostler_sys::{descriptors, lock, socket};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::OFlags;
-use rustix::pipe::{PipeFlags, pipe_with};
 use std::ffi::CString;
 use std::io;
 
@@ -24,6 +24,9 @@ pub enum LaunchError {
     /// The program cannot be run, in the holder's words.
     #[error("{0}")]
     Program(String),
+    /// Somebody else has the conversation: who, in the holder's words.
+    #[error("{0}")]
+    Held(String),
     /// The session cannot be kept, in the holder's words.
     #[error("{0}")]
     NotStarted(String),
@@ -39,8 +42,10 @@ pub enum LaunchError {
 pub struct Launch<'a> {
     pub session: &'a Session,
     pub run: &'a RunRecord,
-    /// Its first message.
-    pub prompt: Option<&'a Wish>,
+    /// Its first messages, in order.
+    pub prompts: &'a [Wish],
+    /// What goes into the folder of the run, by name.
+    pub files: &'a [(&'static str, Vec<u8>)],
     /// What the program reads, when something was piped in.
     pub piped: Option<OwnedFd>,
     /// The environment of the agent, complete.
@@ -49,11 +54,6 @@ pub struct Launch<'a> {
 
 /// How many signs of life in its folder a keeper may give before it has made its socket anew.
 const MENDING: u32 = 20;
-
-/// What a holder reports to its launcher: that the program runs, or (first byte) that the program is the problem, or what
-/// else is.
-pub(crate) const REPORT_OK: &[u8] = b"ok";
-pub(crate) const REPORT_PROGRAM: u8 = b'!';
 
 /// What a session is called in the sessions folder until its holder stands.
 #[must_use]
@@ -79,21 +79,24 @@ pub fn launch(home: &Home, launch: Launch<'_>) -> Result<Place, LaunchError> {
 
 fn start_hidden(sessions: &Dir, hidden: &str, launch: Launch<'_>) -> Result<(), LaunchError> {
     let folder = Folder::new(sessions.open_dir(hidden)?);
-    folder.write_session(launch.session)?;
-    if !folder.keep_reserve() {
+    if !folder.has_room()? {
         return Err(io::Error::from(io::ErrorKind::StorageFull).into());
     }
+    folder.write_session(launch.session)?;
     let run = folder.make_run(launch.run.run)?;
-    run.write_record(launch.run)?;
-    if let Some(prompt) = launch.prompt {
+    put_files(&run, launch.files)?;
+    for prompt in launch.prompts {
         inbox::append(&folder, prompt)?;
     }
-    let mut more = vec![("sessions", sessions.as_fd())];
-    if let Some(piped) = &launch.piped {
-        more.push(("piped", piped.as_fd()));
-    }
-    let id = launch.session.id;
-    start_holder(&folder, id, launch.run.run, &["--new", id.as_str()], &more, launch.environment)
+    begin(Beginning {
+        session: launch.session,
+        folder: &folder,
+        run: &run,
+        record: launch.run,
+        sessions: Some(sessions),
+        piped: launch.piped,
+        environment: launch.environment,
+    })
 }
 
 /// Starts the next run of a session that has ended. Of many who try at once, one makes the run's folder; to the others
@@ -101,81 +104,33 @@ fn start_hidden(sessions: &Dir, hidden: &str, launch: Launch<'_>) -> Result<(), 
 pub fn resume(
     folder: &Folder,
     session: &Session,
-    run: &RunRecord,
+    record: &RunRecord,
+    files: &[(&'static str, Vec<u8>)],
     environment: &[CString],
 ) -> Result<bool, LaunchError> {
-    match folder.begin_run(run) {
-        Ok(_) => {}
+    // Everybody sees it from here on, and until it has a process of its own it lives as long as we do.
+    let record = &RunRecord { launcher: Some(Identity::me()?), ..record.clone() };
+    let begun = match folder.begin_run(record) {
+        Ok(begun) => begun,
         Err(StoreError::Io { error, .. }) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
         Err(error) => return Err(error.into()),
-    }
-    let started = if folder.keep_reserve() {
-        start_holder(folder, session.id, run.run, &[], &[], environment)
+    };
+    let started = if folder.has_room()? {
+        put_files(&begun, files)?;
+        begin(Beginning { session, folder, run: &begun, record, sessions: None, piped: None, environment })
     } else {
         Err(io::Error::from(io::ErrorKind::StorageFull).into())
     };
     if started.is_err() {
         // As if it had never been: the run before it is the newest again.
         let base = format!("/proc/self/fd/{}", folder.dir().as_fd().as_raw_fd());
-        std::fs::remove_dir_all(format!("{base}/runs/{}", run.run))?;
+        std::fs::remove_dir_all(format!("{base}/runs/{}", record.run))?;
     }
     started.map(|()| true)
 }
 
-/// Starts a holder that starts the run, and waits for its word.
-fn start_holder(
-    folder: &Folder,
-    id: SessionId,
-    run: u32,
-    flags: &[&str],
-    more: &[(&str, rustix::fd::BorrowedFd<'_>)],
-    environment: &[CString],
-) -> Result<(), LaunchError> {
-    let (report, reporter) = pipe_with(PipeFlags::CLOEXEC).map_err(io::Error::from)?;
-    let binary = descriptors::own_binary()?;
-    let number = run.to_string();
-    let mut words = vec!["ostler", HOLDER, id.as_str(), "--run", &number];
-    words.extend(flags);
-    let mut handles =
-        vec![(handles::FOLDER, folder.dir().as_fd()), (handles::BINARY, binary.as_fd()), ("report", reporter.as_fd())];
-    handles.extend_from_slice(more);
-    let named: Vec<String> = (3..).zip(&handles).map(|(target, (name, _))| format!("{name}={target}")).collect();
-    words.extend(named.iter().map(String::as_str));
-    let mut placed: Vec<_> = (3..).zip(&handles).map(|(target, (_, handle))| (handle.as_raw_fd(), target)).collect();
-    let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, rustix::fs::Mode::empty())
-        .map_err(io::Error::from)?;
-    placed.extend((0..3).map(|target| (null.as_raw_fd(), target)));
-    let arguments: Vec<CString> =
-        words.into_iter().map(CString::new).collect::<Result<_, _>>().map_err(StartError::Text)?;
-    // Inside another session's cgroup we would end with it.
-    let outside = cgroup::base().and_then(|base| base.to_leave_for());
-    Start {
-        program: Program::Open(binary.as_fd()),
-        arguments: &arguments,
-        environment,
-        folder: None,
-        descriptors: &placed,
-        leads: Leads::Session,
-        cgroup: outside.as_ref().map(AsFd::as_fd),
-    }
-    .start()?;
-    drop(reporter);
-    // One packet is all there is: waiting for the end would mean waiting until the keeper, too, has let go of the pipe.
-    let mut words = vec![0; 4096];
-    let length = loop {
-        match rustix::io::read(&report, &mut words) {
-            Err(rustix::io::Errno::INTR) => {}
-            other => break other.map_err(io::Error::from)?,
-        }
-    };
-    words.truncate(length);
-    let text = |words| String::from_utf8_lossy(words).into_owned();
-    match words.as_slice() {
-        REPORT_OK => Ok(()),
-        [] => Err(LaunchError::NotStarted("the holder was killed before the program ran".to_owned())),
-        [REPORT_PROGRAM, words @ ..] => Err(LaunchError::Program(text(words))),
-        words => Err(LaunchError::NotStarted(text(words))),
-    }
+fn put_files(run: &RunFolder, files: &[(&'static str, Vec<u8>)]) -> Result<(), StoreError> {
+    files.iter().try_for_each(|(name, bytes)| run.dir().replace(name, bytes, Sync::No).map_err(StoreError::io(*name)))
 }
 
 /// A connection to the keeper of a session that has not ended. Where both helpers are gone and the agent is not, a
@@ -255,6 +210,8 @@ fn rescue(folder: &Folder, run: u32) -> Result<(), LaunchError> {
     {
         handles.put(handles::AGENT, pidfd.into());
     }
-    handles.start_helper(HOLDER, &[], &["--stand-in", "--run", &run.to_string()])?;
+    let number = run.to_string();
+    let holder = Helper { word: HOLDER, flags: &["--stand-in", "--run", &number], more: &[] };
+    handles.start_helper(&holder, &environment())?;
     Ok(())
 }

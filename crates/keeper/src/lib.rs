@@ -20,17 +20,20 @@
 //! [`handles`] is the contract between the two, by name, so that either may be of another version. [`launch`] is the
 //! client's side of starting a session, [`wire`] what clients and keeper say to each other.
 
+mod begin;
 mod control;
 mod files;
 mod handles;
 pub mod holder;
+mod hook;
 pub mod keeper;
 pub mod launch;
 mod start;
 pub mod wire;
+mod writing;
 
-/// The word on the command line that makes our binary a holder, a keeper, or a process that takes one snapshot or
-/// looks into one database.
+/// The word on the command line that makes our binary a holder, a keeper, or a process that takes one snapshot or looks into
+/// one database. (What makes it the command that an agent runs as a hook is the agent's to say.)
 pub const HOLDER: &str = "__holder";
 pub const KEEPER: &str = "__keeper";
 pub const SNAPSHOT: &str = "__snapshot";
@@ -47,6 +50,7 @@ pub fn enter(arguments: &[String]) -> Option<i32> {
     match arguments.get(1).map(String::as_str) {
         Some(HOLDER) => Some(holder::main(rest)),
         Some(KEEPER) => Some(keeper::main(rest)),
+        Some(ostler_agents::claude::hooks::ENTRY) => Some(hook::main(rest)),
         Some(SNAPSHOT) => Some(keeper::snapshots::main(rest)),
         Some(INQUIRY) => Some(keeper::inquiry::main(rest)),
         Some(_) | None => None,

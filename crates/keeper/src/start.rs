@@ -1,17 +1,17 @@
 //! Starting the agent: its terminal or pipes, its files, its cgroup, and then the program itself.
 
-use crate::files::helper_record;
-use crate::handles::{self, Handles, environment};
+use crate::handles::{self, Handles};
+use crate::writing::Occupied;
 use jiff::Timestamp;
 use ostler_core::record::{Mode, Session};
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::{RunRecord, StoreError, terminal};
-use ostler_sys::cgroup::Group;
+use ostler_sys::cgroup::{Base, Group};
 use ostler_sys::clock::since_boot_ms;
 use ostler_sys::pipes::Pipe;
 use ostler_sys::process::Identity;
 use ostler_sys::pty::Pty;
-use ostler_sys::spawn::{Leads, Program, Start, StartError, Waiting};
+use ostler_sys::spawn::{First, Leads, Program, Start, StartError, Started};
 use ostler_sys::{lock, socket};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use rustix::fs::OFlags;
@@ -25,18 +25,28 @@ pub enum NotStarted {
     Program { program: String, error: StartError },
     #[error("{folder}: {error}; it must work somewhere")]
     Folder { folder: String, error: io::Error },
+    /// Somebody else has the conversation: who.
+    #[error("{0}")]
+    Held(String),
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("{0}")]
     System(#[from] io::Error),
 }
 
-/// Where the agent's lock is in the agent: out of the way of what shells use.
+/// Where the agent's lock and its conversation's are in the agent: out of the way of what shells use.
 pub const LOCK_NUMBER: RawFd = 31;
+const WRITER_NUMBER: RawFd = 30;
 
-/// A started agent.
-pub struct Agent {
-    pub process: Identity,
+/// What is to be started.
+pub struct Starting<'a> {
+    pub session: &'a Session,
+    pub folder: &'a Folder,
+    pub run: &'a RunFolder,
+    pub record: RunRecord,
+    pub environment: &'a [CString],
+    /// Where cgroups can be made, if anywhere.
+    pub groups: Option<&'a Base>,
 }
 
 /// What the agent's own descriptors 0, 1 and 2 will be.
@@ -46,96 +56,98 @@ struct Standard {
     error: OwnedFd,
 }
 
-/// Opens everything, shows the session to the world through `reveal`, and starts the program. The handles then hold all
-/// that a keeper needs.
+/// Opens everything, shows the session to the world through `reveal` once it has a process, and lets that run the program.
+/// The handles then hold all that a keeper needs. What comes back is the pid of our child.
 pub fn start(
-    folder: &Folder,
-    run: &RunFolder,
+    starting: Starting<'_>,
     handles: &mut Handles,
     piped: Option<OwnedFd>,
-    reveal: impl FnOnce() -> io::Result<()>,
-) -> Result<Agent, NotStarted> {
-    let session = folder.session()?;
-    let mut record = run.record()?;
+    reveal: impl Fn() -> io::Result<()>,
+) -> Result<i32, NotStarted> {
+    let Starting { session, folder, run, record, environment, groups } = starting;
     let standard = open_streams(&record, run, handles, piped)?;
     let lock_file = folder.dir().file("agent.lock", OFlags::RDWR | OFlags::CREATE)?;
     let agent_lock = lock::try_exclusive(lock_file)?
         .ok_or_else(|| io::Error::other("a process of an earlier run still holds agent.lock"))?;
+    let occupied = Occupied::take(folder, session, &record, handles)?;
     // A further run goes on behind the same door.
     if handles.get(handles::DOOR).is_none() {
         handles.put(handles::DOOR, socket::open(folder.dir())?);
     }
-    folder.write_holder(&helper_record()?)?;
-    reveal()?;
 
     // Unlike the session, the group is of this machine: a copied home has sessions of the same ids.
-    let group = Group::make(&format!("{}-{}-{}", session.id, run.number, rustix::process::getpid().as_raw_nonzero()));
+    let name = format!("{}-{}-{}", session.id, run.number, rustix::process::getpid().as_raw_nonzero());
+    let group = groups.and_then(|base| Group::make(base, &name));
     let program = record.argv.first().cloned().unwrap_or_default();
     let not_run = |error| match error {
         StartError::Folder(error) => NotStarted::Folder { folder: session.cwd.clone(), error },
+        StartError::First(words) => NotStarted::System(io::Error::other(words)),
         error => NotStarted::Program { program: program.clone(), error },
     };
-    let waiting = start_program(&session, &record, &standard, agent_lock.file(), group.as_ref());
-    let contained = waiting.as_ref().is_ok_and(|waiting| waiting.started().contained);
-    let begun = waiting.map_err(not_run).and_then(|waiting| {
-        record.cgroup = group.as_ref().filter(|_| contained).map(|group| group.path().to_string_lossy().into_owned());
-        match note_agent(&mut record, run, waiting.started().pid) {
-            Ok(process) => Ok((process, waiting.go().map_err(not_run)?)),
-            Err(error) => {
-                waiting.give_up();
-                Err(error)
-            }
-        }
-    });
-    if let Some(group) = group
-        && (begun.is_err() || !contained)
+    let first = |contained: bool| {
+        let group = group.as_ref().filter(|_| contained);
+        note_agent(&record, run, group)
+            .and_then(|()| Ok(occupied.as_ref().map_or(Ok(()), |occupied| occupied.note(handles))?))
+            .and_then(|()| Ok(reveal()?))
+            .map_err(|error| error.to_string())
+    };
+    let locks: Vec<_> = [(Some(agent_lock.file()), LOCK_NUMBER), (handles.get(handles::WRITER), WRITER_NUMBER)]
+        .into_iter()
+        .filter_map(|(lock, number)| Some((lock?.as_raw_fd(), number)))
+        .collect();
+    let started = start_program(session, &record, environment, &standard, &locks, group.as_ref(), &first);
+    if let Some(group) = &group
+        && !started.as_ref().is_ok_and(|started| started.contained)
     {
         group.remove();
     }
-    let (process, started) = begun?;
+    let started = started.map_err(not_run)?;
     handles.put(handles::AGENT, started.pidfd);
-    Ok(Agent { process })
+    Ok(started.pid)
 }
 
-/// Writes down who the agent is, before it runs: whoever of us is killed from here on, nothing runs that no record names.
-fn note_agent(record: &mut RunRecord, run: &RunFolder, pid: i32) -> Result<Identity, NotStarted> {
-    let process = Identity::of(pid)?.ok_or_else(|| io::Error::other("/proc does not show our own child"))?;
-    record.agent = Some(process.clone());
-    record.launcher = None;
-    record.started = Some(Timestamp::now());
-    record.started_ms = since_boot_ms();
-    run.write_record(record)?;
-    Ok(process)
+/// The agent writes down who it is, before it runs: whoever of us is killed from here on, nothing runs that no record
+/// names.
+fn note_agent(record: &RunRecord, run: &RunFolder, group: Option<&Group>) -> Result<(), NotStarted> {
+    let record = RunRecord {
+        agent: Some(Identity::me()?),
+        launcher: None,
+        cgroup: group.map(|group| group.path().to_string_lossy().into_owned()),
+        started: Some(Timestamp::now()),
+        started_ms: since_boot_ms(),
+        ..record.clone()
+    };
+    Ok(run.write_record(&record)?)
 }
 
 fn start_program(
     session: &Session,
     record: &RunRecord,
+    environment: &[CString],
     standard: &Standard,
-    agent_lock: &OwnedFd,
+    locks: &[(RawFd, RawFd)],
     group: Option<&Group>,
-) -> Result<Waiting, StartError> {
+    first: &First<'_>,
+) -> Result<Started, StartError> {
     let arguments: Vec<CString> =
         record.argv.iter().map(|word| CString::new(word.as_str())).collect::<Result<_, _>>()?;
     let cwd = CString::new(session.cwd.as_str())?;
+    let mut descriptors =
+        vec![(standard.input.as_raw_fd(), 0), (standard.output.as_raw_fd(), 1), (standard.error.as_raw_fd(), 2)];
+    descriptors.extend_from_slice(locks);
     Start {
         program: Program::Named(record.argv.first().map_or("", String::as_str)),
         arguments: &arguments,
-        environment: &environment(),
+        environment,
         folder: Some(&cwd),
-        descriptors: &[
-            (standard.input.as_raw_fd(), 0),
-            (standard.output.as_raw_fd(), 1),
-            (standard.error.as_raw_fd(), 2),
-            (agent_lock.as_raw_fd(), LOCK_NUMBER),
-        ],
+        descriptors: &descriptors,
         leads: match record.plan.mode {
             Mode::Headless => Leads::Session,
             Mode::Terminal => Leads::Terminal,
         },
         cgroup: group.map(AsFd::as_fd),
     }
-    .start_waiting()
+    .start_after(first)
 }
 
 fn open_streams(

@@ -49,14 +49,47 @@ impl Agent {
     /// # Errors
     /// When it is not installed.
     pub fn program(self) -> Result<Vec<PathBuf>, Missing> {
+        let command = self.installed("command")?;
+        let words = command.as_array().into_iter().flatten();
+        let words: Vec<PathBuf> = words.filter_map(Value::as_str).map(PathBuf::from).collect();
+        if words.is_empty() { Err(Missing::One { name: self.name() }) } else { Ok(words) }
+    }
+
+    /// The version that it told when it was installed.
+    ///
+    /// # Errors
+    /// When it is not installed.
+    pub fn version(self) -> Result<String, Missing> {
+        let version = self.installed("version")?;
+        version.as_str().map(str::to_owned).ok_or(Missing::One { name: self.name() })
+    }
+
+    fn installed(self, what: &str) -> Result<Value, Missing> {
         let text = fs::read_to_string(folder().join("installed.json")).map_err(Missing::Everything)?;
         let installed: Value = serde_json::from_str(&text).map_err(|error| Missing::Everything(error.into()))?;
-        let missing = Missing::One { name: self.name() };
-        let Some(words) = installed.pointer(&format!("/{}/command", self.name())).and_then(Value::as_array) else {
-            return Err(missing);
+        let found = installed.get(self.name()).and_then(|agent| agent.get(what));
+        found.cloned().ok_or(Missing::One { name: self.name() })
+    }
+
+    /// The step of a script that runs a shell command, by the agent's own name for that tool.
+    pub fn shell_call(self, command: &str) -> String {
+        let (name, arguments) = match self {
+            Agent::Claude | Agent::ClaudeAcp => ("Bash", json!({ "command": command })),
+            Agent::Codex | Agent::CodexAcp => ("exec_command", json!({ "cmd": command })),
+            Agent::Gemini => ("run_shell_command", json!({ "command": command })),
+            Agent::Opencode => ("bash", json!({ "command": command, "description": "proves it" })),
         };
-        let words: Vec<PathBuf> = words.iter().filter_map(Value::as_str).map(PathBuf::from).collect();
-        if words.is_empty() { Err(missing) } else { Ok(words) }
+        format!("tool {name} {arguments}")
+    }
+
+    /// Its arguments when its tools may run unasked.
+    pub fn allowing(self) -> &'static [&'static str] {
+        match self {
+            Agent::Claude | Agent::ClaudeAcp => &["--allowedTools", "Bash"],
+            Agent::Codex | Agent::CodexAcp => &["--dangerously-bypass-approvals-and-sandbox"],
+            Agent::Gemini => &["--yolo"],
+            Agent::Opencode => &[],
+        }
     }
 
     /// Writes what the agent needs into an empty home folder and returns its whole environment. `url` is

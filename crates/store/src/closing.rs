@@ -4,7 +4,7 @@
 use crate::folder::{Folder, RunFolder};
 use crate::journal::Journal;
 use crate::look::{fold, last_line, look_at, unrecorded_outcome};
-use crate::{RunRecord, StoreError};
+use crate::{RunRecord, StoreError, proof};
 use jiff::Timestamp;
 use ostler_core::event::{Entry, Event};
 use ostler_core::fact::Tokens;
@@ -34,7 +34,7 @@ pub fn publish(
     };
     note("ended", Timestamp::now().to_string().into());
     note("native_id", state.native_id.clone().or_else(|| record.native_id.clone()).into());
-    note("transcript", record.transcript.clone().or_else(|| record.database.clone()).into());
+    note("transcript", proof::whereabouts(record, state).into());
     note("turns_total", state.turns.into());
     let (tokens, cost_usd) = state.spending.of_session();
     note(
@@ -46,7 +46,7 @@ pub fn publish(
     note("inbox", state.inbox.into());
     note("last", last_line(run.dir(), &session.agent, &record.plan)?.into());
     note("alarm", state.alarm.clone().into());
-    folder.even_when_full(|| run.publish_outcome(&outcome))?;
+    folder.even_when_full(|| run.publish_outcome(&outcome, session))?;
     run.outcome()?.ok_or_else(|| StoreError::Missing { file: "outcome.json".to_owned() })
 }
 

@@ -1,4 +1,4 @@
-//! What was said, in order: the agent's facts from `out`, and between them the messages that it was given.
+//! What was said, in order: the agent's facts from `out` (or `hooks`), and between them the messages that it was given.
 
 use crate::folder::Folder;
 use crate::pieces::Pieces;
@@ -6,7 +6,7 @@ use crate::{StoreError, inbox, journal};
 use ostler_agents::reading::Reading;
 use ostler_core::event::Event;
 use ostler_core::fact::Fact;
-use ostler_core::record::{Speaks, Want};
+use ostler_core::record::Want;
 use std::collections::{HashMap, VecDeque};
 
 /// One thing in a conversation.
@@ -15,7 +15,7 @@ pub enum Item {
     /// Somebody told the agent this.
     Told { n: u64, text: String },
     /// Somebody answered a question.
-    Answered { by: String, allowed: bool },
+    Answered { by: String, allowed: bool, always: Option<String> },
     /// The agent said or did this.
     Agent(Fact),
 }
@@ -33,6 +33,8 @@ pub struct Reader<'a> {
 
 struct Run {
     number: u32,
+    /// Of the file in which the agent tells.
+    name: &'static str,
     position: u64,
     reading: Reading,
 }
@@ -89,7 +91,7 @@ impl<'a> Reader<'a> {
                         _ => continue,
                     }
                 }
-                Event::Answered { by, allowed, .. } => Item::Answered { by, allowed },
+                Event::Answered { by, allowed, always, .. } => Item::Answered { by, allowed, always },
                 _ => continue,
             };
             if entry.run < self.first_run {
@@ -103,11 +105,9 @@ impl<'a> Reader<'a> {
     fn open_run(&self, number: u32) -> Result<Option<Run>, StoreError> {
         let record = self.folder.run(number)?.record()?;
         let session = self.folder.session()?;
-        let agent = match record.plan.speaks {
-            Speaks::Turns | Speaks::OneTurn => ostler_agents::find(&session.agent),
-            Speaks::Bytes => None,
-        };
-        Ok(agent.map(|agent| Run { number, position: 0, reading: Reading::from(0, agent.decoder()) }))
+        let agent = ostler_agents::find_for(&session.agent, &record.plan);
+        let telling = agent.and_then(|agent| ostler_agents::telling(agent, record.plan.speaks));
+        Ok(telling.map(|(name, decoder)| Run { number, name, position: 0, reading: Reading::from(0, decoder) }))
     }
 
     fn read_run(&mut self, items: &mut Vec<Item>) -> Result<(), StoreError> {
@@ -115,9 +115,9 @@ impl<'a> Reader<'a> {
             return Ok(());
         };
         let folder = self.folder.run(run.number)?;
-        let Run { number, position, reading } = run;
+        let Run { number, name, position, reading } = run;
         let between = &mut self.between;
-        if let Some(mut pieces) = Pieces::open(folder.dir(), "out", *position)? {
+        if let Some(mut pieces) = Pieces::open(folder.dir(), name, *position)? {
             while items.is_empty()
                 && let Some(bytes) = pieces.next(position)?
             {

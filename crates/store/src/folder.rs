@@ -5,14 +5,16 @@
 
 use crate::{HelperRecord, RunRecord, StoreError};
 use ostler_core::SCHEMA;
+use ostler_core::id::SessionId;
 use ostler_core::outcome::{Exit, Outcome};
 use ostler_core::record::Session;
-use ostler_sys::dir::{Dir, Sync};
+use ostler_sys::dir::{Dir, Sync, free_space};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// Kept free for the stop wish, the exit and the outcome of a session on a full disk.
 const RESERVE: u64 = 64 * 1024;
+const RESERVED: &str = "keeper.lock";
 
 /// A session's folder.
 #[derive(Debug)]
@@ -42,12 +44,18 @@ impl Folder {
         require(&self.dir, "session.json")
     }
 
+    /// Written once, into a folder that nobody sees yet.
     pub fn write_session(&self, session: &Session) -> Result<(), StoreError> {
-        write(&self.dir, "session.json", session)
+        create(&self.dir, "session.json", session)
     }
 
     pub fn holder(&self) -> Result<Option<HelperRecord>, StoreError> {
         read(&self.dir, "holder.json")
+    }
+
+    /// Who the first holder is, of a session that nobody sees yet.
+    pub fn write_first_holder(&self, holder: &HelperRecord) -> Result<(), StoreError> {
+        create(&self.dir, "holder.json", holder)
     }
 
     pub fn write_holder(&self, holder: &HelperRecord) -> Result<(), StoreError> {
@@ -62,15 +70,13 @@ impl Folder {
         write(&self.dir, "keeper.json", keeper)
     }
 
-    /// The number of the newest run, and its outcome when it has one: all that a list needs to know of most sessions.
-    /// Nearly all of them have one run, and asking for two names is cheaper than listing a folder.
+    /// The number of the newest run, and its outcome when it has one. Nearly all sessions have one run, and asking for a
+    /// name is cheaper than listing a folder.
     pub fn newest_outcome(&self) -> Result<(u32, Option<Outcome>), StoreError> {
         let single = matches!(self.dir.stat("runs/2"), Ok(None));
         let number = if single { 1 } else { self.newest_run()? };
-        match read(&self.dir, &format!("runs/{number}/outcome.json"))? {
-            Some(outcome) => Ok((number, Some(outcome))),
-            None => Ok((self.newest_run()?, None)),
-        }
+        let outcome = read::<Outcome>(&self.dir, &format!("runs/{number}/outcome.json"))?;
+        Ok((number, outcome.map(without_session)))
     }
 
     /// The number of the newest run; 0 before the first.
@@ -125,16 +131,21 @@ impl Folder {
         begun
     }
 
-    /// Sets disk space aside. `false`: there is not even that much.
-    #[must_use]
-    pub fn keep_reserve(&self) -> bool {
-        self.dir.reserve("reserve", RESERVE).is_ok()
+    /// Whether there is room for a session: its first records, and what its keeper will set aside.
+    pub fn has_room(&self) -> Result<bool, StoreError> {
+        Ok(free_space(&self.dir).map_err(StoreError::io("the disk"))? >= 2 * RESERVE)
+    }
+
+    /// Sets disk space aside, in the keeper's lock file, which has no other contents: a file of its own would cost every
+    /// launch a name more. Best effort: the next time there is room will do.
+    pub fn keep_reserve(&self) {
+        let _ = self.dir.reserve(RESERVED, RESERVE);
     }
 
     /// Gives the reserve up: now is when it is needed.
     pub fn spend_reserve(&self) {
         // When it is gone already there is nothing to give.
-        let _ = self.dir.remove("reserve");
+        let _ = self.dir.empty(RESERVED);
     }
 
     /// Does something that needs a little disk space, with the reserve if it must be.
@@ -168,13 +179,42 @@ impl RunFolder {
     }
 
     pub fn outcome(&self) -> Result<Option<Outcome>, StoreError> {
-        read(&self.dir, "outcome.json")
+        Ok(read(&self.dir, "outcome.json")?.map(without_session))
     }
 
-    /// `Ok(false)`: there is one already, and it stays.
-    pub fn publish_outcome(&self, outcome: &Outcome) -> Result<bool, StoreError> {
-        self.dir.publish_once("outcome.json", &to_json(outcome)).map_err(StoreError::io("outcome.json"))
+    /// `Ok(false)`: there is one already, and it stays. Beside the outcome stands a copy of the session's record, so that a
+    /// list need not open two files for every session that ever ended.
+    pub fn publish_outcome(&self, outcome: &Outcome, session: &Session) -> Result<bool, StoreError> {
+        let mut outcome = outcome.clone();
+        outcome.more.insert(SESSION.to_owned(), serde_json::to_value(session).unwrap_or_default());
+        outcome.more.insert(SESSION_SIZE.to_owned(), to_json(session).len().into());
+        self.dir.publish_once("outcome.json", &to_json(&outcome)).map_err(StoreError::io("outcome.json"))
     }
+}
+
+/// The copy of session.json in outcome.json, and how large the original was.
+const SESSION: &str = "session";
+const SESSION_SIZE: &str = "session_size";
+
+fn without_session(mut outcome: Outcome) -> Outcome {
+    outcome.more.remove(SESSION);
+    outcome.more.remove(SESSION_SIZE);
+    outcome
+}
+
+/// What is known at one glance of a session that had one run, and ended. `None`: one must look closer, also when anything
+/// about it is odd. `sessions` is the folder in which its folder is.
+#[must_use]
+pub fn glance(sessions: &Dir, id: SessionId) -> Option<(Session, Outcome)> {
+    if sessions.stat(&format!("{id}/runs/2")).ok()?.is_some() {
+        return None;
+    }
+    let mut outcome = read::<Outcome>(sessions, &format!("{id}/runs/1/outcome.json")).ok()??;
+    let session: Session = serde_json::from_value(outcome.more.remove(SESSION)?).ok()?;
+    let size = outcome.more.remove(SESSION_SIZE)?.as_u64();
+    // Written once: whatever has another size now was damaged since.
+    let unchanged = sessions.stat(&format!("{id}/session.json")).ok()??.size;
+    (session.id == id && session.schema <= SCHEMA && size == Some(unchanged)).then_some((session, outcome))
 }
 
 fn read<T: DeserializeOwned>(dir: &Dir, name: &str) -> Result<Option<T>, StoreError> {
@@ -198,6 +238,10 @@ fn newer_or_damaged(name: &str, bytes: &[u8], error: &serde_json::Error) -> Stor
         Some(schema) if schema > u64::from(SCHEMA) => StoreError::Newer { file: name.to_owned(), schema },
         Some(_) | None => StoreError::Damaged { file: name.to_owned(), reason: error.to_string() },
     }
+}
+
+fn create<T: Serialize>(dir: &Dir, name: &str, record: &T) -> Result<(), StoreError> {
+    dir.create(name, &to_json(record)).map_err(StoreError::io(name))
 }
 
 fn write<T: Serialize>(dir: &Dir, name: &str, record: &T) -> Result<(), StoreError> {
@@ -227,6 +271,7 @@ mod tests {
                 speaks: Speaks::OneTurn,
                 ending: Ending::EndOfInput,
                 linger_ms: 0,
+                opens: false,
             },
             size: None,
             native_id: None,
@@ -234,6 +279,7 @@ mod tests {
             database: None,
             cgroup: None,
             output_limit: None,
+            autosave_ms: None,
             started: None,
             started_ms: 0,
             agent: None,

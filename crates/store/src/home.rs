@@ -42,6 +42,38 @@ impl Place {
     }
 }
 
+/// A folder of session folders, held open.
+#[derive(Debug)]
+pub struct Shelf {
+    pub dir: Dir,
+    pub ids: Vec<SessionId>,
+    path: PathBuf,
+    archived: bool,
+}
+
+impl Shelf {
+    /// `None`: there is no such folder (any more).
+    fn open(path: PathBuf, archived: bool) -> Result<Option<Shelf>, StoreError> {
+        let dir = match Dir::open(&path) {
+            Ok(dir) => dir,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(StoreError::io(path.to_string_lossy())(error)),
+        };
+        let names = dir.names().map_err(StoreError::io(path.to_string_lossy()))?;
+        let ids = names.iter().filter_map(|name| SessionId::parse(name)).collect();
+        Ok(Some(Shelf { dir, ids, path, archived }))
+    }
+
+    fn places(&self) -> impl Iterator<Item = Place> {
+        self.ids.iter().map(|&id| self.place(id))
+    }
+
+    #[must_use]
+    pub fn place(&self, id: SessionId) -> Place {
+        Place { id, path: self.path.join(id.as_str()), archived: self.archived }
+    }
+}
+
 impl Home {
     /// `$OSTLER_HOME`, else `$XDG_STATE_HOME/ostler`, else `~/.local/state/ostler`.
     #[must_use]
@@ -85,29 +117,29 @@ impl Home {
 
     /// Every session that was not put away, in no order. Nothing here yet is an empty list.
     pub fn live_places(&self) -> Result<Vec<Place>, StoreError> {
-        let mut places = Vec::new();
-        self.collect(&self.sessions(), false, &mut places)?;
-        Ok(places)
+        Ok(Shelf::open(self.sessions(), false)?.iter().flat_map(Shelf::places).collect())
     }
 
     /// Everything that was put away.
     pub fn archived_places(&self) -> Result<Vec<Place>, StoreError> {
-        let mut places = Vec::new();
-        let archive = self.archive();
-        // Whatever else lies there is not ours, and keeps nobody from being listed.
-        for month in names(&archive)?.into_iter().filter(|name| is_month(name)) {
-            self.collect(&archive.join(month), true, &mut places)?;
-        }
-        Ok(places)
+        Ok(self.archive_shelves()?.iter().flat_map(Shelf::places).collect())
     }
 
-    fn collect(&self, folder: &Path, archived: bool, places: &mut Vec<Place>) -> Result<(), StoreError> {
-        for name in names(folder)? {
-            if let Some(id) = SessionId::parse(&name) {
-                places.push(Place { id, path: folder.join(&name), archived });
-            }
+    /// Where sessions are: those of today and, if wanted, those that were put away.
+    pub fn shelves(&self, archived: bool) -> Result<Vec<Shelf>, StoreError> {
+        let mut shelves: Vec<Shelf> = Shelf::open(self.sessions(), false)?.into_iter().collect();
+        if archived {
+            shelves.extend(self.archive_shelves()?);
         }
-        Ok(())
+        Ok(shelves)
+    }
+
+    fn archive_shelves(&self) -> Result<Vec<Shelf>, StoreError> {
+        let archive = self.archive();
+        // Whatever else lies there is not ours, and keeps nobody from being listed.
+        let months = names(&archive)?.into_iter().filter(|name| is_month(name));
+        let shelves = months.map(|month| Shelf::open(archive.join(month), true)).collect::<Result<Vec<_>, _>>()?;
+        Ok(shelves.into_iter().flatten().collect())
     }
 
     /// Names in the sessions folder that are no session ids: left by somebody else, or by a launch that was killed.

@@ -3,30 +3,19 @@
 
 use crate::StoreError;
 use crate::folder::Folder;
-use crate::journal::open_for_append;
+use crate::journal::append_line;
 use ostler_core::record::{Want, Wish};
-use ostler_sys::dir::Dir;
-use rustix::fs::{FlockOperation, OFlags};
+use ostler_sys::dir::{Dir, Sync};
+use rustix::fs::OFlags;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 
-const NAME: &str = "inbox.jsonl";
+pub const NAME: &str = "inbox.jsonl";
 
 /// Appends a wish, durably; on a full disk out of the reserve. Wishes to end come first there: they are small.
 pub fn append(folder: &Folder, wish: &Wish) -> Result<(), StoreError> {
     let line = crate::folder::to_json(wish);
-    let once = || {
-        let lock = folder.dir().file(NAME, OFlags::RDWR | OFlags::CREATE).map_err(StoreError::io(NAME))?;
-        rustix::fs::flock(&lock, FlockOperation::LockExclusive).map_err(|e| StoreError::io(NAME)(e.into()))?;
-        let mut file = open_for_append(folder.dir(), NAME)?;
-        let before = file.metadata().map_err(StoreError::io(NAME))?.len();
-        if let Err(error) = file.write_all(&line).and_then(|()| file.sync_data()) {
-            // Half a message on a full disk: take it back while we hold the lock, it was never accepted.
-            let _ = file.set_len(before);
-            return Err(StoreError::io(NAME)(error));
-        }
-        Ok(())
-    };
+    let once = || append_line(folder.dir(), NAME, &line, Sync::Yes);
     match &wish.want {
         Want::Message { .. } => once(),
         Want::Withdraw { .. } | Want::Answer { .. } | Want::Interrupt | Want::Stop { .. } | Want::Unknown => {
@@ -97,5 +86,10 @@ fn is_nowhere(position: u64) -> bool {
 
 /// Bytes in the file.
 pub fn size(dir: &Dir) -> Result<u64, StoreError> {
-    Ok(dir.stat(NAME).map_err(StoreError::io(NAME))?.map_or(0, |stat| stat.size))
+    size_at(dir, NAME)
+}
+
+/// The same, seen from a folder above.
+pub fn size_at(dir: &Dir, path: &str) -> Result<u64, StoreError> {
+    Ok(dir.stat(path).map_err(StoreError::io(NAME))?.map_or(0, |stat| stat.size))
 }

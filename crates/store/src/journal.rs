@@ -5,8 +5,8 @@
 
 use crate::StoreError;
 use ostler_core::event::Entry;
-use ostler_sys::dir::Dir;
-use rustix::fs::OFlags;
+use ostler_sys::dir::{Dir, Sync};
+use rustix::fs::{FlockOperation, OFlags};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 
@@ -81,6 +81,24 @@ impl Journal {
     pub fn sync(&self) -> Result<(), StoreError> {
         self.file.sync_data().map_err(StoreError::io(NAME))
     }
+}
+
+/// Appends a line to a file with many writers: whole, or not at all.
+pub fn append_line(dir: &Dir, name: &str, line: &[u8], sync: Sync) -> Result<(), StoreError> {
+    let lock = dir.file(name, OFlags::RDWR | OFlags::CREATE).map_err(StoreError::io(name))?;
+    rustix::fs::flock(&lock, FlockOperation::LockExclusive).map_err(|error| StoreError::io(name)(error.into()))?;
+    let mut file = open_for_append(dir, name)?;
+    let before = file.metadata().map_err(StoreError::io(name))?.len();
+    let written = file.write_all(line).and_then(|()| match sync {
+        Sync::Yes => file.sync_data(),
+        Sync::No => Ok(()),
+    });
+    if let Err(error) = written {
+        // Half a line on a full disk: take it back while we hold the lock, nobody was told of it.
+        let _ = file.set_len(before);
+        return Err(StoreError::io(name)(error));
+    }
+    Ok(())
 }
 
 /// Opens a file of lines for appending and ends a line that a crash left torn.

@@ -13,6 +13,7 @@
 //! Raw bytes first, meaning second: a wrong decoder is mended by decoding again.
 
 pub mod backwards;
+pub mod checkpoints;
 pub mod closing;
 pub mod conversation;
 pub mod database;
@@ -24,6 +25,7 @@ pub mod journal;
 pub mod look;
 pub mod pieces;
 pub mod proof;
+pub mod telling;
 pub mod terminal;
 
 use ostler_core::id::SessionId;
@@ -55,7 +57,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    fn io(file: impl Into<String>) -> impl FnOnce(io::Error) -> StoreError {
+    pub fn io(file: impl Into<String>) -> impl FnOnce(io::Error) -> StoreError {
         let file = file.into();
         move |error| StoreError::Io { file, error }
     }

@@ -5,22 +5,23 @@
 //! keeper are found gone, in this order, and exit, outcome and output have been read once more after that, is a session
 //! called lost.
 
-use crate::folder::{Folder, RunFolder};
-use crate::home::Place;
+use crate::folder::{Folder, RunFolder, glance};
+use crate::home::{Place, Shelf};
 use crate::pieces::Pieces;
+use crate::telling::Telling;
 use crate::{RunRecord, StoreError, inbox, journal, proof, terminal};
 use jiff::Timestamp;
-use ostler_agents::reading::Reading;
 use ostler_core::SCHEMA;
 use ostler_core::event::{Entry, Event};
 use ostler_core::fact::Fact;
+use ostler_core::id::SessionId;
 use ostler_core::life::{Process, State, step};
 use ostler_core::outcome::{Exit, Outcome, Saved, judge};
 use ostler_core::record::{Mode, Plan, Session, Speaks, Want};
 use ostler_core::spending::Spent;
 use ostler_core::view::{Phase, View};
 use ostler_sys::clock::since_boot_ms;
-use ostler_sys::dir::{Dir, free_space};
+use ostler_sys::dir::{Dir, FileStat, free_space};
 use ostler_sys::process::{Identity, Life};
 use ostler_sys::socket;
 
@@ -54,6 +55,20 @@ pub fn spent(folder: &Folder) -> Result<Vec<Spent>, StoreError> {
     Ok(state.spending.turns().to_vec())
 }
 
+/// Looks at one of many: at most of them a glance is enough.
+pub fn look_on(shelf: &Shelf, id: SessionId) -> Result<View, StoreError> {
+    let place = shelf.place(id);
+    if let Some((session, outcome)) = glance(&shelf.dir, id) {
+        let mut view = blank(&session, 1, place.archived);
+        let size = inbox::size_at(&shelf.dir, &format!("{id}/{}", inbox::NAME))?;
+        if size <= inbox_seen(&outcome) {
+            ended(outcome, 0, &mut view);
+            return Ok(view);
+        }
+    }
+    look(&place)
+}
+
 /// Looks at a session whose folder is open.
 pub fn look_at(folder: &Folder, archived: bool) -> Result<View, StoreError> {
     let session = folder.session()?;
@@ -63,11 +78,20 @@ pub fn look_at(folder: &Folder, archived: bool) -> Result<View, StoreError> {
     let (number, outcome) = folder.newest_outcome()?;
     let mut view = blank(&session, number, archived);
     if let Some(outcome) = outcome {
-        ended(folder, outcome, &mut view)?;
-    } else if number == 0 {
-        never_started(folder, &mut view)?;
-    } else {
-        running(folder, &folder.run(number)?, &session, &mut view)?;
+        let newer = newer_messages(folder, inbox_seen(&outcome))?;
+        ended(outcome, newer, &mut view);
+        return Ok(view);
+    }
+    let run = match folder.run(number) {
+        Err(StoreError::Io { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => None,
+        other => Some(other?),
+    };
+    match run {
+        Some(run) => running(folder, &run, &session, &mut view)?,
+        None => {
+            view.run = 0;
+            never_started(folder, &mut view)?;
+        }
     }
     Ok(view)
 }
@@ -122,6 +146,7 @@ fn never_started(folder: &Folder, view: &mut View) -> Result<(), StoreError> {
         speaks: Speaks::Bytes,
         ending: ostler_core::record::Ending::Terminate,
         linger_ms: 0,
+        opens: false,
     };
     let mut outcome = judge(&State::new(plan), 0);
     "the launch was cut off before the program ran".clone_into(&mut outcome.cause);
@@ -129,8 +154,17 @@ fn never_started(folder: &Folder, view: &mut View) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Ended is final: one record has everything that a list needs.
-fn ended(folder: &Folder, outcome: Outcome, view: &mut View) -> Result<(), StoreError> {
+/// How much of the inbox was known when the outcome was written.
+fn inbox_seen(outcome: &Outcome) -> u64 {
+    outcome.more.get("inbox").and_then(serde_json::Value::as_u64).unwrap_or(0)
+}
+
+fn newer_messages(folder: &Folder, seen: u64) -> Result<u32, StoreError> {
+    if inbox::size(folder.dir())? > seen { unseen_messages(folder.dir(), seen) } else { Ok(0) }
+}
+
+/// Ended is final: one record has everything that a list needs, but for messages that came later.
+fn ended(outcome: Outcome, newer: u32, view: &mut View) {
     let text = |name: &str| outcome.more.get(name).and_then(|value| value.as_str()).map(str::to_owned);
     view.native_id = text("native_id");
     view.transcript = text("transcript");
@@ -145,12 +179,9 @@ fn ended(folder: &Folder, outcome: Outcome, view: &mut View) -> Result<(), Store
         view.updated = time;
     }
     view.quiet_s = seconds_since(view.updated);
-    let seen = count("inbox").unwrap_or(0);
     let waiting = count("queued").unwrap_or(0);
-    let newer = if inbox::size(folder.dir())? > seen { unseen_messages(folder.dir(), seen)? } else { 0 };
     view.queued = u32::try_from(waiting).unwrap_or(u32::MAX).saturating_add(newer);
     show_outcome(view, outcome);
-    Ok(())
 }
 
 fn unseen_messages(dir: &Dir, position: u64) -> Result<u32, StoreError> {
@@ -208,7 +239,8 @@ fn see(
                 return Ok(false);
             }
             if let Some(outcome) = run.outcome()? {
-                ended(folder, outcome, view)?;
+                let newer = newer_messages(folder, inbox_seen(&outcome))?;
+                ended(outcome, newer, view);
                 return Ok(true);
             }
             folded = fold(folder, run, record, session)?;
@@ -297,9 +329,9 @@ pub fn fold(folder: &Folder, run: &RunFolder, record: &RunRecord, session: &Sess
     if state.run < record.run && record.agent.is_some() {
         state = step(state, &started(record)).0;
     }
-    let unseen = if inbox::size(folder.dir())? > state.inbox { unseen_messages(folder.dir(), state.inbox)? } else { 0 };
+    let unseen = newer_messages(folder, state.inbox)?;
     if record.plan.speaks.converses() {
-        state = fold_output(state, run.dir(), session)?;
+        state = fold_output(state, run.dir(), session, &record.plan)?;
     }
     Ok(Folded { state, bad_lines: journal.bad_lines, unseen })
 }
@@ -319,22 +351,20 @@ pub fn started(record: &RunRecord) -> Entry {
 }
 
 /// Folds in what the agent has said since the last entry of the journal.
-fn fold_output(mut state: State, run: &Dir, session: &Session) -> Result<State, StoreError> {
-    let Some(agent) = ostler_agents::find(&session.agent) else {
+fn fold_output(mut state: State, run: &Dir, session: &Session, plan: &Plan) -> Result<State, StoreError> {
+    let agent = ostler_agents::find_for(&session.agent, plan);
+    let Some((name, decoder)) = agent.and_then(|agent| ostler_agents::telling(agent, plan.speaks)) else {
         return Ok(state);
     };
-    let mut decoder = agent.decoder();
-    decoder.used_before(state.tokens_before());
-    let mut reading = Reading::from(state.understood, decoder);
-    let mut position = state.understood;
-    let mut found: Vec<(u64, Fact)> = Vec::new();
-    let Some(mut pieces) = Pieces::open(run, "out", position)? else {
+    // Hooks are few, and what one means may depend on what came before it in its turn; an output may be long.
+    let from = if state.plan.speaks == Speaks::Hooks { state.turn_out } else { state.understood };
+    let mut telling = Telling::from(from, name, decoder, &state);
+    let Some(mut pieces) = telling.pieces(run)? else {
         return Ok(state);
     };
     // Piece by piece, so that a long past is never in memory as a whole.
-    while let Some(bytes) = pieces.next(&mut position)? {
-        reading.feed(bytes, |place, fact| found.push((place.end, fact)));
-        for (out, fact) in found.drain(..) {
+    while let Some(facts) = telling.read(&mut pieces)? {
+        for (out, fact) in facts {
             let Some(event) = event_of(fact, &state) else {
                 continue;
             };
@@ -359,12 +389,17 @@ pub fn event_of(fact: Fact, state: &State) -> Option<Event> {
     match fact {
         Fact::Native { id } if state.native_id.as_deref() == Some(id.as_str()) => None,
         Fact::Native { id } => Some(Event::Native { id }),
-        // An agent that speaks between turns has begun one by itself.
+        Fact::Transcript { path } if state.transcript.as_deref() == Some(path.as_str()) => None,
+        Fact::Transcript { path } => Some(Event::Transcript { path }),
+        Fact::Opened { native_id } => Some(Event::Opened { native_id }),
+        Fact::NotOpened { reason } => Some(Event::NotOpened { reason }),
+        // An agent that speaks between turns has begun one by itself; not where its protocol has it answer for each.
         Fact::Saying { .. } | Fact::Said { .. } | Fact::Thought { .. } | Fact::ToolCalled { .. }
-            if !state.turn_running() =>
+            if !state.turn_running() && !state.plan.opens =>
         {
             Some(Event::TurnStarted)
         }
+        Fact::Ready => (!state.ready).then_some(Event::Ready),
         Fact::TurnStarted => Some(Event::TurnStarted),
         Fact::Asked(ask) => Some(Event::Asked { ask }),
         Fact::AskClosed { request } => Some(Event::AskClosed { request }),
@@ -377,6 +412,8 @@ pub fn event_of(fact: Fact, state: &State) -> Option<Event> {
         | Fact::Thought { .. }
         | Fact::ToolCalled { .. }
         | Fact::ToolReturned { .. }
+        | Fact::Below(_)
+        | Fact::Owed { .. }
         | Fact::Unknown { .. } => None,
     }
 }
@@ -394,20 +431,20 @@ pub fn read_from(run: &Dir, name: &str, position: &mut u64, mut each: impl FnMut
 fn fill(view: &mut View, folded: &Folded, record: &RunRecord, run: &RunFolder) -> Result<(), StoreError> {
     let state = &folded.state;
     view.native_id = state.native_id.clone().or_else(|| record.native_id.clone());
-    view.transcript = record.transcript.clone().or_else(|| record.database.clone());
+    view.transcript = proof::whereabouts(record, state);
     view.turns = state.turns;
     (view.tokens, view.cost_usd) = state.spending.of_session();
     view.queued = u32::try_from(state.queue.len()).unwrap_or(u32::MAX).saturating_add(folded.unseen);
     view.asking = state.asks.first().cloned();
-    view.last = last_line(run.dir(), &view.agent, &record.plan)?;
+    let streams = Streams::of(run.dir())?;
+    view.last = last_line_of(run.dir(), &view.agent, &record.plan, &streams)?;
     view.alarm.clone_from(&state.alarm);
     if folded.bad_lines > 0 {
         view.alarm = Some(format!("{} lines of the journal are not readable", folded.bad_lines));
     }
     let mut updated = record.started.unwrap_or(view.created);
-    for name in ["out", "err"] {
-        if let Some(stat) = run.dir().stat(name).map_err(StoreError::io(name))?
-            && stat.size > 0
+    for stat in [streams.out, streams.err].into_iter().flatten() {
+        if stat.size > 0
             && let Ok(time) = Timestamp::new(stat.modified_s, i32::try_from(stat.modified_ns).unwrap_or(0))
         {
             updated = updated.max(time);
@@ -422,37 +459,61 @@ fn seconds_since(time: Timestamp) -> u64 {
     u64::try_from(Timestamp::now().as_second() - time.as_second()).unwrap_or(0)
 }
 
+/// What it has printed so far. A list asks once: of most commands one of the two is empty.
+struct Streams {
+    out: Option<FileStat>,
+    err: Option<FileStat>,
+}
+
+impl Streams {
+    fn of(run: &Dir) -> Result<Streams, StoreError> {
+        let stat = |name| run.stat(name).map_err(StoreError::io(name));
+        Ok(Streams { out: stat("out")?, err: stat("err")? })
+    }
+}
+
 /// The last thing it printed or said, as plain text; looks only at the end of the output.
 pub fn last_line(run: &Dir, agent: &str, plan: &Plan) -> Result<Option<String>, StoreError> {
-    let line = whole_last_line(run, agent, plan)?;
+    last_line_of(run, agent, plan, &Streams::of(run)?)
+}
+
+fn last_line_of(run: &Dir, agent: &str, plan: &Plan, streams: &Streams) -> Result<Option<String>, StoreError> {
+    let line = whole_last_line(run, agent, plan, streams)?;
     // A list is for eyes: whoever wants all of a long line has the logs.
     Ok(line.map(|line| line.chars().take(LAST_CHARACTERS).collect()))
 }
 
-fn whole_last_line(run: &Dir, agent: &str, plan: &Plan) -> Result<Option<String>, StoreError> {
-    match plan.speaks {
+fn whole_last_line(run: &Dir, agent: &str, plan: &Plan, streams: &Streams) -> Result<Option<String>, StoreError> {
+    let err = || Ok::<_, StoreError>(last_printed(&tail(run, "err", streams.err, 4096)?));
+    let first = match plan.speaks {
         // What was drawn last need not be what stands lowest; the screen knows.
-        Speaks::Bytes if plan.mode == Mode::Terminal => {
-            let text = terminal::now(run)?.screen.text();
-            Ok(text.into_iter().rev().map(|line| line.trim().to_owned()).find(|line| !line.is_empty()))
-        }
-        Speaks::Bytes => {
-            let printed = |name| Ok::<_, StoreError>(last_printed(&tail(run, name, 4096)?));
-            Ok(printed("out")?.or(printed("err")?))
-        }
-        Speaks::Turns | Speaks::OneTurn => {
-            let bytes = tail(run, "out", 64 * 1024)?;
-            let Some(agent) = ostler_agents::find(agent) else {
-                return Ok(None);
-            };
-            let mut decoder = agent.decoder();
-            let mut facts = Vec::new();
-            for line in bytes.split(|&byte| byte == b'\n') {
-                decoder.line(line, &mut facts);
-            }
-            Ok(facts.into_iter().rev().find_map(said).or(last_printed(&tail(run, "err", 4096)?)))
-        }
+        Speaks::Bytes if plan.mode == Mode::Terminal => return last_drawn(run),
+        Speaks::Bytes => last_printed(&tail(run, "out", streams.out, 4096)?),
+        Speaks::Hooks => return last_said(run, agent, plan)?.map_or_else(|| last_drawn(run), |said| Ok(Some(said))),
+        Speaks::Turns | Speaks::OneTurn => last_said(run, agent, plan)?,
+    };
+    match first {
+        Some(line) => Ok(Some(line)),
+        None => err(),
     }
+}
+
+fn last_drawn(run: &Dir) -> Result<Option<String>, StoreError> {
+    let text = terminal::now(run)?.screen.text();
+    Ok(text.into_iter().rev().map(|line| line.trim().to_owned()).find(|line| !line.is_empty()))
+}
+
+fn last_said(run: &Dir, agent: &str, plan: &Plan) -> Result<Option<String>, StoreError> {
+    let telling = ostler_agents::find_for(agent, plan).and_then(|agent| ostler_agents::telling(agent, plan.speaks));
+    let Some((name, mut decoder)) = telling else {
+        return Ok(None);
+    };
+    let mut facts = Vec::new();
+    let stat = run.stat(name).map_err(StoreError::io(name))?;
+    for line in tail(run, name, stat, 64 * 1024)?.split(|&byte| byte == b'\n') {
+        decoder.line(line, &mut facts);
+    }
+    Ok(facts.into_iter().rev().find_map(said))
 }
 
 fn said(fact: Fact) -> Option<String> {
@@ -461,10 +522,16 @@ fn said(fact: Fact) -> Option<String> {
         Fact::ToolCalled { name, detail } => Some(format!("{name} {detail}").trim_end().to_owned()),
         Fact::Asked(ask) => Some(ask.text),
         Fact::Native { .. }
+        | Fact::Transcript { .. }
+        | Fact::Ready
+        | Fact::Opened { .. }
+        | Fact::NotOpened { .. }
+        | Fact::Owed { .. }
         | Fact::TurnStarted
         | Fact::Saying { .. }
         | Fact::Thought { .. }
         | Fact::ToolReturned { .. }
+        | Fact::Below(_)
         | Fact::AskClosed { .. }
         | Fact::TurnEnded(_)
         | Fact::Unknown { .. }
@@ -478,9 +545,8 @@ fn last_printed(bytes: &[u8]) -> Option<String> {
     plain.lines().map(str::trim).rfind(|line| !line.is_empty()).map(str::to_owned)
 }
 
-fn tail(run: &Dir, name: &str, length: u64) -> Result<Vec<u8>, StoreError> {
-    // Of most commands one of the two streams is empty, and asking is cheaper than opening.
-    let size = run.stat(name).map_err(StoreError::io(name))?.map_or(0, |stat| stat.size);
+fn tail(run: &Dir, name: &str, stat: Option<FileStat>, length: u64) -> Result<Vec<u8>, StoreError> {
+    let size = stat.map_or(0, |stat| stat.size);
     let mut bytes = Vec::new();
     if size > 0 {
         read_from(run, name, &mut size.saturating_sub(length), |piece| bytes.extend_from_slice(piece))?;

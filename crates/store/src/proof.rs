@@ -5,7 +5,8 @@ use crate::folder::Folder;
 use crate::{RunRecord, StoreError, backwards, database, inbox};
 use ostler_agents::{Agent, Whereabouts};
 use ostler_core::life::{Message, State};
-use ostler_core::record::{Session, Want, Wish};
+use ostler_core::record::{Session, Speaks, Want, Wish};
+use ostler_core::view::View;
 use std::fs::File;
 use std::io;
 use std::ops::ControlFlow;
@@ -20,10 +21,13 @@ pub fn marks(
     so_far: Vec<String>,
 ) -> Result<Vec<String>, StoreError> {
     let mut marks = match &state.last_turn {
-        Some(turn) if !state.turn_running() => turn.messages.clone(),
+        Some(turn) if !state.turn_is_told() => turn.messages.clone(),
         Some(_) | None => so_far,
     };
-    if let Some(prompt) = state.last_fed {
+    // What was typed has no name of ours in the transcript; the turn's own marks name it.
+    if let Some(prompt) = state.last_fed
+        && state.plan.speaks != Speaks::Hooks
+    {
         marks.extend(mark_of(agent, folder, prompt)?);
     }
     Ok(marks)
@@ -44,16 +48,21 @@ pub fn find_transcript(agent: &dyn Agent, native_id: &str, cwd: &str) -> Option<
         Whereabouts::At(path) => Some(path),
         Whereabouts::Below { folder, name_ends_with } => {
             let mut open = vec![std::path::PathBuf::from(folder)];
+            // A copy of a conversation may have two files of its name: it goes on in the newer one.
+            let mut newest: Option<(std::time::SystemTime, String)> = None;
             while let Some(folder) = open.pop() {
                 for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
                     if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                         open.push(entry.path());
                     } else if entry.file_name().to_string_lossy().ends_with(&name_ends_with) {
-                        return Some(entry.path().to_string_lossy().into_owned());
+                        let written = entry.metadata().and_then(|file| file.modified()).ok()?;
+                        if newest.as_ref().is_none_or(|(known, _)| written > *known) {
+                            newest = Some((written, entry.path().to_string_lossy().into_owned()));
+                        }
                     }
                 }
             }
-            None
+            newest.map(|(_, path)| path)
         }
     }
 }
@@ -65,12 +74,9 @@ pub fn holds(agent: &dyn Agent, transcript: &Path, marks: &[String]) -> io::Resu
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(marks.is_empty()),
         Err(error) => return Err(error),
     };
-    let mut wanted: Vec<&str> = marks.iter().map(String::as_str).collect();
-    backwards::lines(&file, |line| {
-        agent.strike(line, &mut wanted);
-        if wanted.is_empty() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    })?;
-    Ok(wanted.is_empty())
+    let mut search = agent.search(marks);
+    backwards::lines(&file, |line| if search.line(line) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })?;
+    Ok(search.is_over())
 }
 
 /// Where an agent keeps a conversation.
@@ -84,7 +90,7 @@ impl Kept {
     /// As far as it is known: a conversation without a name is in no row.
     #[must_use]
     pub fn of(record: &RunRecord, state: &State) -> Option<Kept> {
-        if let Some(transcript) = &record.transcript {
+        if let Some(transcript) = own_transcript(record, state) {
             return Some(Kept::File(transcript.into()));
         }
         let native_id = state.native_id.clone().or_else(|| record.native_id.clone())?;
@@ -100,6 +106,26 @@ impl Kept {
     }
 }
 
+/// The file of this conversation alone: what the agent has told, or what was known when it was started.
+fn own_transcript<'a>(record: &'a RunRecord, state: &'a State) -> Option<&'a String> {
+    state.transcript.as_ref().or(record.transcript.as_ref())
+}
+
+/// Where the conversation is, for a person: its file, or the database that it is in.
+#[must_use]
+pub fn whereabouts(record: &RunRecord, state: &State) -> Option<String> {
+    own_transcript(record, state).or(record.database.as_ref()).cloned()
+}
+
+/// The file of this conversation alone, which may be copied, mended and put back. A database has others in it, too.
+pub fn own_file(folder: &Folder, view: &View) -> Result<Option<String>, StoreError> {
+    let Some(whereabouts) = &view.transcript else {
+        return Ok(None);
+    };
+    let database = folder.run(view.run)?.record()?.database;
+    Ok(Some(whereabouts).filter(|path| database.as_ref() != Some(*path)).cloned())
+}
+
 /// The same for a finished turn of an agent that is gone: whatever will be in the transcript is in it.
 pub fn finished_turn_is_saved(
     folder: &Folder,
@@ -107,7 +133,8 @@ pub fn finished_turn_is_saved(
     record: &RunRecord,
     state: &State,
 ) -> Result<bool, StoreError> {
-    let (Some(agent), Some(kept)) = (ostler_agents::find(&session.agent), Kept::of(record, state)) else {
+    let agent = ostler_agents::find_for(&session.agent, &record.plan);
+    let (Some(agent), Some(kept)) = (agent, Kept::of(record, state)) else {
         return Ok(false);
     };
     let marks = marks(agent, folder, state, Vec::new())?;

@@ -8,7 +8,7 @@
 //! the outermost one we are in, never below it.
 
 use rustix::fd::{AsFd, BorrowedFd};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use crate::dir::Dir;
@@ -23,10 +23,10 @@ pub struct Group {
 }
 
 impl Group {
-    /// Makes a group that nobody has yet. `None`: there is no cgroup v2 here that we may write, or it exists already.
+    /// Makes a group that nobody has yet. `None`: we may not, or it exists already.
     #[must_use]
-    pub fn make(name: &str) -> Option<Group> {
-        let path = base()?.path.join(format!("{PREFIX}{name}"));
+    pub fn make(base: &Base, name: &str) -> Option<Group> {
+        let path = base.path.join(format!("{PREFIX}{name}"));
         std::fs::create_dir(&path).ok()?;
         Group::open(&path)
     }
@@ -129,14 +129,22 @@ impl Base {
 /// Where session groups go: our own cgroup, or the one around the outermost session that we are in.
 #[must_use]
 pub fn base() -> Option<Base> {
-    let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let mounts = read_at_once("/proc/self/mountinfo")?;
     let (root, mount) = mounts.lines().find_map(cgroup2_mount)?;
-    let ours = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let ours = read_at_once("/proc/self/cgroup")?;
     let ours = ours.lines().find_map(|line| line.strip_prefix("0::"))?;
     let below = Path::new(ours).strip_prefix(&root).ok()?;
     let outside: PathBuf = below.iter().take_while(|part| !part.to_string_lossy().starts_with(PREFIX)).collect();
     let nested = outside.as_path() != below;
     Some(Base { path: Path::new(&mount).join(outside), nested })
+}
+
+/// A file that the kernel writes as it is read. It has no size to go by, and every further call costs as much as the first,
+/// so the first one asks for more than there usually is.
+fn read_at_once(path: &str) -> Option<String> {
+    let mut text = String::with_capacity(16 * 1024);
+    std::fs::File::open(path).ok()?.take(1 << 20).read_to_string(&mut text).ok()?;
+    Some(text)
 }
 
 /// (root inside the hierarchy, mount point) of a mountinfo line, when it is a cgroup v2 mount. The usual place is only

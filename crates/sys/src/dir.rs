@@ -85,6 +85,11 @@ impl Dir {
         }
     }
 
+    /// Writes a file that is not there yet, into a folder that nobody looks into yet: whoever did would see half of it.
+    pub fn create(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        File::from(self.file(name, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)?).write_all(bytes)
+    }
+
     /// Replaces the file as one step: readers see the old bytes or the new ones.
     pub fn replace(&self, name: &str, bytes: &[u8], sync: Sync) -> io::Result<()> {
         let temporary = self.temporary(name, bytes, sync)?;
@@ -190,21 +195,22 @@ impl Dir {
         Ok(names)
     }
 
-    /// A file of this size that really occupies the disk.
+    /// Makes a file really occupy this much of the disk.
     pub fn reserve(&self, name: &str, bytes: u64) -> io::Result<()> {
         let file = self.file(name, OFlags::WRONLY | OFlags::CREATE)?;
-        match rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, bytes) {
-            Ok(()) => Ok(()),
-            Err(Errno::OPNOTSUPP) => {
-                let mut file = File::from(file);
-                let zeros = vec![0; usize::try_from(bytes).unwrap_or(0)];
-                file.write_all(&zeros)
-            }
-            Err(error) => {
-                self.discard(name);
-                Err(error.into())
-            }
+        let reserved = match rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, bytes) {
+            Err(Errno::OPNOTSUPP) => (&File::from(file)).write_all(&vec![0; usize::try_from(bytes).unwrap_or(0)]),
+            other => other.map_err(io::Error::from),
+        };
+        if reserved.is_err() {
+            self.empty(name)?;
         }
+        reserved
+    }
+
+    /// Makes a file occupy nothing.
+    pub fn empty(&self, name: &str) -> io::Result<()> {
+        Ok(rustix::fs::ftruncate(self.file(name, OFlags::WRONLY)?, 0)?)
     }
 }
 

@@ -23,6 +23,14 @@ impl Watcher {
         Ok(Watcher(inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?))
     }
 
+    /// Watches the folder of a file that may not exist yet. `None`: no instance is to be had, or there is no such folder.
+    #[must_use]
+    pub fn beside(file: &Path) -> Option<Watcher> {
+        let watcher = Watcher::new().ok()?;
+        watcher.watch(file.parent()?).ok()?;
+        Some(watcher)
+    }
+
     /// Watches a folder (names that come, go or change) or a file (content that changes).
     pub fn watch(&self, path: &Path) -> io::Result<Watch> {
         let what = WatchFlags::MODIFY

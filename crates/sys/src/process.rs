@@ -211,6 +211,7 @@ pub struct Stat {
     pub pid: i32,
     pub parent: i32,
     pub state: u8,
+    pub threads: u64,
     pub start: u64,
 }
 
@@ -246,14 +247,17 @@ impl Stat {
         let mut fields = text[end + 1..].split(|&byte| byte == b' ').filter(|field| !field.is_empty());
         let state = *fields.next()?.first()?;
         let parent = number(fields.next()?)?;
-        // Field 22 of the line; state was field 3.
-        let start = number(fields.nth(17)?)?;
-        Some(Stat { pid, parent: i32::try_from(parent).ok()?, state, start })
+        // Fields 20 and 22 of the line; state was field 3.
+        let threads = number(fields.nth(15)?)?;
+        let start = number(fields.nth(1)?)?;
+        Some(Stat { pid, parent: i32::try_from(parent).ok()?, state, threads, start })
     }
 
+    /// Whether it has ended. One of which only the first thread has ended looks dead, and still has its files and locks:
+    /// a large program that is killed is so for as long as its memory takes to be given back.
     #[must_use]
     pub fn is_zombie(&self) -> bool {
-        matches!(self.state, b'Z' | b'X')
+        matches!(self.state, b'Z' | b'X') && self.threads <= 1
     }
 
     #[must_use]
@@ -322,7 +326,16 @@ mod tests {
     fn a_name_with_parentheses_and_spaces_does_not_shift_the_fields() {
         let text = b"42 (a) R 9 (b)) S 7 42 42 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987654 1 2\n";
         let stat = Stat::parse(42, text).unwrap();
-        assert_eq!((stat.state, stat.parent, stat.start), (b'S', 7, 987_654));
+        assert_eq!((stat.state, stat.parent, stat.threads, stat.start), (b'S', 7, 1, 987_654));
+    }
+
+    #[test]
+    fn a_process_whose_other_threads_live_is_not_gone() {
+        let of = |threads: u32| {
+            let text = format!("42 (a) Z 7 42 42 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 {threads} 0 987654 1 2\n");
+            Stat::parse(42, text.as_bytes()).unwrap()
+        };
+        assert!(of(1).is_zombie() && !of(2).is_zombie());
     }
 
     #[test]

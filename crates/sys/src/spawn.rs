@@ -5,8 +5,9 @@
 //! exact list of descriptors and no other, and run a program from an open file (so that a session restarts its keeper
 //! even after the binary on disk was replaced or deleted).
 //!
-//! `start` returns once the new program really runs: the child holds one end of a close-on-exec pipe, which falls silent
-//! when `exec` succeeds and carries the error when anything before it fails.
+//! `start` returns once the new program really runs: we are suspended until the child has either run `exec` or left
+//! (`CLONE_VFORK`), and in a pipe lies what went wrong, or nothing. Memory is copied all the same, so the child may do
+//! things of its own before it runs the program.
 
 #![expect(unsafe_code, reason = "clone3, exec and the child's life between them; each block says why it is sound")]
 
@@ -58,36 +59,6 @@ pub struct Started {
     pub contained: bool,
 }
 
-/// A child that stands between fork and exec until it is let go, so that whoever must know it is told before it does
-/// anything. When we die first it leaves without having run the program.
-#[derive(Debug)]
-pub struct Waiting {
-    started: Started,
-    report: OwnedFd,
-    gate: OwnedFd,
-}
-
-impl Waiting {
-    /// Who it is, and will be when it runs the program.
-    #[must_use]
-    pub fn started(&self) -> &Started {
-        &self.started
-    }
-
-    /// Lets it go, and returns when the program runs.
-    pub fn go(self) -> Result<Started, StartError> {
-        rustix::io::write(&self.gate, b"g").map_err(|error| StartError::Fork(error.into()))?;
-        until_it_runs(self.started, &self.report)
-    }
-
-    /// Sends it away, and collects it.
-    pub fn give_up(self) {
-        let Waiting { started, report: _, gate } = self;
-        drop(gate);
-        collect(started.pid);
-    }
-}
-
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     #[error("program not found; is it installed and on PATH?")]
@@ -102,6 +73,9 @@ pub enum StartError {
     Descriptors(io::Error),
     #[error("no new process: {0}")]
     Fork(io::Error),
+    /// What it had to do first, in its own words.
+    #[error("{0}")]
+    First(String),
     #[error(transparent)]
     Text(#[from] NulError),
 }
@@ -117,30 +91,20 @@ enum Step {
     Terminal = 2,
     Folder = 3,
     Exec = 4,
+    First = 5,
 }
 
-/// Both ends of the pipe at which a child waits, as it inherits them.
-#[derive(Clone, Copy)]
-struct Gate {
-    read: RawFd,
-    write: RawFd,
-}
+impl Step {
+    const ALL: [Step; 5] = [Step::Descriptors, Step::Terminal, Step::Folder, Step::Exec, Step::First];
 
-impl Gate {
-    /// The child waits. Nobody left to let it go is the end of it.
-    fn wait(self) {
-        // SAFETY: system calls on this child's own copies of two descriptors and one byte of its stack. Its own writing
-        // end is closed first, or it would wait for itself.
-        unsafe {
-            libc::close(self.write);
-            let mut letter = 0u8;
-            loop {
-                match libc::read(self.read, (&raw mut letter).cast(), 1) {
-                    1 => return,
-                    -1 if errno() == libc::EINTR => {}
-                    _ => libc::_exit(127),
-                }
-            }
+    fn error(self, error: io::Error) -> StartError {
+        match self {
+            Step::First => StartError::First(error.to_string()),
+            Step::Descriptors => StartError::Descriptors(error),
+            Step::Terminal => StartError::Terminal(error),
+            Step::Folder => StartError::Folder(error),
+            Step::Exec if error.kind() == io::ErrorKind::NotFound => StartError::NotFound,
+            Step::Exec => StartError::NotExecutable(error),
         }
     }
 }
@@ -158,15 +122,14 @@ struct Prepared {
 impl Start<'_> {
     /// Starts the program and returns when it runs.
     pub fn start(&self) -> Result<Started, StartError> {
-        let (started, report) = self.begin(None)?;
-        until_it_runs(started, &report)
+        self.start_after(&|_| Ok(()))
     }
 
-    /// Makes the child, which then waits to be let go.
-    pub fn start_waiting(&self) -> Result<Waiting, StartError> {
-        let (read, gate) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| StartError::Fork(error.into()))?;
-        let (started, report) = self.begin(Some(Gate { read: read.as_raw_fd(), write: gate.as_raw_fd() }))?;
-        Ok(Waiting { started, report, gate })
+    /// The same, but the child does something first, with its own pid and knowing whether it is contained. When we die
+    /// before it is done with that, it leaves without having run the program.
+    pub fn start_after(&self, first: &First<'_>) -> Result<Started, StartError> {
+        let (started, report) = self.begin(Some(first))?;
+        until_it_runs(started, &report)
     }
 
     /// Returns as soon as the child exists. It has the descriptors from its first moment, whatever becomes of us; whether
@@ -175,8 +138,19 @@ impl Start<'_> {
         self.begin(None).map(|(started, _report)| started)
     }
 
-    /// Forks. What comes back is the child and the pipe over which it tells what went wrong.
-    fn begin(&self, gate: Option<Gate>) -> Result<(Started, OwnedFd), StartError> {
+    /// Becomes the program: the same process, with the same children, and the same signals blocked and ignored. Returns
+    /// only when that fails.
+    pub fn become_it(&self) -> StartError {
+        match self.prepare() {
+            Err(error) => error,
+            Ok(prepared) => {
+                let (step, errno) = self.become_program(&prepared, None);
+                step.error(io::Error::from_raw_os_error(errno))
+            }
+        }
+    }
+
+    fn prepare(&self) -> Result<Prepared, StartError> {
         let candidates = match self.program {
             Program::Named(name) => candidates(name, self.environment)?,
             Program::Open(_) => Vec::new(),
@@ -185,26 +159,35 @@ impl Start<'_> {
         let mut shell_arguments = vec![c"sh".as_ptr(), std::ptr::null()];
         shell_arguments.extend(arguments.iter().skip(1));
         let highest = self.descriptors.iter().map(|&(_, target)| target).max().unwrap_or(2).max(2);
-        let prepared =
-            Prepared { candidates, arguments, shell_arguments, environment: pointers(self.environment), highest };
-        let (report, reporter) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| StartError::Fork(error.into()))?;
+        Ok(Prepared { candidates, arguments, shell_arguments, environment: pointers(self.environment), highest })
+    }
+
+    /// Forks. What comes back is the child and the pipe over which it tells what went wrong.
+    fn begin(&self, first: Option<&First<'_>>) -> Result<(Started, OwnedFd), StartError> {
+        let prepared = self.prepare()?;
+        let flags = PipeFlags::CLOEXEC | PipeFlags::NONBLOCK;
+        let (report, reporter) = pipe_with(flags).map_err(|error| StartError::Fork(error.into()))?;
+        let parent = rustix::process::getpid();
+        let until = if first.is_some() { Until::ItRuns } else { Until::ItExists };
 
         let mut contained = self.cgroup.is_some();
-        let (pid, pidfd) = match self.fork(self.cgroup) {
+        let (pid, pidfd) = match fork(self.cgroup, until) {
             // A cgroup that vanished or that we may not enter is no reason not to start.
             Err(_) if contained => {
                 contained = false;
-                self.fork(None)
+                fork(None, until)
             }
             first => first,
         }
         .map_err(StartError::Fork)?;
         if pid == 0 {
-            if let Some(gate) = gate {
-                gate.wait();
+            if let Some(first) = first {
+                do_first(first, contained, parent, &reporter);
             }
+            // SAFETY: we are the child, between fork and exec.
+            unsafe { default_signals() };
             let mut channel = reporter.as_raw_fd();
-            let (step, errno) = self.become_program(&prepared, &mut channel);
+            let (step, errno) = self.become_program(&prepared, Some(&mut channel));
             let message = [step as u8, errno.to_ne_bytes()[0], errno.to_ne_bytes()[1]];
             // SAFETY: a plain write of three bytes that live on this stack, then the end of the child.
             unsafe {
@@ -218,42 +201,21 @@ impl Start<'_> {
         Ok((Started { pid, pidfd, contained }, report))
     }
 
-    /// One child, in its cgroup from its first instruction. Returns (0, _) in the child.
-    fn fork(&self, cgroup: Option<BorrowedFd<'_>>) -> io::Result<(i32, RawFd)> {
-        let mut pidfd: RawFd = -1;
-        // SAFETY: all-zero is a valid clone_args: plain integers.
-        let mut arguments: libc::clone_args = unsafe { std::mem::zeroed() };
-        arguments.flags = libc::CLONE_PIDFD as u64;
-        arguments.pidfd = std::ptr::from_mut(&mut pidfd) as u64;
-        arguments.exit_signal = libc::SIGCHLD as u64;
-        if let Some(group) = cgroup {
-            arguments.flags |= CLONE_INTO_CGROUP;
-            arguments.cgroup = group.as_raw_fd() as u64;
-        }
-        // SAFETY: without CLONE_VM this is fork: the child has its own copy of everything and only calls functions that
-        // are safe after fork. `pidfd` outlives the call.
-        let pid = unsafe {
-            libc::syscall(libc::SYS_clone3, std::ptr::from_mut(&mut arguments), size_of::<libc::clone_args>())
-        };
-        match i32::try_from(pid) {
-            Ok(pid) if pid >= 0 => Ok((pid, pidfd)),
-            _ => Err(io::Error::last_os_error()),
-        }
-    }
-
-    /// The child between fork and exec. Only returns on failure.
-    fn become_program(&self, prepared: &Prepared, channel: &mut RawFd) -> (Step, i32) {
+    /// A process between fork and exec. Only returns on failure, which it can tell over the channel.
+    fn become_program(&self, prepared: &Prepared, channel: Option<&mut RawFd>) -> (Step, i32) {
         // SAFETY: only async-signal-safe system calls on memory prepared before the fork; this process has one thread.
         unsafe {
-            default_signals();
+            // Whoever leads a session already is refused, and goes on leading it.
             libc::setsid();
             // First everything up and out of the way, then each to its place: sources and targets may overlap.
             let free = prepared.highest + 1;
-            let reporter = libc::fcntl(*channel, libc::F_DUPFD_CLOEXEC, free);
-            if reporter < 0 {
-                return (Step::Descriptors, errno());
+            if let Some(channel) = channel {
+                let reporter = libc::fcntl(*channel, libc::F_DUPFD_CLOEXEC, free);
+                if reporter < 0 {
+                    return (Step::Descriptors, errno());
+                }
+                *channel = reporter;
             }
-            *channel = reporter;
             let mut moved = [-1; 32];
             for (slot, &(source, _)) in moved.iter_mut().zip(self.descriptors) {
                 *slot = libc::fcntl(source, libc::F_DUPFD_CLOEXEC, free);
@@ -310,27 +272,94 @@ impl Start<'_> {
     }
 }
 
-/// Waits until the program runs, or collects a child that could not run it.
-fn until_it_runs(started: Started, report: &OwnedFd) -> Result<Started, StartError> {
-    let mut message = [0u8; 3];
-    let length = loop {
-        match rustix::io::read(report, &mut message) {
-            Err(rustix::io::Errno::INTR) => {}
-            other => break other.map_err(|error| StartError::Fork(error.into()))?,
-        }
+/// What a child does before it runs the program.
+pub type First<'a> = dyn Fn(bool) -> Result<(), String> + 'a;
+
+/// The child's own business before it becomes the program. When that fails, or nobody is left who wanted it, it leaves.
+fn do_first(first: &First<'_>, contained: bool, parent: rustix::process::Pid, reporter: &OwnedFd) {
+    let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| first(contained)));
+    let words = match done {
+        Ok(Ok(())) if rustix::process::getppid() == Some(parent) => return,
+        Ok(Ok(())) => String::new(),
+        Ok(Err(words)) => words,
+        Err(_) => "it broke down before the program ran".to_owned(),
     };
-    if length == 0 {
-        return Ok(started);
-    }
+    let message: Vec<u8> = [Step::First as u8, 0, 0].into_iter().chain(words.into_bytes()).collect();
+    let _ = rustix::io::write(reporter, &message);
+    // SAFETY: ends this child, which has done nothing that anybody waits for.
+    unsafe { libc::_exit(127) }
+}
+
+/// Looks whether the program runs, and collects a child that could not run it.
+fn until_it_runs(started: Started, report: &OwnedFd) -> Result<Started, StartError> {
+    let mut message = [0u8; 1024];
+    let length = match rustix::io::read(report, &mut message) {
+        // Nothing was written, and nothing will be: the program runs.
+        Ok(0) | Err(rustix::io::Errno::AGAIN) => return Ok(started),
+        other => other.map_err(|error| StartError::Fork(error.into()))?,
+    };
     collect(started.pid);
-    let error = io::Error::from_raw_os_error(i32::from(u16::from_ne_bytes([message[1], message[2]])));
-    Err(match message[0] {
-        step if step == Step::Descriptors as u8 => StartError::Descriptors(error),
-        step if step == Step::Terminal as u8 => StartError::Terminal(error),
-        step if step == Step::Folder as u8 => StartError::Folder(error),
-        _ if error.kind() == io::ErrorKind::NotFound => StartError::NotFound,
-        _ => StartError::NotExecutable(error),
+    let step = Step::ALL.into_iter().find(|&step| step as u8 == message[0]).unwrap_or(Step::Exec);
+    Err(match step {
+        Step::First => StartError::First(String::from_utf8_lossy(&message[3..length.max(3)]).into_owned()),
+        Step::Descriptors | Step::Terminal | Step::Folder | Step::Exec => {
+            step.error(io::Error::from_raw_os_error(i32::from(u16::from_ne_bytes([message[1], message[2]]))))
+        }
     })
+}
+
+/// When a fork returns to the parent.
+#[derive(Clone, Copy)]
+enum Until {
+    ItExists,
+    /// The child has run `exec`, or left.
+    ItRuns,
+}
+
+/// One child, in its cgroup from its first instruction. Returns (0, _) in the child.
+fn fork(cgroup: Option<BorrowedFd<'_>>, until: Until) -> io::Result<(i32, RawFd)> {
+    let mut pidfd: RawFd = -1;
+    // SAFETY: all-zero is a valid clone_args: plain integers.
+    let mut arguments: libc::clone_args = unsafe { std::mem::zeroed() };
+    arguments.flags = libc::CLONE_PIDFD as u64;
+    if let Until::ItRuns = until {
+        arguments.flags |= libc::CLONE_VFORK as u64;
+    }
+    arguments.pidfd = std::ptr::from_mut(&mut pidfd) as u64;
+    arguments.exit_signal = libc::SIGCHLD as u64;
+    if let Some(group) = cgroup {
+        arguments.flags |= CLONE_INTO_CGROUP;
+        arguments.cgroup = group.as_raw_fd() as u64;
+    }
+    // SAFETY: without CLONE_VM this is fork: the child has its own copy of everything and only calls functions that
+    // are safe after fork. `pidfd` outlives the call.
+    let pid =
+        unsafe { libc::syscall(libc::SYS_clone3, std::ptr::from_mut(&mut arguments), size_of::<libc::clone_args>()) };
+    match i32::try_from(pid) {
+        Ok(pid) if pid >= 0 => Ok((pid, pidfd)),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Leaves a copy of this process behind, which lives `life` and then is no more: a session of its own, in that cgroup, with
+/// every signal as a fresh program has it. It has all of our descriptors and memory, so this process must have one
+/// thread.
+pub fn branch_off(cgroup: Option<BorrowedFd<'_>>, life: impl FnOnce()) -> io::Result<()> {
+    let (pid, pidfd) = fork(cgroup, Until::ItExists)?;
+    if pid == 0 {
+        // SAFETY: we are the child, and alone in it.
+        unsafe {
+            default_signals();
+            libc::setsid();
+        }
+        // Nothing may come back from here into what the copy was doing when it was made, a panic neither.
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(life));
+        // SAFETY: ends this process, without what the original left to do at its exit.
+        unsafe { libc::_exit(1) }
+    }
+    // SAFETY: the kernel just gave us this descriptor (CLONE_PIDFD), nobody else owns it.
+    drop(unsafe { OwnedFd::from_raw_fd(pidfd) });
+    Ok(())
 }
 
 fn errno() -> i32 {
@@ -484,9 +513,9 @@ mod tests {
     }
 
     #[test]
-    fn a_child_that_is_not_let_go_runs_nothing() {
+    fn a_child_that_cannot_do_what_comes_first_runs_nothing_and_says_why() {
         let folder = tempfile::tempdir().unwrap();
-        let mark = folder.path().join("mark");
+        let (mark, noted) = (folder.path().join("mark"), folder.path().join("noted"));
         let arguments = texts(&["touch", mark.to_str().unwrap()]);
         let start = Start {
             program: Program::Named("touch"),
@@ -497,11 +526,13 @@ mod tests {
             leads: Leads::Session,
             cgroup: None,
         };
-        let waiting = start.start_waiting().unwrap();
-        waiting.give_up();
+        let refused = start.start_after(&|_| Err("not today".to_owned()));
+        assert!(matches!(refused, Err(StartError::First(words)) if words == "not today"));
         assert!(!mark.exists());
-        let child = start.start_waiting().unwrap().go().unwrap();
+        let note = |_| std::fs::write(&noted, std::process::id().to_string()).map_err(|error| error.to_string());
+        let child = start.start_after(&note).unwrap();
         collect(child.pid);
+        assert_eq!(std::fs::read_to_string(&noted).unwrap(), child.pid.to_string(), "it is the child that does it");
         assert!(mark.exists());
     }
 

@@ -5,6 +5,8 @@
 //! * [`Session`]: one session under test: what the program says about it, its files, its processes, and killing them.
 //! * [`Poller`]: looks at a session at full speed while a test does its worst, and remembers every wrong word.
 //! * [`patience`]: waiting for events, never for time to pass, and failing loudly when they do not come.
+//! * [`proves`]: what a test against a real agent adds to docs/agents.md.
+//! * [`recordings`]: what real agents said, as `cargo xtask record` wrote it down.
 //! * [`misbehave`]: a fake agent that does on demand what real ones should not.
 //!
 //! A harness that cannot do its work fails the test with a panic: that is what a test's failure is.
@@ -17,12 +19,15 @@ pub mod misbehave;
 mod output;
 pub mod patience;
 mod poller;
+mod proven;
+pub mod recordings;
 mod session;
 mod shown;
 
 pub use harness::Harness;
 pub use output::{Output, Started};
 pub use poller::{Poller, Seen};
+pub use proven::proves;
 pub use session::{Session, Who};
 pub use shown::{Outcome, Shown};
 

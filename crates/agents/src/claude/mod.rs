@@ -1,8 +1,12 @@
 //! Claude Code. Headless it speaks [`crate::stream_json`] both ways, and takes further messages in one process; in a
-//! terminal it is a program like any other.
+//! terminal it draws, and [`hooks`] tell what happens.
+
+mod arguments;
+pub mod hooks;
+mod saved;
 
 use crate::stream_json::{self, StreamJson};
-use crate::{Agent, Answer, Decoder, Launch, Launching, Whereabouts};
+use crate::{Agent, Answer, Decoder, Launch, Launching, Search, Striking, Whereabouts, named};
 use ostler_core::fact::Ask;
 use ostler_core::record::{Ending, Mode, Plan, Speaks};
 
@@ -36,41 +40,88 @@ impl Agent for Claude {
     fn launch(&self, request: &Launching<'_>) -> Launch {
         let session = request.session;
         let mut argv = vec!["claude".to_owned()];
+        let mut arguments = session.arguments.clone();
         let (speaks, ending) = match session.mode {
             Mode::Headless => {
                 argv.extend(HEADLESS.map(str::to_owned));
                 (Speaks::Turns, Ending::EndOfInput)
             }
-            Mode::Terminal => (Speaks::Bytes, Ending::Hangup),
+            Mode::Terminal => match settings(request) {
+                Some(_) => {
+                    arguments::take_settings(&mut arguments);
+                    argv.extend(["--settings".to_owned(), format!("{}/{SETTINGS}", request.folder)]);
+                    (Speaks::Hooks, Ending::Hangup)
+                }
+                None => (Speaks::Bytes, Ending::Hangup),
+            },
         };
+        if let Some(origin) = request.forks() {
+            argv.extend(["--resume".to_owned(), origin.native_id.clone(), "--fork-session".to_owned()]);
+        }
         argv.push(if request.resume { "--resume" } else { "--session-id" }.to_owned());
         argv.push(request.native_id.to_owned());
         if let Some(model) = &session.model {
             argv.extend(["--model".to_owned(), model.clone()]);
         }
-        argv.extend(session.arguments.iter().cloned());
+        argv.extend(arguments);
         Launch {
             argv,
-            plan: Plan { mode: session.mode, keep: session.keep, speaks, ending, linger_ms: request.linger_ms },
+            plan: Plan {
+                mode: session.mode,
+                keep: session.keep,
+                speaks,
+                ending,
+                linger_ms: request.linger_ms,
+                opens: false,
+            },
             native_id: Some(request.native_id.to_owned()),
             variables: Vec::new(),
         }
+    }
+
+    fn named_conversation(&self, arguments: &[String]) -> Option<(String, Vec<String>)> {
+        named::behind(arguments, &["--resume", "-r"], "--fork-session", named::is_uuid)
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {
         Box::new(StreamJson::default())
     }
 
-    fn message(&self, id: &str, text: &str) -> Vec<u8> {
-        stream_json::message(id, text)
+    fn hooks(&self) -> Option<Box<dyn Decoder>> {
+        Some(Box::new(hooks::Hooks::default()))
     }
 
-    fn interrupt(&self, id: &str) -> Option<Vec<u8>> {
+    fn files(&self, request: &Launching<'_>) -> Vec<(&'static str, Vec<u8>)> {
+        let settings = settings(request).filter(|_| request.session.mode == Mode::Terminal);
+        settings.map(|settings| (SETTINGS, settings.to_string().into_bytes())).into_iter().collect()
+    }
+
+    fn own_record(&self, pid: i32, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+        config_folder(variable).map(|folder| format!("{folder}/sessions/{pid}.json"))
+    }
+
+    fn message(&self, message: &crate::Message<'_>) -> Vec<u8> {
+        stream_json::message(message.id, message.text)
+    }
+
+    fn interrupt(&self, _native_id: &str, id: &str) -> Option<Vec<u8>> {
         Some(stream_json::interrupt(id))
+    }
+
+    /// Escape, which also takes back a question.
+    fn interrupt_keys(&self) -> Option<Vec<u8>> {
+        Some(b"\x1b".to_vec())
     }
 
     fn answer(&self, ask: &Ask, answer: &Answer) -> Option<Vec<u8>> {
         Some(stream_json::answer(ask, answer))
+    }
+    fn conversations_folder(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+        config_folder(variable)
+    }
+
+    fn longer(&self, ask: &Ask) -> Option<String> {
+        stream_json::longer(ask)
     }
 
     fn transcript(&self, native_id: &str, cwd: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<Whereabouts> {
@@ -80,6 +131,30 @@ impl Agent for Claude {
     fn strike(&self, line: &[u8], wanted: &mut Vec<&str>) {
         stream_json::strike(line, wanted);
     }
+
+    /// In a terminal its messages have no names; what they are known by needs more than one line.
+    fn search<'a>(&'a self, marks: &'a [String]) -> Box<dyn Search + 'a> {
+        if marks.iter().any(|mark| saved::is_mark(mark)) {
+            Box::new(saved::Saved::new(marks))
+        } else {
+            Box::new(Striking::new(self, marks))
+        }
+    }
+}
+
+/// What its settings are called in the folder of a run. A file and not an argument: the person's own may hold what is not
+/// for everybody who can list processes.
+const SETTINGS: &str = "settings.json";
+
+/// The settings of a run in a terminal: the person's and our hooks. Of several that the person gave, claude takes the last.
+fn settings(request: &Launching<'_>) -> Option<serde_json::Value> {
+    let theirs = arguments::take_settings(&mut request.session.arguments.clone());
+    let text = match &theirs {
+        Some(text) if text.trim_start().starts_with('{') => theirs,
+        Some(path) => Some((request.file)(path)?),
+        None => None,
+    };
+    hooks::settings(text.as_deref(), request.own_binary, request.folder)
 }
 
 /// Where claude keeps its conversations.

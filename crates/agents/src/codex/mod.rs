@@ -2,7 +2,7 @@
 
 use crate::content::{self, Content};
 use crate::loose::{Loose, tolerantly};
-use crate::{Agent, Decoder, Launch, Launching, Whereabouts, one_turn, silent_terminal};
+use crate::{Agent, Decoder, Launch, Launching, Whereabouts, named, one_turn, silent_terminal};
 use ostler_core::fact::{Fact, Tokens, TurnEnd, Verdict};
 use ostler_core::record::Mode;
 use serde::Deserialize;
@@ -30,30 +30,40 @@ impl Agent for Codex {
         if session.mode == Mode::Terminal {
             if request.resume {
                 argv.extend(["resume".to_owned(), request.native_id.to_owned()]);
+            } else if let Some(origin) = request.forks() {
+                argv.extend(["fork".to_owned(), origin.native_id.clone()]);
             }
             argv.extend(model.chain(session.arguments.iter().cloned()));
             return silent_terminal(argv, request);
         }
         argv.push("exec".to_owned());
-        if request.resume {
-            argv.push("resume".to_owned());
-        }
+        let known = match request.forks() {
+            Some(origin) => Some(("fork", origin.native_id.as_str())),
+            None => request.resume.then_some(("resume", request.native_id)),
+        };
+        argv.extend(known.map(|(word, _)| word.to_owned()));
         argv.extend(["--json".to_owned(), "--skip-git-repo-check".to_owned()]);
         argv.extend(model.chain(session.arguments.iter().cloned()));
-        if request.resume {
-            argv.push(request.native_id.to_owned());
-        }
+        argv.extend(known.map(|(_, id)| id.to_owned()));
         // The prompt comes over standard input: as an argument it could not be long.
         argv.push("-".to_owned());
         one_turn(argv, request)
+    }
+
+    fn named_conversation(&self, arguments: &[String]) -> Option<(String, Vec<String>)> {
+        named::behind(arguments, &["resume"], "fork", named::is_uuid)
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {
         Box::new(CodexLines::default())
     }
 
-    fn message(&self, _id: &str, text: &str) -> Vec<u8> {
-        text.as_bytes().to_vec()
+    fn message(&self, message: &crate::Message<'_>) -> Vec<u8> {
+        message.text.as_bytes().to_vec()
+    }
+    fn conversations_folder(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+        set("CODEX_HOME").or_else(|| set("HOME").map(|home| format!("{home}/.codex")))
     }
 
     fn transcript(
@@ -62,8 +72,7 @@ impl Agent for Codex {
         _cwd: &str,
         variable: &dyn Fn(&str) -> Option<String>,
     ) -> Option<Whereabouts> {
-        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
-        let home = set("CODEX_HOME").or_else(|| set("HOME").map(|home| format!("{home}/.codex")))?;
+        let home = self.conversations_folder(variable)?;
         Some(Whereabouts::Below { folder: format!("{home}/sessions"), name_ends_with: format!("-{native_id}.jsonl") })
     }
 
@@ -220,7 +229,7 @@ fn called(item: &Item<'_>) -> Option<Fact> {
 }
 
 /// An API error arrives as JSON in a text; a person wants the sentence in it.
-fn reason(message: &str) -> String {
+pub(crate) fn reason(message: &str) -> String {
     #[derive(Default, Deserialize)]
     #[serde(default)]
     struct Inner<'a> {

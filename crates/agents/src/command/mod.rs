@@ -25,6 +25,7 @@ impl Agent for Command {
                     Mode::Terminal => Ending::Hangup,
                 },
                 linger_ms: request.linger_ms,
+                opens: false,
             },
             native_id: None,
             variables: Vec::new(),
@@ -36,8 +37,8 @@ impl Agent for Command {
     }
 
     /// Typed, as by a person: the line and the return key.
-    fn message(&self, _id: &str, text: &str) -> Vec<u8> {
-        typed(text)
+    fn message(&self, message: &crate::Message<'_>) -> Vec<u8> {
+        typed(message.text)
     }
 
     fn keys(&self, text: &str) -> Keys {

@@ -2,7 +2,7 @@
 
 use crate::command::typed;
 use crate::stream_json::{self, StreamJson};
-use crate::{Agent, Answer, Decoder, Keys, Launch, Launching, Whereabouts};
+use crate::{Agent, Answer, Decoder, Keys, Launch, Launching, Whereabouts, named};
 use ostler_core::fact::Ask;
 use ostler_core::record::{Ending, Mode, Plan, Speaks};
 
@@ -21,6 +21,9 @@ impl Agent for Demo {
         let mut argv = vec![request.own_binary.to_owned(), ENTRY.to_owned()];
         argv.push(if request.resume { "--resume" } else { "--session-id" }.to_owned());
         argv.push(request.native_id.to_owned());
+        if let Some(origin) = request.forks() {
+            argv.extend(["--fork".to_owned(), origin.native_id.clone()]);
+        }
         match session.mode {
             Mode::Terminal => argv.push("--screen".to_owned()),
             Mode::Headless => argv.push("--partial".to_owned()),
@@ -35,30 +38,48 @@ impl Agent for Demo {
         };
         Launch {
             argv,
-            plan: Plan { mode: session.mode, keep: session.keep, speaks, ending, linger_ms: request.linger_ms },
+            plan: Plan {
+                mode: session.mode,
+                keep: session.keep,
+                speaks,
+                ending,
+                linger_ms: request.linger_ms,
+                opens: false,
+            },
             native_id: Some(request.native_id.to_owned()),
             variables: Vec::new(),
         }
+    }
+
+    fn named_conversation(&self, arguments: &[String]) -> Option<(String, Vec<String>)> {
+        named::behind(arguments, &["--resume"], "--session-id", named::is_uuid)
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {
         Box::new(StreamJson::default())
     }
 
-    fn message(&self, id: &str, text: &str) -> Vec<u8> {
-        stream_json::message(id, text)
+    fn message(&self, message: &crate::Message<'_>) -> Vec<u8> {
+        stream_json::message(message.id, message.text)
     }
 
     fn keys(&self, text: &str) -> Keys {
         Keys { at_once: typed(text), after_a_pause: Vec::new() }
     }
 
-    fn interrupt(&self, id: &str) -> Option<Vec<u8>> {
+    fn interrupt(&self, _native_id: &str, id: &str) -> Option<Vec<u8>> {
         Some(stream_json::interrupt(id))
     }
 
     fn answer(&self, ask: &Ask, answer: &Answer) -> Option<Vec<u8>> {
         Some(stream_json::answer(ask, answer))
+    }
+    fn conversations_folder(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+        home(variable)
+    }
+
+    fn longer(&self, ask: &Ask) -> Option<String> {
+        stream_json::longer(ask)
     }
 
     fn transcript(&self, native_id: &str, cwd: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<Whereabouts> {

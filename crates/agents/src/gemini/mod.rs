@@ -4,7 +4,7 @@ use crate::content::{self, Content};
 use crate::lines::LINE_LIMIT;
 use crate::loose::{Loose, tolerantly};
 use crate::stream_json::{ToolInput, tool_detail};
-use crate::{Agent, Decoder, Launch, Launching, Whereabouts, one_turn, silent_terminal};
+use crate::{Agent, Decoder, Launch, Launching, Whereabouts, named, one_turn, silent_terminal};
 use ostler_core::fact::{Fact, Tokens, TurnEnd, Verdict};
 use ostler_core::record::Mode;
 use serde::Deserialize;
@@ -26,24 +26,37 @@ impl Agent for Gemini {
         if session.mode == Mode::Headless {
             argv.extend(["--output-format".to_owned(), "stream-json".to_owned()]);
         }
-        argv.push(if request.resume { "--resume" } else { "--session-id" }.to_owned());
-        argv.push(request.native_id.to_owned());
+        // It reads a copy from the original's file, and chooses and tells the name itself.
+        let origin = request.forks().and_then(|origin| origin.transcript.as_deref());
+        let named = origin.is_none();
+        argv.extend(match origin {
+            Some(file) => ["--session-file".to_owned(), file.to_owned()],
+            None if request.resume => ["--resume".to_owned(), request.native_id.to_owned()],
+            None => ["--session-id".to_owned(), request.native_id.to_owned()],
+        });
         argv.extend(session.model.iter().flat_map(|model| ["--model".to_owned(), model.clone()]));
         argv.extend(session.arguments.iter().cloned());
         let variables = vec![(ONE_PROCESS.0.to_owned(), ONE_PROCESS.1.to_owned())];
-        let native_id = Some(request.native_id.to_owned());
+        let native_id = named.then(|| request.native_id.to_owned());
         if session.mode == Mode::Terminal {
             return Launch { variables, native_id, ..silent_terminal(argv, request) };
         }
         Launch { variables, native_id, ..one_turn(argv, request) }
     }
 
+    fn named_conversation(&self, arguments: &[String]) -> Option<(String, Vec<String>)> {
+        named::behind(arguments, &["--resume", "-r"], "--session-file", named::is_uuid)
+    }
+
     fn decoder(&self) -> Box<dyn Decoder> {
         Box::new(GeminiLines::default())
     }
 
-    fn message(&self, _id: &str, text: &str) -> Vec<u8> {
-        text.as_bytes().to_vec()
+    fn message(&self, message: &crate::Message<'_>) -> Vec<u8> {
+        message.text.as_bytes().to_vec()
+    }
+    fn conversations_folder(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+        variable("HOME").filter(|home| !home.is_empty()).map(|home| format!("{home}/.gemini"))
     }
 
     fn transcript(
@@ -52,9 +65,9 @@ impl Agent for Gemini {
         _cwd: &str,
         variable: &dyn Fn(&str) -> Option<String>,
     ) -> Option<Whereabouts> {
-        let home = variable("HOME").filter(|value| !value.is_empty())?;
+        let folder = self.conversations_folder(variable)?;
         let short = native_id.get(..8)?;
-        Some(Whereabouts::Below { folder: format!("{home}/.gemini/tmp"), name_ends_with: format!("-{short}.jsonl") })
+        Some(Whereabouts::Below { folder: format!("{folder}/tmp"), name_ends_with: format!("-{short}.jsonl") })
     }
 
     /// Its output carries no ids, so the text itself is looked for.

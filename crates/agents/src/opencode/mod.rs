@@ -4,7 +4,7 @@ mod saving;
 
 use crate::loose::{Loose, tolerantly};
 use crate::stream_json::{ToolInput, tool_detail};
-use crate::{Agent, Decoder, Launch, Launching, Row, Whereabouts, one_turn, silent_terminal};
+use crate::{Agent, Decoder, Launch, Launching, Row, Whereabouts, named, one_turn, silent_terminal};
 use ostler_core::fact::{Fact, Tokens, TurnEnd, Verdict};
 use ostler_core::outcome::Exit;
 use ostler_core::record::Mode;
@@ -35,6 +35,8 @@ impl Agent for Opencode {
         }
         if request.resume {
             argv.extend(["--session".to_owned(), request.native_id.to_owned()]);
+        } else if let Some(origin) = request.forks() {
+            argv.extend(["--session".to_owned(), origin.native_id.clone(), "--fork".to_owned()]);
         }
         argv.extend(session.model.iter().flat_map(|model| ["--model".to_owned(), model.clone()]));
         argv.extend(session.arguments.iter().cloned());
@@ -44,12 +46,26 @@ impl Agent for Opencode {
         one_turn(argv, request)
     }
 
+    fn named_conversation(&self, arguments: &[String]) -> Option<(String, Vec<String>)> {
+        named::behind(arguments, &["--session", "-s"], "--fork", |id| id.starts_with("ses_"))
+    }
+
     fn decoder(&self) -> Box<dyn Decoder> {
         Box::new(OpencodeLines::default())
     }
 
-    fn message(&self, _id: &str, text: &str) -> Vec<u8> {
-        text.as_bytes().to_vec()
+    fn message(&self, message: &crate::Message<'_>) -> Vec<u8> {
+        message.text.as_bytes().to_vec()
+    }
+    fn conversations_folder(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let data = set("XDG_DATA_HOME").or_else(|| set("HOME").map(|home| format!("{home}/.local/share")));
+        data.map(|data| format!("{data}/opencode"))
+    }
+
+    /// It chooses the name itself, and tells it when the conversation is in its database.
+    fn keeps_what_it_names(&self) -> bool {
+        true
     }
 
     /// There is no file of a conversation; all are in the database.

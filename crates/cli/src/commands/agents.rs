@@ -5,6 +5,7 @@ use crate::args::Agents;
 use crate::context::Context;
 use crate::exit::{Code, Result};
 use crate::installed::{self, Abilities, Messages};
+use crate::own_agents::Protocol;
 use crate::ui::style::Style;
 use crate::ui::table::{Cell, lay_out};
 use ostler_core::SCHEMA;
@@ -39,15 +40,16 @@ pub fn run(context: &Context, args: &Agents) -> Result<Code> {
 fn known() -> Vec<Listed> {
     let agents: Vec<_> = installed::known().collect();
     let programs: Vec<Option<PathBuf>> = agents.iter().map(|agent| installed::whereabouts(*agent)).collect();
-    let others = agents.iter().zip(&programs).map(|(agent, path)| path.clone().filter(|_| agent.name() != "demo"));
+    let others =
+        agents.iter().zip(&programs).map(|(agent, path)| path.clone().filter(|_| installed::is_program(*agent)));
     let versions = installed::versions(&others.collect::<Vec<_>>());
     let described = agents.iter().zip(programs).zip(versions);
     described
         .map(|((agent, program), version)| Listed {
             schema: SCHEMA,
             name: agent.name().to_owned(),
-            installed: program.is_some(),
-            version: if agent.name() == "demo" { Some(env!("CARGO_PKG_VERSION").to_owned()) } else { version },
+            installed: program.is_some() || !installed::is_program(*agent),
+            version: if installed::is_program(*agent) { version } else { Some(env!("CARGO_PKG_VERSION").to_owned()) },
             program,
             npm_package: installed::package(agent.name()),
             own: false,
@@ -56,7 +58,7 @@ fn known() -> Vec<Listed> {
         .collect()
 }
 
-/// A person's own agents are commands: nobody knows what they do with `--version`, and they are not asked.
+/// Of a person's own agents nobody knows what they do with `--version`, and they are not asked.
 fn own(context: &Context) -> Vec<Listed> {
     let described = context.config.agents.iter().map(|(name, agent)| {
         let word = agent.command.first().map_or("", String::as_str);
@@ -64,7 +66,17 @@ fn own(context: &Context) -> Vec<Listed> {
             true => Some(PathBuf::from(word)).filter(|path| path.is_file()),
             false => crate::program::find_in_path(word),
         };
-        let headless = agent.mode == Mode::Headless;
+        let abilities = match agent.protocol {
+            Protocol::Acp => ostler_agents::find(agent.protocol.agent()).map(installed::abilities),
+            Protocol::None => None,
+        };
+        let as_command = Abilities {
+            headless: agent.mode == Mode::Headless,
+            terminal: true,
+            messages: Messages::None,
+            asks: false,
+            saved_proof: false,
+        };
         Listed {
             schema: SCHEMA,
             name: name.clone(),
@@ -73,13 +85,7 @@ fn own(context: &Context) -> Vec<Listed> {
             version: None,
             npm_package: None,
             own: true,
-            abilities: Abilities {
-                headless,
-                terminal: true,
-                messages: Messages::None,
-                asks: false,
-                saved_proof: false,
-            },
+            abilities: abilities.unwrap_or(as_command),
         }
     });
     described.collect()
@@ -96,6 +102,9 @@ fn as_text(listed: &[Listed], style: Style) -> String {
     let mut rows = vec![["", "AGENT", "VERSION", "WORKS", "PROGRAM"].map(head).into()];
     rows.extend(listed.iter().map(|one| {
         let (mark, program) = match (&one.program, one.npm_package) {
+            (None, None) if one.installed => {
+                ("✔", "any that speaks it; ostler run acp \"…\" -- gemini --acp".to_owned())
+            }
             (Some(path), _) => ("✔", tilde(&path.to_string_lossy())),
             (None, Some(package)) => ("-", format!("not installed; npm install -g {package}")),
             (None, None) => ("-", "not installed".to_owned()),

@@ -22,9 +22,14 @@ pub fn run(context: &Context, args: Answer) -> Result<Code> {
         ));
     };
     let allow = args.allow || (!args.deny && args.text.is_some());
-    match make_wish(&place, Want::Answer { request: Some(request), allow, text: args.text })? {
+    match make_wish(&place, Want::Answer { request: Some(request), allow, always: args.always, text: args.text })? {
         Granted::Yes => {
-            say!("{}: {}", place.id, if allow { "allowed" } else { "denied" })?;
+            let verdict = match (allow, args.always) {
+                (true, true) => "allowed, and what is like it for the rest of the run",
+                (true, false) => "allowed",
+                (false, _) => "denied",
+            };
+            say!("{}: {verdict}", place.id)?;
             Ok(Code::Succeeded)
         }
         Granted::Refused(why) => Err(Failure::new(Code::Failed, format!("{}: {why}", place.id))),

@@ -63,20 +63,32 @@ fn json_lines(follow: bool, place: &ostler_store::home::Place) -> Result<Code> {
 fn to_json(item: &Item) -> serde_json::Value {
     match item {
         Item::Told { n, text } => json!({ "kind": "told", "n": n, "text": text }),
-        Item::Answered { by, allowed } => json!({ "kind": "answered", "by": by, "allowed": allowed }),
-        Item::Agent(fact) => match fact {
-            Fact::Native { id } => json!({ "kind": "conversation", "native_id": id }),
-            Fact::TurnStarted => json!({ "kind": "turn_started" }),
-            Fact::Saying { text } => json!({ "kind": "saying", "text": text }),
-            Fact::Said { text } => json!({ "kind": "said", "text": text }),
-            Fact::Thought { text } => json!({ "kind": "thought", "text": text }),
-            Fact::ToolCalled { name, detail } => json!({ "kind": "tool_called", "name": name, "detail": detail }),
-            Fact::ToolReturned { text, failed } => json!({ "kind": "tool_returned", "text": text, "failed": failed }),
-            Fact::Asked(ask) => json!({ "kind": "asked", "ask": ask }),
-            Fact::AskClosed { request } => json!({ "kind": "ask_closed", "request": request }),
-            Fact::TurnEnded(end) => json!({ "kind": "turn_ended", "end": end }),
-            Fact::Unknown { kind } => json!({ "kind": "unknown", "name": kind }),
-            Fact::PassedOver { bytes } => json!({ "kind": "passed_over", "bytes": bytes }),
-        },
+        Item::Answered { by, allowed, always } => {
+            json!({ "kind": "answered", "by": by, "allowed": allowed, "always": always })
+        }
+        Item::Agent(fact) => fact_to_json(fact),
+    }
+}
+
+fn fact_to_json(fact: &Fact) -> serde_json::Value {
+    match fact {
+        Fact::Native { id } => json!({ "kind": "conversation", "native_id": id }),
+        Fact::Transcript { path } => json!({ "kind": "transcript", "path": path }),
+        Fact::Opened { native_id } => json!({ "kind": "opened", "native_id": native_id }),
+        Fact::NotOpened { reason } => json!({ "kind": "not_opened", "reason": reason }),
+        Fact::Owed { name, .. } => json!({ "kind": "owed", "name": name }),
+        Fact::Ready => json!({ "kind": "ready" }),
+        Fact::TurnStarted => json!({ "kind": "turn_started" }),
+        Fact::Saying { text } => json!({ "kind": "saying", "text": text }),
+        Fact::Said { text } => json!({ "kind": "said", "text": text }),
+        Fact::Thought { text } => json!({ "kind": "thought", "text": text }),
+        Fact::ToolCalled { name, detail } => json!({ "kind": "tool_called", "name": name, "detail": detail }),
+        Fact::ToolReturned { text, failed } => json!({ "kind": "tool_returned", "text": text, "failed": failed }),
+        Fact::Asked(ask) => json!({ "kind": "asked", "ask": ask }),
+        Fact::AskClosed { request } => json!({ "kind": "ask_closed", "request": request }),
+        Fact::TurnEnded(end) => json!({ "kind": "turn_ended", "end": end }),
+        Fact::Unknown { kind } => json!({ "kind": "unknown", "name": kind }),
+        Fact::PassedOver { bytes } => json!({ "kind": "passed_over", "bytes": bytes }),
+        Fact::Below(fact) => json!({ "kind": "subagent", "item": fact_to_json(fact) }),
     }
 }

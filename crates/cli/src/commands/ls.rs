@@ -8,14 +8,18 @@ use crate::ui::style::Style;
 use crate::ui::table::{Cell, lay_out};
 use crate::ui::time::age;
 use jiff::Timestamp;
+use ostler_core::id::SessionId;
 use ostler_core::outcome::Kind;
 use ostler_core::view::{Damaged, Phase, View};
-use ostler_store::home::Place;
+use ostler_store::home::Shelf;
 use ostler_store::look;
 use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Ended sessions are listed for this long without `-a`.
 const RECENT_S: i64 = 24 * 3600;
+/// So many sessions are looked at before another thread may have its turn.
+const HANDFUL: usize = 16;
 
 /// A session, or what is wrong with its folder.
 pub enum Listed {
@@ -28,18 +32,17 @@ pub fn run(context: &Context, args: &Ls) -> Result<Code> {
         super::foreign::list(context, args.json)?;
         return Ok(Code::Succeeded);
     }
-    let listed = list(context, args.all)?;
     if args.json {
-        print_json(&listed)?
+        print_json(context, args.all)?;
     } else {
-        print_table(context, &listed)?
+        print_table(context, &list(context, args.all, |one| one)?)?;
     }
     Ok(Code::Succeeded)
 }
 
 /// `ostler` alone: the list, or on a fresh machine the three commands to start with.
 pub fn bare(context: &Context) -> Result<Code> {
-    let listed = list(context, false)?;
+    let listed = list(context, false, |one| one)?;
     if listed.is_empty() {
         let style = context.style;
         say!("ostler keeps coding-agent sessions. Start with:\n")?;
@@ -57,33 +60,11 @@ pub fn bare(context: &Context) -> Result<Code> {
     Ok(Code::Succeeded)
 }
 
-/// Looks at all of them, with as many threads as the machine has; one damaged folder stops nobody.
-pub fn list(context: &Context, all: bool) -> Result<Vec<Listed>> {
-    let mut places = context.home.live_places()?;
-    if all {
-        places.extend(context.home.archived_places()?);
-    }
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8);
-    let mut listed: Vec<Listed> = if places.len() < 32 || threads == 1 {
-        places.iter().filter_map(look_at).collect()
-    } else {
-        let share = places.len().div_ceil(threads);
-        std::thread::scope(|scope| {
-            let workers: Vec<_> = places
-                .chunks(share)
-                .map(|share| scope.spawn(move || share.iter().filter_map(look_at).collect::<Vec<_>>()))
-                .collect();
-            workers.into_iter().flat_map(|worker| worker.join().unwrap_or_default()).collect()
-        })
-    };
-    if !all {
-        let now = Timestamp::now().as_second();
-        listed.retain(|one| match one {
-            Listed::Good(view) => !view.ended || now - view.updated.as_second() < RECENT_S,
-            Listed::Bad(_) => true,
-        });
-    }
-    listed.sort_by_key(|one| match one {
+/// In which order they are listed: what is damaged, what needs a person, what runs, what has ended; the newest first.
+type Order = (u8, i64, String);
+
+fn order(one: &Listed) -> Order {
+    match one {
         Listed::Bad(damaged) => (0, 0, damaged.id.clone()),
         Listed::Good(view) => {
             let group = if needs_person(view) {
@@ -95,31 +76,66 @@ pub fn list(context: &Context, all: bool) -> Result<Vec<Listed>> {
             };
             (group, -view.created.as_microsecond(), view.id.as_str().to_owned())
         }
+    }
+}
+
+/// Looks at all of them, with as many threads as the machine has, and keeps of each what `keep` makes of it; one damaged
+/// folder stops nobody.
+pub fn list<T: Send>(context: &Context, all: bool, keep: impl Fn(Listed) -> T + Sync) -> Result<Vec<T>> {
+    let shelves = context.home.shelves(all)?;
+    let wanted: Vec<(&Shelf, SessionId)> =
+        shelves.iter().flat_map(|shelf| shelf.ids.iter().map(move |&id| (shelf, id))).collect();
+    let now = Timestamp::now().as_second();
+    let recent = |one: &Listed| match one {
+        Listed::Good(view) => all || !view.ended || now - view.updated.as_second() < RECENT_S,
+        Listed::Bad(_) => true,
+    };
+    let look = |&(shelf, id): &(&Shelf, SessionId)| {
+        let one = look_at(shelf, id).filter(recent)?;
+        Some((order(&one), keep(one)))
+    };
+    let threads =
+        if wanted.len() < 32 { 1 } else { std::thread::available_parallelism().map_or(1, usize::from).min(8) };
+    // Those that run take longest and may lie side by side, so nobody is given more than a handful at a time.
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut found = Vec::new();
+        while let Some(handful) = wanted.chunks(HANDFUL).nth(next.fetch_add(1, Ordering::Relaxed)) {
+            found.extend(handful.iter().filter_map(look));
+        }
+        found
+    };
+    let mut listed = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        let mut found = work();
+        found.extend(others.into_iter().flat_map(|other| other.join().unwrap_or_default()));
+        found
     });
-    Ok(listed)
+    listed.sort_unstable_by(|(left, _), (right, _)| left.cmp(right));
+    Ok(listed.into_iter().map(|(_, kept)| kept).collect())
 }
 
 /// `None` for a folder that was purged or archived while we looked.
-fn look_at(place: &Place) -> Option<Listed> {
-    match look::look(place) {
-        Ok(view) => Some(Listed::Good(Box::new(View { archived: place.archived, ..view }))),
-        Err(_) if !place.path.exists() => None,
-        Err(error) => Some(Listed::Bad(Damaged::new(place.id.as_str(), error.without_session().to_string()))),
+fn look_at(shelf: &Shelf, id: SessionId) -> Option<Listed> {
+    match look::look_on(shelf, id) {
+        Ok(view) => Some(Listed::Good(Box::new(view))),
+        Err(_) if !shelf.place(id).path.exists() => None,
+        Err(error) => Some(Listed::Bad(Damaged::new(id.as_str(), error.without_session().to_string()))),
     }
 }
 
-fn print_json(listed: &[Listed]) -> Result<()> {
-    let mut out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
-    out.write_all(b"[")?;
-    for (index, one) in listed.iter().enumerate() {
-        out.write_all(if index == 0 { b"\n" } else { b",\n" })?;
-        match one {
-            Listed::Good(view) => serde_json::to_writer(&mut out, view).map_err(std::io::Error::from)?,
-            Listed::Bad(damaged) => serde_json::to_writer(&mut out, damaged).map_err(std::io::Error::from)?,
-        }
+fn print_json(context: &Context, all: bool) -> Result<()> {
+    let in_json = |one: Listed| match &one {
+        Listed::Good(view) => serde_json::to_vec(view),
+        Listed::Bad(damaged) => serde_json::to_vec(damaged),
+    };
+    let mut text = b"[".to_vec();
+    for (index, one) in list(context, all, in_json)?.into_iter().enumerate() {
+        text.extend_from_slice(if index == 0 { b"\n" } else { b",\n" });
+        text.append(&mut one.map_err(std::io::Error::from)?);
     }
-    out.write_all(b"\n]\n")?;
-    Ok(out.flush()?)
+    text.extend_from_slice(b"\n]\n");
+    Ok(std::io::stdout().lock().write_all(&text)?)
 }
 
 fn needs_person(view: &View) -> bool {

@@ -4,14 +4,17 @@ mod agents;
 mod answer;
 mod archive;
 mod attach;
+mod checkpoints;
 mod doctor;
 mod events;
 mod foreign;
+mod fork;
 mod interrupt;
 mod logs;
 mod ls;
 mod purge;
 mod reference;
+mod repair;
 mod restore;
 mod resume;
 mod run;
@@ -22,6 +25,8 @@ mod stop;
 mod upgrade;
 mod wait;
 mod who;
+
+pub use who::session_of;
 
 use crate::args::{Cli, Command};
 use crate::context::Context;
@@ -63,8 +68,11 @@ fn dispatch(cli: Cli) -> Result<Code> {
         Some(Command::Attach(args)) => attach::run(&context, &args),
         Some(Command::Interrupt(args)) => interrupt::run(&context, &args),
         Some(Command::Stop(args)) => stop::run(&context, &args),
+        Some(Command::Checkpoints(args)) => checkpoints::run(&context, &args),
         Some(Command::Archive(args)) => archive::run(&context, &args),
         Some(Command::Resume(args)) => resume::run(&context, args),
+        Some(Command::Fork(args)) => fork::run(&context, args),
+        Some(Command::Repair(args)) => repair::run(&context, &args),
         Some(Command::Restore(args)) => restore::run(&context, &args),
         Some(Command::Purge(args)) => purge::run(&context, &args),
         Some(Command::Doctor(args)) => doctor::run(&context, &args),

@@ -1,49 +1,60 @@
 //! `ostler resume`: the next run of the same conversation.
 
-use super::run::{follow_to_the_end, read_all, text};
+mod newest;
+mod same_minute;
+mod takeover;
+
+use super::run::{follow_to_the_end, message_of};
 use crate::args::Resume;
 use crate::client::look_and_record;
 use crate::context::{Context, wish};
 use crate::exit::{Code, Failure, Result};
+use crate::one_writer::{refuse_others, still_runs};
 use crate::prepare::{Prepared, prepare};
-use crate::say::say;
+use crate::say::{say, tell};
 use crate::still::{NotStill, Still};
+use jiff::Timestamp;
 use ostler_core::record::{Mode, Want};
 use ostler_core::view::View;
 use ostler_keeper::launch;
-use ostler_store::home::Place;
-use ostler_store::inbox;
+use ostler_store::folder::Folder;
+use ostler_store::{RunRecord, checkpoints, inbox, proof};
 use std::io::IsTerminal;
 use std::path::Path;
 
 pub fn run(context: &Context, args: Resume) -> Result<Code> {
-    let place = context.home.select(&args.id)?;
-    let view = look_and_record(&place)?;
+    let offered = args.id.is_none();
+    let id = args.id.map_or_else(|| newest::choose(context), Ok)?;
+    let place = context.home.select(&id)?;
+    let mut view = look_and_record(&place)?;
     if place.archived {
         return Err(Failure::usage(format!("{0} is archived; ostler restore {0} brings it back", place.id)));
-    }
-    if !view.ended {
-        return Err(refused(&place, view.pid));
     }
     if view.agent == "command" {
         return Err(Failure::usage(format!("{} is a command; there is no conversation to go on with", place.id)));
     }
-    let Some(native_id) = view.native_id.as_deref() else {
-        return Err(Failure::usage(format!("{} never had a conversation; start a new one", place.id)));
-    };
-    let message = match args.message.as_deref() {
-        Some("-") => Some(text(read_all(&mut std::io::stdin().lock(), "standard input")?)?),
-        other => other.map(str::to_owned),
-    };
-    if message.as_deref().is_some_and(|message| message.trim().is_empty()) {
-        return Err(Failure::usage("the message is empty; say something"));
+    let mut message = message_of(args.message.as_deref())?;
+    if args.takeover {
+        takeover::take(context, &place, &view)?;
+        view = look_and_record(&place)?;
+    }
+    if !view.ended {
+        return Err(still_runs(&place, &view));
     }
     let folder = place.open()?;
+    let mut session = folder.session()?;
+    // A copy that was never made has no name yet, and is made now.
+    let unmade = session.fork.as_ref().map(|_| uuid::Uuid::new_v4().to_string());
+    let Some(native_id) = view.native_id.clone().or(unmade) else {
+        return Err(Failure::usage(format!("{} never had a conversation; start a new one", place.id)));
+    };
     // An end that could not be recorded is none: somebody is just beginning this run.
     if view.run > 0 && folder.run(view.run)?.outcome()?.is_none() {
-        return Err(refused(&place, view.pid));
+        return Err(still_runs(&place, &view));
     }
-    let mut session = folder.session()?;
+    if offered && message.is_none() && view.queued == 0 && !args.keep && session.mode == Mode::Headless {
+        message = newest::ask_message()?;
+    }
     if message.is_none() && view.queued == 0 && !args.keep && session.mode == Mode::Headless {
         return Err(Failure::usage(format!(
             "nothing waits to be said; ostler resume {} \"…\", or --keep to leave it idle",
@@ -51,17 +62,26 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
         )));
     }
     session.keep = args.keep;
-    session.attended = !args.detach && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    let attended = !args.detach && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    // Who had to ask before has to ask again, whoever watches: rights never widen.
+    session.attended |= attended;
     let number = view.run + 1;
-    let Prepared { record, environment } = prepare(context, &session, number, native_id, began(&view))?;
+    let Prepared { record, files, environment } = prepare(context, &session, number, &native_id, began(&view))?;
+    refuse_others(&session.agent, &native_id, Some(&folder))?;
+    same_minute::wait_out(&folder, &session, &native_id)?;
     // Nobody may put it away or delete it while its next run begins; the new keeper waits for us to let go.
     let still = match Still::take(&place) {
         Ok(still) => still,
-        Err(NotStill::Runs) => return Err(refused(&place, look_and_record(&place)?.pid)),
+        Err(NotStill::Runs) => return Err(still_runs(&place, &view)),
         Err(NotStill::Failed(failure)) => return Err(failure),
     };
-    if !launch::resume(&folder, &session, &record, &environment)? {
-        return Err(refused(&place, look_and_record(&place)?.pid));
+    // Some agents rewrite a transcript when they resume it, and so may we.
+    save_transcript(&folder, &view, &record, |words| tell!("ostler: {}: {words}", place.id))?;
+    crate::repair::before_resume(context, &folder, &session, &record)?;
+    // What was mended is no surprise to anyone.
+    save_transcript(&folder, &view, &record, |_| {})?;
+    if !launch::resume(&folder, &session, &record, &files, &environment)? {
+        return Err(still_runs(&place, &view));
     }
     drop(still);
     if let Some(text) = message {
@@ -75,19 +95,29 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
     }
     match session.mode {
         Mode::Terminal => super::attach::terminal(context, &place, false),
-        Mode::Headless => follow_to_the_end(&place, session.attended),
+        Mode::Headless => follow_to_the_end(&place, attended),
     }
 }
 
-/// Whether there is a conversation to go on with. One that never had a turn may not have left a trace, and is begun.
-fn began(view: &View) -> bool {
-    view.turns > 0 || view.transcript.as_ref().is_some_and(|transcript| Path::new(transcript).exists())
+/// Copies what is new of the transcript, where that is wanted.
+fn save_transcript(folder: &Folder, view: &View, record: &RunRecord, tell: impl FnOnce(String)) -> Result<()> {
+    if record.autosave_ms.is_some()
+        && let Some(transcript) = proof::own_file(folder, view)?
+        && let Some(words) = checkpoints::save(folder, Path::new(&transcript), Timestamp::now())?.words(view.id)
+    {
+        tell(words);
+    }
+    Ok(())
 }
 
-fn refused(place: &Place, pid: Option<i32>) -> Failure {
-    let who = pid.map_or("another process".to_owned(), |pid| format!("process {pid}"));
-    Failure::new(
-        Code::Refused,
-        format!("{0} still runs: {who} holds the conversation; ostler send {0} tells it something", place.id),
-    )
+/// Whether there is a conversation to go on with. One that never had a turn may not have left a trace, and is begun.
+pub fn began(view: &View) -> bool {
+    let kept = ostler_agents::find(&view.agent).is_some_and(|agent| agent.keeps_what_it_names());
+    // A database says nothing about this conversation: it is there for all of them.
+    let traced = if kept {
+        view.native_id.is_some()
+    } else {
+        view.transcript.as_ref().is_some_and(|transcript| Path::new(transcript).exists())
+    };
+    traced || view.turns > 0
 }

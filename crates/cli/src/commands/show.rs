@@ -1,5 +1,8 @@
 //! `ostler show`: one session in full.
 
+mod family;
+
+use super::attach::longer;
 use super::ls::{state_word, tilde};
 use crate::args::Show;
 use crate::context::Context;
@@ -8,8 +11,11 @@ use crate::say::say;
 use crate::ui::money::spending;
 use crate::ui::table::{Cell, lay_out};
 use crate::ui::time::{age, duration};
+use family::Family;
 use jiff::Timestamp;
+use ostler_core::id::SessionId;
 use ostler_core::outcome::{Outcome, Saved};
+use ostler_core::record::Mode;
 use ostler_core::spending::Spent;
 use ostler_core::view::View;
 use ostler_store::look;
@@ -19,26 +25,30 @@ pub fn run(context: &Context, args: &Show) -> Result<Code> {
     let place = context.home.select(&args.id)?;
     let view = look::look(&place)?;
     let spent = look::spent(&place.open()?)?;
+    let family = Family::of(context, &view)?;
     if args.json {
-        say!("{}", serde_json::to_string_pretty(&Shown { view: &view, spent: &spent }).unwrap_or_default())?;
+        let shown = Shown { view: &view, spent: &spent, children: family.child_ids() };
+        say!("{}", serde_json::to_string_pretty(&shown).unwrap_or_default())?;
     } else {
-        crate::say::text(&describe(context, &view, &spent, &place.path.to_string_lossy()))?;
+        crate::say::text(&describe(context, &view, &spent, &family, &place.path.to_string_lossy()))?;
     }
     Ok(Code::Succeeded)
 }
 
-/// The view, and what each turn used: too long for a list.
+/// The object behind `show --json`: the view, and what is too long for a list.
 #[derive(Serialize)]
 struct Shown<'a> {
     #[serde(flatten)]
     view: &'a View,
+    /// What each turn used.
     spent: &'a [Spent],
+    children: Vec<SessionId>,
 }
 
 /// The newest turns are shown one by one, so many of them.
 const TURNS_SHOWN: usize = 5;
 
-fn describe(context: &Context, view: &View, spent: &[Spent], folder: &str) -> String {
+fn describe(context: &Context, view: &View, spent: &[Spent], family: &Family, folder: &str) -> String {
     let style = context.style;
     let mut rows: Vec<Vec<Cell>> = Vec::new();
     let mut row = |name: &str, value: &str| {
@@ -52,11 +62,14 @@ fn describe(context: &Context, view: &View, spent: &[Spent], folder: &str) -> St
     row("alarm", view.alarm.as_deref().unwrap_or(""));
     if let Some(ask) = &view.asking {
         row("asks", &ask.words());
-        row("answer with", &format!("ostler answer {} --allow | --deny", view.id));
+        row("answer with", &how_to_answer(view));
+        if let Some(longer) = longer(view).filter(|_| view.mode == Mode::Headless) {
+            row("with --always", &format!("for the rest of the run: {longer}"));
+        }
     }
     row("agent", &view.agent);
     row("command", &view.command.join(" "));
-    row("mode", if view.mode == ostler_core::record::Mode::Terminal { "terminal" } else { "headless" });
+    row("mode", if view.mode == Mode::Terminal { "terminal" } else { "headless" });
     row("where", &tilde(&view.cwd));
     row("created", &format!("{} ago", age(Timestamp::now().as_second() - view.created.as_second())));
     if !view.ended {
@@ -78,7 +91,9 @@ fn describe(context: &Context, view: &View, spent: &[Spent], folder: &str) -> St
     }
     row("conversation", view.native_id.as_deref().unwrap_or(""));
     row("transcript", &view.transcript.as_deref().map(tilde).unwrap_or_default());
-    row("parent", &view.parent.map(|id| id.to_string()).unwrap_or_default());
+    for (place, line) in family.lines(view).iter().enumerate() {
+        row(if place == 0 { "family" } else { "" }, line);
+    }
     row("folder", &tilde(folder));
     if let Some(outcome) = &view.outcome {
         describe_outcome(&mut row, outcome);
@@ -86,6 +101,14 @@ fn describe(context: &Context, view: &View, spent: &[Spent], folder: &str) -> St
     describe_spending(&mut row, view, spent);
     row("last", view.last.as_deref().and_then(|last| last.lines().next()).unwrap_or(""));
     lay_out(&rows, None)
+}
+
+/// In a terminal it asks on its own screen, and is answered there.
+fn how_to_answer(view: &View) -> String {
+    match view.mode {
+        Mode::Terminal => format!("ostler attach {}", view.id),
+        Mode::Headless => format!("ostler answer {} --allow | --deny", view.id),
+    }
 }
 
 fn describe_outcome(row: &mut impl FnMut(&str, &str), outcome: &Outcome) {

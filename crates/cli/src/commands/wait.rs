@@ -81,7 +81,8 @@ impl Waited {
             Until::Asking => (view.state == Phase::Asking).then_some(Code::Asks),
             Until::Turn => match self.turns_before {
                 None => Some(self.turn_code()?),
-                Some(before) if view.turns > before => Some(self.turn_code()?),
+                // What was hoped for may not have become a turn: none runs any more, and none waits.
+                Some(before) if view.turns > before || view.state == Phase::Idle => Some(self.turn_code()?),
                 Some(_) => None,
             },
         };

@@ -6,6 +6,7 @@ use crate::args::Who;
 use crate::context::{Context, variable};
 use crate::exit::{Code, Failure, Result};
 use crate::foreign::{self, Evidence, Holder, processes};
+use crate::one_writer::name_sessions;
 use crate::ui::style::Style;
 use crate::ui::table::{Cell, lay_out};
 use crate::ui::time::age;
@@ -30,8 +31,21 @@ struct Answer {
 pub fn run(context: &Context, args: &Who) -> Result<Code> {
     let holders = foreign::holders(&context.home, &variable)?;
     let answer = match session_of(context, &args.id)? {
-        Some(view) => about_session(&view, holders),
-        None => about_conversation(&args.id, holders)?,
+        Some(view) => {
+            let mut answer = about_session(&view, holders);
+            if let Some(native_id) = &answer.native_id {
+                name_sessions(&view.agent, native_id, &mut answer.holders)?;
+            }
+            answer
+        }
+        None => {
+            let mut holders: Vec<Holder> =
+                holders.into_iter().filter(|holder| holder.native_id.as_deref() == Some(args.id.as_str())).collect();
+            for agent in ostler_agents::all() {
+                name_sessions(agent.name(), &args.id, &mut holders)?;
+            }
+            about_conversation(&args.id, holders)?
+        }
     };
     let text = match args.json {
         true => serde_json::to_string_pretty(&answer).map(|text| text + "\n").unwrap_or_default(),
@@ -42,10 +56,10 @@ pub fn run(context: &Context, args: &Who) -> Result<Code> {
 }
 
 /// The session that is meant: by its own id or name, or by the agent's name for its conversation.
-fn session_of(context: &Context, word: &str) -> Result<Option<View>> {
+pub fn session_of(context: &Context, word: &str) -> Result<Option<View>> {
     match context.home.select(word) {
         Ok(place) => Ok(Some(look::look(&place)?)),
-        Err(NotFound::None(_)) => Ok(list(context, true)?.into_iter().find_map(|listed| match listed {
+        Err(NotFound::None(_)) => Ok(list(context, true, |one| one)?.into_iter().find_map(|listed| match listed {
             super::ls::Listed::Good(view) if view.native_id.as_deref() == Some(word) => Some(*view),
             super::ls::Listed::Good(_) | super::ls::Listed::Bad(_) => None,
         })),
@@ -84,8 +98,7 @@ fn own_agent(view: &View, pid: i32) -> Option<Holder> {
 }
 
 /// A conversation that no session of ours knows.
-fn about_conversation(word: &str, found: Vec<Holder>) -> Result<Answer> {
-    let holders: Vec<Holder> = found.into_iter().filter(|holder| holder.native_id.as_deref() == Some(word)).collect();
+fn about_conversation(word: &str, holders: Vec<Holder>) -> Result<Answer> {
     if holders.is_empty() && !is_native_id(word) {
         return Err(Failure::new(
             Code::NoSession,
@@ -109,7 +122,8 @@ fn as_text(answer: &Answer, word: &str, style: Style) -> String {
     let mut rows = vec![["PID", "WHOSE", "AGE", "TERMINAL", "KNOWN BY", "COMMAND"].map(head).into()];
     rows.extend(answer.holders.iter().map(|holder| {
         let whose = match holder.session {
-            Some(session) => format!("session {session}"),
+            Some(session) if holder.ours => format!("session {session}"),
+            Some(session) => format!("session {session}, another home"),
             None => "a stranger's".to_owned(),
         };
         let certain = if holder.native_id.is_some() || holder.ours { "" } else { ", perhaps another conversation" };

@@ -1,150 +1,16 @@
-//! Conversations and the processes that hold them, also those that were started outside ostler.
-//!
-//! Read-only, and only below the folders of the home that we were given: the agents' own registries and locks, and files
-//! that processes of this user hold open for writing. Nothing is found by a program's name or by its environment; a
-//! process is believed to be who a record says only once the kernel confirms its start. What no file betrays is not
-//! guessed: gemini opens its conversation for each write and closes it again, and opencode keeps all of them in one
-//! database, so that its processes are seen and their conversations are not.
+//! Every process that holds a conversation, ours told apart from strangers. What is found is found by
+//! [`ostler_writers`]; which session of this home it belongs to is added here.
 
-mod claude;
-mod codex;
-mod open_files;
 mod ours;
-pub mod processes;
 
-pub use claude::stale as stale_claude_records;
-use jiff::Timestamp;
-use ostler_core::id::SessionId;
-use ostler_sys::process::Identity;
-use processes::Process;
-use serde::Serialize;
+use ostler_store::home::Home;
+pub use ostler_writers::{Evidence, Holder, Variable, conversation_in, processes, stale_claude_records};
 use std::io;
-use std::path::PathBuf;
 
-/// Looks up a variable of the environment.
-pub type Variable<'a> = &'a dyn Fn(&str) -> Option<String>;
-
-/// Why we believe that a process holds a conversation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Evidence {
-    /// It is the agent of a session of ours.
-    Session,
-    /// The agent's own list of what runs.
-    Registry,
-    /// A lock that the kernel says it has.
-    Lock,
-    /// It could write to the conversation's file at any moment.
-    OpenFile,
-}
-
-impl Evidence {
-    pub fn words(self) -> &'static str {
-        match self {
-            Evidence::Session => "session of ostler",
-            Evidence::Registry => "the agent's registry",
-            Evidence::Lock => "lock",
-            Evidence::OpenFile => "open file",
-        }
-    }
-}
-
-/// One process that holds one conversation.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Holder {
-    pub agent: String,
-    /// `None` where the agent keeps all conversations in one file.
-    pub native_id: Option<String>,
-    pub pid: i32,
-    pub since: Timestamp,
-    pub cwd: Option<String>,
-    /// The terminal that it can be found on.
-    pub terminal: Option<String>,
-    /// What the agent itself says that it does.
-    pub status: Option<String>,
-    pub command: Vec<String>,
-    pub ours: bool,
-    /// The session of ours that it belongs to.
-    pub session: Option<SessionId>,
-    pub known_by: Evidence,
-    #[serde(skip)]
-    pub identity: Identity,
-}
-
-impl Holder {
-    pub fn new(agent: &str, native_id: Option<String>, known_by: Evidence, process: Process) -> Holder {
-        Holder {
-            agent: agent.to_owned(),
-            native_id,
-            pid: process.identity.pid(),
-            since: process.since,
-            cwd: process.cwd,
-            terminal: process.terminal,
-            status: None,
-            command: process.command,
-            ours: false,
-            session: None,
-            known_by,
-            identity: process.identity,
-        }
-    }
-}
-
-/// Every process that holds a conversation below this home, ours first told apart from strangers.
-pub fn holders(home: &ostler_store::home::Home, variable: Variable<'_>) -> io::Result<Vec<Holder>> {
-    let mut found = claude::registered(variable)?;
-    found.extend(codex::locked(variable)?);
-    found.extend(open_files::held(variable)?);
-    let mut found = once_each(found);
+/// Every process that holds a conversation below this home, the newest first.
+pub fn holders(home: &Home, variable: Variable<'_>) -> io::Result<Vec<Holder>> {
+    let mut found = ostler_writers::everywhere(variable)?;
     ours::tell_apart(home, &mut found);
     found.sort_by(|a, b| b.since.cmp(&a.since).then(a.pid.cmp(&b.pid)));
     Ok(found)
-}
-
-/// The first evidence for a process and a conversation is the best one; where one says which conversation it is,
-/// another that does not know adds nothing.
-fn once_each(found: Vec<Holder>) -> Vec<Holder> {
-    let mut kept: Vec<Holder> = Vec::new();
-    for holder in found {
-        let known = kept.iter().any(|other| {
-            other.identity == holder.identity
-                && other.agent == holder.agent
-                && (holder.native_id.is_none() || other.native_id == holder.native_id)
-        });
-        if !known {
-            kept.push(holder);
-        }
-    }
-    kept
-}
-
-/// A folder that a variable names, else one below the home. As the kernel would call it, because that is how it names
-/// open files; `None` when there is none.
-fn folder(variable: Variable<'_>, name: &str, below_home: &str) -> Option<PathBuf> {
-    let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let path = set(name).or_else(|| set("HOME").map(|home| home.join(below_home)))?;
-    std::fs::canonicalize(path).ok()
-}
-
-#[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
-mod tests {
-    use super::*;
-
-    fn holder(native_id: Option<&str>, known_by: Evidence) -> Holder {
-        let me = processes::describe(&Identity::me().unwrap()).unwrap();
-        Holder::new("codex", native_id.map(str::to_owned), known_by, me)
-    }
-
-    #[test]
-    fn a_process_is_named_once_for_each_conversation_and_with_the_best_evidence() {
-        let found = once_each(vec![
-            holder(Some("a"), Evidence::Lock),
-            holder(Some("a"), Evidence::OpenFile),
-            holder(Some("b"), Evidence::OpenFile),
-            holder(None, Evidence::OpenFile),
-        ]);
-        let kept: Vec<_> = found.iter().map(|holder| (holder.native_id.as_deref(), holder.known_by)).collect();
-        assert_eq!(kept, [(Some("a"), Evidence::Lock), (Some("b"), Evidence::OpenFile)]);
-    }
 }

@@ -4,10 +4,7 @@ use super::{Evidence, Holder};
 use ostler_core::view::View;
 use ostler_store::home::Home;
 use ostler_store::look;
-use ostler_sys::process::{Identity, Stat};
-
-/// A chain of parents that changes under us must not keep us here.
-const DEEPEST: usize = 1000;
+use ostler_writers::processes::descends_from;
 
 /// Marks the holders that a session of ours accounts for. A session that cannot be looked at accounts for nobody: it is
 /// better to name a process too many as a stranger's than to hide one.
@@ -38,17 +35,5 @@ fn accounts_for(view: &View, holder: &Holder) -> bool {
         return true;
     }
     let same = holder.native_id.is_none() || holder.native_id == view.native_id;
-    view.agent == holder.agent && same && descends_from(&holder.identity, agent)
-}
-
-fn descends_from(who: &Identity, ancestor: i32) -> bool {
-    let mut current = who.pid();
-    for _ in 0..DEEPEST {
-        match Stat::read(current) {
-            Ok(Some(stat)) if stat.parent == ancestor => return true,
-            Ok(Some(stat)) if stat.parent > 1 => current = stat.parent,
-            Ok(Some(_) | None) | Err(_) => return false,
-        }
-    }
-    false
+    view.agent == holder.agent && same && descends_from(holder.pid, agent)
 }

@@ -49,9 +49,14 @@ pub fn known() -> impl Iterator<Item = &'static dyn Agent> {
     ostler_agents::all().into_iter().filter(|agent| agent.name() != "command")
 }
 
-/// Those of them that are installed. The demo is part of ostler and does not count.
+/// Whether it is a program of its own. The demo is part of ostler, and a protocol is spoken by whoever is named.
+pub fn is_program(agent: &dyn Agent) -> bool {
+    !matches!(agent.name(), "acp" | "demo")
+}
+
+/// Those of them that are installed.
 pub fn installed() -> Vec<&'static dyn Agent> {
-    known().filter(|agent| agent.name() != "demo" && program::find_in_path(agent.name()).is_some()).collect()
+    known().filter(|agent| is_program(*agent) && program::find_in_path(agent.name()).is_some()).collect()
 }
 
 /// The npm package that an agent comes in.
@@ -67,8 +72,10 @@ pub fn package(agent: &str) -> Option<&'static str> {
 
 /// The real program, behind any launcher; `None` when it is not installed.
 pub fn whereabouts(agent: &dyn Agent) -> Option<PathBuf> {
-    if agent.name() == "demo" {
-        return std::env::current_exe().ok();
+    match agent.name() {
+        "demo" => return std::env::current_exe().ok(),
+        "acp" => return None,
+        _ => {}
     }
     let on_path = program::find_in_path(agent.name())?;
     let real = program::resolve(agent, agent.name());
@@ -86,6 +93,8 @@ pub fn abilities(agent: &dyn Agent) -> Abilities {
             resume: false,
             linger_ms: 0,
             variable: &variable,
+            folder: "",
+            file: &|_| None,
         };
         agent.launch(&launching).plan
     };
@@ -93,7 +102,7 @@ pub fn abilities(agent: &dyn Agent) -> Abilities {
     let messages = match headless.speaks {
         Speaks::Turns => Messages::OneProcess,
         Speaks::OneTurn => Messages::ProcessPerTurn,
-        Speaks::Bytes => Messages::None,
+        Speaks::Bytes | Speaks::Hooks => Messages::None,
     };
     let ask =
         Ask { request: String::new(), tool: None, input: Value::Null, text: String::new(), suggestions: Value::Null };
@@ -101,7 +110,7 @@ pub fn abilities(agent: &dyn Agent) -> Abilities {
         headless: headless.mode == Mode::Headless,
         terminal: plan(Mode::Terminal).mode == Mode::Terminal,
         messages,
-        asks: agent.answer(&ask, &Answer { allow: true, text: None }).is_some(),
+        asks: agent.answer(&ask, &Answer { allow: false, always: false, text: None }).is_some(),
         saved_proof: agent.transcript(&uuid::Uuid::nil().to_string(), "/", &variable).is_some()
             || agent.database(&variable).is_some(),
     }
@@ -118,6 +127,7 @@ fn sample(agent: &dyn Agent, mode: Mode) -> Session {
         keep: false,
         labels: BTreeMap::new(),
         parent: None,
+        fork: None,
         model: None,
         arguments: Vec::new(),
         attended: false,
@@ -137,6 +147,7 @@ mod tests {
         assert!(of("claude").asks && of("claude").headless && of("claude").terminal);
         assert_eq!(of("codex").messages, Messages::ProcessPerTurn);
         assert!(!of("codex").asks);
-        assert!(known().all(|agent| agent.name() == "demo" || package(agent.name()).is_some()));
+        assert!(of("acp").asks && of("acp").headless && !of("acp").terminal);
+        assert!(known().all(|agent| !is_program(agent) || package(agent.name()).is_some()));
     }
 }

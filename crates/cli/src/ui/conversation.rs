@@ -34,9 +34,10 @@ impl Talk {
                     about.push_str(&format!("{} {}\n", style.cyan(mark), style.bold(&cut(line, 400))));
                 }
             }
-            Item::Answered { by, allowed } => {
+            Item::Answered { by, allowed, always } => {
                 let verdict = if *allowed { style.green("allowed") } else { style.red("denied") };
-                about.push_str(&format!("  {verdict} by {}\n", printable(by)));
+                let rest = always.as_ref().map(|what| format!("; always {}", printable(what))).unwrap_or_default();
+                about.push_str(&format!("  {verdict} by {}{rest}\n", printable(by)));
             }
             Item::Agent(fact) => self.show_fact(fact, said, about),
         }
@@ -85,6 +86,10 @@ impl Talk {
                         .push_str(&format!("  {}\n", style.dim(&format!("… {} more lines", lines.len() - TOOL_LINES))));
                 }
             }
+            Fact::Below(fact) => {
+                self.end_streamed(said);
+                self.show_below(fact, about);
+            }
             Fact::Asked(ask) => {
                 self.end_streamed(said);
                 about.push_str(&format!("{} {}\n", style.yellow("? asks"), printable(&ask.words())));
@@ -100,7 +105,26 @@ impl Talk {
                 let line = format!("a line of {} is too long to show; ostler logs --raw has it", size(*bytes));
                 about.push_str(&format!("  {}\n", style.dim(&line)));
             }
-            Fact::Native { .. } | Fact::TurnStarted | Fact::AskClosed { .. } | Fact::Unknown { .. } => {}
+            Fact::NotOpened { reason } => about.push_str(&format!("{}\n", style.red(&printable(reason)))),
+            Fact::Native { .. }
+            | Fact::Transcript { .. }
+            | Fact::Ready
+            | Fact::Opened { .. }
+            | Fact::Owed { .. }
+            | Fact::TurnStarted
+            | Fact::AskClosed { .. }
+            | Fact::Unknown { .. } => {}
+        }
+    }
+
+    /// A subagent's conversation stands at the side, dimmed and with a mark; none of it is the answer.
+    fn show_below(&self, fact: &Fact, about: &mut String) {
+        let mut all = String::new();
+        let mut text = String::new();
+        Talk::new(Style { colour: false }).show_fact(fact, &mut text, &mut all);
+        all.insert_str(0, &text);
+        for line in all.lines().take(TOOL_LINES) {
+            about.push_str(&format!("  {}\n", self.style.dim(&format!("│ {}", cut(line, 200)))));
         }
     }
 

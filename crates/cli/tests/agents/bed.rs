@@ -5,7 +5,7 @@ use ostler_model::agents::{Agent, folder};
 use ostler_model::{Kind, Request, Server};
 use ostler_sys::process::{Identity, command_line};
 use ostler_testkit::{Harness, Output, Session, patience};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::path::PathBuf;
 
 pub struct Bed {
@@ -66,17 +66,9 @@ impl Bed {
         words.extend(flags);
         words.push(self.agent.name());
         words.extend(prompt);
-        words.extend(self.allowing());
+        words.push("--");
+        words.extend(self.agent.allowing());
         words.into_iter().map(str::to_owned).collect()
-    }
-
-    fn allowing(&self) -> &'static [&'static str] {
-        match self.agent {
-            Agent::Claude | Agent::ClaudeAcp => &["--", "--allowedTools", "Bash"],
-            Agent::Codex | Agent::CodexAcp => &["--", "--dangerously-bypass-approvals-and-sandbox"],
-            Agent::Gemini => &["--", "--yolo"],
-            Agent::Opencode => &[],
-        }
     }
 
     /// A session of claude in the background whose tools need leave.
@@ -106,6 +98,11 @@ impl Bed {
         self.harness.run(&words.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
+    /// The last line of a test: what it has proven with this agent, as a row of docs/agents.md says it.
+    pub fn proves(&self, ability: &str) {
+        ostler_testkit::proves(self.agent.name(), ability);
+    }
+
     /// The session that was started last.
     #[track_caller]
     pub fn last(&self) -> Session<'_> {
@@ -115,13 +112,7 @@ impl Bed {
 
     /// The step of a script that runs a shell command.
     pub fn tool(&self, command: &str) -> String {
-        let (name, arguments) = match self.agent {
-            Agent::Claude | Agent::ClaudeAcp => ("Bash", json!({ "command": command })),
-            Agent::Codex | Agent::CodexAcp => ("exec_command", json!({ "cmd": command })),
-            Agent::Gemini => ("run_shell_command", json!({ "command": command })),
-            Agent::Opencode => ("bash", json!({ "command": command, "description": "proves it" })),
-        };
-        format!("tool {name} {arguments}")
+        self.agent.shell_call(command)
     }
 
     /// A tool that runs until it is ended, and the words of its process.

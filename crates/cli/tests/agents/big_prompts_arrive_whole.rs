@@ -16,6 +16,7 @@ fn takes_a_megabyte(agent: Agent) {
     let seen = bed.seen();
     assert_eq!(seen.len(), 1, "one message");
     assert!(seen[0] == prompt, "{} bytes became {}", prompt.len(), seen[0].len());
+    bed.proves("prompt of a megabyte");
 }
 
 for_every_agent!(takes_a_megabyte:

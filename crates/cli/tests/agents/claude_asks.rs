@@ -34,6 +34,7 @@ fn denied_is_not_done_allowed_is_and_a_question_outlives_the_keeper() {
     assert!(bed.last_request().contains("not yet"), "the model was told why");
     session.stop();
     bed.saw_once(&[TWICE]);
+    bed.proves("permission: asked, denied, allowed");
 }
 
 #[test]
@@ -58,6 +59,7 @@ fn of_two_answers_at_once_one_counts_and_the_other_is_told_whose() {
     assert!(late[0].complaint().contains("already answered by"), "{late:?}");
     bed.harness.run(&["wait", session.id()]).exits(0);
     assert_eq!(bed.work().join("once").exists(), heard[0].stdout.contains("allowed"), "{heard:?}");
+    bed.proves("permission: of two answers one counts");
 }
 
 #[test]

@@ -46,6 +46,7 @@ fn failed(bed: &Bed, output: Output, reasons: &[&str]) {
 fn fails_on_a_bad_request(agent: Agent) {
     let Some(bed) = Bed::new(agent) else { return };
     failed(&bed, bed.follow("fail 400 always"), &["400", "scripted failure"]);
+    bed.proves("HTTP 400: failed, with the reason");
 }
 
 for_every_agent!(fails_on_a_bad_request:
@@ -58,6 +59,7 @@ for_every_agent!(fails_on_a_bad_request:
 fn fails_on_a_rate_limit_for_ever(agent: Agent) {
     let Some(bed) = impatient(Bed::new(agent)) else { return };
     failed(&bed, bed.follow("fail 429 always"), &["429", "scripted failure"]);
+    bed.proves("HTTP 429 for ever: failed, with the reason");
 }
 
 // opencode tries for ever, and codex when there is no server: see hangs_can_be_interrupted.
@@ -70,6 +72,7 @@ for_every_agent!(fails_on_a_rate_limit_for_ever:
 fn fails_on_an_overload_for_ever(agent: Agent) {
     let Some(bed) = impatient(Bed::new(agent)) else { return };
     failed(&bed, bed.follow("fail 529 always"), &["529", "scripted failure"]);
+    bed.proves("HTTP 529 for ever: failed, with the reason");
 }
 
 for_every_agent!(fails_on_an_overload_for_ever:
@@ -83,6 +86,7 @@ fn succeeds_when_trying_again_helped(agent: Agent) {
     let output = bed.follow("fail 529 once ; say better").exits(0);
     assert_eq!(output.stdout, "better\n", "{output:?}");
     assert_eq!(bed.last().show().outcome().kind, "succeeded");
+    bed.proves("HTTP 529 once: succeeded after the retry");
 }
 
 for_every_agent!(succeeds_when_trying_again_helped:
@@ -95,6 +99,7 @@ for_every_agent!(succeeds_when_trying_again_helped:
 fn fails_without_a_server(agent: Agent) {
     let Some(bed) = impatient(Bed::with_dead_server(agent)) else { return };
     failed(&bed, bed.follow("say hello"), &["Unable to connect", "ConnectionRefused", "fetch failed"]);
+    bed.proves("no server: failed, with the reason");
 }
 
 for_every_agent!(fails_without_a_server:

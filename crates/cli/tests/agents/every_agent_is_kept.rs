@@ -33,6 +33,11 @@ fn is_followed_and_resumed(agent: Agent) {
     }
     let live = std::fs::read_dir(bed.work()).unwrap().count();
     assert_eq!(live, 1, "only what the tool wrote");
+    bed.proves("proof that a turn is saved");
+    bed.proves("run, follow, wait, logs");
+    bed.proves("tool call");
+    bed.proves("tokens as the model counted them");
+    bed.proves("resume after the end");
 }
 
 for_every_agent!(is_followed_and_resumed:
@@ -61,6 +66,7 @@ fn takes_further_messages(agent: Agent) {
         assert_eq!(tokens_of(&bed, &session), bed.tokens());
     }
     bed.saw_once(&["say one", "say two"]);
+    bed.proves("further messages");
 }
 
 for_every_agent!(takes_further_messages:

@@ -21,6 +21,7 @@ fn a_hang_can_be_interrupted(agent: Agent) {
     let session = bed.detach(&[], Some("hang"));
     bed.asked_for(1);
     quiet_until_interrupted(&bed, session);
+    bed.proves("hang: working and quiet, until interrupted");
 }
 
 for_every_agent!(a_hang_can_be_interrupted:
@@ -36,6 +37,7 @@ fn opencode_that_tries_for_ever_can_be_interrupted() {
     let session = bed.detach(&[], Some("fail 529 always"));
     bed.asked_for(2);
     quiet_until_interrupted(&bed, session);
+    bed.proves("HTTP 529 for ever: working and quiet, until interrupted");
 }
 
 /// These two wait for a server that is not there, and say nothing of an end.
@@ -43,6 +45,7 @@ fn one_that_waits_for_a_server_can_be_interrupted(agent: Agent) {
     let Some(bed) = Bed::with_dead_server(agent) else { return };
     let session = bed.detach(&[], Some("say hello"));
     quiet_until_interrupted(&bed, session);
+    bed.proves("no server: working and quiet, until interrupted");
 }
 
 for_every_agent!(one_that_waits_for_a_server_can_be_interrupted:

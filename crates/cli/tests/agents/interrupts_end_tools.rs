@@ -25,6 +25,7 @@ fn an_interrupt_ends_the_tool(agent: Agent) {
     }
     session.stop();
     bed.harness.nothing_is_left();
+    bed.proves("interrupt ends a running tool; the next message works");
 }
 
 for_every_agent!(an_interrupt_ends_the_tool:

@@ -1,6 +1,7 @@
 //! The keeper is SIGKILLed at twenty moments of three-turn sessions with tools. The moments are random but always the
 //! same ones, so that a failure can be had again.
 
+use crate::acp::detach_fearless;
 use crate::bed::Bed;
 use ostler_model::agents::Agent;
 use ostler_testkit::{Session, Who, alone, patience};
@@ -29,18 +30,21 @@ fn kill_at(session: &Session<'_>, start: Instant, moments: &[Duration]) {
     }
 }
 
-#[test]
-fn each_message_reaches_claude_once_and_each_tool_runs_once_whenever_the_keeper_dies() {
+/// Four kills in each of five sessions that `begin` starts with their first message.
+fn twenty_kills(agent: Agent, begin: impl for<'a> Fn(&'a Bed, &str) -> Session<'a>, saved: &str) {
     let mut moments = Moments(0x5eed);
     let _alone = alone();
     for _ in 0..5 {
-        let Some(bed) = Bed::new(Agent::Claude) else { return };
+        let Some(bed) = Bed::new(agent) else { return };
+        if agent == Agent::Claude {
+            agent.trust(&bed.harness.root().join("home"), &bed.work()).unwrap();
+        }
         let turn = |name: &str| format!("{} ; say turn {name}", bed.tool(&format!("echo {name} >> proof")));
         let turns = [turn("one"), turn("two"), turn("three")];
         let mut kills = [moments.next(), moments.next(), moments.next(), moments.next()];
         kills.sort();
         let start = Instant::now();
-        let session = bed.detach(&["--keep"], Some(&turns[0]));
+        let session = begin(&bed, &turns[0]);
         std::thread::scope(|scope| {
             scope.spawn(|| kill_at(&session, start, &kills));
             for message in &turns[1..] {
@@ -51,9 +55,31 @@ fn each_message_reaches_claude_once_and_each_tool_runs_once_whenever_the_keeper_
         assert_eq!((done.state.word(), done.last.as_deref()), ("idle", Some("turn three")), "kills at {kills:?}");
         session.stop();
         let shown = session.show();
-        assert_eq!((shown.outcome().kind.as_str(), shown.outcome().saved.as_str()), ("succeeded", "verified"));
+        assert_eq!((shown.outcome().kind.as_str(), shown.outcome().saved.as_str()), ("succeeded", saved));
         assert_eq!(shown.outcome().turns, 3);
         bed.saw_once(&[&turns[0], &turns[1], &turns[2]]);
         assert_eq!(bed.written("proof"), "one\ntwo\nthree\n", "kills at {kills:?}");
+        bed.proves("keeper killed at any moment: each message once, each tool once");
     }
+}
+
+#[test]
+fn each_message_reaches_claude_once_and_each_tool_runs_once_whenever_the_keeper_dies() {
+    twenty_kills(Agent::Claude, |bed, prompt| bed.detach(&["--keep"], Some(prompt)), "verified");
+}
+
+#[test]
+fn each_message_is_typed_once_into_claudes_terminal_whenever_the_keeper_dies() {
+    twenty_kills(Agent::Claude, type_first, "verified");
+}
+
+fn type_first<'a>(bed: &'a Bed, first: &str) -> Session<'a> {
+    let session = bed.detach(&["-t"], None);
+    bed.harness.run(&["send", session.id(), first]).exits(0);
+    session
+}
+
+#[test]
+fn each_message_reaches_gemini_behind_the_protocol_once_whenever_the_keeper_dies() {
+    twenty_kills(Agent::Gemini, detach_fearless, "not_applicable");
 }

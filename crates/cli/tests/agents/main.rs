@@ -6,12 +6,19 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that finds no value has failed")]
 
+mod acp;
+mod acp_agents_are_kept;
+mod acp_asks;
+mod acp_turns_end_as_reported;
 mod bed;
 mod big_prompts_arrive_whole;
+mod claude_allows_for_longer;
 mod claude_asks;
+mod claude_tells_from_a_terminal;
 mod errors_are_failures;
 mod every_agent_is_kept;
 mod every_file_is_wired_in;
+mod forks;
 mod hangs_can_be_interrupted;
 mod interrupts_end_tools;
 mod keepers_may_be_killed;
@@ -23,4 +30,5 @@ mod opencode_is_proven_by_rows;
 #[expect(dead_code, reason = "shared with the tests of attach, which need all of it")]
 mod person;
 mod stops_lose_nothing;
+mod subagents_stay_apart;
 mod terminals_show_their_screen;

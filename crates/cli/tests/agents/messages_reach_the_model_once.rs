@@ -14,6 +14,7 @@ fn three_messages_during_a_turn(agent: Agent) {
     session.stop();
     assert_eq!(session.show().outcome().kind, "succeeded");
     bed.saw_once(&["stream 15 100", "say first", "say second", "say third"]);
+    bed.proves("messages during a turn: in order, each once");
 }
 
 for_every_agent!(three_messages_during_a_turn:

@@ -1,25 +1,81 @@
-//! Ten who resume one conversation at once: one does, nine are told who.
+//! One conversation of a real agent, many who want it: one has it, the others are told who.
 
-use crate::bed::Bed;
+use crate::bed::{Bed, for_every_agent};
 use ostler_model::agents::Agent;
-use ostler_testkit::Started;
+use ostler_testkit::{Output, Started};
 
 #[test]
-fn of_ten_who_resume_at_once_one_runs_and_nine_are_refused() {
+fn of_fifty_who_resume_at_once_one_runs_and_forty_nine_are_told_who() {
     let Some(bed) = Bed::new(Agent::Claude) else { return };
     bed.follow("say one").exits(0);
     let session = bed.last();
-    // Long enough for the slowest to find somebody there.
-    let started: Vec<Started> =
-        (0..10).map(|_| bed.harness.start(&["resume", session.id(), "stream 40 100"])).collect();
+    let resume = ["resume", "-d", session.id(), "hang"];
+    let started: Vec<Started> = (0..50).map(|_| bed.harness.start(&resume)).collect();
     let outputs: Vec<_> = started.into_iter().map(Started::finish).collect();
     let ran = outputs.iter().filter(|output| output.code == Some(0)).count();
     let refused: Vec<_> = outputs.iter().filter(|output| output.code == Some(7)).collect();
-    assert_eq!((ran, refused.len()), (1, 9), "{outputs:#?}");
+    assert_eq!((ran, refused.len()), (1, 49), "{outputs:#?}");
     for output in refused {
         assert!(output.complaint().contains("holds the conversation"), "{output:?}");
+        assert!(output.complaint().contains("process ") && output.complaint().contains("since "), "{output:?}");
     }
-    bed.saw_once(&["say one", "stream 40 100"]);
+    bed.asked_for(2);
+    bed.saw_once(&["say one", "hang"]);
     let shown = session.show();
     assert_eq!((shown.run, shown.turns, shown.queued), (2, 2, 0), "{shown:?}");
+    bed.proves("one writer: of ten who resume, one does");
+}
+
+/// `ostler` in another home of the same user.
+fn elsewhere(bed: &Bed, words: &[&str]) -> Output {
+    let mut command = bed.harness.command(bed.harness.program());
+    command.args(words).env("OSTLER_HOME", bed.harness.root().join("copy"));
+    Started::new(command, None).finish()
+}
+
+/// Also where the agent has told its name for the conversation only once it ran, and between two of its processes, when
+/// nothing of it runs at all.
+fn a_kept_session_has_its_conversation_between_turns(agent: Agent) {
+    let Some(bed) = Bed::new(agent) else { return };
+    let session = bed.detach(&["--keep"], Some("say one"));
+    bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+    bed.harness.run(&["stop", session.id()]).exits(0);
+    bed.harness.nothing_is_left();
+    let mut copy = bed.harness.command("cp");
+    assert!(copy.arg("-a").arg(bed.harness.home()).arg(bed.harness.root().join("copy")).status().unwrap().success());
+    bed.harness.run(&["resume", "-d", "--keep", session.id(), "say two"]).exits(0);
+    bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+    let refused = elsewhere(&bed, &["resume", session.id(), "say three"]).exits(7);
+    assert!(refused.complaint().contains(&format!("session {} in ", session.id())), "{refused:?}");
+    bed.harness.run(&["send", session.id(), "say four"]).exits(0);
+    bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+    elsewhere(&bed, &["resume", session.id(), "say three"]).exits(7);
+    assert_eq!(session.show().alarm, None);
+    bed.harness.run(&["stop", session.id()]).exits(0);
+    elsewhere(&bed, &["resume", session.id(), "say three"]).exits(0);
+    let told = bed.last_request();
+    assert!(["say one", "say two", "say four", "say three"].iter().all(|said| told.contains(said)), "{told}");
+}
+
+for_every_agent!(a_kept_session_has_its_conversation_between_turns:
+    a_kept_claude_has_its_conversation_between_turns Claude,
+    a_kept_codex_has_its_conversation_between_turns Codex,
+    a_kept_gemini_has_its_conversation_between_turns Gemini,
+    a_kept_opencode_has_its_conversation_between_turns Opencode,
+);
+
+#[test]
+fn a_codex_that_told_its_conversation_late_has_it_from_then_on() {
+    let Some(bed) = Bed::new(Agent::Codex) else { return };
+    let session = bed.detach(&[], Some("hang"));
+    bed.asked_for(1);
+    let native_id = session.until_look("it has told its name", |view| view.native_id.is_some()).native_id.unwrap();
+    let locks = bed.harness.root().join("state/ostler/writers");
+    let lock = session.until("the keeper has the lock", || {
+        std::fs::read_dir(&locks).ok()?.find_map(|entry| std::fs::read_to_string(entry.ok()?.path()).ok())
+    });
+    let agent = session.living(ostler_testkit::Who::Agent).pid();
+    assert!(lock.contains(&native_id) && lock.contains(&format!("\"pid\":{agent},")), "{lock}");
+    session.stop();
+    assert_eq!(std::fs::read_dir(&locks).unwrap().count(), 0);
 }

@@ -23,6 +23,7 @@ fn claude_stopped_at_the_end_of_its_turn_has_saved_it_every_time() {
         let reply = format!(r#""text":"reply-{round}""#);
         assert!(seen.contains(&reply), "{reply} is not in {seen}");
     }
+    bed.proves("stop at the end of a turn: saved every time");
 }
 
 #[test]
@@ -39,6 +40,7 @@ fn claude_stopped_in_the_middle_of_a_sentence_keeps_the_prompt() {
         (seen.first().map(String::as_str), seen.last().map(String::as_str)),
         (Some("stream 100000 20"), Some("say next"))
     );
+    bed.proves("stop in the middle of a sentence: saved");
 }
 
 fn stopped_in_the_middle_of_a_tool(agent: Agent) {
@@ -56,6 +58,7 @@ fn stopped_in_the_middle_of_a_tool(agent: Agent) {
     bed.harness.run(&["resume", session.id(), "say next"]).exits(0);
     assert_eq!(bed.seen().first(), Some(&prompt), "the prompt is not forgotten");
     assert!(bed.last_request().contains("gate"), "nor the call");
+    bed.proves("stop in the middle of a tool: nothing left running");
 }
 
 for_every_agent!(stopped_in_the_middle_of_a_tool:
@@ -80,6 +83,7 @@ fn a_message_that_waited_waits_on(agent: Agent) {
     assert_eq!(output.stdout, "afterwards\n", "{output:?}");
     assert_eq!(session.show().queued, 0);
     assert_eq!(bed.seen().last().map(String::as_str), Some("say afterwards"));
+    bed.proves("stop while a message waits: it waits on");
 }
 
 for_every_agent!(a_message_that_waited_waits_on:

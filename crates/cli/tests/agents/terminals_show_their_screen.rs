@@ -23,6 +23,7 @@ fn in_a_terminal(agent: Agent) {
     again.is_left_with(0);
     bed.harness.run(&["stop", session.id()]).exits(0);
     bed.harness.nothing_is_left();
+    bed.proves("terminal: attach, send, detach");
 }
 
 /// What its prompt looks like when it takes input.

@@ -10,6 +10,7 @@ mod one_screen_for_all;
 mod person;
 mod questions;
 mod refusals;
+mod resuming;
 mod screens_are_restored;
 
 use ostler_testkit::Harness;

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that finds no value has failed")]
 
+mod acp_agents;
 mod listing;
 mod own_agents;
 mod without_a_name;

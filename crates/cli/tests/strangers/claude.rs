@@ -36,6 +36,7 @@ fn a_strangers_claude_is_named_with_its_process_and_directory_and_goes_when_it_e
     stranger.leave();
     assert_eq!(home.foreign(&stranger), None);
     assert_eq!(home.who(native_id), []);
+    ostler_testkit::proves("claude", "stranger: named with its process, gone when it is");
 }
 
 #[test]

@@ -9,3 +9,4 @@
 mod claude;
 mod one_home;
 mod others;
+mod sharing;

@@ -87,6 +87,27 @@ impl OneHome {
         holders.iter().map(|holder| (holder["pid"].as_i64().unwrap(), holder["ours"].as_bool().unwrap())).collect()
     }
 
+    /// Waits until an answer is in a transcript.
+    pub fn until_answered(&self, transcript: &str, text: &str) {
+        let folder = std::path::Path::new(transcript).parent().unwrap();
+        let answer = format!("\"text\":\"{text}\"");
+        patience::until("the answer is on disk", &[folder], || {
+            std::fs::read_to_string(transcript).ok()?.contains(&answer).then_some(())
+        });
+    }
+
+    /// Everything that the model was told with the last request for an answer.
+    pub fn last_request(&self) -> String {
+        let requests = self.server.requests();
+        requests.iter().rev().find(|request| request.turn().is_some()).unwrap().body.to_string()
+    }
+
+    /// Waits until the model was asked for this many answers.
+    pub fn asked_for(&self, answers: usize) {
+        let turns = |requests: &[ostler_model::Request]| requests.iter().filter(|one| one.turn().is_some()).count();
+        self.server.wait_for(|requests| turns(requests) >= answers).unwrap();
+    }
+
     /// Waits until the model was asked for an answer.
     pub fn asked(&self) {
         self.server.wait_for(|requests| requests.iter().any(|request| request.turn().is_some())).unwrap();

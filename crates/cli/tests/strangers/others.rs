@@ -16,6 +16,7 @@ fn a_strangers_codex_is_named_by_its_lock_until_it_is_killed() {
     stranger.kill();
     assert_eq!(home.foreign(&stranger), None);
     assert_eq!(home.who(native_id), []);
+    ostler_testkit::proves("codex", "stranger: named with its process, gone when it is");
 }
 
 #[test]
@@ -30,4 +31,5 @@ fn a_strangers_opencode_is_named_while_it_holds_its_database() {
     assert_eq!(shown["cwd"], home.work().to_str().unwrap());
     stranger.kill();
     assert_eq!(home.foreign(&stranger), None);
+    ostler_testkit::proves("opencode", "stranger: named with its process, gone when it is");
 }

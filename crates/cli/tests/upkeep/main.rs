@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that finds no value has failed")]
 
 mod archiving;
+mod checkpoints;
 mod doctoring;
 mod listening;
 mod purging;

@@ -1,6 +1,6 @@
 //! What the keeper should do, derived from the state alone.
 
-use super::state::{Process, State};
+use super::state::{Conversation, Process, State};
 use crate::event::StopHow;
 use crate::record::{Ending, Mode, Speaks};
 
@@ -11,6 +11,8 @@ pub enum Effect {
     Feed { n: u64 },
     /// Tell the agent that no further message comes.
     EndInput,
+    /// Note that what was typed began no turn.
+    GiveUpTurn,
     /// Record what this process did and start the next one.
     NextRun,
     /// End the running turn by the agent's own means.
@@ -35,6 +37,8 @@ pub enum Effect {
 
 /// How long an interrupt may take to end a process that is the turn, before it is told more plainly.
 const INSIST_MS: u64 = 3000;
+/// How long a typed message may take to begin a turn.
+const HOPE_MS: u64 = 3000;
 /// How long what is left behind may take between being told to go and being killed.
 const CLEAR_MS: u64 = 1000;
 /// How long a dead agent's transcript is waited for: another process may still be writing it.
@@ -62,15 +66,14 @@ impl State {
             };
         }
         let mut effects = Vec::new();
-        let stop_interrupts =
-            self.plan.speaks.converses() && self.stop.as_ref().is_some_and(|stop| stop.how == StopHow::Interrupt);
-        if self.turn_running() && !self.interrupt_sent && (self.interrupt.is_some() || stop_interrupts) {
+        if self.breaks_off() && !self.interrupt_sent {
             effects.push(Effect::Interrupt);
         }
         if self.plan.speaks == Speaks::OneTurn && self.turn_running() && self.feeding.is_none() && !self.input_ended {
             effects.push(Effect::EndInput);
         }
         effects.extend(self.insist_on_interrupt(now_ms));
+        effects.extend(self.stop_hoping(now_ms));
         match self.leaves_from(now_ms) {
             Leaving::Now { since_ms, kill_ms } => effects.extend(self.see_it_off(since_ms, kill_ms, now_ms)),
             Leaving::At { ms } => effects.push(Effect::WakeAt { ms }),
@@ -97,6 +100,17 @@ impl State {
         }
     }
 
+    /// A typed message that began no turn (a command of the agent's own, a key pressed in a menu) must not look like one
+    /// for ever.
+    fn stop_hoping(&self, now_ms: u64) -> Option<Effect> {
+        let until_ms = self.delivered_ms + HOPE_MS;
+        match (self.turn_running() && self.hoped_for && self.feeding.is_none(), now_ms >= until_ms) {
+            (false, _) => None,
+            (true, true) => Some(Effect::GiveUpTurn),
+            (true, false) => Some(Effect::WakeAt { ms: until_ms }),
+        }
+    }
+
     fn leaves_from(&self, now_ms: u64) -> Leaving {
         let Some(stop) = &self.stop else {
             return if self.is_done() {
@@ -111,16 +125,20 @@ impl State {
         match (self.plan.speaks, stop.how) {
             (Speaks::Bytes, StopHow::AfterTurn) => Leaving::ByItself,
             (Speaks::Bytes, StopHow::Interrupt | StopHow::Kill) => now(stop.at_ms),
-            (Speaks::Turns | Speaks::OneTurn, StopHow::AfterTurn) if self.turn_running() => Leaving::ByItself,
-            (Speaks::Turns | Speaks::OneTurn, StopHow::AfterTurn) => {
+            (Speaks::Turns | Speaks::OneTurn | Speaks::Hooks, StopHow::AfterTurn) if self.turn_running() => {
+                Leaving::ByItself
+            }
+            (Speaks::Turns | Speaks::OneTurn | Speaks::Hooks, StopHow::AfterTurn) => {
                 let since_ms = stop.at_ms.max(self.turn_ended_ms);
                 Leaving::Now { since_ms, kill_ms: since_ms.saturating_add(stop.grace_ms) }
             }
-            (Speaks::Turns | Speaks::OneTurn, StopHow::Interrupt | StopHow::Kill) if !self.turn_running() => {
+            (Speaks::Turns | Speaks::OneTurn | Speaks::Hooks, StopHow::Interrupt | StopHow::Kill)
+                if !self.turn_running() =>
+            {
                 now(stop.at_ms.max(self.turn_ended_ms))
             }
             // The turn was told to end; half of the grace is for that.
-            (Speaks::Turns | Speaks::OneTurn, StopHow::Interrupt | StopHow::Kill) => {
+            (Speaks::Turns | Speaks::OneTurn | Speaks::Hooks, StopHow::Interrupt | StopHow::Kill) => {
                 let limit = stop.at_ms.saturating_add(stop.grace_ms / 2);
                 if now_ms >= limit { now(limit) } else { Leaving::At { ms: limit } }
             }
@@ -154,19 +172,19 @@ impl State {
     }
 
     fn has_something_to_save(&self) -> bool {
-        self.plan.speaks.converses()
-            && self.plan.mode == Mode::Headless
-            && (self.last_turn.is_some() || self.turn_running())
+        self.plan.speaks.converses() && (self.last_turn.is_some() || self.turn_running())
     }
 
     fn next_message(&self) -> Option<u64> {
         let may = match (self.plan.mode, self.plan.speaks) {
-            (Mode::Terminal, _) => true,
-            (Mode::Headless, Speaks::Turns) => !self.turn_running(),
+            (_, Speaks::Turns) => !self.turn_running(),
+            (_, Speaks::Hooks) => !self.turn_running() && self.ready,
+            (Mode::Terminal, Speaks::Bytes | Speaks::OneTurn) => true,
             (Mode::Headless, Speaks::OneTurn) => !self.turn_running() && self.turns_of_run == 0,
             (Mode::Headless, Speaks::Bytes) => false,
         };
-        if may && self.feeding.is_none() { self.queue.first().map(|message| message.n) } else { None }
+        let open = self.conversation == Conversation::Open;
+        if may && open && self.feeding.is_none() { self.queue.first().map(|message| message.n) } else { None }
     }
 
     fn after_its_exit(&self, now_ms: u64) -> Vec<Effect> {

@@ -1,10 +1,11 @@
 //! Drives the life cycle through every order of events and holds it to its invariants.
 
-use super::{Effect, Process, State, step};
+use super::{Conversation, Effect, Process, State, step};
 use crate::event::{Entry, Event, StopHow};
 use crate::fact::{Ask, TurnEnd, Verdict};
 use crate::outcome::{Exit, Kind, Saved, Source, judge};
 use crate::record::{Ending, Mode, Plan, Speaks};
+use crate::view::Phase;
 use jiff::Timestamp;
 use proptest::prelude::*;
 
@@ -18,12 +19,15 @@ fn plan() -> impl Strategy<Value = Plan> {
         Just(Ending::Typed { keys: "/quit\r".to_owned() }),
     ];
     let speaks = prop_oneof![Just(Speaks::Bytes), Just(Speaks::Turns), Just(Speaks::OneTurn)];
-    (mode, any::<bool>(), speaks, ending).prop_map(|(mode, keep, speaks, ending)| Plan {
+    let in_terminal = prop_oneof![Just(Speaks::Bytes), Just(Speaks::Hooks)];
+    let flags = (any::<bool>(), any::<bool>());
+    (mode, flags, speaks, in_terminal, ending).prop_map(|(mode, (keep, opens), speaks, in_terminal, ending)| Plan {
         mode,
         keep,
-        speaks: if mode == Mode::Terminal { Speaks::Bytes } else { speaks },
+        speaks: if mode == Mode::Terminal { in_terminal } else { speaks },
         ending,
         linger_ms: 2000,
+        opens: opens && mode == Mode::Headless && speaks == Speaks::Turns,
     })
 }
 
@@ -56,11 +60,15 @@ fn event() -> impl Strategy<Value = Event> {
     let how = prop_oneof![Just(StopHow::Interrupt), Just(StopHow::AfterTurn), Just(StopHow::Kill)];
     prop_oneof![
         Just(Event::TurnStarted),
+        Just(Event::NoTurn),
+        Just(Event::Ready),
+        Just(Event::Opened { native_id: None }),
+        Just(Event::NotOpened { reason: by() }),
         turn_end().prop_map(|end| Event::TurnEnded { end }),
         (1..6u64, any::<bool>()).prop_map(move |(n, now)| Event::Accepted { n, place: 0, by: by(), now }),
         (1..6u64).prop_map(move |n| Event::Withdrawn { n, by: by() }),
         Just(Event::Asked { ask: ask() }),
-        Just(Event::Answered { request: "q".to_owned(), by: by(), allowed: true }),
+        Just(Event::Answered { request: "q".to_owned(), by: by(), allowed: true, always: None }),
         Just(Event::InterruptWanted { by: by() }),
         (how, 0..8000u64).prop_map(move |(how, grace_ms)| Event::StopWanted { by: by(), why: by(), how, grace_ms }),
         exit().prop_map(|exit| Event::Exited { exit }),
@@ -76,6 +84,7 @@ fn event() -> impl Strategy<Value = Event> {
 fn dutifully(effect: Effect, state: &State, now_ms: u64) -> Option<Event> {
     match effect {
         Effect::Feed { n } => Some(if state.feeding.is_some() { Event::Delivered { n } } else { Event::Feeding { n } }),
+        Effect::GiveUpTurn => Some(Event::NoTurn),
         Effect::EndInput => Some(Event::InputEnded),
         Effect::Interrupt => Some(Event::InterruptSent),
         Effect::Prove { until_ms } => {
@@ -118,9 +127,11 @@ impl World {
             self.outcomes += 1;
         }
         assert!(!self.wished || state.stop.is_some(), "a stop wish is never forgotten");
-        if state.stop.is_some() {
-            let feeds = effects.iter().any(|effect| matches!(effect, Effect::Feed { .. }));
-            assert!(!feeds, "nothing is delivered after the wish to stop");
+        let feeds = effects.iter().any(|effect| matches!(effect, Effect::Feed { .. }));
+        assert!(!feeds || state.stop.is_none(), "nothing is delivered after the wish to stop");
+        assert!(!feeds || state.conversation == Conversation::Open, "messages wait until the conversation is open");
+        if matches!(state.conversation, Conversation::Refused { .. }) && state.outcome.is_none() {
+            assert_eq!(state.phase(), Phase::Stopping, "there is nothing to stay for");
         }
         if before.process == Process::Exited {
             assert_eq!(state.process, Process::Exited, "nothing resurrects a process");
@@ -145,6 +156,34 @@ impl World {
     }
 }
 
+#[test]
+fn a_typed_message_that_begins_no_turn_is_given_up_and_the_next_one_is_typed() {
+    let plan = Plan {
+        mode: Mode::Terminal,
+        keep: false,
+        speaks: Speaks::Hooks,
+        ending: Ending::Hangup,
+        linger_ms: 2000,
+        opens: false,
+    };
+    let accepted = |n| Event::Accepted { n, place: 0, by: "t".to_owned(), now: false };
+    let mut world = World::new(plan);
+    assert_eq!(world.happens(accepted(1)), [], "nothing is typed into a dialog");
+    let effects = world.happens(Event::Ready);
+    world.settle(effects);
+    let effects = world.happens(Event::Delivered { n: 1 });
+    let wake = world.settle(effects);
+    assert!(world.state.turn_running() && world.state.last_turn.is_none());
+    assert_eq!(world.happens(accepted(2)), [Effect::WakeAt { ms: wake.unwrap_or(0) }], "one at a time");
+    world.now_ms = wake.unwrap_or(0);
+    let effects = world.happens(Event::Tick);
+    world.settle(effects);
+    assert!(wake.is_some());
+    assert_eq!((world.state.turns, world.state.last_fed.map(|message| message.n)), (0, Some(2)));
+    world.happens(Event::TurnStarted);
+    assert!(world.state.turn_is_told());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
@@ -164,7 +203,8 @@ proptest! {
         }
         prop_assert!(world.outcomes <= 1, "at most one outcome");
         if let Some(outcome) = &world.state.outcome {
-            let clean_exit = world.state.plan.speaks == Speaks::Bytes && outcome.exit_code == Some(0);
+            let may_be_by_exit = matches!(world.state.plan.speaks, Speaks::Bytes | Speaks::Hooks);
+            let clean_exit = may_be_by_exit && outcome.exit_code == Some(0);
             prop_assert!(outcome.kind != Kind::Succeeded || reported || clean_exit, "no success without evidence");
             prop_assert!(outcome.kind != Kind::Lost || outcome.source == Source::None);
         }

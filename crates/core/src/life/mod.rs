@@ -18,7 +18,7 @@ mod every_order;
 mod state;
 
 pub use effects::Effect;
-pub use state::{Message, Process, State, Stop};
+pub use state::{Conversation, Message, Process, State, Stop};
 
 use crate::event::Entry;
 

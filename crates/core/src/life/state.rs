@@ -21,6 +21,18 @@ pub struct Message {
     pub at: u64,
 }
 
+/// Whether messages can be given to the process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Conversation {
+    /// Its opening is under way.
+    Opening,
+    Open,
+    /// The agent cannot open it, and why.
+    Refused {
+        reason: String,
+    },
+}
+
 /// The wish to end the session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stop {
@@ -40,6 +52,9 @@ pub struct State {
     pub process: Process,
     pub started_ms: u64,
     pub native_id: Option<String>,
+    /// Where the agent writes it down, when it has told.
+    pub transcript: Option<String>,
+    pub conversation: Conversation,
 
     /// Messages ever accepted.
     pub messages: u64,
@@ -55,7 +70,12 @@ pub struct State {
     pub inbox: u64,
     /// It has been told that no further message comes.
     pub input_ended: bool,
+    /// Its terminal takes messages.
+    pub ready: bool,
     turn: bool,
+    /// The turn is only hoped for: its message was typed, and nothing has told yet that the agent took it for one.
+    pub hoped_for: bool,
+    pub delivered_ms: u64,
     pub turn_ended_ms: u64,
     /// Finished turns, over all runs and of this one.
     pub turns: u32,
@@ -98,10 +118,12 @@ impl State {
     pub fn new(plan: Plan) -> State {
         State {
             run: 0,
+            conversation: if plan.opens { Conversation::Opening } else { Conversation::Open },
             plan,
             process: Process::Starting,
             started_ms: 0,
             native_id: None,
+            transcript: None,
             messages: 0,
             queue: Vec::new(),
             feeding: None,
@@ -109,7 +131,10 @@ impl State {
             unanswered: None,
             inbox: 0,
             input_ended: false,
+            ready: false,
             turn: false,
+            hoped_for: false,
+            delivered_ms: 0,
             turn_ended_ms: 0,
             turns: 0,
             turns_of_run: 0,
@@ -148,7 +173,9 @@ impl State {
         self.native_id = before.native_id;
         self.messages = before.messages;
         self.queue = before.queue;
-        self.unanswered = if before.turn { before.last_fed } else { before.unanswered };
+        // What was typed into a terminal was typed, whatever became of it.
+        let asked_back = before.turn && before.plan.speaks != Speaks::Hooks;
+        self.unanswered = if asked_back { before.last_fed } else { before.unanswered };
         self.inbox = before.inbox;
         self.turns = before.turns;
         self.spending = before.spending;
@@ -162,6 +189,7 @@ impl State {
         if self.outcome.is_some() && !starts && !concerns_inbox {
             return;
         }
+        let heard_before = self.understood;
         if let Some(out) = entry.out {
             self.understood = self.understood.max(out);
         }
@@ -192,19 +220,45 @@ impl State {
                 self.feeding = self.queue.iter().find(|waiting| waiting.n == *n).copied();
                 self.last_fed = self.feeding;
                 self.queue.retain(|waiting| waiting.n != *n);
-                self.begin_turn();
+                self.hoped_for = self.plan.speaks == Speaks::Hooks && !self.turn;
+                self.begin_turn(heard_before);
             }
             Event::Returned { n, place } => {
                 self.unanswered = None;
                 self.queue.insert(0, Message { n: *n, at: *place });
             }
-            Event::Delivered { .. } => self.feeding = None,
+            Event::Delivered { .. } => {
+                self.feeding = None;
+                self.delivered_ms = entry.ms;
+            }
             Event::InputEnded => self.input_ended = true,
             Event::Native { id } => self.native_id = Some(id.clone()),
-            Event::TurnStarted => self.begin_turn(),
+            Event::Transcript { path } => self.transcript = Some(path.clone()),
+            Event::Ready => self.ready = true,
+            Event::TurnStarted => {
+                self.hope_no_longer();
+                self.begin_turn(heard_before);
+            }
+            Event::NoTurn => {
+                self.turn &= !self.hoped_for;
+                self.hoped_for = false;
+            }
+            // Only the first word counts: one that refuses may answer what was asked with it as well.
+            Event::Opened { native_id } if self.conversation == Conversation::Opening => {
+                self.conversation = Conversation::Open;
+                if native_id.is_some() {
+                    self.native_id.clone_from(native_id);
+                }
+            }
+            Event::NotOpened { reason } if self.conversation == Conversation::Opening => {
+                self.conversation = Conversation::Refused { reason: reason.clone() };
+                self.turn_ended_ms = entry.ms;
+            }
+            Event::Opened { .. } | Event::NotOpened { .. } => {}
             Event::Asked { ask } => {
                 if self.process == Process::Running && !self.asks.iter().any(|open| open.request == ask.request) {
-                    self.begin_turn();
+                    self.hope_no_longer();
+                    self.begin_turn(heard_before);
                     self.asks.push(ask.clone());
                 }
             }
@@ -265,18 +319,32 @@ impl State {
             Event::Ended { outcome } => self.outcome = Some(outcome.clone()),
             Event::Trimmed { to } => self.trimmed = *to,
             Event::Alarm { text } => self.alarm = Some(text.clone()),
-            Event::HolderReplaced { .. } | Event::Refused { .. } | Event::Tick | Event::Unknown => {}
+            Event::HolderReplaced { .. }
+            | Event::Refused { .. }
+            | Event::Mended { .. }
+            | Event::Tick
+            | Event::Unknown => {}
         }
     }
 
-    fn begin_turn(&mut self) {
+    /// `heard_before`: how far the agent had been understood before the line that tells of it.
+    fn begin_turn(&mut self, heard_before: u64) {
         if self.plan.speaks.converses() && self.process != Process::Exited && !self.turn {
             self.turn = true;
             self.unanswered = None;
-            self.saved = None;
             self.interrupt = None;
+            if !self.hoped_for {
+                self.saved = None;
+            }
             self.interrupt_sent = false;
-            self.turn_out = self.understood;
+            self.turn_out = heard_before;
+        }
+    }
+
+    /// The turn that was hoped for is one, and nothing of it is saved yet.
+    fn hope_no_longer(&mut self) {
+        if std::mem::take(&mut self.hoped_for) {
+            self.saved = None;
         }
     }
 
@@ -286,7 +354,12 @@ impl State {
         if self.interrupt_sent && end.verdict == Verdict::Failed {
             end.verdict = Verdict::Interrupted;
         }
+        if !self.turn {
+            // Nobody saw it begin: what is known to be saved is an earlier one.
+            self.saved = None;
+        }
         self.turn = false;
+        self.hope_no_longer();
         self.turn_ended_ms = now_ms;
         self.turns += 1;
         self.turns_of_run += 1;
@@ -334,8 +407,22 @@ impl State {
     pub fn turn_running(&self) -> bool {
         match self.plan.speaks {
             Speaks::Bytes => self.process == Process::Running,
-            Speaks::Turns | Speaks::OneTurn => self.turn,
+            Speaks::Turns | Speaks::OneTurn | Speaks::Hooks => self.turn,
         }
+    }
+
+    /// A turn runs, by the agent's own word.
+    #[must_use]
+    pub fn turn_is_told(&self) -> bool {
+        self.turn_running() && !self.hoped_for
+    }
+
+    /// Whether the running turn is to be broken off: somebody said so, or wants the session to end at once.
+    #[must_use]
+    pub fn breaks_off(&self) -> bool {
+        let stop_interrupts =
+            self.plan.speaks.converses() && self.stop.as_ref().is_some_and(|stop| stop.how == StopHow::Interrupt);
+        self.turn_running() && (self.interrupt.is_some() || stop_interrupts)
     }
 
     /// Whether we did anything to end the process.
@@ -354,13 +441,16 @@ impl State {
     }
 
     /// The process has done what it was there for: its turn is over, and either it takes no second one, or nothing waits
-    /// and nobody asked to keep it.
+    /// and nobody asked to keep it. Or it never will do anything, because its conversation does not open.
     #[must_use]
     pub fn is_done(&self) -> bool {
+        if matches!(self.conversation, Conversation::Refused { .. }) {
+            return true;
+        }
         let turn_over =
             self.plan.mode == Mode::Headless && self.turns_of_run > 0 && !self.turn && self.feeding.is_none();
         match self.plan.speaks {
-            Speaks::Bytes => false,
+            Speaks::Bytes | Speaks::Hooks => false,
             Speaks::Turns => turn_over && !self.plan.keep && self.queue.is_empty(),
             Speaks::OneTurn => turn_over,
         }
@@ -390,6 +480,7 @@ impl State {
             Process::Starting => Phase::Starting,
             Process::Exited => Phase::Stopping,
             Process::Running if self.stop.is_some() || over => Phase::Stopping,
+            Process::Running if self.conversation == Conversation::Opening => Phase::Starting,
             Process::Running if !self.asks.is_empty() => Phase::Asking,
             Process::Running if self.turn_running() || waits => Phase::Working,
             Process::Running => Phase::Idle,

@@ -3,10 +3,12 @@
 use super::proof_watch::{LOOK_AGAIN_MS, ProofWatch};
 use super::tree::{self, Tree};
 use super::typing::KeysToCome;
+use super::wishes::answer_name;
 use super::{About, FULL_DISK_MS, Keeper, KeeperError};
 use crate::control::{self, Order};
 use crate::handles;
 use ostler_core::event::Event;
+use ostler_core::fact::Verdict;
 use ostler_core::life::{Effect, Message};
 use ostler_core::outcome::{Saved, judge};
 use ostler_core::record::{Ending, Mode, Speaks, Want};
@@ -16,6 +18,10 @@ use ostler_sys::clock::since_boot_ms;
 use ostler_sys::process::Pidfd;
 use ostler_sys::pty;
 use rustix::process::Signal;
+
+/// Ctrl-U. An agent that was interrupted may have put the last prompt back into its line, and what is typed would be added
+/// to it.
+const CLEAR_LINE: &[u8] = b"\x15";
 
 impl Keeper {
     /// Acts until nothing more is wanted now.
@@ -42,6 +48,7 @@ impl Keeper {
                 let Some(message) = self.state.queue.iter().find(|message| message.n == n).copied() else {
                     return Ok(false);
                 };
+                self.look_for_strangers()?;
                 self.note_about(About { out: self.heard(), ..About::default() }, Event::Feeding { n })?;
                 self.feed(message)?;
                 self.move_bytes()?;
@@ -50,6 +57,10 @@ impl Keeper {
             Effect::EndInput => {
                 self.end_input()?;
                 self.note(Event::InputEnded)?;
+                Ok(true)
+            }
+            Effect::GiveUpTurn => {
+                self.note(Event::NoTurn)?;
                 Ok(true)
             }
             Effect::NextRun => {
@@ -91,7 +102,7 @@ impl Keeper {
         }
     }
 
-    fn wake_by(&mut self, ms: u64) {
+    pub(super) fn wake_by(&mut self, ms: u64) {
         self.wake_ms = Some(self.wake_ms.map_or(ms, |earlier| earlier.min(ms)));
     }
 
@@ -108,11 +119,21 @@ impl Keeper {
             Mode::Terminal => {
                 let keys = self.agent.keys(&text);
                 self.keys_to_come = KeysToCome::after(&name, keys.after_a_pause);
-                keys.at_once
+                let last = self.state.last_turn.as_ref().map(|turn| turn.verdict);
+                let line_is_empty = self.record.plan.speaks != Speaks::Hooks || last != Some(Verdict::Interrupted);
+                if line_is_empty { keys.at_once } else { [CLEAR_LINE, &keys.at_once].concat() }
             }
-            Mode::Headless => self.agent.message(&wish.id, &text),
+            Mode::Headless => {
+                let native_id = self.native_id();
+                self.agent.message(&ostler_agents::Message { native_id: &native_id, id: &wish.id, text: &text })
+            }
         };
         self.put_in(&name, bytes)
+    }
+
+    /// The agent's name for the conversation, as far as it has one.
+    fn native_id(&self) -> String {
+        self.state.native_id.clone().or_else(|| self.record.native_id.clone()).unwrap_or_default()
     }
 
     pub(super) fn put_in(&mut self, name: &str, bytes: Vec<u8>) -> Result<(), KeeperError> {
@@ -124,22 +145,36 @@ impl Keeper {
     }
 
     fn interrupt(&mut self) -> Result<(), KeeperError> {
-        match (self.record.plan.mode, self.record.plan.speaks, self.handles.get(handles::PTY)) {
-            (Mode::Headless, Speaks::Turns | Speaks::OneTurn, _) => {
-                let name = format!("interrupt-{}", self.state.turns);
-                match self.agent.interrupt(&name) {
-                    Some(bytes) => {
-                        self.input.put(&name, bytes)?;
-                        self.input.pump(&self.handles)?;
-                    }
-                    None => self.signal_agent(Signal::INT)?,
-                }
-            }
+        let name = format!("interrupt-{}", self.state.turns);
+        let input = match (self.record.plan.mode, self.record.plan.speaks) {
+            (Mode::Headless, Speaks::Turns | Speaks::OneTurn) => self.agent.interrupt(&self.native_id(), &name),
+            (Mode::Terminal, Speaks::Hooks) => self.agent.interrupt_keys(),
+            (Mode::Headless, Speaks::Bytes | Speaks::Hooks)
+            | (Mode::Terminal, Speaks::Bytes | Speaks::Turns | Speaks::OneTurn) => None,
+        };
+        if let Some(bytes) = input {
+            self.input.put(&name, bytes)?;
+            self.withdraw_questions()?;
+            return Ok(self.input.pump(&self.handles)?);
+        }
+        match (self.record.plan.mode, self.record.plan.speaks.converses(), self.handles.get(handles::PTY)) {
+            (Mode::Headless, true, _) => self.signal_agent(Signal::INT)?,
             (Mode::Terminal, _, Some(terminal)) => pty::signal_foreground(terminal, Signal::INT)?,
-            (Mode::Headless, Speaks::Bytes, _) | (Mode::Terminal, _, None) => {
+            (Mode::Headless, false, _) | (Mode::Terminal, _, None) => {
                 if let Some(agent) = self.agent_pidfd()? {
                     agent.signal_group(Signal::INT)?;
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whoever asked is told that no answer comes. From here on none is taken, so none can follow.
+    fn withdraw_questions(&mut self) -> Result<(), KeeperError> {
+        for ask in self.state.asks.clone() {
+            if let Some(bytes) = self.agent.withdraw(&ask) {
+                self.input.put(&answer_name(&ask), bytes)?;
+                self.note(Event::AskClosed { request: ask.request })?;
             }
         }
         Ok(())
@@ -193,8 +228,7 @@ impl Keeper {
             self.note(Event::Saved { saved: Saved::NotApplicable })?;
             return Ok(true);
         };
-        let so_far = self.output.as_ref().map(|output| output.messages_so_far()).unwrap_or_default();
-        let marks = proof::marks(self.agent, &self.folder, &self.state, so_far)?;
+        let marks = self.marks()?;
         // Watch first, look afterwards: what is written in between wakes us.
         if self.proof.is_none() {
             self.proof = Some(ProofWatch::new(&kept));
@@ -211,6 +245,23 @@ impl Keeper {
         self.proof = None;
         self.note(Event::Saved { saved })?;
         Ok(true)
+    }
+
+    fn marks(&self) -> Result<Vec<String>, KeeperError> {
+        let so_far = self.output.as_ref().map(|output| output.messages_so_far()).unwrap_or_default();
+        Ok(proof::marks(self.agent, &self.folder, &self.state, so_far)?)
+    }
+
+    /// Somebody goes over to another conversation in the middle of a run (`native_id` is its name): whether the last turn
+    /// of this one is saved has to be seen now, in its own transcript, which is complete when the next one begins.
+    pub(super) fn prove_before_leaving(&mut self, native_id: &str) -> Result<(), KeeperError> {
+        let leaves = self.state.native_id.as_deref().is_some_and(|now| now != native_id);
+        let open = self.state.last_turn.is_some() && self.state.saved.is_none() && !self.state.turn_is_told();
+        if let Some(kept) = Kept::of(&self.record, &self.state).filter(|_| leaves && open) {
+            let saved = self.is_held(&kept, &self.marks()?)?;
+            self.note(Event::Saved { saved: if saved { Saved::Verified } else { Saved::Unverified } })?;
+        }
+        Ok(())
     }
 
     pub(super) fn tree(&self) -> Tree<'_> {
@@ -254,7 +305,13 @@ impl Keeper {
             self.note(Event::Alarm { text: format!("the disk is full; its last {lost} bytes of output are lost") })?;
         }
         self.understand()?;
-        if self.state.plan.speaks == Speaks::OneTurn
+        let ends_with_process = match self.state.plan.speaks {
+            Speaks::OneTurn | Speaks::Hooks => true,
+            Speaks::Turns | Speaks::Bytes => false,
+        };
+        if self.state.hoped_for {
+            self.note(Event::NoTurn)?;
+        } else if ends_with_process
             && self.state.turn_running()
             && let (Some(output), Some(exit)) = (&mut self.output, self.state.exit)
         {
@@ -268,6 +325,8 @@ impl Keeper {
 
     /// Writes the outcome. Where there is no room for even that, it is tried again until there is.
     fn conclude(&mut self) -> Result<bool, KeeperError> {
+        self.leave_conversation();
+        self.save_now()?;
         let outcome = judge(&self.state, since_boot_ms());
         match closing::publish(&self.folder, &self.run, &self.session, &self.record, &self.state, outcome) {
             Ok(outcome) => {

@@ -2,7 +2,8 @@
 
 use super::{Keeper, KeeperError};
 use crate::control::{self, Heard, News};
-use crate::{HOLDER, handles, holder};
+use crate::handles::{self, Helper};
+use crate::{HOLDER, holder};
 use ostler_core::event::{Event, StopHow};
 use ostler_core::life::Process;
 use ostler_core::outcome::Exit;
@@ -66,9 +67,10 @@ impl Keeper {
         let me = Pidfd::open(&Identity::me()?)?.ok_or_else(|| io::Error::other("no pidfd of ourselves"))?;
         let number = self.run.number.to_string();
         let more = [(holder::LINE, theirs.as_fd()), (holder::KEEPER_PROCESS, me.as_fd())];
+        let holder = Helper { word: HOLDER, flags: &["--stand-in", "--run", &number], more: &more };
         let started = self
             .handles
-            .start_helper(HOLDER, &more, &["--stand-in", "--run", &number])
+            .start_helper(&holder, &handles::environment())
             .map_err(|error| io::Error::other(error.to_string()))?;
         self.holder_pid = Some(started.pid);
         self.holder = Some(started.pidfd);

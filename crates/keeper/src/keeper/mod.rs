@@ -3,12 +3,15 @@
 //!
 //! One thread, one `poll`, no timer while nothing is due: an idle session costs no wake-up at all.
 //!
-//! * [`streams`] and [`input`] move bytes, [`output`] understands them, [`typing`] types messages into terminals.
+//! * [`streams`] and [`input`] move bytes, [`typing`] types messages into terminals, [`own_record`] sees what no hook tells.
 //! * [`wishes`] works through the inbox, [`effects`] does what the life cycle wants.
 //! * [`tree`], [`proof_watch`] and [`inquiry`] serve the hard parts of ending: nothing left behind, nothing lost.
+//! * [`conversing`] sees to it that nobody else writes to the conversation, or that it is said.
 //! * [`clients`] are told that something changed; they read the files themselves. [`making_way`] lets a newer keeper in.
 
+mod autosave;
 mod clients;
+mod conversing;
 mod effects;
 mod holding;
 mod input;
@@ -16,7 +19,7 @@ pub mod inquiry;
 mod making_way;
 mod next_run;
 mod noting;
-mod output;
+mod own_record;
 mod proof_watch;
 mod serving;
 pub mod snapshots;
@@ -31,17 +34,21 @@ use crate::VERSION;
 use crate::control::{self, Order};
 use crate::files::{enter_folder, helper_record};
 use crate::handles::{self, Handles};
+use autosave::Autosave;
 use clients::Clients;
+use conversing::Conversing;
 use input::Input;
 use jiff::Timestamp;
-use ostler_agents::Agent;
+use ostler_agents::{Agent, Opening};
 use ostler_core::event::{Entry, Event};
+use ostler_core::fact::Fact;
 use ostler_core::life::{Process, State, step};
 use ostler_core::record::{Mode, Session};
 use ostler_store::feed::Feed;
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::journal::{self, Journal};
 use ostler_store::proof::Kept;
+use ostler_store::telling::Telling;
 use ostler_store::{RunRecord, StoreError, inbox, look, proof};
 use ostler_sys::cgroup::Group;
 use ostler_sys::clock::since_boot_ms;
@@ -49,7 +56,7 @@ use ostler_sys::dir;
 use ostler_sys::lock::{self, Held};
 use ostler_sys::process::{Identity, Pidfd};
 use ostler_sys::signals::{Signals, ignore};
-use output::Output;
+use own_record::OwnRecordWatch;
 use proof_watch::ProofWatch;
 use rustix::fd::OwnedFd;
 use rustix::fs::OFlags;
@@ -145,10 +152,13 @@ struct Keeper {
     streams: Streams,
     input: Input,
     keys_to_come: Option<KeysToCome>,
-    output: Option<Output>,
+    output: Option<Telling>,
+    own_record: Option<OwnRecordWatch>,
     clients: Clients,
     snapshots: Snapshots,
     proof: Option<ProofWatch>,
+    conversing: Conversing,
+    autosave: Autosave,
     window: Option<(u16, u16)>,
 
     agent_exited: bool,
@@ -206,9 +216,12 @@ impl Keeper {
             input: Input::new(folder.even_when_full(input)?),
             keys_to_come: None,
             output: None,
+            own_record: None,
             clients: Clients::default(),
             snapshots: Snapshots::new(&run),
             proof: None,
+            conversing: Conversing::default(),
+            autosave: Autosave::new(record.autosave_ms),
             window: None,
             agent_exited: false,
             wake_ms: None,
@@ -234,13 +247,14 @@ impl Keeper {
 
     fn begin(&mut self) -> Result<(), KeeperError> {
         if self.state.run < self.record.run {
+            self.folder.keep_reserve();
             let first = look::started(&self.record);
             self.write(first)?;
             self.sync_launch();
         }
-        if self.record.plan.speaks.converses() {
-            self.output = Some(Output::new(self.agent, &self.state));
-        }
+        // From the beginning of the running turn, so that we know as much about it as our predecessor did.
+        let telling = ostler_agents::telling(self.agent, self.record.plan.speaks);
+        self.output = telling.map(|(name, decoder)| Telling::from(self.state.turn_out, name, decoder, &self.state));
         self.take_back_unanswered()?;
         self.note(Event::KeeperStarted {
             pid: rustix::process::getpid().as_raw_nonzero().get(),
@@ -261,6 +275,18 @@ impl Keeper {
         self.work_inbox()
     }
 
+    /// What opens the conversation is the same whoever says it, and goes in before everything else.
+    fn open_conversation(&mut self) -> Result<(), KeeperError> {
+        if self.state.process != Process::Running || !self.record.plan.opens {
+            return Ok(());
+        }
+        let opening = Opening { cwd: &self.session.cwd, resume: self.record.native_id.as_deref() };
+        match self.agent.opening(&opening) {
+            Some(bytes) => self.put_in("opening", bytes),
+            None => Ok(()),
+        }
+    }
+
     /// A message with which an earlier process died: the agent's transcript decides whether it was ever taken in.
     fn take_back_unanswered(&mut self) -> Result<(), KeeperError> {
         let (Some(message), Some(kept)) = (self.state.unanswered, Kept::of(&self.record, &self.state)) else {
@@ -277,6 +303,7 @@ impl Keeper {
 
     /// Does again what a predecessor may have noted without getting to do it. None of it does harm twice.
     fn resume_half_done(&mut self) -> Result<(), KeeperError> {
+        self.open_conversation()?;
         if let Some(message) = self.state.feeding {
             self.feed(message)?;
         }
@@ -292,10 +319,12 @@ impl Keeper {
     fn keep(mut self) -> Result<(), KeeperError> {
         loop {
             self.move_bytes()?;
+            self.mind_conversation()?;
             self.act()?;
             if self.done {
                 return Ok(());
             }
+            self.autosave()?;
             if std::mem::take(&mut self.changed) {
                 self.clients.tell_changed()?;
             }
@@ -344,6 +373,7 @@ impl Keeper {
                     watcher.changed()?;
                 }
             }
+            Woken::OwnRecord => self.own_record_changed()?,
             Woken::Snapshot => {
                 let taken = self.snapshots.taken(&self.run);
                 self.trim(taken)?;
@@ -363,6 +393,7 @@ impl Keeper {
             self.changed |= self.streams.pump(&self.handles)?;
         }
         self.understand()?;
+        self.consult_own_record()?;
         if self.record.plan.mode == Mode::Terminal {
             let position = self.out_position()?;
             self.snapshots.take_when_due(&self.handles, &self.run, position);
@@ -383,11 +414,27 @@ impl Keeper {
         else {
             return Ok(());
         };
-        while let Some(facts) = self.output.as_mut().map(|output| output.read(&mut pieces)).transpose()?.flatten() {
-            for (out, fact) in facts {
-                if let Some(event) = look::event_of(fact, &self.state) {
-                    self.note_about(About { out: Some(out), ..About::default() }, event)?;
-                }
+        while let Some(told) = self.output.as_mut().map(|output| output.read(&mut pieces)).transpose()?.flatten() {
+            self.heed_facts(told)?;
+        }
+        Ok(())
+    }
+
+    fn heed_facts(&mut self, told: Vec<(u64, Fact)>) -> Result<(), KeeperError> {
+        let mut told = told.into_iter().peekable();
+        while let Some((end, fact)) = told.next() {
+            if let Fact::Owed { name, line } = fact {
+                // Until a later event is noted, whoever keeps it after us finds it again and puts only what is missing.
+                self.put_in(&name, line)?;
+                continue;
+            }
+            if let Fact::Native { id } = &fact {
+                self.prove_before_leaving(id)?;
+            }
+            // A line is understood with the last that it tells: killed before that, we are told again.
+            let out = told.peek().is_none_or(|(next, _)| *next != end).then_some(end);
+            if let Some(event) = look::event_of(fact, &self.state) {
+                self.note_about(About { out, ..About::default() }, event)?;
             }
         }
         Ok(())

@@ -49,6 +49,9 @@ impl Keeper {
             resume: known.is_some(),
             linger_ms: self.record.plan.linger_ms,
             variable: &|name| std::env::var(name).ok(),
+            // Only agents in a terminal are started with these, and of those there is no next run.
+            folder: "",
+            file: &|_| None,
         });
         // The program was looked for when the session began, and is the same one.
         if let (Some(program), Some(found)) = (how.argv.first_mut(), self.record.argv.first()) {

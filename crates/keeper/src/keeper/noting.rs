@@ -35,6 +35,7 @@ impl Keeper {
                 Err(error) => return Err(error.into()),
             }
         }
+        self.conversing.heed(&entry.event);
         let state = std::mem::replace(&mut self.state, State::new(self.record.plan.clone()));
         self.state = step(state, &entry).0;
         self.changed = true;
@@ -58,8 +59,7 @@ impl Keeper {
             Ok(()) | Err(_) => {}
         }
         if self.state.outcome.is_none() {
-            // When there is no room for it yet, the next time will do.
-            let _ = self.folder.keep_reserve();
+            self.folder.keep_reserve();
         }
         self.check_exit()?;
         for index in 0..self.clients.list().len() {

@@ -18,15 +18,10 @@ impl ProofWatch {
     /// Watches the folder of the transcript: the file itself may not exist yet. A database is other conversations' too, and
     /// whoever was woken by each of their writes would come to nothing else.
     pub fn new(kept: &Kept) -> ProofWatch {
-        let folder = match kept {
-            Kept::File(transcript) => transcript.parent(),
+        let watcher = match kept {
+            Kept::File(transcript) => Watcher::beside(transcript),
             Kept::Database { .. } => None,
         };
-        let watcher = folder.and_then(|folder| {
-            let watcher = Watcher::new().ok()?;
-            watcher.watch(folder).ok()?;
-            Some(watcher)
-        });
         ProofWatch { watcher }
     }
 }

@@ -22,6 +22,7 @@ pub(super) enum Woken {
     Door,
     Client(usize),
     Proof,
+    OwnRecord,
     Snapshot,
 }
 
@@ -35,7 +36,8 @@ impl Keeper {
         }
         let full = (self.streams.disk_full || !self.unwritten.is_empty()).then(|| since_boot_ms() + FULL_DISK_MS);
         let typing = self.keys_to_come.as_ref().and_then(KeysToCome::due_ms);
-        let timeout = self.wake_ms.into_iter().chain(full).chain(typing).min().map(|ms| {
+        let own_record = self.own_record.as_ref().and_then(|watch| watch.due_ms);
+        let timeout = self.wake_ms.into_iter().chain(full).chain(typing).chain(own_record).min().map(|ms| {
             let wait = ms.saturating_sub(since_boot_ms());
             Timespec {
                 tv_sec: i64::try_from(wait / 1000).unwrap_or(i64::MAX),
@@ -53,6 +55,7 @@ impl Keeper {
     pub(super) fn watched(&self) -> io::Result<Vec<(Woken, BorrowedFd<'_>, PollFlags)>> {
         let named = |name| self.handles.get(name).map(AsFd::as_fd);
         let watcher = self.proof.as_ref().and_then(|proof| proof.watcher.as_ref());
+        let own_record = self.own_record.as_ref().and_then(|watch| watch.watcher.as_ref());
         let single = [
             (Woken::Signals, Some(self.signals.as_fd())),
             (Woken::Line, named(handles::HOLDER_LINE)),
@@ -60,6 +63,7 @@ impl Keeper {
             (Woken::Agent, named(handles::AGENT).filter(|_| !self.agent_exited)),
             (Woken::Door, named(handles::DOOR)),
             (Woken::Proof, watcher.map(AsFd::as_fd)),
+            (Woken::OwnRecord, own_record.map(AsFd::as_fd)),
             (Woken::Snapshot, self.snapshots.process().map(AsFd::as_fd)),
         ];
         let mut watched: Vec<_> =

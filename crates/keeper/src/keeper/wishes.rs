@@ -3,6 +3,7 @@
 use super::{About, Keeper, KeeperError};
 use ostler_agents::Answer;
 use ostler_core::event::Event;
+use ostler_core::fact::Ask;
 use ostler_core::record::{Mode, Speaks, Want};
 use ostler_store::inbox::{self, Placed};
 
@@ -40,7 +41,7 @@ impl Keeper {
         Ok(match want {
             Want::Message { now, .. } => match (self.record.plan.mode, self.record.plan.speaks) {
                 (Mode::Headless, Speaks::Bytes) => refused("a command takes no messages".to_owned()),
-                (Mode::Terminal, _) | (Mode::Headless, Speaks::Turns | Speaks::OneTurn) => {
+                (Mode::Terminal, _) | (Mode::Headless, Speaks::Turns | Speaks::OneTurn | Speaks::Hooks) => {
                     Event::Accepted { n: self.state.messages + 1, place: at, by, now }
                 }
             },
@@ -53,7 +54,9 @@ impl Keeper {
                     refused(format!("message {n} no longer waits"))
                 }
             }
-            Want::Answer { request, allow, text } => self.answer(by, request, &Answer { allow, text })?,
+            Want::Answer { request, allow, always, text } => {
+                self.answer(by, request, &Answer { allow, always, text })?
+            }
             Want::Interrupt if self.state.turn_running() => Event::InterruptWanted { by },
             Want::Interrupt => refused("no turn runs".to_owned()),
             Want::Stop { how, grace_ms, why } => Event::StopWanted { by, why, how, grace_ms },
@@ -73,13 +76,29 @@ impl Keeper {
                 None => "it asks nothing".to_owned(),
             }));
         };
+        if self.state.breaks_off() {
+            return Ok(refused("its turn is being broken off".to_owned()));
+        }
+        if self.record.plan.mode == Mode::Terminal {
+            let why = format!("it asks on its own screen; ostler attach {} answers it there", self.session.id);
+            return Ok(refused(why));
+        }
+        let always = if answer.allow && answer.always { self.agent.longer(&ask) } else { None };
+        if answer.always && always.is_none() {
+            return Ok(refused("it offers nothing to allow for longer; allow it this once".to_owned()));
+        }
         let Some(bytes) = self.agent.answer(&ask, answer) else {
-            return Ok(refused("this agent cannot be answered".to_owned()));
+            return Ok(refused("this agent takes no such answer".to_owned()));
         };
-        self.input.put(&format!("answer-{}", ask.request), bytes)?;
+        self.input.put(&answer_name(&ask), bytes)?;
         self.answered.insert(ask.request.clone(), by.clone());
-        Ok(Event::Answered { request: ask.request, by, allowed: answer.allow })
+        Ok(Event::Answered { request: ask.request, by, allowed: answer.allow, always })
     }
+}
+
+/// What the answer to a question is called among what goes into the agent: there is room for one.
+pub(super) fn answer_name(ask: &Ask) -> String {
+    format!("answer-{}", ask.request)
 }
 
 fn refused(why: String) -> Event {

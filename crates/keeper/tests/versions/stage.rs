@@ -203,8 +203,11 @@ pub fn launch(home: &Home) -> Place {
     let mut environment = environment();
     environment.push(text(&format!("{NEWER_KEEPER}=1")));
     let (session, run) = (session(), record());
-    launch::launch(home, Launch { session: &session, run: &run, prompt: None, piped: None, environment: &environment })
-        .unwrap()
+    launch::launch(
+        home,
+        Launch { session: &session, run: &run, prompts: &[], files: &[], piped: None, environment: &environment },
+    )
+    .unwrap()
 }
 
 fn session() -> Session {
@@ -218,6 +221,7 @@ fn session() -> Session {
         keep: false,
         labels: Default::default(),
         parent: None,
+        fork: None,
         model: None,
         arguments: SCRIPT.map(str::to_owned).into(),
         attended: false,
@@ -235,6 +239,7 @@ fn record() -> RunRecord {
             speaks: Speaks::Bytes,
             ending: Ending::Terminate,
             linger_ms: 2000,
+            opens: false,
         },
         size: None,
         native_id: None,
@@ -242,6 +247,7 @@ fn record() -> RunRecord {
         database: None,
         cgroup: None,
         output_limit: None,
+        autosave_ms: None,
         started: None,
         started_ms: 0,
         agent: None,

@@ -1,5 +1,6 @@
 //! A question of the agent, put to the person: the line that answers it begins with `y` or `n`, and whatever follows
-//! goes with the answer. One key alone never allows anything: it might have been meant for something else.
+//! goes with the answer; where the agent proposes to allow more than this once, `a` takes it up on that. One key alone
+//! never allows anything: it might have been meant for something else.
 
 use crate::client::{Granted, Watch, look_and_record, make_wish};
 use crate::exit::Result;
@@ -18,6 +19,7 @@ use std::io::Write;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     pub allow: bool,
+    pub always: bool,
     pub text: Option<String>,
 }
 
@@ -26,18 +28,20 @@ impl Answer {
     pub fn parse(line: &str) -> Option<Answer> {
         let line = line.trim();
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-        let allow = match word.trim_end_matches(',').to_lowercase().as_str() {
-            "y" | "yes" => true,
-            "n" | "no" => false,
+        let rest = rest.trim();
+        let (allow, always) = match word.trim_end_matches(',').to_lowercase().as_str() {
+            "y" | "yes" => (true, false),
+            // Not the beginning of a sentence.
+            "a" | "always" if rest.is_empty() => (true, true),
+            "n" | "no" => (false, false),
             _ => return None,
         };
-        let rest = rest.trim();
-        Some(Answer { allow, text: (!rest.is_empty()).then(|| rest.to_owned()) })
+        Some(Answer { allow, always, text: (!rest.is_empty()).then(|| rest.to_owned()) })
     }
 
     /// Which question is answered is part of the wish: an answer must never hit the next one.
     pub fn want(self, request: &str) -> Want {
-        Want::Answer { request: Some(request.to_owned()), allow: self.allow, text: self.text }
+        Want::Answer { request: Some(request.to_owned()), allow: self.allow, always: self.always, text: self.text }
     }
 }
 
@@ -52,7 +56,8 @@ pub fn ask_inline(place: &Place, view: &View, style: Style) -> Result<()> {
     // What was typed before the question was seen is no answer to it.
     let _ = tcflush(rustix::stdio::stdin(), QueueSelector::IFlush);
     let mut keyboard = Keyboard::default();
-    prompt(style);
+    let longer = longer(view);
+    prompt(style, longer.as_deref());
     loop {
         let now = look_and_record(place)?;
         if now.ended || now.asking.as_ref().map(|asked| &asked.request) != Some(&ask.request) {
@@ -68,7 +73,7 @@ pub fn ask_inline(place: &Place, view: &View, style: Style) -> Result<()> {
             Woken::Keyboard => {
                 let Some(line) = keyboard.line()? else { continue };
                 let Some(answer) = Answer::parse(&line) else {
-                    prompt(style);
+                    prompt(style, longer.as_deref());
                     continue;
                 };
                 match make_wish(place, answer.want(&ask.request))? {
@@ -81,8 +86,17 @@ pub fn ask_inline(place: &Place, view: &View, style: Style) -> Result<()> {
     }
 }
 
-fn prompt(style: Style) {
-    say(&format!("{} [y/n] ", style.bold("allow?")));
+/// What the agent proposes to allow for the rest of the run, in words.
+pub fn longer(view: &View) -> Option<String> {
+    ostler_agents::find(&view.agent)?.longer(view.asking.as_ref()?)
+}
+
+fn prompt(style: Style, longer: Option<&str>) {
+    let choice = match longer {
+        Some(longer) => format!("[y/n, a: always {}]", ostler_screen::printable(longer)),
+        None => "[y/n]".to_owned(),
+    };
+    say(&format!("{} {choice} ", style.bold("allow?")));
 }
 
 fn end_line() {
@@ -156,12 +170,15 @@ mod tests {
 
     #[test]
     fn only_a_clear_word_is_an_answer() {
-        let answer = |allow, text: Option<&str>| Some(Answer { allow, text: text.map(str::to_owned) });
+        let answer = |allow, text: Option<&str>| Some(Answer { allow, always: false, text: text.map(str::to_owned) });
         assert_eq!(Answer::parse("y"), answer(true, None));
         assert_eq!(Answer::parse(" Yes \n"), answer(true, None));
         assert_eq!(Answer::parse("n use the other folder"), answer(false, Some("use the other folder")));
         assert_eq!(Answer::parse("no, later"), answer(false, Some("later")));
-        for other in ["", "yesterday", "not now", "maybe y"] {
+        for always in ["a", " Always\n"] {
+            assert_eq!(Answer::parse(always), Some(Answer { allow: true, always: true, text: None }), "{always}");
+        }
+        for other in ["", "a file of mine", "yesterday", "not now", "maybe y"] {
             assert_eq!(Answer::parse(other), None, "{other}");
         }
     }

@@ -16,7 +16,7 @@ mod tty;
 mod typed;
 mod words;
 
-pub use ask::ask_inline;
+pub use ask::{ask_inline, longer};
 
 use crate::args::Attach;
 use crate::client::look_and_record;
@@ -43,7 +43,7 @@ pub fn run(context: &Context, args: &Attach) -> Result<Code> {
             let folder = place.open()?;
             match folder.run(view.run)?.record()?.plan.speaks {
                 Speaks::Turns | Speaks::OneTurn => chat::run(context, &place, args.read_only),
-                Speaks::Bytes => command::run(context, &place, args.read_only),
+                Speaks::Bytes | Speaks::Hooks => command::run(context, &place, args.read_only),
             }
         }
     }

@@ -9,7 +9,8 @@ pub fn check() -> Vec<Finding> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut findings = vec![Finding::fine("any command can be kept, and the demo agent is built in")];
     let names = ostler_agents::all().into_iter().map(|agent| agent.name());
-    findings.extend(names.filter(|name| !matches!(*name, "command" | "demo")).map(|name| installed(name, &path)));
+    findings
+        .extend(names.filter(|name| !matches!(*name, "acp" | "command" | "demo")).map(|name| installed(name, &path)));
     findings
 }
 

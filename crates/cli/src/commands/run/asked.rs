@@ -4,7 +4,7 @@ use super::default_agent::default_agent;
 use crate::args::Run;
 use crate::context::{Context, variable};
 use crate::exit::{Failure, Result};
-use crate::own_agents::OwnAgent;
+use crate::own_agents::{OwnAgent, Protocol};
 use jiff::Timestamp;
 use ostler_core::id::{SessionId, is_name};
 use ostler_core::record::{Mode, Session};
@@ -18,27 +18,32 @@ pub struct Asked {
     pub agent: String,
     pub mode: Mode,
     pub prompt: Option<String>,
+    /// The conversation to go on with, which the agent's own arguments have named.
+    pub conversation: Option<String>,
+    /// What is told after it, one by one.
+    pub further: Vec<String>,
     pub arguments: Vec<String>,
 }
 
 /// The first word is an agent only if it names one; nothing before `--` means a command.
 pub fn check(context: &Context, args: &Run) -> Result<Asked> {
-    let own = args.words.first().and_then(|word| context.config.agents.get_key_value(word));
-    if let Some((name, own)) = own {
-        return check_own(args, name, own);
+    if let Some((name, own, words)) = own_agent(context, args) {
+        return match own.protocol {
+            Protocol::None => check_own(args, name, own),
+            Protocol::Acp => check_acp(args, name, words, own.command.iter().chain(&args.arguments).cloned().collect()),
+        };
+    }
+    if let Some(file) = args.words.first().and_then(|word| word.strip_prefix(ostler_agents::replay::PREFIX)) {
+        return super::recorded::check(args, file);
     }
     let command = ostler_agents::find("command").ok_or_else(|| Failure::ours("the command agent is missing"))?;
-    let given = |words: &[String]| -> Result<Option<String>> {
-        match words {
-            [] => Ok(None),
-            [one] => Ok(Some(one.clone())),
-            [..] => Err(Failure::usage(format!("{:?} is one word too many; put the prompt in quotes", words[1]))),
-        }
-    };
     let named = args.words.first().and_then(|word| ostler_agents::find(word)).filter(|agent| agent.name() != "command");
-    let (agent, prompt) = match (named, args.words.as_slice()) {
-        (Some(agent), [_, rest @ ..]) => (agent, given(rest)?),
-        (_, []) if !args.arguments.is_empty() => (command, None),
+    let (agent, words) = match (named, args.words.as_slice()) {
+        (Some(agent), [_, rest @ ..]) if agent.name() == "acp" => {
+            return check_acp(args, agent.name(), rest, args.arguments.clone());
+        }
+        (Some(agent), [_, rest @ ..]) => (agent, rest),
+        (_, []) if !args.arguments.is_empty() => (command, &[][..]),
         (_, []) if args.file.is_none() && !args.terminal && !args.keep => {
             return Err(Failure::usage("run what? ostler run demo \"fix the failing test\", or ostler run -- COMMAND"));
         }
@@ -48,24 +53,11 @@ pub fn check(context: &Context, args: &Run) -> Result<Asked> {
                 words.join(" ")
             )));
         }
-        (_, words) => (default_agent(&context.config)?, given(words)?),
+        (_, words) => (default_agent(&context.config)?, words),
     };
-    let prompt = match (prompt, &args.file) {
-        (Some(_), Some(_)) => return Err(Failure::usage("a prompt and -f FILE; give one of them")),
-        (None, Some(file)) => Some(read_prompt(file)?),
-        (Some(dash), None) if dash == "-" => Some(text(read_all(&mut std::io::stdin().lock(), "standard input")?)?),
-        (prompt, None) => prompt,
-    };
-    if let Some(prompt) = &prompt {
-        if prompt.trim().is_empty() {
-            return Err(Failure::usage("the prompt is empty; say what to do"));
-        }
-        if prompt.len() > MESSAGE_LIMIT {
-            return Err(too_long());
-        }
-        if args.terminal {
-            return Err(Failure::usage("a terminal session takes no prompt; attach and type it, or use ostler send"));
-        }
+    let prompt = prompt(args, words)?;
+    if prompt.is_some() && args.terminal {
+        return Err(Failure::usage("a terminal session takes no prompt; attach and type it, or use ostler send"));
     }
     let mode = if args.terminal { Mode::Terminal } else { Mode::Headless };
     check_terminal(args, mode)?;
@@ -87,7 +79,77 @@ pub fn check(context: &Context, args: &Run) -> Result<Asked> {
             agent.name()
         )));
     }
-    Ok(Asked { agent: agent.name().to_owned(), mode, prompt, arguments: args.arguments.clone() })
+    // Left to the agent it would be resumed behind our back, and nobody could be kept from it.
+    let (conversation, arguments) = match agent.named_conversation(&args.arguments) {
+        Some((conversation, rest)) => (Some(conversation), rest),
+        None => (None, args.arguments.clone()),
+    };
+    Ok(Asked { agent: agent.name().to_owned(), mode, prompt, further: Vec::new(), conversation, arguments })
+}
+
+/// The agent of a person's own that is meant, and the words that are left for it: named first, or the default one, which
+/// is for prompts.
+fn own_agent<'a>(context: &'a Context, args: &'a Run) -> Option<(&'a str, &'a OwnAgent, &'a [String])> {
+    let of = |name: &String| context.config.agents.get_key_value(name);
+    if let [first, rest @ ..] = args.words.as_slice()
+        && let Some((name, own)) = of(first)
+    {
+        return Some((name, own, rest));
+    }
+    let prompts = match args.words.as_slice() {
+        [] => args.file.is_some() || (args.keep && args.arguments.is_empty()),
+        [word] => ostler_agents::find(word).is_none(),
+        [..] => false,
+    };
+    let (name, own) = of(context.config.default_agent.as_ref()?)?;
+    (prompts && own.protocol == Protocol::Acp).then_some((name, own, &args.words))
+}
+
+/// Whoever speaks the protocol takes prompts, and is a command with arguments of its own.
+fn check_acp(args: &Run, name: &str, words: &[String], command: Vec<String>) -> Result<Asked> {
+    let wrong = |words: String| Err(Failure::usage(words));
+    if command.first().is_none_or(String::is_empty) {
+        return wrong(format!("{name} of which program? ostler run {name} \"fix the failing test\" -- gemini --acp"));
+    }
+    if args.terminal {
+        return wrong(format!("{name} has no terminal, it speaks a protocol; leave -t out and use ostler attach"));
+    }
+    if args.model.is_some() {
+        return wrong(format!("{name} knows no --model; give the program its own argument for that, behind --"));
+    }
+    let prompt = prompt(args, words)?;
+    if prompt.is_none() && !args.keep {
+        return wrong(format!("{name} needs a prompt or --keep; for example \"fix the failing test\" behind the name"));
+    }
+    Ok(Asked {
+        agent: name.to_owned(),
+        mode: Mode::Headless,
+        prompt,
+        further: Vec::new(),
+        conversation: None,
+        arguments: command,
+    })
+}
+
+/// What the agent is to be told: one word, a file, or what is piped in.
+fn prompt(args: &Run, words: &[String]) -> Result<Option<String>> {
+    let prompt = match (words, &args.file) {
+        ([_, more, ..], _) => {
+            return Err(Failure::usage(format!("{more:?} is one word too many; put the prompt in quotes")));
+        }
+        ([_], Some(_)) => return Err(Failure::usage("a prompt and -f FILE; give one of them")),
+        ([], Some(file)) => Some(read_prompt(file)?),
+        ([dash], None) if dash == "-" => Some(text(read_all(&mut std::io::stdin().lock(), "standard input")?)?),
+        ([prompt], None) => Some(prompt.clone()),
+        ([], None) => None,
+    };
+    if prompt.as_ref().is_some_and(|prompt| prompt.trim().is_empty()) {
+        return Err(Failure::usage("the prompt is empty; say what to do"));
+    }
+    if prompt.as_ref().is_some_and(|prompt| prompt.len() > MESSAGE_LIMIT) {
+        return Err(too_long());
+    }
+    Ok(prompt)
 }
 
 /// An agent of a person's own is a command with a name; what stands behind `--` is added to it.
@@ -100,7 +162,7 @@ fn check_own(args: &Run, name: &str, own: &OwnAgent) -> Result<Asked> {
     let mode = if args.terminal { Mode::Terminal } else { own.mode };
     check_terminal(args, mode)?;
     let arguments = own.command.iter().chain(&args.arguments).cloned().collect();
-    Ok(Asked { agent: name.to_owned(), mode, prompt: None, arguments })
+    Ok(Asked { agent: name.to_owned(), mode, prompt: None, further: Vec::new(), conversation: None, arguments })
 }
 
 fn check_terminal(args: &Run, mode: Mode) -> Result<()> {
@@ -137,8 +199,9 @@ pub fn text(bytes: Vec<u8>) -> Result<String> {
     })
 }
 
-pub fn describe(context: &Context, args: Run, asked: &Asked, attended: bool) -> Result<Session> {
-    if let Some(name) = &args.name {
+/// Whether a session may be called this. Asked while nobody else may give names.
+pub fn check_name(context: &Context, name: Option<&str>) -> Result<()> {
+    if let Some(name) = name {
         if !is_name(name) {
             let short: String = name.chars().take(32).collect();
             return Err(Failure::usage(format!(
@@ -154,6 +217,23 @@ pub fn describe(context: &Context, args: Run, asked: &Asked, attended: bool) -> 
             )));
         }
     }
+    Ok(())
+}
+
+/// A message as it was typed, or from standard input.
+pub fn message_of(typed: Option<&str>) -> Result<Option<String>> {
+    let message = match typed {
+        Some("-") => Some(text(read_all(&mut std::io::stdin().lock(), "standard input")?)?),
+        other => other.map(str::to_owned),
+    };
+    if message.as_deref().is_some_and(|message| message.trim().is_empty()) {
+        return Err(Failure::usage("the message is empty; say something"));
+    }
+    Ok(message)
+}
+
+pub fn describe(context: &Context, args: Run, asked: &Asked, attended: bool) -> Result<Session> {
+    check_name(context, args.name.as_deref())?;
     let cwd = match args.cwd {
         Some(folder) => std::fs::canonicalize(&folder)
             .map_err(|error| Failure::usage(format!("{}: {error}; --cwd needs a folder", folder.display())))?,
@@ -184,6 +264,7 @@ pub fn describe(context: &Context, args: Run, asked: &Asked, attended: bool) -> 
         keep: args.keep,
         labels,
         parent: variable("OSTLER_SESSION").and_then(|id| SessionId::parse(&id)),
+        fork: None,
         model: args.model,
         arguments: asked.arguments.clone(),
         attended,

@@ -2,15 +2,17 @@
 
 mod asked;
 mod default_agent;
+mod recorded;
 mod summary;
 
-pub use asked::{read_all, text};
+pub use asked::{check_name, message_of, read_all, text};
 
 use crate::args::Run;
 use crate::client::{Granted, make_wish};
 use crate::context::{Context, wish};
 use crate::exit::{Code, Result};
 use crate::follow::{Left, Printer, Show, Talking, follow};
+use crate::one_writer::refuse_others;
 use crate::prepare::{Prepared, piped_input, prepare};
 use crate::say::{say, tell};
 use crate::ui::conversation::Talk;
@@ -35,22 +37,33 @@ pub fn run(context: &Context, args: Run) -> Result<Code> {
     let session = describe(context, args, &asked, attended)?;
     let place = start(context, &session, asked)?;
     drop(names);
+    after_start(context, &place, mode, detach, attended)
+}
+
+/// Leaves a session that has just been started to itself, or shows it.
+pub fn after_start(context: &Context, place: &Place, mode: Mode, detach: bool, attended: bool) -> Result<Code> {
     if detach {
         say!("{}", place.id).inspect_err(|_| tell!("ostler: session {} runs", place.id))?;
         return Ok(Code::Succeeded);
     }
     if mode == Mode::Terminal {
-        return super::attach::terminal(context, &place, false);
+        return super::attach::terminal(context, place, false);
     }
-    follow_to_the_end(&place, attended)
+    follow_to_the_end(place, attended)
 }
 
 fn start(context: &Context, session: &Session, asked: Asked) -> Result<Place> {
-    let Prepared { record, environment } = prepare(context, session, 1, &uuid::Uuid::new_v4().to_string(), false)?;
-    let prompt = asked.prompt.map(|text| wish(1, Want::Message { text, now: false }));
+    if let Some(conversation) = &asked.conversation {
+        refuse_others(&session.agent, conversation, None)?;
+    }
+    let resume = asked.conversation.is_some();
+    let native_id = asked.conversation.unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
+    let Prepared { record, files, environment } = prepare(context, session, 1, &native_id, resume)?;
+    let messages = asked.prompt.into_iter().chain(asked.further);
+    let prompts: Vec<_> = messages.map(|text| wish(1, Want::Message { text, now: false })).collect();
     let reads = session.mode == Mode::Headless && !record.plan.has_input();
     let piped = if reads { piped_input()? } else { None };
-    let launched = Launch { session, run: &record, prompt: prompt.as_ref(), piped, environment: &environment };
+    let launched = Launch { session, run: &record, prompts: &prompts, files: &files, piped, environment: &environment };
     let place = launch(&context.home, launched)?;
     // A refusal speaks for itself, and before the first session there is no folder to ask.
     warn_when_low(context);

@@ -1,5 +1,6 @@
 //! The dim line between the conversation and what the person writes: what the session does, and what can be done.
 
+use crate::commands::attach::longer;
 use crate::ui::table::cut;
 use ostler_core::id::SessionId;
 use ostler_core::view::{Phase, View};
@@ -46,7 +47,10 @@ impl Status {
             return leave;
         }
         match view.state {
-            Phase::Asking => format!("y or n answers, {leave}"),
+            Phase::Asking => {
+                let always = longer(view).map(|what| format!(", a: always {}", printable(&what))).unwrap_or_default();
+                format!("y or n answers{always}, {leave}")
+            }
             Phase::Starting | Phase::Working => format!("Ctrl-C interrupts, {leave}"),
             Phase::Idle => format!("Enter sends, {leave}"),
             Phase::Stopping | Phase::Ended => leave,

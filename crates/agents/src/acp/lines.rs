@@ -1,0 +1,401 @@
+//! What an agent's lines mean.
+//!
+//! Texts come in pieces, and only what follows tells that one is whole. A conversation that is gone on with is first told
+//! again in the same words as a new turn: whatever comes between the answers to `initialize` and to our question behind
+//! `session/load` is history. (Not before the answer to `session/load` itself: gemini 0.61 tells most of it after that.)
+//! A reader that begins later than that has missed neither.
+
+use super::wire::{self, Happening, Line, Permission, PromptResult, Question, Status, ToolCall};
+use crate::Decoder;
+use crate::stream_json::detail_of;
+use ostler_core::MESSAGE_LIMIT;
+use ostler_core::fact::{Ask, Fact, Tokens, TurnEnd, Verdict};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// So many tool calls may be open at a time; of more the oldest are forgotten.
+const OPEN_CALLS: usize = 256;
+
+#[derive(Debug, Default)]
+pub struct AcpLines {
+    /// What is told now was said in an earlier run.
+    history: bool,
+    text: String,
+    thought: String,
+    /// The last whole text of the turn.
+    answer: Option<String>,
+    calls: Vec<Call>,
+}
+
+/// A tool call that has not come back.
+#[derive(Debug)]
+struct Call {
+    id: String,
+    name: String,
+    detail: String,
+    shown: bool,
+}
+
+impl Decoder for AcpLines {
+    fn line(&mut self, line: &[u8], facts: &mut Vec<Fact>) {
+        let Ok(line) = serde_json::from_slice::<Line>(line) else {
+            if !line.iter().all(u8::is_ascii_whitespace) {
+                facts.push(Fact::Unknown { kind: "a line that is no JSON object".to_owned() });
+            }
+            return;
+        };
+        match (&line.method, &line.id) {
+            (Some(method), Some(id)) => self.requested(method, id, line.params, facts),
+            (Some(method), None) if method == "session/update" => self.told(line.params, facts),
+            (Some(method), None) => facts.push(Fact::Unknown { kind: method.clone() }),
+            (None, Some(id)) => match Question::of(id) {
+                Some(question) => self.answered(&question, &line, facts),
+                None => facts.push(Fact::Unknown { kind: "an answer to nothing".to_owned() }),
+            },
+            (None, None) => facts.push(Fact::Unknown { kind: "a line that is no message".to_owned() }),
+        }
+    }
+
+    /// The protocol names no messages, and nobody says where they are kept.
+    fn messages_so_far(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+impl AcpLines {
+    fn answered(&mut self, question: &Question, line: &Line, facts: &mut Vec<Fact>) {
+        let result = &line.result;
+        match (question, &line.error) {
+            (Question::Prompt, error) => {
+                self.end_texts(facts);
+                let end = match error {
+                    Some(error) => self.turn_end(Verdict::Failed, Some(error.reason()), None),
+                    None => self.reported_end(result),
+                };
+                facts.push(Fact::TurnEnded(end));
+            }
+            // That it does not know the question is its answer.
+            (Question::Ready, _) => self.open(None, facts),
+            (Question::Initialize | Question::New | Question::Load, Some(error)) => {
+                facts.push(Fact::NotOpened { reason: error.reason() });
+            }
+            (Question::Initialize, None) => {
+                self.history = true;
+                let version = &result["protocolVersion"];
+                if version.as_u64() != Some(wire::VERSION) {
+                    let reason = format!("it speaks version {version} of the protocol, and ostler {}", wire::VERSION);
+                    facts.push(Fact::NotOpened { reason });
+                }
+            }
+            (Question::New, None) => match result["sessionId"].as_str() {
+                Some(id) => self.open(Some(id.to_owned()), facts),
+                None => facts.push(Fact::NotOpened { reason: "it does not name the conversation".to_owned() }),
+            },
+            (Question::Load, None) => {
+                facts.push(Fact::Owed { name: wire::READY.to_owned(), line: wire::ready() });
+            }
+        }
+    }
+
+    fn open(&mut self, native_id: Option<String>, facts: &mut Vec<Fact>) {
+        self.history = false;
+        facts.push(Fact::Opened { native_id });
+    }
+
+    /// It wants something: leave, which a person gives, or what we have said we cannot do.
+    fn requested(&mut self, method: &str, id: &Value, params: Value, facts: &mut Vec<Fact>) {
+        let permission = match method {
+            "session/request_permission" => serde_json::from_value::<Permission>(params).ok(),
+            _ => None,
+        };
+        let Some(Permission { tool_call, options }) = permission else {
+            facts.push(Fact::Owed { name: format!("declined-{id}"), line: wire::method_not_found(id, method) });
+            return;
+        };
+        self.end_texts(facts);
+        let call = self.noted(&tool_call);
+        facts.push(Fact::Asked(Ask {
+            request: id.to_string(),
+            tool: Some(call.name.clone()),
+            text: call.detail.clone(),
+            // Not every agent gives the arguments; what it would show of them is then what there is to judge by.
+            input: if tool_call.raw_input.is_null() { tool_call.content } else { tool_call.raw_input },
+            suggestions: options,
+        }));
+    }
+
+    fn told(&mut self, mut params: Value, facts: &mut Vec<Fact>) {
+        if self.history {
+            return;
+        }
+        match serde_json::from_value::<Happening>(params["update"].take()) {
+            Ok(Happening::AgentMessageChunk { content }) => {
+                self.end_thought(facts);
+                if let Some(text) = content["text"].as_str().filter(|text| !text.is_empty()) {
+                    append(&mut self.text, text);
+                    facts.push(Fact::Saying { text: text.to_owned() });
+                }
+            }
+            Ok(Happening::AgentThoughtChunk { content }) => {
+                self.end_text(facts);
+                append(&mut self.thought, content["text"].as_str().unwrap_or_default());
+            }
+            Ok(Happening::ToolCall(call) | Happening::ToolCallUpdate(call)) => {
+                self.end_texts(facts);
+                self.worked(&call, facts);
+            }
+            Ok(Happening::Other) => {}
+            Err(_) => facts.push(Fact::Unknown { kind: "session/update".to_owned() }),
+        }
+    }
+
+    /// The first word about a call is often only that there will be one; it is shown at the second, or when it runs.
+    fn worked(&mut self, call: &ToolCall, facts: &mut Vec<Fact>) {
+        let first = !self.calls.iter().any(|open| open.id == call.tool_call_id);
+        let announced = first && matches!(call.status, None | Some(Status::Pending));
+        let known = self.noted(call);
+        if !announced && !std::mem::replace(&mut known.shown, true) {
+            facts.push(Fact::ToolCalled { name: known.name.clone(), detail: known.detail.clone() });
+        }
+        if matches!(call.status, Some(Status::Completed | Status::Failed)) {
+            facts.push(Fact::ToolReturned { text: output(call), failed: call.status == Some(Status::Failed) });
+            self.calls.retain(|open| open.id != call.tool_call_id);
+        }
+    }
+
+    /// What is known about a call, with what this adds.
+    fn noted(&mut self, call: &ToolCall) -> &mut Call {
+        let place = self.calls.iter().position(|open| open.id == call.tool_call_id).unwrap_or_else(|| {
+            if self.calls.len() >= OPEN_CALLS {
+                self.calls.remove(0);
+            }
+            let id = call.tool_call_id.clone();
+            self.calls.push(Call { id, name: "tool".to_owned(), detail: String::new(), shown: false });
+            self.calls.len() - 1
+        });
+        let known = &mut self.calls[place];
+        let own_name = call.name.as_deref().or(call.meta["claudeCode"]["toolName"].as_str());
+        if let Some(name) = own_name.or(call.kind.as_deref()) {
+            name.clone_into(&mut known.name);
+        }
+        let argument = Some(detail_of(&call.raw_input)).filter(|detail| !detail.is_empty());
+        if let Some(detail) = argument.or(call.title.clone()) {
+            known.detail = detail;
+        }
+        known
+    }
+
+    fn reported_end(&mut self, result: &Value) -> TurnEnd {
+        let Ok(end) = PromptResult::deserialize(result) else {
+            return self.turn_end(Verdict::Failed, Some("it did not say how its turn ended".to_owned()), None);
+        };
+        let (verdict, reason) = match end.stop_reason.as_str() {
+            "end_turn" => (Verdict::Succeeded, None),
+            "cancelled" => (Verdict::Interrupted, Some("the turn was interrupted".to_owned())),
+            "refusal" => (Verdict::Failed, Some("the agent refused to go on".to_owned())),
+            "max_tokens" => (Verdict::Failed, Some("the answer reached the limit of its tokens".to_owned())),
+            "max_turn_requests" => (Verdict::Failed, Some("the turn reached the limit of its requests".to_owned())),
+            other => (Verdict::Failed, Some(format!("the turn ended with {other:?}"))),
+        };
+        self.turn_end(verdict, reason, tokens(&end))
+    }
+
+    fn turn_end(&mut self, verdict: Verdict, reason: Option<String>, tokens: Option<Tokens>) -> TurnEnd {
+        self.calls.clear();
+        TurnEnd { verdict, text: self.answer.take(), reason, tokens, cost_usd: None, messages: Vec::new() }
+    }
+
+    fn end_texts(&mut self, facts: &mut Vec<Fact>) {
+        self.end_thought(facts);
+        self.end_text(facts);
+    }
+
+    fn end_text(&mut self, facts: &mut Vec<Fact>) {
+        if !self.text.is_empty() {
+            let text = std::mem::take(&mut self.text);
+            self.answer = Some(text.clone());
+            facts.push(Fact::Said { text });
+        }
+    }
+
+    fn end_thought(&mut self, facts: &mut Vec<Fact>) {
+        if !self.thought.is_empty() {
+            facts.push(Fact::Thought { text: std::mem::take(&mut self.thought) });
+        }
+    }
+}
+
+/// Adds a piece to a text, up to a length that nobody reads.
+fn append(text: &mut String, piece: &str) {
+    if text.len() + piece.len() <= MESSAGE_LIMIT {
+        text.push_str(piece);
+    }
+}
+
+/// What came back from a tool: what is to be shown of it, else what it printed.
+fn output(call: &ToolCall) -> String {
+    let shown = call.content.as_array().into_iter().flatten();
+    let texts: Vec<&str> = shown.filter_map(|block| block["content"]["text"].as_str()).collect();
+    let raw = &call.raw_output;
+    if texts.is_empty() {
+        raw.as_str().or(raw["formatted_output"].as_str()).or(raw["output"].as_str()).unwrap_or_default().to_owned()
+    } else {
+        texts.join("\n")
+    }
+}
+
+/// The protocol has a place for them; gemini has its own.
+fn tokens(end: &PromptResult) -> Option<Tokens> {
+    let count = |from: &Value, input: &str, output: &str| {
+        from[output].as_u64().map(|count| Tokens { input: from[input].as_u64().unwrap_or(0), output: count })
+    };
+    count(&end.usage, "inputTokens", "outputTokens")
+        .or_else(|| count(&end.meta["quota"]["token_count"], "input_tokens", "output_tokens"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn facts_of(lines: &[Value]) -> Vec<Fact> {
+        let mut decoder = AcpLines::default();
+        let mut facts = Vec::new();
+        for line in lines {
+            decoder.line(line.to_string().as_bytes(), &mut facts);
+        }
+        facts
+    }
+
+    fn update(update: Value) -> Value {
+        json!({ "jsonrpc": "2.0", "method": "session/update", "params": { "sessionId": "s", "update": update } })
+    }
+
+    fn said(text: &str) -> Value {
+        update(json!({ "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": text } }))
+    }
+
+    fn end_of(answer: Value) -> TurnEnd {
+        let facts = facts_of(&[said("most"), said(" of it"), answer]);
+        let Some(Fact::TurnEnded(end)) = facts.last() else { unreachable!("{facts:?}") };
+        assert_eq!(end.text.as_deref(), Some("most of it"));
+        end.clone()
+    }
+
+    #[test]
+    fn only_end_turn_is_a_success_and_every_other_end_has_its_reason() {
+        let ended = |reason: &str| json!({ "id": "prompt-1", "result": { "stopReason": reason } });
+        assert_eq!(end_of(ended("end_turn")).verdict, Verdict::Succeeded);
+        assert_eq!(end_of(ended("cancelled")).verdict, Verdict::Interrupted);
+        for reason in ["refusal", "max_tokens", "max_turn_requests", "something new"] {
+            let end = end_of(ended(reason));
+            assert_eq!((end.verdict, end.reason.is_some()), (Verdict::Failed, true), "{reason}");
+        }
+        for result in [json!(null), json!({}), json!({ "stopReason": 1 }), json!([])] {
+            assert_eq!(end_of(json!({ "id": "prompt-1", "result": result })).verdict, Verdict::Failed, "{result}");
+        }
+    }
+
+    /// As the four agents write them.
+    #[test]
+    fn an_error_is_told_in_the_words_that_matter() {
+        for (error, words) in [
+            (json!({ "code": 400, "message": r#"{"error":{"code":400,"message":"wrong"}}"# }), "wrong"),
+            (json!({ "code": -32603, "message": "Internal error: API Error: 400 wrong" }), "API Error: 400 wrong"),
+            (json!({ "code": -32603, "message": "Internal error", "data": { "details": "wrong\nhere" } }), "wrong"),
+            (json!({ "code": -32603, "message": "Internal error", "data": { "message": "wrong" } }), "wrong"),
+            (json!({ "code": -32000, "message": "Authentication required" }), "Authentication required"),
+            (json!({}), "the agent reports an error"),
+        ] {
+            let end = end_of(json!({ "id": "prompt-1", "error": error }));
+            assert_eq!((end.verdict, end.reason.as_deref()), (Verdict::Failed, Some(words)), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_told_again_of_an_earlier_run_is_not_said_in_this_one() {
+        let facts = facts_of(&[
+            json!({ "id": "initialize", "result": { "protocolVersion": 1 } }),
+            said("before"),
+            json!({ "id": "session/load", "result": null }),
+            said("before as well"),
+            json!({ "id": "ready", "error": { "code": -32601, "message": "Method not found" } }),
+            said("now"),
+            json!({ "id": "prompt-1", "result": { "stopReason": "end_turn" } }),
+        ]);
+        let [Fact::Owed { .. }, Fact::Opened { .. }, Fact::Saying { .. }, Fact::Said { text }, Fact::TurnEnded(_)] =
+            &facts[..]
+        else {
+            unreachable!("{facts:?}")
+        };
+        assert_eq!(text, "now");
+    }
+
+    #[test]
+    fn a_conversation_that_does_not_open_says_why() {
+        let version = json!({ "id": "initialize", "result": { "protocolVersion": 2 } });
+        let refused = json!({ "id": "session/new", "error": { "code": -32000, "message": "Authentication required" } });
+        let nameless = json!({ "id": "session/new", "result": {} });
+        for line in [version, refused, nameless] {
+            let facts = facts_of(std::slice::from_ref(&line));
+            assert!(matches!(&facts[..], [Fact::NotOpened { .. }]), "{line}: {facts:?}");
+        }
+    }
+
+    #[test]
+    fn a_tool_call_is_shown_once_with_what_is_known_when_it_runs() {
+        let facts = facts_of(&[
+            update(json!({ "sessionUpdate": "tool_call", "toolCallId": "c", "title": "Terminal", "kind": "execute",
+                           "status": "pending", "rawInput": {} })),
+            update(json!({ "sessionUpdate": "tool_call", "toolCallId": "c", "title": "`ls -l`", "status": "pending",
+                           "rawInput": { "command": "ls -l" } })),
+            update(json!({ "sessionUpdate": "tool_call_update", "toolCallId": "c", "status": "in_progress" })),
+            update(json!({ "sessionUpdate": "tool_call_update", "toolCallId": "c", "status": "completed",
+                           "rawOutput": "a file" })),
+        ]);
+        let called = Fact::ToolCalled { name: "execute".to_owned(), detail: "ls -l".to_owned() };
+        assert_eq!(facts, [called, Fact::ToolReturned { text: "a file".to_owned(), failed: false }]);
+    }
+
+    #[test]
+    fn what_we_cannot_do_is_declined_and_a_question_that_is_none_too() {
+        let unreadable = json!({ "toolCall": 1 });
+        for (method, params) in [("fs/read_text_file", json!({})), ("session/request_permission", unreadable)] {
+            let facts = facts_of(&[json!({ "id": 7, "method": method, "params": params })]);
+            let [Fact::Owed { name, line }] = &facts[..] else { unreachable!("{facts:?}") };
+            let line: Value = serde_json::from_slice(line).unwrap_or_default();
+            assert_eq!((name.as_str(), &line["id"], &line["error"]["code"]), ("declined-7", &json!(7), &json!(-32601)));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_the_decoder_panic(lines in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 0..5)) {
+            let mut facts = Vec::new();
+            let mut decoder = AcpLines::default();
+            lines.iter().for_each(|line| decoder.line(line, &mut facts));
+        }
+
+        #[test]
+        fn fields_of_the_wrong_type_do_no_harm(
+            id in r#"(1|null|"prompt-1"|"initialize"|"session/new"|"session/load"|"ready")"#,
+            method in "(session/update|session/request_permission|fs/write_text_file)",
+            field in "(params|result|error|id|method)",
+            inner in "(update|toolCall|options|stopReason|sessionId|protocolVersion|message|data|usage|_meta)",
+            kind in "(agent_message_chunk|agent_thought_chunk|tool_call|tool_call_update|plan|1)",
+            value in r#"(1|"x"|\[\]|\{\}|null|true)"#,
+        ) {
+            let mut facts = Vec::new();
+            let mut decoder = AcpLines::default();
+            for line in [
+                format!(r#"{{"id":{id},"{field}":{value}}}"#),
+                format!(r#"{{"id":{id},"{field}":{{"{inner}":{value}}}}}"#),
+                format!(r#"{{"id":{id},"method":"{method}","params":{{"{inner}":{value}}}}}"#),
+                format!(r#"{{"method":"session/update","params":{{"update":{{"sessionUpdate":"{kind}","content":{value}}}}}}}"#),
+            ] {
+                decoder.line(line.as_bytes(), &mut facts);
+            }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Any agent that speaks the Agent Client Protocol over its standard input and output: JSON-RPC, one message per line.
+//!
+//! The conversation is opened with two requests that are written at once (all four agents that we know take them so):
+//! `initialize`, then `session/new` or `session/load`. From the answer on messages go out, each a `session/prompt` whose
+//! answer is the end of its turn. We offer agents nothing but to ask people: what else they request is declined.
+//!
+//! [`wire`] is how lines are written, [`lines`] what they mean.
+
+mod lines;
+mod wire;
+
+use crate::{Agent, Answer, Decoder, Launch, Launching, Message, Opening, Whereabouts};
+use ostler_core::fact::Ask;
+use ostler_core::record::{Ending, Mode, Plan, Speaks};
+use serde_json::Value;
+use std::path::Path;
+
+pub struct Acp;
+
+impl Agent for Acp {
+    fn name(&self) -> &'static str {
+        "acp"
+    }
+
+    /// The program and its arguments are the person's. One that we know under its own name gets what it always needs.
+    fn launch(&self, request: &Launching<'_>) -> Launch {
+        let session = request.session;
+        let known = session.arguments.first().and_then(|program| behind(program));
+        let mut argv = session.arguments.clone();
+        if request.resume && known.is_some_and(|agent| agent.name() == "gemini") {
+            // 0.61 leaves an empty copy behind whenever it loads a conversation, and when it starts it deletes those of
+            // which it finds one, except what it is told to resume.
+            argv.extend(["--resume".to_owned(), request.native_id.to_owned()]);
+        }
+        Launch {
+            argv,
+            plan: Plan {
+                mode: Mode::Headless,
+                keep: session.keep,
+                speaks: Speaks::Turns,
+                ending: Ending::EndOfInput,
+                linger_ms: request.linger_ms,
+                opens: true,
+            },
+            native_id: request.resume.then(|| request.native_id.to_owned()),
+            variables: known.map(|agent| agent.launch(request).variables).unwrap_or_default(),
+        }
+    }
+
+    fn decoder(&self) -> Box<dyn Decoder> {
+        Box::new(lines::AcpLines::default())
+    }
+
+    fn opening(&self, request: &Opening<'_>) -> Option<Vec<u8>> {
+        Some(wire::opening(request.cwd, request.resume))
+    }
+
+    fn message(&self, message: &Message<'_>) -> Vec<u8> {
+        wire::prompt(message.native_id, message.id, message.text)
+    }
+
+    fn interrupt(&self, native_id: &str, _id: &str) -> Option<Vec<u8>> {
+        Some(wire::cancel(native_id))
+    }
+
+    fn withdraw(&self, ask: &Ask) -> Option<Vec<u8>> {
+        Some(wire::permission(&request_of(ask), None))
+    }
+
+    /// Agents offer answers and know them by their kind. Leave for this once is never made leave for ever, and words of a
+    /// person have no place in an answer.
+    fn answer(&self, ask: &Ask, answer: &Answer) -> Option<Vec<u8>> {
+        if answer.text.is_some() {
+            return None;
+        }
+        let chosen = if answer.allow {
+            Some(offered(ask, if answer.always { "allow_always" } else { "allow_once" })?)
+        } else {
+            offered(ask, "reject_once").or_else(|| offered(ask, "reject_always"))
+        };
+        Some(wire::permission(&request_of(ask), chosen.map(|option| &option["optionId"])))
+    }
+
+    /// Each keeps them in a folder of its own; their names are told apart without it.
+    fn conversations_folder(&self, _: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+        Some("/".to_owned())
+    }
+
+    fn longer(&self, ask: &Ask) -> Option<String> {
+        let option = offered(ask, "allow_always")?;
+        Some(option["name"].as_str().unwrap_or("always").to_owned())
+    }
+
+    /// Each agent behind the protocol keeps its own, and does not say where.
+    fn transcript(&self, _: &str, _: &str, _: &dyn Fn(&str) -> Option<String>) -> Option<Whereabouts> {
+        None
+    }
+
+    fn strike(&self, _line: &[u8], _wanted: &mut Vec<&str>) {}
+}
+
+/// The agent that we know by the name of this program.
+#[must_use]
+pub fn behind(program: &str) -> Option<&'static dyn Agent> {
+    let name = Path::new(program).file_name()?.to_str()?;
+    crate::all().into_iter().find(|agent| agent.name() == name && !["acp", "command", "demo"].contains(&name))
+}
+
+/// The answer of this kind that comes with a question.
+fn offered<'a>(ask: &'a Ask, kind: &str) -> Option<&'a Value> {
+    ask.suggestions.as_array()?.iter().find(|option| option["kind"] == kind)
+}
+
+/// A question is named by the JSON of its request's id, a number or a text, which the answer has to carry.
+fn request_of(ask: &Ask) -> Value {
+    serde_json::from_str(&ask.request).unwrap_or(Value::Null)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn chosen(options: &Value, allow: bool, always: bool) -> Value {
+        let (request, text) = ("\"q\"".to_owned(), String::new());
+        let ask = Ask { request, tool: None, input: Value::Null, text, suggestions: options.clone() };
+        let line = Acp.answer(&ask, &Answer { allow, always, text: None }).unwrap_or_default();
+        serde_json::from_slice::<Value>(&line).unwrap_or_default()["result"]["outcome"].clone()
+    }
+
+    #[test]
+    fn an_answer_is_the_offered_one_of_its_kind_and_never_allows_more_than_was_said() {
+        let option = |kind: &str| json!({ "optionId": format!("id of {kind}"), "name": "", "kind": kind });
+        let all = json!([option("allow_always"), option("allow_once"), option("reject_always"), option("reject_once")]);
+        assert_eq!(chosen(&all, true, false), json!({ "outcome": "selected", "optionId": "id of allow_once" }));
+        assert_eq!(chosen(&all, false, false), json!({ "outcome": "selected", "optionId": "id of reject_once" }));
+        assert_eq!(chosen(&all, true, true), json!({ "outcome": "selected", "optionId": "id of allow_always" }));
+        let always = json!([option("allow_always")]);
+        assert_eq!(chosen(&always, true, false), Value::Null, "there is no such answer");
+        assert_eq!(chosen(&always, false, false), json!({ "outcome": "cancelled" }));
+    }
+}

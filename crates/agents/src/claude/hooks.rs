@@ -1,0 +1,399 @@
+//! What Claude Code tells about itself from a terminal, where its output is a drawing: commands that it runs at certain
+//! moments ("hooks") and that are given what happened as JSON. Ours ([`ENTRY`]) put each payload on a line of a file;
+//! here those lines become facts. Nothing is read off the screen.
+//!
+//! Hooks tell how turns begin and how they end, save one way: a turn that a person breaks off (Esc, or "No" to a
+//! question) ends without any. That shows in claude's own record of itself (`sessions/<pid>.json`), which also tells that
+//! a question was answered before the tool that it was about has come back, and that claude is past its first dialogs.
+
+use super::saved;
+use crate::stream_json::{detail_of, first_line};
+use crate::{Decoder, OwnRecord};
+use ostler_core::fact::{Ask, Fact, TurnEnd, Verdict};
+use ostler_core::outcome::Exit;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// The word on the command line that makes our binary the command that claude runs.
+pub const ENTRY: &str = "__hook";
+
+/// The moments that we want to be told of. Not more: each is a process that claude waits for.
+const MOMENTS: [&str; 7] = [
+    "SessionStart",
+    "UserPromptSubmit",
+    "PermissionRequest",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "Stop",
+    "StopFailure",
+];
+
+/// Claude gives up waiting for the command after this many seconds. It takes some milliseconds.
+const PATIENCE_S: u32 = 5;
+
+/// How long claude must have been at rest before a turn without an end counts as broken off. It does not wait for the
+/// command that tells of a failed turn, and between two turns that a person has queued it is at rest for a moment.
+const AT_REST_MS: u64 = 1000;
+
+/// The settings that make claude run `binary` for the run in `folder`: those that the person gave, and our hooks beside
+/// theirs. `None` when theirs are no settings; what is wrong with them is claude's to say.
+#[must_use]
+pub fn settings(theirs: Option<&str>, binary: &str, folder: &str) -> Option<Value> {
+    let mut settings: Value = theirs.map_or(Ok(json!({})), serde_json::from_str).ok()?;
+    // A program that is gone must not show up as a failure in somebody's terminal.
+    let command = format!("{} {ENTRY} {} 2>/dev/null || :", quoted(binary), quoted(folder));
+    let ours = json!({ "hooks": [{ "type": "command", "command": command, "timeout": PATIENCE_S }] });
+    let hooks = settings.as_object_mut()?.entry("hooks").or_insert_with(|| json!({})).as_object_mut()?;
+    for moment in MOMENTS {
+        hooks.entry(moment).or_insert_with(|| json!([])).as_array_mut()?.push(ours.clone());
+    }
+    Some(settings)
+}
+
+/// As a shell takes it for one word.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// A line of the file: the payload as claude gave it, and when (milliseconds since 1970).
+#[must_use]
+pub fn line(at_ms: u64, payload: &[u8]) -> Vec<u8> {
+    let mut line = format!(r#"{{"at":{at_ms},"hook":"#).into_bytes();
+    // Where JSON has a line break, any blank does.
+    line.extend(payload.iter().map(|&byte| if byte == b'\n' || byte == b'\r' { b' ' } else { byte }));
+    line.extend(b"}\n");
+    line
+}
+
+#[derive(Deserialize)]
+struct Line {
+    at: u64,
+    hook: Payload,
+}
+
+#[derive(Deserialize)]
+struct Payload {
+    hook_event_name: String,
+    #[serde(default)]
+    session_id: Option<String>,
+    #[serde(default)]
+    transcript_path: Option<String>,
+    /// The turn's name, which the transcript has too.
+    #[serde(default)]
+    prompt_id: Option<String>,
+    /// Set on what a subagent does, which is not the main conversation.
+    #[serde(default)]
+    agent_id: Option<String>,
+    #[serde(default)]
+    tool_name: Option<String>,
+    #[serde(default)]
+    tool_input: Value,
+    #[serde(default)]
+    permission_suggestions: Value,
+    #[serde(default)]
+    last_assistant_message: Option<String>,
+    #[serde(default)]
+    error: Option<String>,
+}
+
+/// Reads the lines. Remembers the running turn and what it asks.
+#[derive(Debug, Default)]
+pub struct Hooks {
+    turn: Option<Turn>,
+    asks: Vec<Asked>,
+}
+
+#[derive(Debug)]
+struct Turn {
+    prompt_id: Option<String>,
+    began_ms: u64,
+}
+
+#[derive(Debug)]
+struct Asked {
+    request: String,
+    at_ms: u64,
+    agent_id: Option<String>,
+    tool: Option<String>,
+    input: Value,
+}
+
+impl Decoder for Hooks {
+    fn line(&mut self, line: &[u8], facts: &mut Vec<Fact>) {
+        let Ok(Line { at, hook }) = serde_json::from_slice::<Line>(line) else {
+            if !line.iter().all(u8::is_ascii_whitespace) {
+                facts.push(Fact::Unknown { kind: "a hook's line that is no JSON object".to_owned() });
+            }
+            return;
+        };
+        match hook.hook_event_name.as_str() {
+            // At the beginning, and whenever somebody changes the conversation (/clear, /resume).
+            "SessionStart" => {
+                conversation(&hook, facts);
+                facts.push(Fact::Ready);
+            }
+            "UserPromptSubmit" => {
+                conversation(&hook, facts);
+                self.asks.clear();
+                self.turn = Some(Turn { prompt_id: hook.prompt_id, began_ms: at });
+                facts.push(Fact::TurnStarted);
+            }
+            "PermissionRequest" => facts.push(Fact::Asked(self.asked(at, hook))),
+            "PostToolUse" | "PostToolUseFailure" => {
+                facts.extend(self.returned(&hook));
+                facts.extend(called(&hook));
+            }
+            "Stop" | "StopFailure" if hook.agent_id.is_none() => {
+                let end = self.turn_end(&hook);
+                facts.extend(end.text.clone().map(|text| Fact::Said { text }));
+                facts.push(Fact::TurnEnded(end));
+            }
+            "Stop" | "StopFailure" => {}
+            other => facts.push(Fact::Unknown { kind: other.to_owned() }),
+        }
+    }
+
+    fn messages_so_far(&self) -> Vec<String> {
+        self.turn.as_ref().and_then(|turn| turn.prompt_id.as_deref()).map(saved::prompt).into_iter().collect()
+    }
+
+    /// Whoever leaves in the middle of a turn has broken it off.
+    fn turn_end_at_exit(&mut self, exit: Exit) -> TurnEnd {
+        match (exit.code, exit.signal) {
+            (Some(_), _) => self.broken_off("left before the end of its turn"),
+            (None, _) => TurnEnd { messages: self.messages_so_far(), ..crate::cut_off(exit) },
+        }
+    }
+
+    fn own_record(&mut self, record: &[u8], now_ms: u64) -> OwnRecord {
+        let Ok(Status { status, since_ms }) = serde_json::from_slice(record) else {
+            // Being written just now: its next change is told.
+            return OwnRecord::default();
+        };
+        match (status.as_str(), &self.turn) {
+            ("busy", _) => {
+                let (answered, open): (Vec<_>, Vec<_>) =
+                    std::mem::take(&mut self.asks).into_iter().partition(|ask| since_ms > ask.at_ms);
+                self.asks = open;
+                let closed = answered.into_iter().map(|ask| Fact::AskClosed { request: ask.request });
+                OwnRecord { facts: closed.collect(), again_in_ms: None }
+            }
+            ("idle", Some(turn)) if since_ms > turn.began_ms => {
+                let rested_ms = now_ms.saturating_sub(since_ms);
+                if rested_ms < AT_REST_MS {
+                    return OwnRecord { facts: Vec::new(), again_in_ms: Some(AT_REST_MS - rested_ms) };
+                }
+                let end = self.broken_off("interrupted in its terminal");
+                OwnRecord { facts: vec![Fact::TurnEnded(end)], again_in_ms: None }
+            }
+            // It has none while its first dialogs stand. Where hooks are disabled this is all that it tells.
+            ("idle", None) => OwnRecord { facts: vec![Fact::Ready], again_in_ms: None },
+            (_, Some(_) | None) => OwnRecord::default(),
+        }
+    }
+}
+
+/// Claude's record of itself, as far as we need it.
+#[derive(Deserialize)]
+struct Status {
+    status: String,
+    #[serde(rename = "statusUpdatedAt")]
+    since_ms: u64,
+}
+
+/// A tool of the main conversation. Where no turn seemed to run one does: a hook of the person's own has told claude not to
+/// stop yet.
+fn called(hook: &Payload) -> Option<Fact> {
+    let name = hook.tool_name.clone().filter(|_| hook.agent_id.is_none())?;
+    Some(Fact::ToolCalled { name, detail: detail_of(&hook.tool_input) })
+}
+
+fn conversation(hook: &Payload, facts: &mut Vec<Fact>) {
+    facts.extend(hook.session_id.clone().map(|id| Fact::Native { id }));
+    facts.extend(hook.transcript_path.clone().map(|path| Fact::Transcript { path }));
+}
+
+impl Hooks {
+    fn asked(&mut self, at_ms: u64, hook: Payload) -> Ask {
+        let request = format!("{}-{at_ms}", hook.prompt_id.as_deref().unwrap_or("terminal"));
+        self.asks.push(Asked {
+            request: request.clone(),
+            at_ms,
+            agent_id: hook.agent_id,
+            tool: hook.tool_name.clone(),
+            input: hook.tool_input.clone(),
+        });
+        Ask {
+            request,
+            tool: hook.tool_name,
+            text: detail_of(&hook.tool_input),
+            input: hook.tool_input,
+            suggestions: hook.permission_suggestions,
+        }
+    }
+
+    /// A tool that has come back no longer asks for leave. One that is a question itself comes back with more than it went
+    /// with.
+    fn returned(&mut self, hook: &Payload) -> Option<Fact> {
+        let of_tool = |ask: &Asked| ask.agent_id == hook.agent_id && ask.tool == hook.tool_name;
+        let same = |ask: &Asked| {
+            of_tool(ask) && (ask.input == hook.tool_input || ask.tool.as_deref() == Some("AskUserQuestion"))
+        };
+        let index = self.asks.iter().position(same)?;
+        Some(Fact::AskClosed { request: self.asks.remove(index).request })
+    }
+
+    fn turn_end(&mut self, hook: &Payload) -> TurnEnd {
+        self.asks.clear();
+        self.turn = None;
+        let said = hook.last_assistant_message.as_deref().filter(|text| !text.trim().is_empty());
+        let mut messages: Vec<String> = hook.prompt_id.as_deref().map(saved::prompt).into_iter().collect();
+        messages.extend(said.zip(hook.prompt_id.as_deref()).map(|(text, prompt)| saved::reply(prompt, text)));
+        let failed = hook.hook_event_name == "StopFailure";
+        let reason = || said.map(first_line).or(hook.error.clone()).unwrap_or_else(|| "the turn failed".to_owned());
+        TurnEnd {
+            verdict: if failed { Verdict::Failed } else { Verdict::Succeeded },
+            text: said.map(str::to_owned),
+            reason: failed.then(reason),
+            tokens: None,
+            cost_usd: None,
+            messages,
+        }
+    }
+
+    fn broken_off(&mut self, reason: &str) -> TurnEnd {
+        let messages = self.messages_so_far();
+        self.asks.clear();
+        self.turn = None;
+        TurnEnd {
+            verdict: Verdict::Interrupted,
+            text: None,
+            reason: Some(reason.to_owned()),
+            tokens: None,
+            cost_usd: None,
+            messages,
+        }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn told(hooks: &mut Hooks, at_ms: u64, payload: Value) -> Vec<Fact> {
+        let mut facts = Vec::new();
+        let line = line(at_ms, payload.to_string().as_bytes());
+        hooks.line(line.strip_suffix(b"\n").unwrap(), &mut facts);
+        facts
+    }
+
+    fn begin(hooks: &mut Hooks) -> Vec<Fact> {
+        told(
+            hooks,
+            1000,
+            json!({ "hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt_id": "p", "transcript_path": "/t" }),
+        )
+    }
+
+    fn asks(hooks: &mut Hooks, at_ms: u64) -> String {
+        let payload =
+            json!({ "hook_event_name": "PermissionRequest", "tool_name": "Bash", "tool_input": { "command": "id" } });
+        match &told(hooks, at_ms, payload)[..] {
+            [Fact::Asked(ask)] => {
+                assert_eq!((ask.tool.as_deref(), ask.text.as_str()), (Some("Bash"), "id"));
+                ask.request.clone()
+            }
+            other => unreachable!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_prompt_begins_a_turn_and_tells_the_conversation_and_where_it_is_written() {
+        let (id, path) = ("s".to_owned(), "/t".to_owned());
+        let expected = [Fact::Native { id }, Fact::Transcript { path }, Fact::TurnStarted];
+        assert_eq!(begin(&mut Hooks::default()), expected);
+    }
+
+    #[test]
+    fn the_end_of_a_subagent_is_not_the_end_of_the_turn() {
+        let mut hooks = Hooks::default();
+        begin(&mut hooks);
+        let sub = json!({ "hook_event_name": "Stop", "agent_id": "a", "last_assistant_message": "from below" });
+        assert_eq!(told(&mut hooks, 1001, sub), []);
+        let main = json!({ "hook_event_name": "Stop", "prompt_id": "p", "last_assistant_message": "done" });
+        let facts = told(&mut hooks, 1002, main);
+        let [Fact::Said { .. }, Fact::TurnEnded(end)] = &facts[..] else { unreachable!("{facts:?}") };
+        assert_eq!((end.verdict, end.text.as_deref()), (Verdict::Succeeded, Some("done")));
+    }
+
+    #[test]
+    fn an_api_error_is_a_failure_with_its_reason() {
+        let mut hooks = Hooks::default();
+        begin(&mut hooks);
+        let payload = json!({ "hook_event_name": "StopFailure", "error": "unknown", "last_assistant_message": "API Error: 400 no\nmore" });
+        let facts = told(&mut hooks, 1001, payload);
+        let [.., Fact::TurnEnded(end)] = &facts[..] else { unreachable!("{facts:?}") };
+        assert_eq!((end.verdict, end.reason.as_deref()), (Verdict::Failed, Some("API Error: 400 no")));
+    }
+
+    #[test]
+    fn a_question_is_over_when_its_tool_came_back_and_not_when_another_did() {
+        let mut hooks = Hooks::default();
+        begin(&mut hooks);
+        let request = asks(&mut hooks, 1001);
+        let back = |command| json!({ "hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_input": { "command": command } });
+        assert!(!told(&mut hooks, 1002, back("ls")).contains(&Fact::AskClosed { request: request.clone() }));
+        assert!(told(&mut hooks, 1003, back("id")).contains(&Fact::AskClosed { request }));
+    }
+
+    #[test]
+    fn a_question_is_over_when_claude_is_at_work_again() {
+        let mut hooks = Hooks::default();
+        begin(&mut hooks);
+        let request = asks(&mut hooks, 1500);
+        assert_eq!(hooks.own_record(br#"{"status":"busy","statusUpdatedAt":1400}"#, 1600).facts, []);
+        let facts = hooks.own_record(br#"{"status":"busy","statusUpdatedAt":1550}"#, 1600).facts;
+        assert_eq!(facts, [Fact::AskClosed { request }]);
+    }
+
+    #[test]
+    fn claude_at_rest_after_a_prompt_without_an_end_was_interrupted_once() {
+        let mut hooks = Hooks::default();
+        begin(&mut hooks);
+        let before = br#"{"status":"idle","statusUpdatedAt":900}"#;
+        assert_eq!(hooks.own_record(before, 5000), OwnRecord::default());
+        let since = br#"{"status":"idle","statusUpdatedAt":1200}"#;
+        assert_eq!(hooks.own_record(since, 1250), OwnRecord { facts: Vec::new(), again_in_ms: Some(950) });
+        let facts = hooks.own_record(since, 2200).facts;
+        let [Fact::TurnEnded(end)] = &facts[..] else { unreachable!("{facts:?}") };
+        assert_eq!((end.verdict, &end.messages[..]), (Verdict::Interrupted, &[saved::prompt("p")][..]));
+        assert_eq!(hooks.own_record(since, 2300), OwnRecord { facts: vec![Fact::Ready], again_in_ms: None });
+    }
+
+    #[test]
+    fn our_hooks_stand_beside_the_persons_own() {
+        let theirs = r#"{"model":"m","hooks":{"Stop":[{"hooks":[{"type":"command","command":"theirs"}]}]}}"#;
+        let merged = settings(Some(theirs), "/o'stler", "/a b/1").unwrap();
+        assert_eq!(merged["model"], "m");
+        assert_eq!(merged["hooks"]["Stop"][0]["hooks"][0]["command"], "theirs");
+        assert_eq!(
+            merged["hooks"]["Stop"][1]["hooks"][0]["command"],
+            r"'/o'\''stler' __hook '/a b/1' 2>/dev/null || :"
+        );
+        assert_eq!(settings(Some("[]"), "", ""), None);
+        assert_eq!(settings(Some(r#"{"hooks":{"Stop":1}}"#), "", ""), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_payload_makes_the_decoder_panic_or_two_lines_of_one(payload in prop::collection::vec(any::<u8>(), 0..200)) {
+            let line = line(1, &payload);
+            prop_assert_eq!(line.iter().filter(|&&byte| byte == b'\n').count(), 1);
+            let mut facts = Vec::new();
+            Hooks::default().line(&line, &mut facts);
+            Hooks::default().own_record(&payload, 1);
+        }
+    }
+}

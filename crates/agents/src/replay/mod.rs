@@ -1,0 +1,112 @@
+//! A recording of a real agent, played by a child process of our own binary. Everything that is particular about the
+//! recorded agent is asked of that agent, so what ostler makes of a replay is what it makes of the agent itself.
+//!
+//! Only its home is another one: a replay never writes among the conversations of the real agent.
+
+use crate::{
+    Agent, Answer, Decoder, Keys, Launch, Launching, Message, Search, Whereabouts, claude, codex, gemini, opencode,
+};
+use ostler_core::fact::Ask;
+use ostler_core::record::Session;
+
+/// Plays what was recorded of an agent.
+pub struct Replay {
+    name: &'static str,
+    of: &'static dyn Agent,
+    /// Whether a recording can hold its transcript, which must be text for that.
+    saves: bool,
+}
+
+/// The word on the command line that makes our binary play a recording.
+pub const ENTRY: &str = "__replay";
+
+/// What stands before the file on a person's command line, and before the recorded agent in the name of this one.
+pub const PREFIX: &str = "replay:";
+
+static REPLAYS: [Replay; 4] = [
+    Replay { name: "replay:claude", of: &claude::Claude, saves: true },
+    Replay { name: "replay:codex", of: &codex::Codex, saves: true },
+    Replay { name: "replay:gemini", of: &gemini::Gemini, saves: true },
+    Replay { name: "replay:opencode", of: &opencode::Opencode, saves: false },
+];
+
+/// The one of this name, with [`PREFIX`].
+#[must_use]
+pub fn find(name: &str) -> Option<&'static dyn Agent> {
+    REPLAYS.iter().find(|replay| replay.name == name).map(|replay| replay as &dyn Agent)
+}
+
+impl Agent for Replay {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The session's first argument is the recording.
+    fn launch(&self, request: &Launching<'_>) -> Launch {
+        let session = Session { arguments: Vec::new(), model: None, ..request.session.clone() };
+        let how = self.of.launch(&Launching { session: &session, ..*request });
+        let mut words = request.session.arguments.iter().cloned();
+        let mut argv = vec![request.own_binary.to_owned(), ENTRY.to_owned()];
+        argv.extend(words.next());
+        argv.extend(["--conversation".to_owned(), request.native_id.to_owned()]);
+        argv.extend(home(request.variable).into_iter().flat_map(|home| ["--home".to_owned(), home]));
+        if let Some(Whereabouts::At(path)) = self.transcript(request.native_id, &request.session.cwd, request.variable)
+        {
+            argv.extend(["--transcript".to_owned(), path]);
+        }
+        argv.extend(words);
+        Launch { argv, variables: Vec::new(), ..how }
+    }
+
+    fn decoder(&self) -> Box<dyn Decoder> {
+        self.of.decoder()
+    }
+
+    fn message(&self, message: &Message<'_>) -> Vec<u8> {
+        self.of.message(message)
+    }
+
+    fn keys(&self, text: &str) -> Keys {
+        self.of.keys(text)
+    }
+
+    fn interrupt(&self, native_id: &str, id: &str) -> Option<Vec<u8>> {
+        self.of.interrupt(native_id, id)
+    }
+
+    fn answer(&self, ask: &Ask, answer: &Answer) -> Option<Vec<u8>> {
+        self.of.answer(ask, answer)
+    }
+
+    fn conversations_folder(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+        home(variable)
+    }
+
+    fn longer(&self, ask: &Ask) -> Option<String> {
+        self.of.longer(ask)
+    }
+
+    fn transcript(&self, native_id: &str, cwd: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<Whereabouts> {
+        let home = home(variable).filter(|_| self.saves)?;
+        self.of.transcript(native_id, cwd, &|name| (name == "HOME").then(|| home.clone()))
+    }
+
+    fn mark(&self, id: &str, text: &str) -> String {
+        self.of.mark(id, text)
+    }
+
+    fn strike(&self, line: &[u8], wanted: &mut Vec<&str>) {
+        self.of.strike(line, wanted);
+    }
+
+    fn search<'a>(&'a self, marks: &'a [String]) -> Box<dyn Search + 'a> {
+        self.of.search(marks)
+    }
+}
+
+/// Where replayed agents keep their things.
+fn home(variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+    let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+    let data = set("XDG_DATA_HOME").or_else(|| set("HOME").map(|home| format!("{home}/.local/share")))?;
+    Some(format!("{data}/ostler-replay"))
+}

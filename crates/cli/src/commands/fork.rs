@@ -1,0 +1,69 @@
+//! `ostler fork`: a new session that begins as a copy of a conversation and goes its own way. The original is not touched,
+//! and may even be at work. The copy is made by the agent's own means when it first runs, with the rights that the
+//! original was given and no others.
+
+use super::resume::began;
+use super::run::{after_start, check_name, message_of};
+use crate::args::Fork as Args;
+use crate::context::{Context, wish};
+use crate::exit::{Code, Failure, Result};
+use crate::prepare::{Prepared, prepare};
+use jiff::Timestamp;
+use ostler_core::id::SessionId;
+use ostler_core::record::{Fork, Mode, Session, Want};
+use ostler_keeper::launch::{Launch, launch};
+use ostler_store::{look, proof};
+use std::io::IsTerminal;
+
+pub fn run(context: &Context, args: Args) -> Result<Code> {
+    let place = context.home.select(&args.id)?;
+    let view = look::look(&place)?;
+    if view.agent == "command" {
+        return Err(Failure::usage(format!("{} is a command; there is no conversation to copy", place.id)));
+    }
+    let Some(native_id) = view.native_id.clone().filter(|_| began(&view)) else {
+        return Err(Failure::usage(format!("{} has no conversation yet; start a new one", place.id)));
+    };
+    let message = message_of(args.message.as_deref())?;
+    if message.is_none() && !args.keep && view.mode == Mode::Headless {
+        return Err(Failure::usage(format!("say what the copy should do: ostler fork {} \"…\", or --keep", place.id)));
+    }
+    if message.is_some() && view.mode == Mode::Terminal {
+        return Err(Failure::usage("a terminal session takes no prompt; attach and type it, or use ostler send"));
+    }
+    let agent = ostler_agents::find(&view.agent);
+    let found = agent.and_then(|agent| proof::find_transcript(agent, &native_id, &view.cwd));
+    let transcript = proof::own_file(&place.open()?, &view)?.or(found);
+    if view.agent == "gemini" && transcript.is_none() {
+        return Err(Failure::usage("gemini copies a conversation from its file, and that is not there"));
+    }
+    // Of several who want one name at once, one gets it: nobody else looks until the session stands.
+    let names = args.name.as_ref().map(|_| context.home.lock_names()).transpose()?;
+    check_name(context, args.name.as_deref())?;
+    let attended = !args.detach && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    let original = place.open()?.session()?;
+    let session = Session {
+        id: SessionId::from_random(uuid::Uuid::new_v4().as_u128() as u64),
+        name: args.name,
+        keep: args.keep,
+        parent: Some(original.id),
+        fork: Some(Fork { native_id, transcript }),
+        attended: original.attended || attended,
+        created: Timestamp::now(),
+        ..original
+    };
+    let native_id = uuid::Uuid::new_v4().to_string();
+    let Prepared { record, files, environment } = prepare(context, &session, 1, &native_id, false)?;
+    let prompts: Vec<_> = message.into_iter().map(|text| wish(1, Want::Message { text, now: false })).collect();
+    let launching = Launch {
+        session: &session,
+        run: &record,
+        prompts: &prompts,
+        files: &files,
+        piped: None,
+        environment: &environment,
+    };
+    let place = launch(&context.home, launching)?;
+    drop(names);
+    after_start(context, &place, session.mode, args.detach, attended)
+}

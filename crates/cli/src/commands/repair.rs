@@ -1,0 +1,99 @@
+//! `ostler repair`: what is wrong with a transcript, and mending it.
+
+use super::ls::tilde;
+use crate::args::Repair;
+use crate::context::Context;
+use crate::exit::{Code, Failure, Result};
+use crate::repair::file::Looked;
+use crate::repair::target::Target;
+use crate::repair::{changes, holder, note};
+use crate::say::say;
+use crate::still::{NotStill, Still};
+use ostler_core::view::View;
+use ostler_transcript::{Branches, Finding, Remedy};
+use std::path::Path;
+
+pub fn run(context: &Context, args: &Repair) -> Result<Code> {
+    let target = Target::find(context, &args.id)?;
+    let shown = |path: &Path| tilde(&path.to_string_lossy());
+    if let Some(id) = &target.native_id
+        && let Some(holder) = holder(context, target.format, id)?
+    {
+        let terminal = holder.terminal.as_ref().map(|terminal| format!(" on {terminal}")).unwrap_or_default();
+        return Err(Failure::new(
+            Code::Refused,
+            format!(
+                "process {}{terminal} holds the conversation: {}; end it first",
+                holder.pid,
+                words(&holder.command)
+            ),
+        ));
+    }
+    // Nobody may begin the session's next run meanwhile.
+    let still = match &target.session {
+        Some(view) if !args.dry_run => Some(take(context, view)?),
+        Some(view) if view.alive => return Err(runs(view)),
+        Some(_) | None => None,
+    };
+    let branches = if args.split { Branches::Split } else { Branches::Join };
+    let cannot = |error| Failure::ours(format!("{} cannot be mended: {error}", shown(&target.file)));
+    let looked = Looked::at(&target.file, target.format, branches).map_err(cannot)?;
+    let messages = match looked.examination.messages {
+        1 => "1 message".to_owned(),
+        number => format!("{number} messages"),
+    };
+    let whole = format!("{messages} in {}", shown(&target.file));
+    let beyond = looked.examination.is_beyond_mending();
+    let mends = looked.examination.mends();
+    if args.dry_run || !mends {
+        report(&looked.examination.findings, "to mend")?;
+        return match (mends, beyond) {
+            (true, _) => say!("not mended: {whole}; without --dry-run it is").map(|()| Code::Failed),
+            (false, true) => say!("nothing to mend it from: {whole}").map(|()| Code::Failed),
+            (false, false) => say!("nothing to mend: {whole}").map(|()| Code::Succeeded),
+        };
+    }
+    let written = looked.mend().map_err(cannot)?;
+    report(&written.findings, "mended")?;
+    if let (Some(view), Some(_still)) = (&target.session, &still) {
+        note(&context.home.select(view.id.as_str())?.open()?, view.run, changes(&written.findings), &written.backup)?;
+    }
+    say!("as it was: {}", shown(&written.backup))?;
+    for (id, path) in &written.moved {
+        // What leaves may be cut off too.
+        let other = Looked::at(path, target.format, Branches::Join).map_err(cannot)?;
+        if other.examination.mends() {
+            std::fs::remove_file(other.mend().map_err(cannot)?.backup).map_err(cannot)?;
+        }
+        say!("the other conversation: {}; {} --resume {id} goes on with it", shown(path), target.format.agent())?;
+    }
+    Ok(if beyond { Code::Failed } else { Code::Succeeded })
+}
+
+fn report(findings: &[Finding], mending: &str) -> Result<()> {
+    for finding in findings {
+        match finding.remedy() {
+            Remedy::Mend => say!("{mending}: {finding}")?,
+            Remedy::Note => say!("note: {finding}")?,
+            Remedy::None => say!("beyond mending: {finding}")?,
+        }
+    }
+    Ok(())
+}
+
+fn take(context: &Context, view: &View) -> Result<Still> {
+    match Still::take(&context.home.select(view.id.as_str())?) {
+        Ok(still) => Ok(still),
+        Err(NotStill::Runs) => Err(runs(view)),
+        Err(NotStill::Failed(failure)) => Err(failure),
+    }
+}
+
+fn runs(view: &View) -> Failure {
+    let who = view.pid.map_or("a process".to_owned(), |pid| format!("process {pid}"));
+    Failure::new(Code::Refused, format!("{0} runs: {who} holds the conversation; ostler stop {0} first", view.id))
+}
+
+fn words(command: &[String]) -> String {
+    command.first().map_or("a program", |program| program.rsplit('/').next().unwrap_or(program)).to_owned()
+}

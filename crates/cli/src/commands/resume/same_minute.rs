@@ -1,0 +1,55 @@
+//! Gemini behind the Agent Client Protocol names the file of a conversation by the minute, and begins the file anew when
+//! it loads the conversation: loaded in the minute in which it began, a conversation is overwritten (measured, 0.61). So
+//! that minute is waited out. Nothing has been started yet, and whoever does not want to wait can leave.
+
+use crate::exit::Result;
+use crate::say::tell;
+use jiff::Timestamp;
+use ostler_agents::acp;
+use ostler_core::event::Event;
+use ostler_core::record::Session;
+use ostler_store::folder::Folder;
+use ostler_store::journal;
+use rustix::event::{Timespec, poll};
+
+pub fn wait_out(folder: &Folder, session: &Session, native_id: &str) -> Result<()> {
+    let gemini = session.arguments.first().and_then(|program| acp::behind(program)).map(|agent| agent.name());
+    if gemini != Some("gemini") || !folder.run(folder.newest_run()?)?.record()?.plan.opens {
+        return Ok(());
+    }
+    let began = journal::read(folder.dir(), 0)?.entries.into_iter().find_map(|entry| match entry.event {
+        Event::Opened { native_id: Some(id) } if id == native_id => Some(entry.at),
+        _ => None,
+    });
+    let left = began.map_or(0, |began| left_of_its_minute(began, Timestamp::now()));
+    if left > 0 {
+        tell!("ostler: gemini would overwrite a conversation that began in this minute; going on in {left} s");
+        // The moment itself is what is waited for.
+        match poll(&mut [], Some(&Timespec { tv_sec: left, tv_nsec: 0 })) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(std::io::Error::from(error).into()),
+        }
+    }
+    Ok(())
+}
+
+/// How many seconds are left of the minute in which it began; none when that is over.
+fn left_of_its_minute(began: Timestamp, now: Timestamp) -> i64 {
+    let next = began.as_second().div_euclid(60) * 60 + 60;
+    (next - now.as_second()).clamp(0, 60)
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_its_own_minute_is_waited_out() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        assert_eq!(left_of_its_minute(at(600), at(600)), 60);
+        assert_eq!(left_of_its_minute(at(610), at(659)), 1);
+        assert_eq!(left_of_its_minute(at(659), at(660)), 0);
+        assert_eq!(left_of_its_minute(at(600), at(9000)), 0);
+    }
+}

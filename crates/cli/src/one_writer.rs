@@ -1,0 +1,106 @@
+//! Who else has a conversation: sessions of ostler in any home of this user, and processes that ostler did not start.
+//! Asked before anything is started on it. Whoever slips in after that meets the lock, or is reported by the keeper.
+
+use crate::context::variable;
+use crate::exit::{Code, Failure, Result};
+use ostler_core::view::View;
+use ostler_store::folder::Folder;
+use ostler_store::home::Place;
+use ostler_writers::lock::{Occupant, Writers};
+use ostler_writers::{Conversation, Evidence, Holder, processes};
+
+/// Somebody who writes to a conversation.
+pub enum Writer {
+    /// The agent of a session, which can be stopped as any other.
+    Session(Occupant),
+    Stranger(Holder),
+}
+
+impl Writer {
+    fn words(&self) -> String {
+        match self {
+            Writer::Session(occupant) => occupant.words(),
+            Writer::Stranger(stranger) => stranger.words(),
+        }
+    }
+}
+
+/// Everybody who has this agent's conversation now.
+pub fn writers(agent: &str, native_id: &str) -> Result<Vec<Writer>> {
+    let known = ostler_agents::find(agent).and_then(|agent| Conversation::of(agent, native_id, &variable));
+    let Some(conversation) = known else {
+        return Ok(Vec::new());
+    };
+    let session = Writers::open(&variable)?.occupant(&conversation)?;
+    let agent = session.as_ref().and_then(|occupant| occupant.process.as_ref()).map(|process| process.pid());
+    let strangers = ostler_writers::strangers(&conversation, agent, &variable)?;
+    Ok(session.into_iter().map(Writer::Session).chain(strangers.into_iter().map(Writer::Stranger)).collect())
+}
+
+/// Says of these processes which session of another home they belong to, and adds one that betrays itself by nothing but
+/// our lock.
+pub fn name_sessions(agent: &str, native_id: &str, holders: &mut Vec<Holder>) -> Result<()> {
+    for writer in writers(agent, native_id)? {
+        let Writer::Session(Occupant { session, process: Some(process), .. }) = writer else {
+            continue;
+        };
+        if let Some(holder) = holders.iter_mut().find(|holder| holder.identity == process) {
+            holder.session = Some(session);
+        } else if let Some(process) = processes::describe(&process) {
+            let found = Holder::new(agent, Some(native_id.to_owned()), Evidence::Lock, process);
+            holders.push(Holder { session: Some(session), ..found });
+        }
+    }
+    Ok(())
+}
+
+/// Fails, naming the first of them, unless nobody has it but the session itself, whose helpers may yet have to leave.
+pub fn refuse_others(agent: &str, native_id: &str, own: Option<&Folder>) -> Result<()> {
+    let own = own.map(|folder| rustix::fs::fstat(folder.dir())).transpose().map_err(std::io::Error::from)?;
+    let is_own = |writer: &Writer| match writer {
+        Writer::Session(occupant) => own.is_some_and(|own| occupant.folder_id == (own.st_dev, own.st_ino)),
+        Writer::Stranger(_) => false,
+    };
+    match writers(agent, native_id)?.iter().find(|writer| !is_own(writer)) {
+        Some(writer) => Err(held(&writer.words())),
+        None => Ok(()),
+    }
+}
+
+/// Somebody else has the conversation.
+pub fn held(words: &str) -> Failure {
+    Failure::new(
+        Code::Refused,
+        format!("{words} holds the conversation; end it there, or ostler resume ID --takeover ends it properly first"),
+    )
+}
+
+/// How often it is asked who it is: between one who was about to start it and the one who does, nobody is named.
+const LOOKS: usize = 5;
+
+/// The session itself has not ended.
+pub fn still_runs(place: &Place, view: &View) -> Failure {
+    let other = || {
+        let writers = writers(&view.agent, view.native_id.as_deref()?).ok()?;
+        writers.first().map(Writer::words)
+    };
+    let who = (0..LOOKS).find_map(|_| running(place).or_else(other));
+    let who = who.unwrap_or_else(|| "another process".to_owned());
+    Failure::new(
+        Code::Refused,
+        format!(
+            "{0} still runs: {who} holds the conversation; ostler send {0} tells it something, --takeover ends it first",
+            place.id
+        ),
+    )
+}
+
+/// The agent, else whoever is about to start it, else whoever has the session's lock.
+fn running(place: &Place) -> Option<String> {
+    let folder = place.open().ok()?;
+    let record = folder.newest_run().and_then(|run| folder.run(run)).and_then(|run| run.record()).ok();
+    let started = record.into_iter().flat_map(|record| [record.agent, record.launcher]).flatten();
+    let lock = std::fs::metadata(place.path.join("keeper.lock")).ok();
+    let locked = lock.and_then(|file| processes::with_lock_on(&file).ok()).unwrap_or_default();
+    started.chain(locked).find_map(|process| processes::describe(&process)).map(|process| process.words())
+}

@@ -1,0 +1,126 @@
+//! Changing somebody else's file: the old one stays beside it under another name, the new one takes its place in one step.
+//!
+//! The copy is made first, as a second name of the same file where the disk allows it, so it costs nothing and cannot be
+//! incomplete. The new file is written in full, synced, and given the old one's mode and owner before it takes its name.
+
+use jiff::Timestamp;
+use ostler_transcript::{Branches, Examination, Finding, Format, examine};
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// A transcript that was looked at.
+pub struct Looked {
+    path: PathBuf,
+    format: Format,
+    file: File,
+    as_it_was: Metadata,
+    pub examination: Examination,
+}
+
+/// What was written.
+pub struct Written {
+    /// Everything that was found on the way.
+    pub findings: Vec<Finding>,
+    pub backup: PathBuf,
+    /// Conversations that left the file: their names and where they are.
+    pub moved: Vec<(String, PathBuf)>,
+}
+
+/// How often a mended file is looked at again. What was broken can hide something else, once or twice.
+const ROUNDS: usize = 8;
+
+impl Looked {
+    pub fn at(path: &Path, format: Format, branches: Branches) -> io::Result<Looked> {
+        // A link would be replaced by the file that it leads to.
+        let path = std::fs::canonicalize(path)?;
+        let file = File::open(&path)?;
+        let as_it_was = file.metadata()?;
+        let examination = examine(format, &file, branches)?;
+        Ok(Looked { path, format, file, as_it_was, examination })
+    }
+
+    /// Puts the mended file in the place of the old one, until there is nothing to mend.
+    pub fn mend(self) -> io::Result<Written> {
+        let backup = self.back_up()?;
+        let mut moved = self.write()?;
+        let mut findings = self.examination.findings;
+        for _ in 0..ROUNDS {
+            let again = Looked::at(&self.path, self.format, Branches::Join)?;
+            if !again.examination.mends() {
+                break;
+            }
+            moved.extend(again.write()?);
+            findings.extend(again.examination.findings);
+        }
+        Ok(Written { findings, backup, moved })
+    }
+
+    fn write(&self) -> io::Result<Vec<(String, PathBuf)>> {
+        let mut moved = Vec::new();
+        for branch in &self.examination.moved {
+            let path = self.path.with_file_name(format!("{}.jsonl", branch.id));
+            self.replace(&path, |out| branch.write(&self.file, out))?;
+            moved.push((branch.id.clone(), path));
+        }
+        self.replace(&self.path, |out| self.examination.edits.apply(&self.file, out))?;
+        File::open(self.folder())?.sync_all()?;
+        Ok(moved)
+    }
+
+    fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new("/"))
+    }
+
+    fn back_up(&self) -> io::Result<PathBuf> {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        let time = Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string();
+        for number in 1.. {
+            let more = if number == 1 { String::new() } else { format!("-{number}") };
+            let backup = self.path.with_file_name(format!("{name}.ostler-{time}{more}.bak"));
+            match std::fs::hard_link(&self.path, &backup) {
+                Ok(()) => return Ok(backup),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(_) => {
+                    std::fs::copy(&self.path, &backup)?;
+                    File::open(&backup)?.sync_all()?;
+                    return Ok(backup);
+                }
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+
+    fn replace(&self, path: &Path, write: impl Fn(&mut BufWriter<File>) -> io::Result<()>) -> io::Result<()> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let temporary = path.with_file_name(format!(".{name}.ostler-{}", std::process::id()));
+        let written = self.fill(&temporary, write).and_then(|()| std::fs::rename(&temporary, path));
+        if written.is_err() {
+            // A temporary file that cannot be removed is read by nobody.
+            let _ = std::fs::remove_file(&temporary);
+        }
+        written
+    }
+
+    fn fill(&self, temporary: &Path, write: impl Fn(&mut BufWriter<File>) -> io::Result<()>) -> io::Result<()> {
+        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(temporary)?;
+        let mut out = BufWriter::with_capacity(1 << 20, file);
+        write(&mut out)?;
+        out.flush()?;
+        let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+        let (old, new) = (&self.as_it_was, file.metadata()?);
+        if (old.uid(), old.gid()) != (new.uid(), new.gid()) {
+            std::os::unix::fs::fchown(&file, Some(old.uid()), Some(old.gid()))?;
+        }
+        file.set_permissions(std::fs::Permissions::from_mode(old.mode() & 0o7777))?;
+        file.sync_all()?;
+        // Whoever wrote to it in the meantime is somebody that we could not see.
+        let now = std::fs::metadata(&self.path)?;
+        let stamp = |of: &Metadata| (of.ino(), of.len(), of.mtime(), of.mtime_nsec());
+        if stamp(&now) != stamp(old) {
+            return Err(io::Error::other("it changed while it was read: somebody writes to it"));
+        }
+        Ok(())
+    }
+}

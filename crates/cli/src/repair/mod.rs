@@ -1,0 +1,76 @@
+//! Mending the agents' own transcripts, on request and before every resume.
+//!
+//! What is wrong and what is to change is decided by `ostler_transcript`, which writes nothing. Here is who may be
+//! disturbed (nobody: a conversation that a living process holds is left alone), and how the file is replaced.
+
+pub mod file;
+pub mod target;
+
+use crate::context::{Context, variable};
+use crate::exit::{Failure, Result};
+use crate::foreign::{self, Holder};
+use crate::say::tell;
+use file::Looked;
+use jiff::Timestamp;
+use ostler_core::event::{Entry, Event};
+use ostler_core::record::Session;
+use ostler_store::RunRecord;
+use ostler_store::folder::Folder;
+use ostler_store::journal::Journal;
+use ostler_transcript::{Branches, Finding, Format, Remedy};
+use std::path::Path;
+
+/// Who holds this conversation now.
+pub fn holder(context: &Context, format: Format, native_id: &str) -> Result<Option<Holder>> {
+    let same = |holder: &Holder| holder.agent == format.agent() && holder.native_id.as_deref() == Some(native_id);
+    Ok(foreign::holders(&context.home, &variable)?.into_iter().find(same))
+}
+
+/// Looks at the transcript of a session that is about to go on, and mends it; one line on standard error for each change.
+/// The caller holds `keeper.lock`. One that cannot be mended is the agent's to judge: it may know better, and says so.
+pub fn before_resume(context: &Context, folder: &Folder, session: &Session, run: &RunRecord) -> Result<()> {
+    let (Some(format), Some(transcript)) = (Format::of_agent(&session.agent), run.transcript.as_deref()) else {
+        return Ok(());
+    };
+    let path = Path::new(transcript);
+    if !path.is_file() {
+        return Ok(());
+    }
+    let cannot = |error| Failure::ours(format!("{transcript} cannot be mended: {error}; ostler repair says more"));
+    let looked = Looked::at(path, format, Branches::Join).map_err(cannot)?;
+    if !looked.examination.mends() {
+        return Ok(());
+    }
+    if let Some(id) = &run.native_id
+        && holder(context, format, id)?.is_some()
+    {
+        return Ok(());
+    }
+    let written = looked.mend().map_err(cannot)?;
+    let changes = changes(&written.findings);
+    for change in &changes {
+        tell!("ostler: mended: {change}");
+    }
+    // The run before it: this one has not begun.
+    note(folder, run.run.saturating_sub(1), changes, &written.backup)
+}
+
+/// What was changed, in words.
+pub fn changes(findings: &[Finding]) -> Vec<String> {
+    findings.iter().filter(|finding| finding.remedy() == Remedy::Mend).map(Finding::to_string).collect()
+}
+
+/// Writes into the journal of a session what was changed. The caller holds `keeper.lock`.
+pub fn note(folder: &Folder, run: u32, changes: Vec<String>, backup: &Path) -> Result<()> {
+    let mut journal = Journal::open(folder.dir())?;
+    journal.append(&Entry {
+        at: Timestamp::now(),
+        ms: ostler_sys::clock::since_boot_ms(),
+        run,
+        out: None,
+        wish: None,
+        inbox: None,
+        event: Event::Mended { changes, backup: backup.to_string_lossy().into_owned() },
+    })?;
+    Ok(journal.sync()?)
+}

@@ -1,0 +1,51 @@
+//! How a turn behind the Agent Client Protocol ends is what the agent says: an error of the model's server is a failure with
+//! its reason, a hang goes on until it is interrupted.
+
+use crate::acp::{detach, follow};
+use crate::bed::{Bed, for_every_agent};
+use ostler_model::agents::Agent;
+
+fn fails_on_a_bad_request(agent: Agent) {
+    let Some(bed) = Bed::new(agent) else { return };
+    let output = follow(&bed, "fail 400 always").exits(1);
+    let session = bed.last();
+    let outcome = session.show().outcome().clone();
+    assert_eq!((outcome.kind.as_str(), outcome.source.as_str()), ("failed", "agent"), "{outcome:?}");
+    assert!(outcome.cause.contains("scripted failure 400"), "{outcome:?}");
+    assert!(output.stderr.contains(&outcome.cause), "{output:?}");
+    bed.harness.run(&["wait", session.id()]).exits(1);
+}
+
+for_every_agent!(fails_on_a_bad_request:
+    gemini_fails_on_a_bad_request Gemini,
+    opencode_fails_on_a_bad_request Opencode,
+    the_adapter_of_claude_fails_on_a_bad_request ClaudeAcp,
+    the_adapter_of_codex_fails_on_a_bad_request CodexAcp,
+);
+
+#[test]
+fn a_hang_can_be_interrupted_and_the_same_process_takes_the_next_message() {
+    let Some(bed) = Bed::new(Agent::Gemini) else { return };
+    let session = detach(&bed, &["--keep"], Some("hang"));
+    bed.asked_for(1);
+    let quiet = session.until_look("it is quiet", |view| view.quiet_s >= 1);
+    assert_eq!((quiet.state.word(), quiet.alive), ("working", true), "{quiet:?}");
+    bed.harness.run(&["interrupt", session.id()]).exits(0);
+    bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(6);
+    bed.harness.run(&["send", session.id(), "say again"]).exits(0);
+    bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+    let shown = session.show();
+    assert_eq!((shown.turns, shown.pid, shown.last.as_deref()), (2, quiet.pid, Some("again")), "{shown:?}");
+    session.stop();
+    bed.harness.nothing_is_left();
+}
+
+#[test]
+fn a_stop_in_the_middle_of_a_turn_breaks_it_off_and_leaves_nothing() {
+    let Some(bed) = Bed::new(Agent::Gemini) else { return };
+    let session = detach(&bed, &[], Some("hang"));
+    bed.asked_for(1);
+    bed.harness.run(&["stop", session.id()]).exits(0);
+    assert_eq!(session.show().outcome().kind, "stopped");
+    bed.harness.nothing_is_left();
+}

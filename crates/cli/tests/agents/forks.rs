@@ -1,0 +1,37 @@
+//! A fork by each agent's own means: the model knows what was said before, and the original's transcript is not touched.
+
+use crate::bed::{Bed, for_every_agent};
+use ostler_model::agents::Agent;
+
+fn a_fork_knows_what_was_said(agent: Agent) {
+    let Some(bed) = Bed::new(agent) else { return };
+    bed.follow("say one").exits(0);
+    let original = bed.last();
+    let before = original.show();
+    let said = before.transcript.as_deref().map(std::fs::read);
+    let fork = bed.harness.run(&["fork", "-d", original.id(), "say two"]).exits(0);
+    let fork = bed.harness.session(fork.stdout.trim_end());
+    bed.harness.run(&["wait", fork.id()]).exits(0);
+    let shown = fork.show();
+    assert_eq!((shown.outcome().kind.as_str(), shown.last.as_deref()), ("succeeded", Some("two")), "{shown:?}");
+    assert_ne!(shown.outcome().saved, "unverified");
+    assert!(shown.native_id.is_some() && shown.native_id != before.native_id, "{shown:?}");
+    let told = bed.last_request();
+    assert!(told.contains("say one") && told.contains("say two"), "{told}");
+    // Each goes its own way.
+    bed.harness.run(&["resume", fork.id(), "say three"]).exits(0);
+    let told = bed.last_request();
+    assert!(told.contains("say one") && told.contains("say two") && told.contains("say three"), "{told}");
+    assert_eq!(said.map(Result::unwrap), before.transcript.as_deref().map(std::fs::read).map(Result::unwrap));
+    bed.harness.run(&["resume", original.id(), "say four"]).exits(0);
+    let told = bed.last_request();
+    assert!(told.contains("say one") && told.contains("say four"), "{told}");
+    assert!(!told.contains("say two") && !told.contains("say three"), "{told}");
+}
+
+for_every_agent!(a_fork_knows_what_was_said:
+    a_fork_of_claude_knows_what_was_said Claude,
+    a_fork_of_codex_knows_what_was_said Codex,
+    a_fork_of_gemini_knows_what_was_said Gemini,
+    a_fork_of_opencode_knows_what_was_said Opencode,
+);

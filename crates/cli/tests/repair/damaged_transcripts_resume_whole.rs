@@ -1,0 +1,220 @@
+//! A transcript damaged in each way there is: `resume` mends it first, says so, and the model gets all that survived.
+
+use crate::bed::Bed;
+use crate::conversation::{is_well_formed, transcript};
+use ostler_model::agents::Agent;
+use serde_json::Value;
+
+struct Case {
+    name: &'static str,
+    damage: fn(&[Vec<u8>]) -> Vec<u8>,
+    /// What `resume` says.
+    says: &'static str,
+    /// What the model must see, beside the new prompt.
+    sees: &'static [&'static str],
+}
+
+fn joined<'a>(lines: impl IntoIterator<Item = &'a Vec<u8>>) -> Vec<u8> {
+    lines.into_iter().flat_map(|line| [line.as_slice(), b"\n"].concat()).collect()
+}
+
+fn record(line: &[u8]) -> Value {
+    serde_json::from_slice(line).unwrap_or_default()
+}
+
+/// The line with the n-th of those records that are as wanted.
+fn nth(lines: &[Vec<u8>], n: usize, wanted: impl Fn(&Value) -> bool) -> usize {
+    lines.iter().enumerate().filter(|(_, line)| wanted(&record(line))).nth(n).unwrap().0
+}
+
+fn without(lines: &[Vec<u8>], gone: usize) -> Vec<u8> {
+    joined(lines.iter().enumerate().filter(|(at, _)| *at != gone).map(|(_, line)| line))
+}
+
+fn broken(lines: &[Vec<u8>], at: usize) -> Vec<u8> {
+    let mut lines = lines.to_vec();
+    lines[at].truncate(100);
+    joined(&lines)
+}
+
+/// The agent was killed in the middle of a line.
+fn torn_end(sees: &'static [&'static str]) -> Case {
+    let damage = |lines: &[Vec<u8>]| [joined(lines), lines[2][..30].to_vec()].concat();
+    Case { name: "torn end", damage, says: "the last line is torn", sees }
+}
+
+/// Makes a conversation with these prompts, then resumes it once for each damage.
+fn each_is_mended(agent: Agent, prompts: impl Fn(&Bed) -> Vec<String>, cases: &[Case]) {
+    let Some(bed) = Bed::new(agent) else { return };
+    let prompts = prompts(&bed);
+    bed.follow(&prompts[0]).exits(0);
+    let session = bed.last();
+    for prompt in &prompts[1..] {
+        let output = bed.harness.run(&["resume", session.id(), prompt]).exits(0);
+        assert!(!output.stderr.contains("mended"), "it is healthy: {output:?}");
+    }
+    let file = transcript(&bed, &session);
+    let whole = std::fs::read(&file).unwrap();
+    let lines: Vec<Vec<u8>> =
+        whole.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec).collect();
+    for Case { name, damage, says, sees } in cases {
+        std::fs::write(&file, damage(&lines)).unwrap();
+        let output = bed.harness.run(&["resume", session.id(), &format!("say next {name}")]).exits(0);
+        assert!(output.stderr.contains(says), "{name}: {output:?}");
+        let seen = is_well_formed(&bed);
+        for text in sees.iter().chain([name]) {
+            assert!(seen.contains(text), "{name}: {text:?} is not in {seen}");
+        }
+        let again = bed.harness.run(&["repair", session.id(), "--dry-run"]).exits(0);
+        assert!(again.stdout.contains("nothing to mend"), "{name}: {again:?}");
+    }
+}
+
+fn is_answer(record: &Value) -> bool {
+    record["type"] == "assistant"
+}
+
+fn is_result(record: &Value) -> bool {
+    record["message"]["content"][0]["type"] == "tool_result"
+}
+
+#[test]
+fn claude_gets_everything_that_survived() {
+    const ALL: &[&str] = &["alpha", "one-out", "two-out", "beta", "three-out", "gamma"];
+    let prompts = |bed: &Bed| {
+        let two = r#"tools Bash {"command":"echo one-out"} Bash {"command":"echo two-out"} ; say beta"#.to_owned();
+        vec!["say alpha".to_owned(), two, format!("{} ; say gamma", bed.tool("echo three-out"))]
+    };
+    each_is_mended(
+        Agent::Claude,
+        prompts,
+        &[
+            torn_end(ALL),
+            Case {
+                name: "no newline",
+                damage: |lines| {
+                    let mut all = joined(lines);
+                    all.pop();
+                    all
+                },
+                says: "newline added",
+                sees: ALL,
+            },
+            Case {
+                name: "broken line",
+                damage: |lines| broken(lines, nth(lines, 0, is_answer)),
+                says: "is broken",
+                sees: &["one-out", "two-out", "beta", "three-out", "gamma"],
+            },
+            Case {
+                name: "call without result",
+                damage: |lines| without(lines, nth(lines, 0, is_result)),
+                says: "a call of Bash has no result",
+                sees: &["alpha", "beta", "three-out", "gamma", "may have run in part or in full"],
+            },
+            Case {
+                name: "result without call",
+                damage: |lines| without(lines, nth(lines, 4, is_answer)),
+                says: "a tool's result has no call",
+                sees: ALL,
+            },
+            Case {
+                name: "parallel result without call",
+                damage: |lines| without(lines, nth(lines, 1, is_answer)),
+                says: "a tool's result has no call",
+                sees: ALL,
+            },
+            Case {
+                name: "lost prompt",
+                damage: |lines| without(lines, nth(lines, 1, |record| record["type"] == "user" && !is_result(record))),
+                says: "hung on the one before it",
+                sees: ALL,
+            },
+            Case {
+                name: "everything twice",
+                damage: |lines| joined(lines.iter().flat_map(|line| [line, line])),
+                says: "a record stood twice",
+                sees: ALL,
+            },
+            Case {
+                name: "a record on a torn one",
+                damage: |lines| {
+                    let at = nth(lines, 2, |record| record["type"] == "user" && !is_result(record));
+                    let glued = [&lines[0][..20], lines[at].as_slice()].concat();
+                    let mut lines = lines.to_vec();
+                    lines[at] = glued;
+                    joined(&lines)
+                },
+                says: "1 whole record in it saved",
+                sees: ALL,
+            },
+        ],
+    );
+}
+
+#[test]
+fn codex_gets_everything_that_survived() {
+    const ALL: &[&str] = &["alpha", "one-out", "beta"];
+    let prompts = |bed: &Bed| vec!["say alpha".to_owned(), format!("{} ; say beta", bed.tool("echo one-out"))];
+    each_is_mended(
+        Agent::Codex,
+        prompts,
+        &[
+            torn_end(ALL),
+            Case {
+                name: "broken line",
+                damage: |lines| broken(lines, nth(lines, 0, |record| record["payload"]["role"] == "assistant")),
+                says: "is broken",
+                sees: &["one-out", "beta"],
+            },
+            Case {
+                name: "result without call",
+                damage: |lines| without(lines, nth(lines, 0, |record| record["payload"]["type"] == "function_call")),
+                says: "a tool's result has no call",
+                sees: ALL,
+            },
+            Case {
+                name: "everything twice",
+                damage: |lines| joined(lines[..1].iter().chain(lines[1..].iter().flat_map(|line| [line, line]))),
+                says: "a record stood twice",
+                sees: ALL,
+            },
+            Case { name: "lost beginning", damage: |lines| without(lines, 0), says: "made anew", sees: ALL },
+        ],
+    );
+}
+
+#[test]
+fn gemini_gets_everything_that_survived() {
+    const ALL: &[&str] = &["alpha", "one-out", "beta"];
+    let prompts = |bed: &Bed| vec!["say alpha".to_owned(), format!("{} ; say beta", bed.tool("echo one-out"))];
+    each_is_mended(
+        Agent::Gemini,
+        prompts,
+        &[
+            torn_end(ALL),
+            Case {
+                name: "broken line",
+                damage: |lines| broken(lines, nth(lines, 0, |record| record["content"] == "beta")),
+                says: "is broken",
+                sees: &["alpha", "one-out"],
+            },
+            Case {
+                name: "result without call",
+                damage: |lines| without(lines, nth(lines, 0, |record| record["toolCalls"].is_array())),
+                says: "a tool's result has no call",
+                sees: ALL,
+            },
+            Case {
+                name: "lost list",
+                damage: |lines| {
+                    let is_list =
+                        |record: &Value| record["$set"]["messages"].as_array().is_some_and(|list| list.len() > 1);
+                    broken(lines, lines.iter().rposition(|line| is_list(&record(line))).unwrap())
+                },
+                says: "messages brought back",
+                sees: ALL,
+            },
+        ],
+    );
+}

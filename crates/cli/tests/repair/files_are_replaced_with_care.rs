@@ -1,0 +1,63 @@
+//! `ostler repair` of a file: what it was stays beside it, what it is has the same owner and mode, and a file that needs
+//! nothing is not touched. No agent is needed.
+
+use ostler_testkit::Harness;
+use std::fs::{Permissions, read, read_dir, set_permissions, write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::PathBuf;
+
+const WHOLE: &str = concat!(
+    r#"{"parentUuid":null,"isSidechain":false,"type":"user","message":{"role":"user","content":"hi"},"uuid":"a","#,
+    r#""timestamp":"2026-11-15T07:00:00.000Z","sessionId":"s"}"#,
+    "\n"
+);
+
+fn file(harness: &Harness, text: &str) -> PathBuf {
+    let path = harness.root().join("talk.jsonl");
+    write(&path, text).unwrap();
+    path
+}
+
+fn beside(harness: &Harness) -> Vec<PathBuf> {
+    let entries = read_dir(harness.root()).unwrap().flatten().map(|entry| entry.path());
+    entries.filter(|path| path.to_string_lossy().contains("talk.jsonl.ostler-")).collect()
+}
+
+#[test]
+fn what_it_was_stays_beside_it_and_its_mode_is_the_same() {
+    let harness = Harness::new(env!("CARGO_BIN_EXE_ostler"));
+    let torn = format!("{WHOLE}{{\"parentUuid\":\"a\",\"ty");
+    let path = file(&harness, &torn);
+    set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
+    let word = path.to_str().unwrap();
+
+    let dry = harness.run(&["repair", "--dry-run", word]).exits(1);
+    assert!(dry.stdout.starts_with("to mend: the last line is torn: 21 bytes"), "{dry:?}");
+    assert_eq!((read(&path).unwrap(), beside(&harness).len()), (torn.clone().into_bytes(), 0), "only said");
+
+    let output = harness.run(&["repair", word]).exits(0);
+    assert!(output.stdout.starts_with("mended: the last line is torn"), "{output:?}");
+    assert_eq!(read(&path).unwrap(), WHOLE.as_bytes());
+    assert_eq!(path.metadata().unwrap().mode() & 0o7777, 0o640);
+    let [backup] = &beside(&harness)[..] else { panic!("{:?}", beside(&harness)) };
+    assert_eq!(read(backup).unwrap(), torn.as_bytes());
+
+    let inode = path.metadata().unwrap().ino();
+    let again = harness.run(&["repair", word]).exits(0);
+    assert!(again.stdout.starts_with("nothing to mend: 1 message"), "{again:?}");
+    assert_eq!((path.metadata().unwrap().ino(), beside(&harness).len()), (inode, 1), "not touched");
+}
+
+#[test]
+fn an_empty_file_and_one_of_nobody_are_said_to_be_so() {
+    let harness = Harness::new(env!("CARGO_BIN_EXE_ostler"));
+    let path = file(&harness, "");
+    harness.run(&["repair", path.to_str().unwrap()]).exits(2);
+    let folder = harness.root().join("projects/p");
+    std::fs::create_dir_all(&folder).unwrap();
+    let empty = folder.join("3f8e7a52-9d5b-4c1e-8a37-2b6d90e1c4f5.jsonl");
+    write(&empty, "").unwrap();
+    let output = harness.run(&["repair", empty.to_str().unwrap()]).exits(1);
+    assert!(output.stdout.starts_with("beyond mending: the file is empty"), "{output:?}");
+    harness.run(&["repair", "nothing-of-that-name"]).exits(3);
+}

@@ -1,0 +1,81 @@
+//! Two claudes that were started by hand on one conversation, at once. Neither knows of the other, and without mending the
+//! finished turns of one of them vanish.
+
+use crate::bed::Bed;
+use crate::conversation::is_well_formed;
+use ostler_model::agents::Agent;
+use ostler_testkit::Output;
+use std::process::{Child, Stdio};
+
+const ID: &str = "3f8e7a52-9d5b-4c1e-8a37-2b6d90e1c4f5";
+
+/// A claude that ostler knows nothing of.
+fn claude(bed: &Bed, prompt: &str, id: [&str; 2]) -> Child {
+    let words = Agent::Claude.program().unwrap();
+    let mut command = bed.harness.command(&words[0]);
+    command.args(["-p", prompt]).args(id).args(["--allowedTools", "Bash"]).current_dir(bed.work());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+#[track_caller]
+fn to_its_end(bed: &Bed, prompt: &str, id: [&str; 2]) {
+    assert!(claude(bed, prompt, id).wait().unwrap().success(), "{prompt}");
+}
+
+/// Both are in the middle of a tool when the other one writes.
+fn two_at_once(bed: &Bed) {
+    to_its_end(bed, "say beginning", ["--session-id", ID]);
+    let prompt = |name: &str| format!("{} ; say end-{name}", bed.tool(&format!("mkfifo {name}; cat {name}")));
+    let mut both = ["one", "two"].map(|name| claude(bed, &prompt(name), ["--resume", ID]));
+    for name in ["one", "two"] {
+        bed.process(&format!("cat {name}"));
+    }
+    let refused = bed.harness.run(&["repair", ID]).exits(7);
+    let named = both.iter().any(|child| refused.complaint().contains(&format!("process {}", child.id())));
+    assert!(named, "one of them is named: {refused:?}");
+    for name in ["one", "two"] {
+        std::fs::write(bed.work().join(name), "released\n").unwrap();
+    }
+    for child in &mut both {
+        assert!(child.wait().unwrap().success());
+    }
+}
+
+#[track_caller]
+fn repair(bed: &Bed, flags: &[&str]) -> Output {
+    bed.harness.run(&[&["repair"], flags, &[ID]].concat())
+}
+
+#[test]
+fn after_repair_the_model_sees_both_in_one_conversation() {
+    let Some(bed) = Bed::new(Agent::Claude) else { return };
+    two_at_once(&bed);
+    let told = repair(&bed, &["--dry-run"]).exits(1);
+    assert!(told.stdout.contains("two processes wrote at once"), "{told:?}");
+    let mended = repair(&bed, &[]).exits(0);
+    assert!(mended.stdout.contains("two processes wrote at once"), "{mended:?}");
+    assert!(repair(&bed, &[]).exits(0).stdout.starts_with("nothing to mend"));
+    to_its_end(&bed, "say after", ["--resume", ID]);
+    let seen = is_well_formed(&bed);
+    for text in ["beginning", "end-one", "end-two", "say after"] {
+        assert!(seen.contains(text), "{text:?} is not in {seen}");
+    }
+}
+
+#[test]
+fn with_split_they_are_two_conversations_that_both_go_on() {
+    let Some(bed) = Bed::new(Agent::Claude) else { return };
+    two_at_once(&bed);
+    let output = repair(&bed, &["--split"]).exits(0);
+    let other = output.stdout.split("--resume ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap().to_owned();
+    assert!(repair(&bed, &[]).exits(0).stdout.starts_with("nothing to mend"));
+    let mut ends = Vec::new();
+    for id in [ID, &other] {
+        to_its_end(&bed, "say after", ["--resume", id]);
+        let seen = is_well_formed(&bed);
+        assert!(seen.contains("beginning"), "{seen}");
+        ends.push(["one", "two"].map(|name| seen.contains(&format!(r#""text":"end-{name}""#))));
+    }
+    ends.sort_unstable();
+    assert_eq!(ends, [[false, true], [true, false]], "each has one of the two");
+}

@@ -1,0 +1,9 @@
+//! Recordings of real agents, played through the whole program: what ostler says about them is what it said before, and
+//! what it calls saved is in the session file.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that finds no value has failed")]
+
+mod every_recording_is_kept;
+mod players_say_what_is_wrong;
+mod session_files_decide;
+mod stage;

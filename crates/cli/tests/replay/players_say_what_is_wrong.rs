@@ -1,0 +1,45 @@
+//! A recording cannot make anything up: whoever wants something else of it is told.
+
+use crate::stage::{play, start};
+use ostler_testkit::Harness;
+use ostler_testkit::recordings::recorded;
+
+#[test]
+fn what_is_no_recording_is_refused_before_anything_starts() {
+    let harness = Harness::new(env!("CARGO_BIN_EXE_ostler"));
+    let reply = format!("replay:{}", recorded("claude-reply").file.display());
+    let other = harness.root().join("other");
+    std::fs::write(&other, "hello\n").unwrap();
+    for (words, said) in [
+        (vec!["replay:/nowhere"], "No such file"),
+        (vec![&format!("replay:{}", other.display())], "does not begin with"),
+        (vec![&reply, "another prompt"], "its own messages"),
+        (vec![&reply, "--", "--speed", "0"], "is no speed"),
+        (vec![&reply, "--", "--fast"], "--fast"),
+    ] {
+        let refused = harness.run(&[&["run"], &words[..]].concat()).exits(2);
+        assert!(refused.complaint().contains(said), "{refused:?}");
+    }
+    assert!(harness.ls().is_empty(), "nothing was started");
+}
+
+#[test]
+fn an_answer_that_was_not_given_then_ends_it_with_the_reason() {
+    let harness = Harness::new(env!("CARGO_BIN_EXE_ostler"));
+    let session = start(&harness, &recorded("claude-denied").file);
+    harness.run(&["wait", session.id(), "--until", "asking"]).exits(4);
+    harness.run(&["answer", session.id(), "--allow"]).exits(0);
+    harness.run(&["wait", session.id()]).exits(1);
+    let complaint = std::fs::read_to_string(session.run_file("err")).unwrap();
+    assert!(complaint.contains("a recording cannot answer that"), "{complaint}");
+}
+
+#[test]
+fn a_conversation_that_is_all_played_goes_no_further() {
+    let harness = Harness::new(env!("CARGO_BIN_EXE_ostler"));
+    let one = recorded("codex-reply");
+    let session = play(&harness, &one.file, &one.recording);
+    harness.run(&["resume", session.id(), "and then?"]).exits(1);
+    let complaint = std::fs::read_to_string(session.path().join("runs/2/err")).unwrap();
+    assert!(complaint.contains("all are played"), "{complaint}");
+}

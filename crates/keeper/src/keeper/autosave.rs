@@ -1,0 +1,70 @@
+//! Copying the transcript while a turn runs, so that one that is lost or rewritten costs seconds. Between turns there is
+//! nothing new to copy, and no clock runs.
+
+use super::{Keeper, KeeperError};
+use jiff::Timestamp;
+use ostler_core::event::Event;
+use ostler_store::checkpoints;
+use ostler_store::{StoreError, is_full_disk};
+use ostler_sys::clock::since_boot_ms;
+use std::path::Path;
+
+/// However often it is copied: by then an agent has written what it says late.
+const LATE_MS: u64 = 1000;
+
+pub(super) struct Autosave {
+    /// `None`: not wanted.
+    every_ms: Option<u64>,
+    due_ms: Option<u64>,
+    turn_ran: bool,
+    /// What was told last, which is not told twice.
+    told: Option<String>,
+}
+
+impl Autosave {
+    pub(super) fn new(every_ms: Option<u64>) -> Autosave {
+        Autosave { every_ms, due_ms: None, turn_ran: false, told: None }
+    }
+}
+
+impl Keeper {
+    /// Saves when it is time: every so often during a turn, at its end, and once more after that, because agents write late.
+    pub(super) fn autosave(&mut self) -> Result<(), KeeperError> {
+        let Some(every) = self.autosave.every_ms else {
+            return Ok(());
+        };
+        let (now, runs) = (since_boot_ms(), self.state.turn_running());
+        let ended = std::mem::replace(&mut self.autosave.turn_ran, runs) && !runs;
+        let due = self.autosave.due_ms.is_some_and(|due| due <= now);
+        if due || ended {
+            self.save_now()?;
+            let last = ended.then_some(now + every.max(LATE_MS));
+            self.autosave.due_ms = if runs { Some(now + every) } else { last };
+        } else if runs && self.autosave.due_ms.is_none() {
+            self.autosave.due_ms = Some(now + every);
+        }
+        if let Some(due) = self.autosave.due_ms {
+            self.wake_by(due);
+        }
+        Ok(())
+    }
+
+    /// Copies what is new of the transcript. A disk without room for it has other worries, and shows them.
+    pub(super) fn save_now(&mut self) -> Result<(), KeeperError> {
+        let (Some(_), Some(transcript)) = (self.autosave.every_ms, &self.record.transcript) else {
+            return Ok(());
+        };
+        let words = match checkpoints::save(&self.folder, Path::new(transcript), Timestamp::now()) {
+            Ok(saving) => saving.words(self.session.id),
+            Err(StoreError::Io { error, .. }) if is_full_disk(&error) => None,
+            Err(error) => Some(format!("its transcript cannot be copied: {error}")),
+        };
+        match words {
+            Some(text) if self.autosave.told.as_ref() != Some(&text) => {
+                self.autosave.told = Some(text.clone());
+                self.note(Event::Alarm { text })
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! One conversation, one writer, while the agent runs.
+//!
+//! An agent may tell its name for the conversation only once it runs (codex, opencode), and change it in the middle (a new
+//! conversation in a terminal): the lock follows it. And somebody who knows nothing of our locks may join: that is looked
+//! for before every message and at the end of every turn, and said, and nobody is ended for it.
+
+use super::{Keeper, KeeperError};
+use crate::control::{self, Order};
+use crate::{handles, writing};
+use ostler_core::event::Event;
+use ostler_sys::process::Identity;
+use ostler_writers::Conversation;
+use ostler_writers::lock::{Occupant, Taken, Writers};
+use std::collections::HashSet;
+use std::io;
+
+/// What is to be looked at, and what has been said.
+#[derive(Debug, Default)]
+pub(super) struct Conversing {
+    /// The conversation may be another one, somebody else may have let it go, or somebody deleted our lock.
+    unsettled: bool,
+    turn_over: bool,
+    /// Who is known to have joined.
+    joined: HashSet<Identity>,
+}
+
+impl Conversing {
+    /// Takes note of what makes a look due.
+    pub fn heed(&mut self, event: &Event) {
+        let turn_over = matches!(event, Event::TurnEnded { .. });
+        self.turn_over |= turn_over;
+        self.unsettled |= turn_over || matches!(event, Event::Native { .. } | Event::KeeperStarted { .. });
+    }
+}
+
+impl Keeper {
+    /// Does what has become due.
+    pub(super) fn mind_conversation(&mut self) -> Result<(), KeeperError> {
+        if std::mem::take(&mut self.conversing.turn_over) {
+            self.look_for_strangers()?;
+        }
+        if std::mem::take(&mut self.conversing.unsettled)
+            && let Some(conversation) = self.conversation()
+        {
+            match self.follow(&conversation) {
+                Ok(None) => {}
+                Ok(Some(who)) => self.alarm_once(format!("another session has this conversation too: {who}"))?,
+                Err(error) => self.alarm_once(format!("cannot lock the conversation: {error}"))?,
+            }
+        }
+        Ok(())
+    }
+
+    fn conversation(&self) -> Option<Conversation> {
+        let native_id = self.state.native_id.as_ref().or(self.record.native_id.as_ref())?;
+        writing::conversation(&self.session, &self.record.plan, native_id)
+    }
+
+    /// Has the lock of this conversation and of no other. Returns who else has it.
+    fn follow(&mut self, conversation: &Conversation) -> io::Result<Option<String>> {
+        let writers = Writers::open(&writing::variable)?;
+        let me = Occupant::new(conversation, self.session.id, &self.folder, Some(self.process.clone()))?;
+        if let Some(lock) = self.handles.get(handles::WRITER)
+            && let Some(noted) = writers.noted(lock)?
+        {
+            if noted.native_id == conversation.native_id {
+                return Ok(None);
+            }
+            let left = Conversation { native_id: noted.native_id, ..conversation.clone() };
+            writers.release(&left, lock)?;
+        }
+        let refused = match writers.take(conversation, &me)? {
+            Taken::Yes(lock) => {
+                // The holder keeps it as well: it outlives us, and hands it to the next process of this session. One that
+                // has just died is replaced by one that gets all that we have.
+                if let Some(line) = self.handles.get(handles::HOLDER_LINE) {
+                    let _ = control::order_with_file(line, Order::UseWriter, &lock);
+                }
+                self.handles.put(handles::WRITER, lock);
+                return Ok(None);
+            }
+            Taken::No(occupant) => occupant.words(),
+            Taken::ByNobodyKnown => "a process that does not say who it is".to_owned(),
+        };
+        self.handles.close(handles::WRITER);
+        Ok(Some(refused))
+    }
+
+    /// Looks who else has the conversation. Whoever joined is reported, once.
+    pub(super) fn look_for_strangers(&mut self) -> Result<(), KeeperError> {
+        let Some(conversation) = self.conversation() else {
+            return Ok(());
+        };
+        let found = match ostler_writers::strangers(&conversation, Some(self.process.pid()), &writing::variable) {
+            Ok(found) => found,
+            // "Could not look" is not "nobody".
+            Err(error) => return self.alarm_once(format!("cannot look for other writers: {error}")),
+        };
+        for stranger in found {
+            let words = format!("{} has joined this conversation; ostler who {}", stranger.words(), self.session.id);
+            if self.conversing.joined.insert(stranger.identity) {
+                self.alarm_once(words)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A replaced keeper does not say again what the journal ends with.
+    fn alarm_once(&mut self, text: String) -> Result<(), KeeperError> {
+        if self.state.alarm.as_ref() == Some(&text) {
+            return Ok(());
+        }
+        self.note(Event::Alarm { text })
+    }
+
+    /// The run is over and nothing of it is alive: whoever wants the conversation may have it.
+    pub(super) fn leave_conversation(&mut self) {
+        let left = || -> io::Result<()> {
+            let (Some(lock), Some(conversation)) = (self.handles.get(handles::WRITER), self.conversation()) else {
+                return Ok(());
+            };
+            Writers::open(&writing::variable)?.release(&conversation, lock)
+        };
+        // What cannot be removed is free with our end: nobody whom it names is there then.
+        let _ = left();
+    }
+}

@@ -1,0 +1,80 @@
+//! What no hook tells: the agent's record of its own process is watched while a turn runs in a terminal, for its end, and
+//! while a message waits for the agent to be ready. Nobody watches an idle session; where no inotify instance is to be had,
+//! the record is looked at twice a second.
+
+use super::{Keeper, KeeperError};
+use jiff::Timestamp;
+use ostler_core::life::Process;
+use ostler_core::record::Speaks;
+use ostler_store::look;
+use ostler_sys::clock::since_boot_ms;
+use ostler_sys::notify::Watcher;
+use std::path::PathBuf;
+
+/// Without inotify.
+const LOOK_AGAIN_MS: u64 = 500;
+
+pub(super) struct OwnRecordWatch {
+    path: PathBuf,
+    pub(super) watcher: Option<Watcher>,
+    /// When to look at it, whether or not it has changed.
+    pub(super) due_ms: Option<u64>,
+}
+
+impl Keeper {
+    /// Folds in what the agent's own record tells, when it may tell something new.
+    pub(super) fn consult_own_record(&mut self) -> Result<(), KeeperError> {
+        let message_waits = !self.state.ready && !self.state.queue.is_empty();
+        let of_interest = self.state.turn_is_told() || message_waits;
+        let runs = self.record.plan.speaks == Speaks::Hooks && self.state.process == Process::Running;
+        if !runs || !of_interest {
+            self.own_record = None;
+            return Ok(());
+        }
+        let now_ms = since_boot_ms();
+        if self.own_record.is_none() {
+            // Watch first, look afterwards: what is written in between wakes us.
+            self.own_record = self.watch_own_record(now_ms);
+        }
+        let Some(watch) = self.own_record.as_mut().filter(|watch| watch.due_ms.is_some_and(|due| due <= now_ms)) else {
+            return Ok(());
+        };
+        watch.due_ms = watch.watcher.is_none().then_some(now_ms + LOOK_AGAIN_MS);
+        // It is the agent's: where there is none to read, the hooks are all there is.
+        let Ok(record) = std::fs::read(&watch.path) else {
+            return Ok(());
+        };
+        // Read after the record: what the hooks told before the record changed is known now.
+        self.understand()?;
+        let Some(telling) = &mut self.output else {
+            return Ok(());
+        };
+        let told = telling.own_record(&record, u64::try_from(Timestamp::now().as_millisecond()).unwrap_or(0));
+        if let (Some(watch), Some(again_ms)) = (&mut self.own_record, told.again_in_ms) {
+            watch.due_ms = Some(watch.due_ms.map_or(now_ms + again_ms, |due| due.min(now_ms + again_ms)));
+        }
+        for fact in told.facts {
+            if let Some(event) = look::event_of(fact, &self.state) {
+                self.note(event)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The record has changed, or its neighbours have.
+    pub(super) fn own_record_changed(&mut self) -> Result<(), KeeperError> {
+        if let Some(watch) = &mut self.own_record {
+            if let Some(watcher) = &watch.watcher {
+                watcher.changed()?;
+            }
+            watch.due_ms = Some(since_boot_ms());
+        }
+        Ok(())
+    }
+
+    fn watch_own_record(&self, now_ms: u64) -> Option<OwnRecordWatch> {
+        let path = self.agent.own_record(self.process.pid(), &|name| std::env::var(name).ok())?;
+        let path = PathBuf::from(path);
+        Some(OwnRecordWatch { watcher: Watcher::beside(&path), path, due_ms: Some(now_ms) })
+    }
+}

@@ -1,0 +1,64 @@
+//! Which conversation a session writes to, and having it alone.
+//!
+//! Where its name is known beforehand the holder takes the conversation before the agent runs, and the agent inherits the
+//! lock. Where the agent tells it later, or changes it, the keeper takes it then (`keeper::conversing`).
+
+use crate::handles::{self, Handles};
+use crate::start::NotStarted;
+use ostler_core::record::{Plan, Session};
+use ostler_store::RunRecord;
+use ostler_store::folder::Folder;
+use ostler_sys::process::Identity;
+use ostler_writers::Conversation;
+use ostler_writers::lock::{Occupant, Taken, Writers};
+use std::io;
+
+/// Our environment is the agent's.
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// `None` for a command, which has no conversation.
+pub fn conversation(session: &Session, plan: &Plan, native_id: &str) -> Option<Conversation> {
+    Conversation::of(ostler_agents::find_for(&session.agent, plan)?, native_id, &variable)
+}
+
+/// A conversation that a run has to itself; its lock is among the handles.
+pub struct Occupied {
+    writers: Writers,
+    me: Occupant,
+}
+
+impl Occupied {
+    /// Takes the conversation of a run that is about to begin, unless a run before it has left it to us.
+    pub fn take(
+        folder: &Folder,
+        session: &Session,
+        record: &RunRecord,
+        handles: &mut Handles,
+    ) -> Result<Option<Occupied>, NotStarted> {
+        let named = record.native_id.as_deref().and_then(|id| conversation(session, &record.plan, id));
+        let Some(conversation) = named else {
+            return Ok(None);
+        };
+        let writers = Writers::open(&variable)?;
+        let me = Occupant::new(&conversation, session.id, folder, None)?;
+        if let Some(lock) = handles.get(handles::WRITER)
+            && writers.noted(lock)?.is_some_and(|noted| noted.native_id == me.native_id)
+        {
+            return Ok(Some(Occupied { writers, me }));
+        }
+        match writers.take(&conversation, &me)? {
+            Taken::Yes(lock) => handles.put(handles::WRITER, lock),
+            Taken::No(occupant) => return Err(NotStarted::Held(occupant.words())),
+            Taken::ByNobodyKnown => return Err(NotStarted::Held("a process that does not say who it is".to_owned())),
+        }
+        Ok(Some(Occupied { writers, me }))
+    }
+
+    /// The agent writes down who it is, before it runs.
+    pub fn note(&self, handles: &Handles) -> io::Result<()> {
+        let me = Occupant { process: Some(Identity::me()?), ..self.me.clone() };
+        self.writers.note(handles.need(handles::WRITER)?, &me)
+    }
+}

@@ -1,0 +1,194 @@
+//! The process that plays a recording: the same words at the same pace, waiting wherever the agent had waited for
+//! somebody, and the same end.
+//!
+//! It cannot make anything up. Who tells it something else than what was recorded is told so on standard error, and it
+//! exits with 1.
+
+use crate::input::{Given, Input};
+use crate::options::Options;
+use crate::recording::{Deed, End, Recording, Run, Text, Unreadable};
+use crate::substitution::Substitution;
+use ostler_sys::signals::Signals;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::process::Signal;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Why a recording does not go on.
+#[derive(Debug, thiserror::Error)]
+enum Trouble {
+    #[error("{0}")]
+    Usage(String),
+    #[error("{}: {error}", file.display())]
+    Unreadable { file: PathBuf, error: Unreadable },
+    #[error("{}: {error}", file.display())]
+    File { file: PathBuf, error: io::Error },
+    #[error("the recording has {there} runs, and all are played; nobody knows what would come next")]
+    NoFurtherRun { there: usize },
+    #[error("recorded was {recorded}, and this is {given}; a recording cannot answer that")]
+    ToldElse { recorded: String, given: String },
+    #[error("input or output: {0}")]
+    Stream(#[from] io::Error),
+}
+
+/// Plays the next run of a recording and gives the code to exit with.
+pub fn main(words: impl Iterator<Item = String>) -> i32 {
+    match Options::read(words).map_err(Trouble::Usage).and_then(|options| play(&options)) {
+        Ok(code) => code,
+        Err(trouble) => {
+            // Nobody may be reading it, which changes nothing.
+            let _ = writeln!(io::stderr(), "replay: {trouble}");
+            1
+        }
+    }
+}
+
+fn play(options: &Options) -> Result<i32, Trouble> {
+    let text = fs::read_to_string(&options.file).map_err(in_file(&options.file))?;
+    let recording =
+        Recording::read(&text).map_err(|error| Trouble::Unreadable { file: options.file.clone(), error })?;
+    let count = Count::of(options)?;
+    let there = recording.runs.len();
+    let run = recording.runs.get(count.played).ok_or(Trouble::NoFurtherRun { there })?;
+    let mut names = Substitution::default();
+    names.learn(&recording.conversation, &options.conversation);
+    let transcript = options
+        .transcript
+        .clone()
+        .or_else(|| run.transcript.as_ref().map(|recorded| options.home.join(names.apply_to_path(recorded))));
+    names.learn(crate::WORK, &json_text(&std::env::current_dir()?));
+    Player { options, input: Input::new(), signals: listen(run)?, names, transcript, count }.play(run)
+}
+
+/// How many runs of this recording the conversation has had: the next process plays the next one.
+struct Count {
+    file: PathBuf,
+    played: usize,
+}
+
+impl Count {
+    fn of(options: &Options) -> Result<Count, Trouble> {
+        let file = options.home.join("played").join(&options.conversation);
+        let played = match fs::read_to_string(&file) {
+            Ok(text) => text.trim().parse().unwrap_or(0),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+            Err(error) => return Err(in_file(&file)(error)),
+        };
+        Ok(Count { file, played })
+    }
+
+    fn one_more(&self) -> Result<(), Trouble> {
+        make_folder_of(&self.file)?;
+        fs::write(&self.file, format!("{}\n", self.played + 1)).map_err(in_file(&self.file))
+    }
+}
+
+/// SIGINT ends us like any program, unless the recorded agent took it as a wish.
+fn listen(run: &Run) -> io::Result<Option<Signals>> {
+    let took = run.steps.iter().any(|step| step.deed == Deed::Interrupted);
+    let died = run.end() == Some(End::Signal(Signal::INT.as_raw()));
+    (took && !died).then(|| Signals::take(&[Signal::INT])).transpose()
+}
+
+struct Player<'a> {
+    options: &'a Options,
+    input: Input,
+    signals: Option<Signals>,
+    names: Substitution,
+    transcript: Option<PathBuf>,
+    count: Count,
+}
+
+impl Player<'_> {
+    fn play(mut self, run: &Run) -> Result<i32, Trouble> {
+        let mut begun = false;
+        for step in &run.steps {
+            // The pause is part of what is played; before what others did, it was theirs.
+            let ours = !matches!(step.deed, Deed::Reads(_) | Deed::InputEnds | Deed::Interrupted);
+            if ours {
+                std::thread::sleep(self.options.speed.pause(step.pause_ms));
+            }
+            // A process that nobody has told anything has not played its run.
+            if ours && !begun {
+                self.count.one_more()?;
+                begun = true;
+            }
+            match &step.deed {
+                Deed::Reads(text) => match self.input.expect(text, &mut self.names)? {
+                    Given::Expected => {}
+                    Given::End => return Ok(0),
+                    Given::Else(given) => return Err(told_else(&text.text, &given)),
+                },
+                Deed::InputEnds => match self.input.expect_end()? {
+                    Given::Expected | Given::End => {}
+                    Given::Else(given) => return Err(told_else("the end of input", &given)),
+                },
+                Deed::Interrupted => self.await_interrupt()?,
+                Deed::Prints(text) => self.write(&mut io::stdout().lock(), text)?,
+                Deed::Complains(text) => self.write(&mut io::stderr().lock(), text)?,
+                Deed::Saves(text) => self.save(text)?,
+                Deed::Ends(End::Exit(code)) => return Ok(*code),
+                Deed::Ends(End::Signal(number)) => return Ok(die_of(*number)),
+            }
+        }
+        Ok(0)
+    }
+
+    fn write(&self, to: &mut dyn Write, text: &Text) -> io::Result<()> {
+        to.write_all(&Text { text: self.names.apply(&text.text), whole: text.whole }.bytes())?;
+        to.flush()
+    }
+
+    fn save(&self, text: &Text) -> Result<(), Trouble> {
+        let Some(transcript) = &self.transcript else { return Ok(()) };
+        make_folder_of(transcript)?;
+        let mut file =
+            fs::OpenOptions::new().create(true).append(true).open(transcript).map_err(in_file(transcript))?;
+        self.write(&mut file, text).map_err(in_file(transcript))
+    }
+
+    /// Where nobody listens, it ends us.
+    fn await_interrupt(&self) -> io::Result<()> {
+        let heard = || self.signals.as_ref().map_or(Ok(None), Signals::next);
+        while heard()?.is_none() {
+            let mut awaited: Vec<PollFd<'_>> =
+                self.signals.iter().map(|signals| PollFd::new(signals, PollFlags::IN)).collect();
+            match poll(&mut awaited, None) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Ends as the agent was ended; where the signal spares us, with the code that a shell would show.
+fn die_of(number: i32) -> i32 {
+    if let Some(signal) = Signal::from_named_raw(number) {
+        // Only a signal that does not exist can fail here.
+        let _ = rustix::process::kill_process(rustix::process::getpid(), signal);
+    }
+    128 + number
+}
+
+fn told_else(recorded: &str, given: &str) -> Trouble {
+    let short = |text: &str| text.chars().take(200).collect::<String>();
+    Trouble::ToldElse { recorded: short(recorded), given: short(given) }
+}
+
+fn make_folder_of(file: &Path) -> Result<(), Trouble> {
+    file.parent().map_or(Ok(()), |folder| fs::create_dir_all(folder).map_err(in_file(folder)))
+}
+
+fn in_file(file: &Path) -> impl FnOnce(io::Error) -> Trouble {
+    let file = file.to_owned();
+    move |error| Trouble::File { file, error }
+}
+
+/// A path as it stands inside a string of JSON.
+fn json_text(path: &Path) -> String {
+    let quoted = serde_json::Value::from(path.to_string_lossy()).to_string();
+    quoted.trim_matches('"').to_owned()
+}

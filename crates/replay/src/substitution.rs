@@ -1,0 +1,34 @@
+//! The names of a recording, and what they are this time.
+//!
+//! A conversation and its messages get new names in every session, and whoever proves that a turn is saved looks for
+//! them; so what is printed and saved carries those, not the recorded ones.
+
+/// Recorded text and what stands for it now.
+#[derive(Default)]
+pub struct Substitution(Vec<(String, String)>);
+
+impl Substitution {
+    pub fn learn(&mut self, recorded: &str, now: &str) {
+        if !recorded.is_empty() && recorded != now {
+            self.0.push((recorded.to_owned(), now.to_owned()));
+        }
+    }
+
+    pub fn apply(&self, text: &str) -> String {
+        self.0.iter().fold(text.to_owned(), |text, (recorded, now)| text.replace(recorded, now))
+    }
+
+    /// The same for a path, which may have the beginning of the conversation's name only (gemini).
+    pub fn apply_to_path(&self, path: &str) -> String {
+        let short = |name: &str| name.get(..8).map(str::to_owned);
+        self.0.iter().fold(path.to_owned(), |path, (recorded, now)| {
+            let whole = path.replace(recorded, now);
+            match (short(recorded), short(now)) {
+                (Some(recorded), Some(now)) if whole == path && !recorded.starts_with('/') => {
+                    path.replace(&recorded, &now)
+                }
+                _ => whole,
+            }
+        })
+    }
+}

@@ -1,0 +1,64 @@
+//! What an agent tells, line by line, in a file of its run: facts, each with the position behind its line. Keeper and
+//! readers read it through here, so that they understand the same.
+
+use crate::StoreError;
+use crate::pieces::Pieces;
+use ostler_agents::reading::Reading;
+use ostler_agents::{Decoder, OwnRecord};
+use ostler_core::fact::{Fact, TurnEnd};
+use ostler_core::life::State;
+use ostler_core::outcome::Exit;
+use ostler_sys::dir::Dir;
+
+pub struct Telling {
+    name: &'static str,
+    reading: Reading,
+    position: u64,
+    /// Facts up to here are known already.
+    known: u64,
+}
+
+impl Telling {
+    /// Reads `name` from this position on, which may be before what the state knows: what came before in the same turn helps
+    /// to understand what comes.
+    #[must_use]
+    pub fn from(position: u64, name: &'static str, mut decoder: Box<dyn Decoder>, state: &State) -> Telling {
+        decoder.used_before(state.tokens_before());
+        Telling { name, reading: Reading::from(position, decoder), position, known: state.understood }
+    }
+
+    /// What there is to read now.
+    pub fn pieces(&self, run: &Dir) -> Result<Option<Pieces>, StoreError> {
+        Pieces::open(run, self.name, self.position)
+    }
+
+    /// New facts of the next piece, each with the position behind its line; `None` when there is no further piece.
+    pub fn read(&mut self, pieces: &mut Pieces) -> Result<Option<Vec<(u64, Fact)>>, StoreError> {
+        let Some(bytes) = pieces.next(&mut self.position)? else {
+            return Ok(None);
+        };
+        let mut found = Vec::new();
+        self.reading.feed(bytes, |place, fact| {
+            if place.end > self.known {
+                found.push((place.end, fact));
+            }
+        });
+        Ok(Some(found))
+    }
+
+    /// How the turn went of an agent that has ended without saying so.
+    pub fn turn_end_at_exit(&mut self, exit: Exit) -> TurnEnd {
+        self.reading.decoder.turn_end_at_exit(exit)
+    }
+
+    /// The agent's names for what it has said in a turn that is not over.
+    #[must_use]
+    pub fn messages_so_far(&self) -> Vec<String> {
+        self.reading.decoder.messages_so_far()
+    }
+
+    /// What the agent's record of its own process adds.
+    pub fn own_record(&mut self, record: &[u8], now_ms: u64) -> OwnRecord {
+        self.reading.decoder.own_record(record, now_ms)
+    }
+}

@@ -1,0 +1,206 @@
+//! Transcripts of codex ("rollouts"): one line after another, no tree.
+//!
+//! Measured with codex 0.166.0: at resume it passes over lines that it cannot read, gives a call without a result the result
+//! "aborted" by itself, and ends a torn line before it appends. So calls are left to it. What it does not survive is a lost
+//! first line; what it loses are results without a call, and what it repeats are copies.
+
+use crate::edits::Edits;
+use crate::fields::{Known, Name, Object, Words};
+use crate::finding::{CALL_IS_LOST, Finding};
+use crate::place::Placed;
+use crate::surface::{self, Records};
+use crate::{Examination, new_uuid};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, Read, Seek, SeekFrom};
+
+#[derive(Debug, Default)]
+struct Rollout {
+    /// Whether the first record is the one that codex wants there.
+    begins_well: Option<bool>,
+    /// What codex says of itself in every turn, to make a lost beginning from.
+    context: Option<u64>,
+    thread: Option<u64>,
+    calls: HashSet<Name>,
+    results: Vec<(Name, u64)>,
+    /// Items of the conversation, by their bytes.
+    items: Vec<(u64, u64)>,
+    first: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Beginning,
+    Item,
+    Context,
+    Usage,
+}
+
+impl Words for Kind {
+    fn of(text: &str) -> Option<Kind> {
+        match text {
+            "session_meta" => Some(Kind::Beginning),
+            "response_item" => Some(Kind::Item),
+            "turn_context" => Some(Kind::Context),
+            "token_usage_record" => Some(Kind::Usage),
+            _ => None,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ItemKind {
+    /// What a function returned.
+    Returned,
+    /// What something else returned, in a form of its own.
+    ReturnedOtherwise,
+    Said,
+}
+
+impl Words for ItemKind {
+    fn of(text: &str) -> Option<ItemKind> {
+        Some(match text {
+            "function_call_output" => ItemKind::Returned,
+            other if other.ends_with("_output") => ItemKind::ReturnedOtherwise,
+            _ => ItemKind::Said,
+        })
+    }
+}
+
+#[derive(Deserialize)]
+struct Line {
+    #[serde(rename = "type", default)]
+    kind: Known<Kind>,
+    #[serde(default)]
+    payload: Object<Payload>,
+}
+
+#[derive(Default, Deserialize)]
+struct Payload {
+    #[serde(rename = "type", default)]
+    kind: Known<ItemKind>,
+    #[serde(default)]
+    call_id: Name,
+}
+
+impl Records for Rollout {
+    const OPENINGS: &'static [&'static str] = &[r#"{"timestamp":"#];
+
+    fn take(&mut self, start: u64, bytes: &[u8]) -> bool {
+        let Ok(Line { kind, payload: Object(payload) }) = serde_json::from_slice::<Line>(bytes) else {
+            return false;
+        };
+        if self.begins_well.is_none() {
+            self.begins_well = Some(kind.0 == Some(Kind::Beginning));
+            self.first = start;
+        }
+        match kind.0 {
+            Some(Kind::Item) => {
+                let mut hasher = DefaultHasher::new();
+                bytes.hash(&mut hasher);
+                self.items.push((hasher.finish(), start));
+                match payload.kind.0 {
+                    Some(ItemKind::Returned) if payload.call_id.is_some() => {
+                        self.results.push((payload.call_id, start));
+                    }
+                    Some(ItemKind::Said) if payload.call_id.is_some() => {
+                        self.calls.insert(payload.call_id);
+                    }
+                    Some(ItemKind::Returned | ItemKind::ReturnedOtherwise | ItemKind::Said) | None => {}
+                }
+            }
+            Some(Kind::Context) => self.context = self.context.or(Some(start)),
+            Some(Kind::Usage) => self.thread = self.thread.or(Some(start)),
+            Some(Kind::Beginning) | None => {}
+        }
+        true
+    }
+}
+
+/// Looks at a transcript.
+pub fn examine<R: Read + Seek>(mut source: R) -> io::Result<Examination> {
+    source.seek(SeekFrom::Start(0))?;
+    let mut rollout = Rollout::default();
+    let surface = surface::read(&mut source, &mut rollout)?;
+    let mut findings = surface.findings;
+    let mut edits = Edits::default();
+    if !surface.unseen {
+        let copies = drop_copies(&mut rollout, &mut source, &mut edits)?;
+        findings.extend((0..copies.len()).map(|_| Finding::Copy));
+        for (name, start) in &rollout.results {
+            if !rollout.calls.contains(name) && !copies.contains(start) {
+                result_as_text(&Placed::read(&mut source, *start)?, &mut edits)?;
+                findings.push(Finding::ResultWithoutCall);
+            }
+        }
+    }
+    if rollout.begins_well == Some(false) && !surface.unseen {
+        findings.push(match beginning(&rollout, &mut source)? {
+            Some(line) => {
+                edits.insert(rollout.first, line);
+                Finding::BeginningMade
+            }
+            None => Finding::NoBeginning,
+        });
+    }
+    edits.then(surface.edits);
+    Ok(Examination { findings, edits, moved: Vec::new(), messages: rollout.items.len() })
+}
+
+/// Takes out items that stand twice, to the byte: time and number included, which codex never repeats.
+fn drop_copies(rollout: &mut Rollout, source: &mut (impl Read + Seek), edits: &mut Edits) -> io::Result<HashSet<u64>> {
+    rollout.items.sort_unstable();
+    let mut copies = HashSet::new();
+    for two in rollout.items.windows(2) {
+        if two[0].0 == two[1].0 {
+            let copy = Placed::read(&mut *source, two[1].1)?;
+            if copy.text == Placed::read(&mut *source, two[0].1)?.text {
+                edits.cut(copy.start, copy.line_end());
+                copies.insert(copy.start);
+            }
+        }
+    }
+    Ok(copies)
+}
+
+fn result_as_text(result: &Placed, edits: &mut Edits) -> io::Result<()> {
+    #[derive(Deserialize)]
+    struct Record<'a> {
+        #[serde(borrow)]
+        payload: &'a RawValue,
+    }
+    let Record { payload } = result.fields()?;
+    let value: Value = serde_json::from_str(payload.get()).unwrap_or_default();
+    let text = match &value["output"] {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n"),
+        other @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_)) => other.to_string(),
+    };
+    let content = json!([{ "type": "input_text", "text": format!("{CALL_IS_LOST}\n\n{text}") }]);
+    let message = json!({ "type": "message", "role": "user", "content": content });
+    let place = result.place_of(payload);
+    edits.replace(place.start, place.end, message.to_string());
+    Ok(())
+}
+
+/// A first record, from what the others tell: the thread's id, when it began, where it works.
+fn beginning(rollout: &Rollout, source: &mut (impl Read + Seek)) -> io::Result<Option<Vec<u8>>> {
+    let (Some(context), Some(thread)) = (rollout.context, rollout.thread) else {
+        return Ok(None);
+    };
+    let mut read = |start: u64| -> io::Result<Value> { Placed::read(&mut *source, start)?.fields() };
+    let (context, thread) = (read(context)?, read(thread)?);
+    let (Some(id), Some(cwd)) = (thread["payload"]["thread_id"].as_str(), context["payload"]["cwd"].as_str()) else {
+        return Ok(None);
+    };
+    let payload = json!({
+        "id": id, "session_id": thread["payload"]["session_id"], "timestamp": context["timestamp"], "cwd": cwd,
+        "originator": "codex_exec", "cli_version": "0.0.0", "source": "exec",
+        "window_id": new_uuid(&[b"window", id.as_bytes()]),
+    });
+    let line = json!({ "timestamp": context["timestamp"], "type": "session_meta", "payload": payload });
+    Ok(Some(format!("{line}\n").into_bytes()))
+}

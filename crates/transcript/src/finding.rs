@@ -1,0 +1,153 @@
+//! What is wrong with a transcript, in words, and what becomes of it.
+
+use std::fmt;
+
+/// What becomes of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remedy {
+    /// The file is changed.
+    Mend,
+    /// Worth knowing; the file is right as it is, or nobody can tell what would be.
+    Note,
+    /// Nothing in the file can bring it back.
+    None,
+}
+
+/// One thing that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finding {
+    Empty,
+    /// The last line was being written when its writer was killed.
+    TornTail {
+        bytes: u64,
+    },
+    /// The last line is whole, but the next record would be appended to it.
+    Unended,
+    Broken {
+        line: u64,
+        bytes: u64,
+    },
+    /// Bytes that are no text.
+    BadBytes {
+        line: u64,
+    },
+    /// Whole records stood in a broken line.
+    Freed {
+        line: u64,
+        records: usize,
+    },
+    TooLong {
+        line: u64,
+    },
+    CallWithoutResult {
+        tool: String,
+    },
+    ResultWithoutCall,
+    /// A message hangs on one that is not in the file.
+    LostParent,
+    /// The same record twice.
+    Copy,
+    /// Two records under one id: the agent believes the later one.
+    SameId,
+    /// Two processes wrote at once.
+    Joined {
+        messages: usize,
+    },
+    Split {
+        messages: usize,
+        into: String,
+    },
+    /// A branch that the conversation has left: a prompt taken back, or a second process that had its turn in between.
+    LeftAside {
+        messages: usize,
+    },
+    /// The record that the agent looks for first.
+    NoBeginning,
+    BeginningMade,
+    /// A list that replaces all messages is lost, and the one before it would have emptied the conversation.
+    Emptied,
+    /// The last answer called a tool of which the agent kept nothing.
+    CutOff,
+    /// Messages of an earlier copy are missing.
+    Shrunken {
+        messages: usize,
+    },
+}
+
+impl Finding {
+    #[must_use]
+    pub fn remedy(&self) -> Remedy {
+        match self {
+            Finding::TornTail { .. }
+            | Finding::Unended
+            | Finding::Broken { .. }
+            | Finding::BadBytes { .. }
+            | Finding::Freed { .. }
+            | Finding::CallWithoutResult { .. }
+            | Finding::ResultWithoutCall
+            | Finding::LostParent
+            | Finding::Copy
+            | Finding::Joined { .. }
+            | Finding::Split { .. }
+            | Finding::BeginningMade
+            | Finding::Emptied
+            | Finding::CutOff => Remedy::Mend,
+            Finding::TooLong { .. } | Finding::SameId | Finding::LeftAside { .. } => Remedy::Note,
+            Finding::Empty | Finding::NoBeginning | Finding::Shrunken { .. } => Remedy::None,
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Finding::Empty => f.write_str("the file is empty"),
+            Finding::TornTail { bytes } => write!(f, "the last line is torn: {bytes} bytes cut off"),
+            Finding::Unended => f.write_str("the last line has no end: newline added"),
+            Finding::Broken { line, bytes } => write!(f, "line {line} is broken: {bytes} bytes taken out"),
+            Finding::BadBytes { line } => write!(f, "line {line} has bytes that are no text: replaced"),
+            Finding::Freed { line, records } => {
+                write!(f, "line {line} is broken: {} in it saved", counted(*records, "whole record"))
+            }
+            Finding::TooLong { line } => write!(f, "line {line} is too long to be looked into: left as it is"),
+            Finding::CallWithoutResult { tool } => {
+                write!(f, "a call of {tool} has no result: the agent is told that it may have run")
+            }
+            Finding::ResultWithoutCall => f.write_str("a tool's result has no call: kept as text"),
+            Finding::LostParent => f.write_str("a message hung on one that is lost: hung on the one before it"),
+            Finding::Copy => f.write_str("a record stood twice: its copy taken out"),
+            Finding::SameId => f.write_str("two different records have one id: the agent believes the later one"),
+            Finding::Joined { messages } => {
+                write!(f, "two processes wrote at once: {} joined in", counted(*messages, "message"))
+            }
+            Finding::Split { messages, into } => {
+                write!(f, "two processes wrote at once: {} moved to {into}", counted(*messages, "message"))
+            }
+            Finding::LeftAside { messages } => write!(
+                f,
+                "{} on a branch that was left (a prompt taken back, or another process): left as they are",
+                counted(*messages, "message")
+            ),
+            Finding::NoBeginning => f.write_str("the record at its beginning is lost, and nothing tells what it was"),
+            Finding::BeginningMade => f.write_str("the record at its beginning was lost: made anew"),
+            Finding::Emptied => {
+                f.write_str("a lost list of messages had emptied the conversation: messages brought back")
+            }
+            Finding::CutOff => f.write_str("it was cut off at a tool: the agent is told that it may have run"),
+            Finding::Shrunken { messages } => {
+                write!(f, "{} of an earlier copy are missing", counted(*messages, "message"))
+            }
+        }
+    }
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// What the model is told about a tool that was cut off.
+pub const MAY_HAVE_RUN: &str = "The session was cut off while this tool call was running, and its result was lost. \
+    The command was started and may have run in part or in full. Check what it did before running it again.";
+
+/// What the model is told before the result of a call that is lost.
+pub const CALL_IS_LOST: &str = "A tool returned the following; the record of its call was lost.";

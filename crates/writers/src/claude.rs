@@ -1,0 +1,176 @@
+//! Claude's own list of what runs: `sessions/<pid>.json` below its config folder, one file for each process, its own
+//! background agents among them.
+//!
+//! A process that is killed leaves its file behind, and its number goes to somebody else. So a file counts only while the
+//! kernel knows a process of this user with that number and that start; what does not count is stale.
+
+use crate::processes::{self, describe};
+use crate::{Evidence, Holder, Variable};
+use jiff::Timestamp;
+use ostler_sys::process::Identity;
+use serde::Deserialize;
+use serde_json::Value;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// File times and start times are each counted in steps of some milliseconds.
+const CLOCK_MS: i64 = 50;
+
+/// What we use of a file; all else may change from version to version.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Registered {
+    pid: i32,
+    session_id: Option<String>,
+    cwd: Option<String>,
+    /// Start of the process in clock ticks; a text today, a number perhaps tomorrow.
+    proc_start: Option<Value>,
+    /// Busy or idle, in a terminal.
+    status: Option<String>,
+}
+
+impl Registered {
+    /// The process that wrote this, if it lives. Without a start time the file must be younger than the process: a number
+    /// that was given away again belongs to one that started after the file was written.
+    fn process(&self, written: Option<Timestamp>) -> io::Result<Option<Identity>> {
+        let start = match &self.proc_start {
+            Some(Value::String(ticks)) => ticks.parse().ok(),
+            Some(Value::Number(ticks)) => ticks.as_u64(),
+            Some(_) | None => None,
+        };
+        let living = processes::of_this_user(self.pid)?;
+        Ok(living.filter(|living| match start {
+            Some(start) => living.start() == start,
+            None => written.is_some_and(|written| {
+                processes::started(living.start()).as_millisecond() <= written.as_millisecond() + CLOCK_MS
+            }),
+        }))
+    }
+}
+
+/// Every claude that runs with this home, or only those at one conversation.
+pub fn registered(variable: Variable<'_>, at: Option<&str>) -> io::Result<Vec<Holder>> {
+    let mut found = Vec::new();
+    for file in files(variable) {
+        let Some((record, written)) = read(&file) else {
+            continue;
+        };
+        if at.is_some_and(|at| record.session_id.as_deref() != Some(at)) {
+            continue;
+        }
+        let Some(process) = record.process(written)?.and_then(|living| describe(&living)) else {
+            continue;
+        };
+        let mut holder = Holder::new("claude", record.session_id, Evidence::Registry, process);
+        // Where the conversation is, whatever the process has moved to since.
+        holder.cwd = record.cwd.or(holder.cwd);
+        holder.status = record.status;
+        found.push(holder);
+    }
+    Ok(found)
+}
+
+/// Files of processes that are gone, which claude itself does not clear away.
+pub fn stale(variable: Variable<'_>) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for file in files(variable) {
+        if let Some((record, written)) = read(&file)
+            && record.process(written)?.is_none()
+        {
+            found.push(file);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn files(variable: Variable<'_>) -> Vec<PathBuf> {
+    let Some(folder) = crate::holder::folder(variable, "CLAUDE_CONFIG_DIR", ".claude") else {
+        return Vec::new();
+    };
+    let entries = std::fs::read_dir(folder.join("sessions")).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|end| end == "json")).collect()
+}
+
+/// `None` for one that is being written or removed just now, or that is none.
+fn read(file: &Path) -> Option<(Registered, Option<Timestamp>)> {
+    let record = serde_json::from_slice(&std::fs::read(file).ok()?).ok()?;
+    let written = std::fs::metadata(file).and_then(|stat| stat.modified()).ok();
+    Some((record, written.and_then(|time| Timestamp::try_from(time).ok())))
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    struct Child(std::process::Child);
+
+    impl Child {
+        fn start() -> (Child, Identity) {
+            let child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+            let who = Identity::of(i32::try_from(child.id()).unwrap()).unwrap().unwrap();
+            (Child(child), who)
+        }
+    }
+
+    impl Drop for Child {
+        fn drop(&mut self) {
+            // After its end both only say so.
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    fn home_with(records: &[Value]) -> tempfile::TempDir {
+        let home = tempfile::tempdir().unwrap();
+        let sessions = home.path().join(".claude/sessions");
+        std::fs::create_dir_all(&sessions).unwrap();
+        for (number, record) in records.iter().enumerate() {
+            std::fs::write(sessions.join(format!("{number}.json")), record.to_string()).unwrap();
+        }
+        home
+    }
+
+    fn all(variable: Variable<'_>) -> io::Result<Vec<Holder>> {
+        registered(variable, None)
+    }
+
+    fn look<T>(home: &tempfile::TempDir, ask: impl Fn(Variable<'_>) -> T) -> T {
+        let path = home.path().to_string_lossy().into_owned();
+        ask(&|name| (name == "HOME").then(|| path.clone()))
+    }
+
+    #[test]
+    fn a_record_counts_only_while_the_kernel_confirms_number_and_start() {
+        let (child, who) = Child::start();
+        let start = who.start();
+        let home = home_with(&[
+            json!({"pid": who.pid(), "procStart": start.to_string(), "sessionId": "right", "cwd": "/w", "new": 1}),
+            json!({"pid": who.pid(), "procStart": start + 1, "sessionId": "another start"}),
+            json!({"pid": 1, "procStart": "0", "sessionId": "not of this user"}),
+            json!({"pid": -1, "sessionId": "everyone"}),
+            json!("no record at all"),
+        ]);
+        let found = look(&home, all).unwrap();
+        let ids: Vec<_> = found.iter().map(|holder| (holder.native_id.as_deref(), holder.pid)).collect();
+        assert_eq!(ids, [(Some("right"), who.pid())]);
+        assert_eq!(found[0].cwd.as_deref(), Some("/w"));
+        assert_eq!(look(&home, stale).unwrap().len(), 3);
+        drop(child);
+        assert_eq!(look(&home, all).unwrap(), []);
+        assert_eq!(look(&home, stale).unwrap().len(), 4);
+    }
+
+    #[test]
+    fn without_a_start_time_a_file_older_than_the_process_is_not_its_own() {
+        let (_child, who) = Child::start();
+        let home = home_with(&[json!({"pid": who.pid(), "sessionId": "s"})]);
+        assert_eq!(look(&home, all).unwrap().len(), 1);
+        let file = home.path().join(".claude/sessions/0.json");
+        let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+        std::fs::File::options().write(true).open(file).unwrap().set_modified(long_ago).unwrap();
+        assert_eq!(look(&home, all).unwrap(), []);
+    }
+}

@@ -1,0 +1,130 @@
+//! One process that holds one conversation, and why we believe so.
+
+use crate::processes::Process;
+use jiff::Timestamp;
+use ostler_core::id::SessionId;
+use ostler_sys::process::Identity;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Looks up a variable of the environment.
+pub type Variable<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// Why we believe that a process holds a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Evidence {
+    /// It is the agent of a session of ours.
+    Session,
+    /// The agent's own list of what runs.
+    Registry,
+    /// A lock that the kernel says it has.
+    Lock,
+    /// It could write to the conversation's file at any moment.
+    OpenFile,
+}
+
+impl Evidence {
+    pub fn words(self) -> &'static str {
+        match self {
+            Evidence::Session => "session of ostler",
+            Evidence::Registry => "the agent's registry",
+            Evidence::Lock => "lock",
+            Evidence::OpenFile => "open file",
+        }
+    }
+}
+
+/// One process that holds one conversation.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Holder {
+    pub agent: String,
+    /// `None` where the agent keeps all conversations in one file.
+    pub native_id: Option<String>,
+    pub pid: i32,
+    pub since: Timestamp,
+    pub cwd: Option<String>,
+    /// The terminal that it can be found on.
+    pub terminal: Option<String>,
+    /// What the agent itself says that it does.
+    pub status: Option<String>,
+    pub command: Vec<String>,
+    pub ours: bool,
+    /// The session of ours that it belongs to.
+    pub session: Option<SessionId>,
+    pub known_by: Evidence,
+    #[serde(skip)]
+    pub identity: Identity,
+}
+
+impl Holder {
+    pub fn new(agent: &str, native_id: Option<String>, known_by: Evidence, process: Process) -> Holder {
+        Holder {
+            agent: agent.to_owned(),
+            native_id,
+            pid: process.identity.pid(),
+            since: process.since,
+            cwd: process.cwd,
+            terminal: process.terminal,
+            status: None,
+            command: process.command,
+            ours: false,
+            session: None,
+            known_by,
+            identity: process.identity,
+        }
+    }
+
+    /// Enough to find it.
+    pub fn words(&self) -> String {
+        crate::processes::named(self.pid, self.terminal.as_deref(), self.since)
+    }
+}
+
+/// The first evidence for a process and a conversation is the best one; where one says which conversation it is,
+/// another that does not know adds nothing.
+pub fn once_each(found: Vec<Holder>) -> Vec<Holder> {
+    let mut kept: Vec<Holder> = Vec::new();
+    for holder in found {
+        let known = kept.iter().any(|other| {
+            other.identity == holder.identity
+                && other.agent == holder.agent
+                && (holder.native_id.is_none() || other.native_id == holder.native_id)
+        });
+        if !known {
+            kept.push(holder);
+        }
+    }
+    kept
+}
+
+/// A folder that a variable names, else one below the home. As the kernel would call it, because that is how it names
+/// open files; `None` when there is none.
+pub(crate) fn folder(variable: Variable<'_>, name: &str, below_home: &str) -> Option<PathBuf> {
+    let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let path = set(name).or_else(|| set("HOME").map(|home| home.join(below_home)))?;
+    std::fs::canonicalize(path).ok()
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    fn holder(native_id: Option<&str>, known_by: Evidence) -> Holder {
+        let me = crate::processes::describe(&Identity::me().unwrap()).unwrap();
+        Holder::new("codex", native_id.map(str::to_owned), known_by, me)
+    }
+
+    #[test]
+    fn a_process_is_named_once_for_each_conversation_and_with_the_best_evidence() {
+        let found = once_each(vec![
+            holder(Some("a"), Evidence::Lock),
+            holder(Some("a"), Evidence::OpenFile),
+            holder(Some("b"), Evidence::OpenFile),
+            holder(None, Evidence::OpenFile),
+        ]);
+        let kept: Vec<_> = found.iter().map(|holder| (holder.native_id.as_deref(), holder.known_by)).collect();
+        assert_eq!(kept, [(Some("a"), Evidence::Lock), (Some("b"), Evidence::OpenFile)]);
+    }
+}

@@ -1,0 +1,204 @@
+use super::*;
+use std::path::Path;
+use std::process::{Child, Command};
+
+struct Bed {
+    root: tempfile::TempDir,
+    conversation: Conversation,
+}
+
+impl Bed {
+    fn new() -> Bed {
+        let root = tempfile::tempdir().unwrap();
+        for folder in ["one", "two"] {
+            std::fs::create_dir(root.path().join(folder)).unwrap();
+        }
+        let conversation =
+            Conversation { agent: "demo".to_owned(), config: root.path().to_owned(), native_id: "x".to_owned() };
+        Bed { root, conversation }
+    }
+
+    fn writers(&self) -> Writers {
+        let home = self.root.path().to_string_lossy().into_owned();
+        Writers::open(&|name| (name == "HOME").then(|| home.clone())).unwrap()
+    }
+
+    /// The session in one of the two folders, with this agent, whose helpers are gone.
+    fn session(&self, folder: &str, agent: Option<&Identity>) -> Occupant {
+        let dir = Folder::new(Dir::open(self.root.path().join(folder)).unwrap());
+        let occupant = Occupant::new(&self.conversation, SessionId::from_random(1), &dir, agent.cloned()).unwrap();
+        Occupant { helper: gone(), ..occupant }
+    }
+
+    fn is_free(&self) -> bool {
+        self.writers().occupant(&self.conversation).unwrap().is_none()
+    }
+}
+
+fn gone() -> Identity {
+    serde_json::from_value(serde_json::json!({"pid": 4_000_000, "start": 1, "boot": "another"})).unwrap()
+}
+
+/// A process that has a copy of a file open, as an agent or its tool has.
+struct Process(Child, Identity);
+
+impl Process {
+    fn with(file: Option<&OwnedFd>) -> Process {
+        let mut command = Command::new("sleep");
+        command.arg("600");
+        if let Some(file) = file {
+            command.stdin(rustix::io::fcntl_dupfd_cloexec(file, 3).unwrap());
+        }
+        let child = command.spawn().unwrap();
+        let who = Identity::of(i32::try_from(child.id()).unwrap()).unwrap().unwrap();
+        Process(child, who)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // After its end both only say so.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn take(bed: &Bed, me: &Occupant) -> Option<OwnedFd> {
+    match bed.writers().take(&bed.conversation, me).unwrap() {
+        Taken::Yes(file) => Some(file),
+        Taken::No(_) | Taken::ByNobodyKnown => None,
+    }
+}
+
+#[test]
+fn a_second_session_is_refused_by_name_of_the_first_until_that_is_gone() {
+    let bed = Bed::new();
+    let agent = Process::with(None);
+    let first = bed.session("one", Some(&agent.1));
+    let held = take(&bed, &first).unwrap();
+    let refused = bed.writers().take(&bed.conversation, &bed.session("two", None)).unwrap();
+    let Taken::No(occupant) = refused else { panic_with(&refused) };
+    assert_eq!(*occupant, first);
+    let words = occupant.words();
+    assert!(words.contains(&format!("process {} (", agent.1.pid())) && words.contains("since "), "{words}");
+    assert!(words.contains(&bed.root.path().join("one").display().to_string()), "{words}");
+    drop((agent, held));
+    assert!(take(&bed, &bed.session("two", None)).is_some());
+}
+
+#[expect(clippy::panic, reason = "a test that finds no value has failed")]
+fn panic_with(what: &Taken) -> ! {
+    panic!("{what:?}")
+}
+
+#[test]
+fn a_number_that_now_belongs_to_somebody_else_keeps_nobody_out() {
+    let bed = Bed::new();
+    let agent = Process::with(None);
+    let mut record = serde_json::to_value(&agent.1).unwrap();
+    record["start"] = (agent.1.start() + 1).into();
+    let before: Identity = serde_json::from_value(record).unwrap();
+    let held = take(&bed, &bed.session("one", Some(&before))).unwrap();
+    let _leaked = Process::with(Some(&held));
+    assert!(take(&bed, &bed.session("two", None)).is_some());
+}
+
+#[test]
+fn a_lock_that_was_dropped_protects_its_writer_as_long_as_it_lives() {
+    let bed = Bed::new();
+    let agent = Process::with(None);
+    drop(take(&bed, &bed.session("one", Some(&agent.1))).unwrap());
+    assert!(take(&bed, &bed.session("two", None)).is_none(), "the lock is free and the agent is not gone");
+    drop(agent);
+    assert!(take(&bed, &bed.session("two", None)).is_some());
+}
+
+#[test]
+fn a_lock_that_leaked_into_a_tool_blocks_nobody_once_its_writer_is_gone() {
+    let bed = Bed::new();
+    let agent = Process::with(None);
+    let held = take(&bed, &bed.session("one", Some(&agent.1))).unwrap();
+    let tool = Process::with(Some(&held));
+    drop(held);
+    assert!(take(&bed, &bed.session("two", None)).is_none());
+    drop(agent);
+    let second = bed.session("two", Some(&tool.1));
+    let _held = take(&bed, &second).unwrap();
+    assert_eq!(bed.writers().occupant(&bed.conversation).unwrap(), Some(second), "and the new one is safe");
+}
+
+#[test]
+fn what_cannot_be_seen_from_here_is_believed_to_the_lock_alone() {
+    let bed = Bed::new();
+    let elsewhere = Occupant { namespace: "pid:[1]".to_owned(), ..bed.session("one", Some(&gone())) };
+    let held = take(&bed, &elsewhere).unwrap();
+    assert!(take(&bed, &bed.session("two", None)).is_none());
+    drop(held);
+    assert!(bed.is_free());
+}
+
+#[test]
+fn a_lock_that_names_nobody_counts_while_it_is_held() {
+    let bed = Bed::new();
+    let held = take(&bed, &bed.session("one", None)).unwrap();
+    std::fs::write(bed.root.path().join(".local/state/ostler/writers").join(bed.conversation.file_name()), "?")
+        .unwrap();
+    let refused = bed.writers().take(&bed.conversation, &bed.session("two", None)).unwrap();
+    assert!(matches!(refused, Taken::ByNobodyKnown), "{refused:?}");
+    drop(held);
+    assert!(take(&bed, &bed.session("two", None)).is_some());
+}
+
+#[test]
+fn letting_go_frees_it_whoever_has_a_copy_and_never_what_somebody_else_has_taken() {
+    let bed = Bed::new();
+    let agent = Process::with(None);
+    let held = take(&bed, &bed.session("one", Some(&agent.1))).unwrap();
+    bed.writers().release(&bed.conversation, &held).unwrap();
+    assert!(bed.is_free());
+    assert_eq!(bed.writers().noted(&held).unwrap(), None, "and whoever still has it can tell");
+    let second = bed.session("two", Some(&agent.1));
+    let _second = take(&bed, &second).unwrap();
+    bed.writers().release(&bed.conversation, &held).unwrap();
+    assert_eq!(bed.writers().occupant(&bed.conversation).unwrap(), Some(second));
+}
+
+#[test]
+fn a_session_that_lost_its_lock_takes_it_anew_and_nobody_else_does() {
+    let bed = Bed::new();
+    let agent = Process::with(None);
+    let me = bed.session("one", Some(&agent.1));
+    drop(take(&bed, &me).unwrap());
+    let held = take(&bed, &me).unwrap();
+    assert!(take(&bed, &bed.session("two", None)).is_none());
+    std::fs::remove_file(bed.root.path().join(".local/state/ostler/writers").join(bed.conversation.file_name()))
+        .unwrap();
+    assert_eq!(bed.writers().noted(&held).unwrap(), None, "deleted under it");
+    assert!(take(&bed, &me).is_some());
+}
+
+#[test]
+fn of_many_who_take_it_at_once_one_has_it() {
+    let bed = Bed::new();
+    let agent = Process::with(None);
+    let taken = std::thread::scope(|scope| {
+        let takers: Vec<_> = (0..50)
+            .map(|number| {
+                let me = Occupant { folder_id: (0, number), ..bed.session("one", Some(&agent.1)) };
+                let bed = &bed;
+                scope.spawn(move || take(bed, &me))
+            })
+            .collect();
+        takers.into_iter().filter_map(|taker| taker.join().unwrap()).count()
+    });
+    assert_eq!(taken, 1);
+}
+
+#[test]
+fn a_copied_home_is_another_session_and_a_moved_one_is_the_same() {
+    let bed = Bed::new();
+    let (one, two) = (bed.session("one", None), bed.session("two", None));
+    assert!(!one.is_same_session(&two));
+    std::fs::rename(Path::new(&one.folder), bed.root.path().join("moved")).unwrap();
+    assert!(one.is_same_session(&bed.session("moved", None)));
+}

@@ -1,0 +1,65 @@
+//! The kernel's list of locks: who holds flock on a file. It goes by device and inode, so the file is looked up first and
+//! believed afterwards.
+
+use crate::processes;
+use ostler_sys::process::Identity;
+use std::fs::Metadata;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+
+/// One lock that somebody holds on a whole file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    pid: i32,
+    device: (u32, u32),
+    inode: u64,
+}
+
+/// Every lock there is.
+pub fn now() -> io::Result<Vec<Held>> {
+    Ok(std::fs::read_to_string("/proc/locks")?.lines().filter_map(parse).collect())
+}
+
+/// The processes of this user that have one on this file.
+pub fn on(file: &Metadata, locks: &[Held]) -> io::Result<Vec<Identity>> {
+    let device = (rustix::fs::major(file.dev()), rustix::fs::minor(file.dev()));
+    let mut found = Vec::new();
+    for lock in locks.iter().filter(|lock| (lock.device, lock.inode) == (device, file.ino())) {
+        found.extend(processes::of_this_user(lock.pid)?);
+    }
+    Ok(found)
+}
+
+/// `1: FLOCK  ADVISORY  WRITE 2550 fe:00:10184402 0 EOF`. Who only waits for a lock has an arrow in front of its kind.
+fn parse(line: &str) -> Option<Held> {
+    let mut words = line.split_ascii_whitespace();
+    if words.nth(1)? != "FLOCK" || words.nth(1)? != "WRITE" {
+        return None;
+    }
+    let pid = words.next()?.parse().ok()?;
+    let mut place = words.next()?.splitn(3, ':');
+    let mut hexadecimal = || u32::from_str_radix(place.next()?, 16).ok();
+    let device = (hexadecimal()?, hexadecimal()?);
+    Some(Held { pid, device, inode: place.next()?.parse().ok()? })
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_who_has_the_lock_is_read_from_the_kernels_list_and_not_who_waits_for_it() {
+        let held = parse("12: FLOCK  ADVISORY  WRITE 2550 fe:00:10184402 0 EOF").unwrap();
+        assert_eq!(held, Held { pid: 2550, device: (0xfe, 0), inode: 10_184_402 });
+        for line in [
+            "12: -> FLOCK  ADVISORY  WRITE 2551 fe:00:10184402 0 EOF",
+            "3: POSIX  ADVISORY  WRITE 2550 fe:00:10184402 0 EOF",
+            "3: FLOCK  ADVISORY  READ 2550 fe:00:10184402 0 EOF",
+            "3: FLOCK",
+            "",
+        ] {
+            assert_eq!(parse(line), None, "{line}");
+        }
+    }
+}

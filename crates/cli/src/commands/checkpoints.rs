@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(second("90s"), Some(60));
         assert_eq!(second("1h"), None);
         assert_eq!(second("1970-01-01T00:01"), Some(60));
-        assert_eq!(second("1970"), Some(120));
+        assert_eq!(second("1970-01-01"), Some(120));
         assert_eq!(second("yesterday"), None);
     }
 }

@@ -17,7 +17,6 @@ mod claude_asks;
 mod claude_tells_from_a_terminal;
 mod errors_are_failures;
 mod every_agent_is_kept;
-mod every_file_is_wired_in;
 mod forks;
 mod hangs_can_be_interrupted;
 mod interrupts_end_tools;

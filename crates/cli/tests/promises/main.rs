@@ -5,7 +5,6 @@
 mod any_one_process_may_be_killed;
 mod deaf_programs_are_killed;
 mod errors_are_one_line;
-mod every_file_is_wired_in;
 mod forks_go_their_own_way;
 mod full_disk_loses_nothing;
 mod idle_costs_nothing;

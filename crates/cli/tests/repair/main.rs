@@ -12,6 +12,5 @@ mod bed;
 mod conversation;
 mod cut_off_tools_are_told;
 mod damaged_transcripts_resume_whole;
-mod every_file_is_wired_in;
 mod files_are_replaced_with_care;
 mod two_writers_become_one;

@@ -4,23 +4,39 @@
 
 use super::{Keeper, KeeperError};
 use ostler_sys::clock::since_boot_ms;
+use ostler_sys::dir::Dir;
+use rustix::fs::OFlags;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
 
 /// How long the screen must have been at rest. The agent with the longest memory takes keys for one paste that come within
 /// 120 ms of each other.
 const REST_MS: u64 = 250;
-/// A screen that never rests, or never shows what is typed, is not waited for any longer than this.
+/// A screen that never rests is not waited for any longer than this.
 const LONGEST_MS: u64 = 3000;
+/// Nor is one that does not show what is typed: a busy machine takes its time, and some programs show something else.
+const UNSEEN_MS: u64 = 10_000;
+/// A text that is longer may be broken up, or shown as the number of its lines.
+const SHOWN: usize = 60;
+/// So much of what was drawn is searched for it.
+const SEARCHED: u64 = 256 * 1024;
 
 /// The end of a message, when its beginning is typed already.
 pub(super) struct KeysToCome {
     name: String,
     keys: Vec<u8>,
+    /// What should appear on the screen, without blanks, and from where on in the output. `None`: nobody knows how it will
+    /// look.
+    to_appear: Option<(String, u64)>,
     /// Begins when the program has taken what comes before.
     pause: Option<Pause>,
 }
 
 struct Pause {
     began_ms: u64,
+    /// When the text was seen on the screen, or the pause began where nobody knows how it will look.
+    appeared_ms: Option<u64>,
     /// How much it had drawn when we last looked.
     drawn: u64,
     /// When it drew something since the pause began.
@@ -28,22 +44,67 @@ struct Pause {
 }
 
 impl KeysToCome {
-    /// Nothing, when there are no keys to come.
-    pub(super) fn after(name: &str, keys: Vec<u8>) -> Option<KeysToCome> {
-        (!keys.is_empty()).then(|| KeysToCome { name: format!("{name}-sent"), keys, pause: None })
+    /// The keys that come after this text, typed when the program had drawn so much. Nothing, when there are none.
+    pub(super) fn after(name: &str, text: &str, keys: Vec<u8>, drawn: u64) -> Option<KeysToCome> {
+        let short = text.chars().count() <= SHOWN && !text.contains('\n');
+        let to_appear = Some((without_blanks(text), drawn)).filter(|(text, _)| short && !text.is_empty());
+        (!keys.is_empty()).then(|| KeysToCome { name: format!("{name}-sent"), keys, to_appear, pause: None })
     }
 
     /// When to look again whether it is time.
     pub(super) fn due_ms(&self) -> Option<u64> {
         self.pause.as_ref().map(Pause::ends_ms)
     }
+
+    /// Looks at the screen, of which so much is drawn now.
+    fn look(&mut self, now: u64, drawn: u64, run: &Dir) -> io::Result<()> {
+        let unknown = self.to_appear.is_none().then_some(now);
+        let first = Pause { began_ms: now, appeared_ms: unknown, drawn, drew_ms: None };
+        let is_first = self.pause.is_none();
+        let pause = self.pause.get_or_insert(first);
+        let drew = pause.drawn != drawn;
+        if drew {
+            pause.drawn = drawn;
+            pause.drew_ms = Some(now);
+        }
+        if (drew || is_first)
+            && pause.appeared_ms.is_none()
+            && let Some((text, from)) = &self.to_appear
+            && without_blanks(&drawn_since(run, *from)?).contains(text.as_str())
+        {
+            pause.appeared_ms = Some(now);
+            pause.drew_ms = Some(now);
+        }
+        Ok(())
+    }
 }
 
 impl Pause {
     fn ends_ms(&self) -> u64 {
-        let longest = self.began_ms + LONGEST_MS;
-        self.drew_ms.map_or(longest, |ms| longest.min(ms + REST_MS))
+        match self.appeared_ms {
+            None => self.began_ms + UNSEEN_MS,
+            Some(appeared) => {
+                let longest = appeared + LONGEST_MS;
+                self.drew_ms.map_or(longest, |ms| longest.min(ms + REST_MS))
+            }
+        }
     }
+}
+
+/// What was drawn since, as text.
+fn drawn_since(run: &Dir, from: u64) -> io::Result<String> {
+    let file = File::from(run.file("out", OFlags::RDONLY)?);
+    let size = file.metadata()?.len();
+    let start = from.max(size.saturating_sub(SEARCHED));
+    let mut bytes = vec![0; usize::try_from(size.saturating_sub(start)).unwrap_or(0)];
+    let length = file.read_at(&mut bytes, start)?;
+    bytes.truncate(length);
+    Ok(ostler_screen::printable(&String::from_utf8_lossy(&bytes)).into_owned())
+}
+
+/// Where a program breaks its lines, and whether it draws blanks or jumps over them, is its own affair.
+fn without_blanks(text: &str) -> String {
+    text.chars().filter(|character| !character.is_whitespace()).collect()
 }
 
 impl Keeper {
@@ -54,12 +115,8 @@ impl Keeper {
         let Some(rest) = &mut self.keys_to_come else {
             return Ok(true);
         };
-        let pause = rest.pause.get_or_insert(Pause { began_ms: now, drawn, drew_ms: None });
-        if pause.drawn != drawn {
-            pause.drawn = drawn;
-            pause.drew_ms = Some(now);
-        }
-        if now < pause.ends_ms() {
+        rest.look(now, drawn, self.run.dir())?;
+        if rest.due_ms().is_some_and(|due| now < due) {
             return Ok(false);
         }
         if let Some(rest) = self.keys_to_come.take() {

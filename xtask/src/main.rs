@@ -3,6 +3,7 @@
 mod agents;
 mod apt;
 mod bench;
+mod fuzz;
 mod processes;
 mod proven;
 mod record;
@@ -19,7 +20,9 @@ cargo xtask agents
 cargo xtask record [AGENT…] [--scene NAME]
     what those agents say and write in each scene, recorded anew below recordings/
 cargo xtask bench [--only ROW] [--quick] [--binary OSTLER]
-    ostler beside dtach, tmux, shpool and pueue; a whole run writes docs/benchmarks.md and docs/benchmarks.svg";
+    ostler beside dtach, tmux, shpool and pueue; a whole run writes docs/benchmarks.md and docs/benchmarks.svg
+cargo xtask fuzz [TARGET…] [--seconds N]
+    every parser of bytes that somebody else wrote, with cargo-fuzz, each for a minute or N seconds";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -28,6 +31,7 @@ fn main() -> ExitCode {
         Some((command, rest)) if command == "agents" => agents::run(rest),
         Some((command, rest)) if command == "record" => record::run(rest),
         Some((command, rest)) if command == "bench" => bench::run(rest),
+        Some((command, rest)) if command == "fuzz" => fuzz::run(rest),
         // What the benchmarks keep: a process that notes the time, exits on demand, or writes a lot.
         Some((command, rest)) if command == bench::agent::COMMAND => bench::agent::run(rest),
         Some(_) | None => {

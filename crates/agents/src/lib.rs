@@ -7,11 +7,14 @@ pub mod acp;
 pub mod claude;
 pub mod codex;
 pub mod command;
+pub mod content;
 pub mod demo;
 pub mod gemini;
 pub mod lines;
+pub mod loose;
 mod named;
 pub mod opencode;
+pub mod reading;
 pub mod replay;
 pub mod stream_json;
 
@@ -118,14 +121,78 @@ pub trait Agent: Sync {
     /// Where its transcript of this conversation is.
     fn transcript(&self, native_id: &str, cwd: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<Whereabouts>;
 
+    /// Where its conversations are, when it keeps them all in one database.
+    fn database(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+        let _ = variable;
+        None
+    }
+
+    /// Strikes out of `wanted` the marks that this row of its database holds.
+    fn strike_row(&self, row: &Row<'_>, wanted: &mut Vec<&str>) {
+        let _ = (row, wanted);
+    }
+
     /// What to look for in the transcript to know that it has this message: the id that we gave it, where it keeps those.
     fn mark(&self, id: &str, text: &str) -> String {
         let _ = text;
         id.to_owned()
     }
 
+    /// Strikes out of `wanted` the marks that this whole line of its transcript holds.
+    fn strike(&self, line: &[u8], wanted: &mut Vec<&str>);
+
+    /// Looks for all these marks in its transcript; other than [`Agent::strike`] where one line is not enough to know.
+    fn search<'a>(&'a self, marks: &'a [String]) -> Box<dyn Search + 'a> {
+        Box::new(Striking::new(self, marks))
+    }
+
     /// Whether all these marks stand, in whole lines, in its transcript.
-    fn transcript_holds(&self, transcript: &[u8], marks: &[String]) -> bool;
+    fn transcript_holds(&self, transcript: &[u8], marks: &[String]) -> bool {
+        let mut search = self.search(marks);
+        let lines = transcript.split_inclusive(|&byte| byte == b'\n').rev();
+        lines.filter_map(|line| line.strip_suffix(b"\n")).any(|line| search.line(line)) || search.is_over()
+    }
+}
+
+/// A search for marks in a transcript.
+pub trait Search {
+    /// The next whole line, newest first; true when all are found.
+    fn line(&mut self, line: &[u8]) -> bool;
+
+    /// Whether all are found.
+    fn is_over(&self) -> bool;
+}
+
+/// Strikes out what each line holds by itself.
+struct Striking<'a, A: ?Sized> {
+    agent: &'a A,
+    wanted: Vec<&'a str>,
+}
+
+impl<'a, A: ?Sized> Striking<'a, A> {
+    fn new(agent: &'a A, marks: &'a [String]) -> Striking<'a, A> {
+        Striking { agent, wanted: marks.iter().map(String::as_str).collect() }
+    }
+}
+
+impl<A: Agent + ?Sized> Search for Striking<'_, A> {
+    fn line(&mut self, line: &[u8]) -> bool {
+        self.agent.strike(line, &mut self.wanted);
+        self.is_over()
+    }
+
+    fn is_over(&self) -> bool {
+        self.wanted.is_empty()
+    }
+}
+
+/// A row of an agent's database: a part of a message of one conversation.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a> {
+    pub part: &'a str,
+    /// What the agent wrote about the message, and about the part.
+    pub message_data: &'a [u8],
+    pub part_data: &'a [u8],
 }
 
 /// What a conversation is opened with.
@@ -303,22 +370,6 @@ pub fn silent_terminal(argv: Vec<String>, request: &Launching<'_>) -> Launch {
         native_id: request.resume.then(|| request.native_id.to_owned()),
         variables: Vec::new(),
     }
-}
-
-/// Whether each of these texts is one of those that `texts` finds in a whole line of a transcript.
-fn holds_texts(transcript: &[u8], wanted: &[String], texts: impl Fn(&serde_json::Value, &mut dyn FnMut(&str))) -> bool {
-    let mut wanted: Vec<&str> = wanted.iter().map(|text| text.trim()).collect();
-    for line in transcript.split_inclusive(|&byte| byte == b'\n').rev() {
-        if wanted.is_empty() {
-            break;
-        }
-        if line.ends_with(b"\n")
-            && let Ok(line) = serde_json::from_slice::<serde_json::Value>(line)
-        {
-            texts(&line, &mut |text| wanted.retain(|wanted| *wanted != text.trim()));
-        }
-    }
-    wanted.is_empty()
 }
 
 /// What somebody answered.

@@ -1,55 +1,85 @@
 //! Cuts a stream of bytes into lines, however it arrives, in bounded memory.
 
-/// The longest line that is understood. A longer one is counted, skipped, and reported.
-pub const LINE_LIMIT: usize = 128 * 1024 * 1024;
+use memchr::memchr;
+
+/// The longest line that is understood: several times the longest that an agent has reason to write (a picture as text). A
+/// longer one is counted, passed over, and reported.
+pub const LINE_LIMIT: usize = 8 * 1024 * 1024;
 
 /// The beginning of a line whose end has not come yet.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Lines {
+    limit: usize,
     partial: Vec<u8>,
-    too_long: bool,
-    /// Bytes given to whole lines so far.
-    consumed: u64,
+    /// Bytes of the present line that were passed over, once it is known to be too long.
+    passed: u64,
+    /// Position behind the last line that has ended.
+    end: u64,
 }
 
 /// One line, or what became of it.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line<'a> {
     Whole(&'a [u8]),
-    TooLong,
+    TooLong { bytes: u64 },
+}
+
+/// Where a line stands in the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub start: u64,
+    /// Behind its newline.
+    pub end: u64,
+}
+
+impl Default for Lines {
+    fn default() -> Lines {
+        Lines::from(0)
+    }
 }
 
 impl Lines {
     /// Starts at this position of the stream.
     #[must_use]
     pub fn from(position: u64) -> Lines {
-        Lines { consumed: position, ..Lines::default() }
+        Lines { limit: LINE_LIMIT, partial: Vec::new(), passed: 0, end: position }
     }
 
-    /// Takes bytes in and calls `each` with every line they complete and the position behind it.
-    pub fn feed(&mut self, mut bytes: &[u8], mut each: impl FnMut(Line<'_>, u64)) {
-        while let Some(end) = bytes.iter().position(|&byte| byte == b'\n') {
+    /// With another limit.
+    #[must_use]
+    pub fn with_limit(limit: usize) -> Lines {
+        Lines { limit, ..Lines::default() }
+    }
+
+    /// Position behind the last whole line.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Takes bytes in and calls `each` with every line they complete.
+    pub fn feed(&mut self, mut bytes: &[u8], mut each: impl FnMut(Line<'_>, Place)) {
+        while let Some(end) = memchr(b'\n', bytes) {
             let (line, rest) = bytes.split_at(end);
             bytes = &rest[1..];
-            let length = self.partial.len() + line.len();
-            if self.too_long {
-                self.too_long = false;
-                self.consumed += line.len() as u64 + 1;
-                each(Line::TooLong, self.consumed);
+            let length = self.passed + (self.partial.len() + line.len()) as u64;
+            let place = Place { start: self.end, end: self.end + length + 1 };
+            self.end = place.end;
+            if length > self.limit as u64 {
+                each(Line::TooLong { bytes: length }, place);
             } else if self.partial.is_empty() {
-                self.consumed += length as u64 + 1;
-                each(Line::Whole(line), self.consumed);
+                each(Line::Whole(line), place);
             } else {
                 self.partial.extend_from_slice(line);
-                self.consumed += length as u64 + 1;
-                each(Line::Whole(&self.partial), self.consumed);
+                each(Line::Whole(&self.partial), place);
             }
             self.partial = Vec::new();
+            self.passed = 0;
         }
-        if self.too_long || self.partial.len() + bytes.len() > LINE_LIMIT {
-            self.consumed += (self.partial.len() + bytes.len()) as u64;
+        let length = self.partial.len() + bytes.len();
+        if self.passed > 0 || length > self.limit {
+            self.passed += length as u64;
             self.partial = Vec::new();
-            self.too_long = true;
         } else {
             self.partial.extend_from_slice(bytes);
         }
@@ -61,20 +91,38 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    const SHORT: usize = 40;
+
+    /// Every line with its place; `None` for one that is too long.
+    fn all(pieces: &[&[u8]]) -> Vec<(Option<Vec<u8>>, u64, Place)> {
+        let mut found = Vec::new();
+        let mut lines = Lines::with_limit(SHORT);
+        for piece in pieces {
+            lines.feed(piece, |line, place| match line {
+                Line::Whole(line) => found.push((Some(line.to_vec()), line.len() as u64, place)),
+                Line::TooLong { bytes } => found.push((None, bytes, place)),
+            });
+            assert!(lines.partial.len() <= SHORT, "a long line is not kept");
+        }
+        found
+    }
+
     proptest! {
         #[test]
-        fn lines_and_positions_do_not_depend_on_how_the_bytes_arrive(text in prop::collection::vec(prop_oneof![Just(b'\n'), any::<u8>()], 0..200), cut in 1..50usize) {
-            let mut whole = Vec::new();
-            Lines::default().feed(&text, |line, end| if let Line::Whole(line) = line { whole.push((line.to_vec(), end)) });
-            let mut pieces = Vec::new();
-            let mut lines = Lines::default();
-            for piece in text.chunks(cut) {
-                lines.feed(piece, |line, end| if let Line::Whole(line) = line { pieces.push((line.to_vec(), end)) });
-            }
-            prop_assert_eq!(&whole, &pieces);
-            for (line, end) in whole {
-                let end = usize::try_from(end).unwrap_or(0);
-                prop_assert_eq!(&text[end - 1 - line.len()..end - 1], &line[..]);
+        fn lines_and_places_do_not_depend_on_how_the_bytes_arrive(text in prop::collection::vec(prop_oneof![1 => Just(b'\n'), 30 => any::<u8>()], 0..300), cut in 1..70usize) {
+            let whole = all(&[&text]);
+            let pieces: Vec<&[u8]> = text.chunks(cut).collect();
+            prop_assert_eq!(&whole, &all(&pieces));
+            let mut behind = 0;
+            for (line, length, place) in whole {
+                prop_assert_eq!(place.start, behind);
+                behind = place.end;
+                let range = usize::try_from(place.start).unwrap_or(0)..usize::try_from(place.end).unwrap_or(0) - 1;
+                prop_assert_eq!(range.len() as u64, length);
+                match line {
+                    Some(line) => prop_assert_eq!(&text[range], &line[..]),
+                    None => prop_assert!(length > SHORT as u64),
+                }
             }
         }
     }

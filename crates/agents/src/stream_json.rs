@@ -1,12 +1,23 @@
 //! The JSON lines of Claude Code ("stream-json"), both ways. The demo agent speaks them too.
 //!
-//! A decoder tolerates what it does not know: an unknown event is a [`Fact::Unknown`], an unknown field is ignored, a
-//! line that is no JSON is skipped. Agents change monthly; what we rely on is checked against the real ones.
+//! A decoder tolerates what it does not know: an unknown event is a [`Fact::Unknown`], an unknown field is ignored, one of
+//! another type is as good as absent, a line that is no JSON is skipped. Agents change monthly; what we rely on is checked
+//! against the real ones.
 
+use crate::content::{Content, Part, texts};
+use crate::loose::{Loose, tolerantly};
 use crate::{Answer, Decoder};
+use memchr::memmem;
 use ostler_core::fact::{Ask, Fact, Tokens, TurnEnd, Verdict};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
+
+/// So many messages of one turn are remembered, the newest: a transcript that has those has the ones before them.
+const MESSAGES_LIMIT: usize = 10_000;
+
+/// What is longer is no name of a message.
+const NAME_LIMIT: usize = 200;
 
 /// Reads the lines. Remembers the messages of the running turn, because the line that ends it does not name them.
 #[derive(Debug, Default)]
@@ -14,75 +25,114 @@ pub struct StreamJson {
     messages: Vec<String>,
 }
 
-#[derive(Deserialize)]
-struct Line {
-    #[serde(rename = "type")]
-    kind: String,
-    #[serde(default)]
-    subtype: Option<String>,
-    #[serde(default)]
-    session_id: Option<String>,
-    #[serde(default)]
-    uuid: Option<String>,
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Line<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Loose<'a>,
+    subtype: Loose<'a>,
+    session_id: Loose<'a>,
+    uuid: Loose<'a>,
     /// Set on what a subagent says, which is not the main conversation.
-    #[serde(default)]
-    parent_tool_use_id: Option<String>,
-    #[serde(default)]
-    message: Value,
-    #[serde(default)]
-    request_id: Option<String>,
-    #[serde(default)]
-    request: Value,
-    #[serde(default)]
-    event: Value,
-    #[serde(default)]
-    is_error: Option<bool>,
-    #[serde(default)]
-    result: Value,
-    #[serde(default)]
-    total_cost_usd: Option<f64>,
-    #[serde(default)]
-    usage: Value,
-    #[serde(default)]
-    api_error_status: Value,
+    parent_tool_use_id: Loose<'a>,
+    message: Loose<'a, Message<'a>>,
+    request_id: Loose<'a>,
+    request: Option<&'a RawValue>,
+    event: Loose<'a, StreamEvent<'a>>,
+    is_error: Loose<'a>,
+    result: Loose<'a>,
+    total_cost_usd: Loose<'a>,
+    usage: Loose<'a, Usage<'a>>,
+    api_error_status: Loose<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Message<'a> {
+    #[serde(borrow)]
+    content: Loose<'a, Block<'a>>,
+}
+
+/// A part of a message, of whichever kind.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Block<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Loose<'a>,
+    text: Loose<'a>,
+    thinking: Loose<'a>,
+    name: Loose<'a>,
+    input: Loose<'a, ToolInput<'a>>,
+    content: Content<'a>,
+    is_error: Loose<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct StreamEvent<'a> {
+    #[serde(borrow)]
+    delta: Loose<'a, Part<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Usage<'a> {
+    #[serde(borrow)]
+    input_tokens: Loose<'a>,
+    cache_creation_input_tokens: Loose<'a>,
+    cache_read_input_tokens: Loose<'a>,
+    output_tokens: Loose<'a>,
+}
+
+/// Of a tool's arguments the one that tells a person what the call does.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct ToolInput<'a> {
+    #[serde(borrow)]
+    command: Loose<'a>,
+    file_path: Loose<'a>,
+    path: Loose<'a>,
+    pattern: Loose<'a>,
+    query: Loose<'a>,
+    url: Loose<'a>,
+    description: Loose<'a>,
+    prompt: Loose<'a>,
+    questions: Loose<'a, Question<'a>>,
+}
+
+/// Of a tool that is a question itself.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Question<'a> {
+    #[serde(borrow)]
+    question: Loose<'a>,
+}
+
+/// The first line of it; empty when there is none.
+#[must_use]
+pub fn tool_detail(input: &Loose<'_, ToolInput<'_>>) -> String {
+    let Some(input) = input.object() else {
+        return String::new();
+    };
+    let ToolInput { command, file_path, path, pattern, query, url, description, prompt, questions } = input;
+    [command, file_path, path, pattern, query, url, description, prompt]
+        .iter()
+        .find_map(|argument| argument.text())
+        .or_else(|| questions.list().first().and_then(|first| first.question.text()))
+        .map(first_line)
+        .unwrap_or_default()
+}
+
+/// The same of arguments that were kept as a whole.
+#[must_use]
+pub fn detail_of(input: &Value) -> String {
+    Loose::deserialize(input).map(|input| tool_detail(&input)).unwrap_or_default()
 }
 
 impl Decoder for StreamJson {
     fn line(&mut self, line: &[u8], facts: &mut Vec<Fact>) {
-        let Ok(line) = serde_json::from_slice::<Line>(line) else {
-            if !line.iter().all(u8::is_ascii_whitespace) {
-                facts.push(Fact::Unknown { kind: "a line that is no JSON object".to_owned() });
-            }
-            return;
-        };
-        let main = line.parent_tool_use_id.is_none();
-        match line.kind.as_str() {
-            "system" if line.subtype.as_deref() == Some("init") => {
-                facts.extend(line.session_id.map(|id| Fact::Native { id }));
-            }
-            "assistant" if main => {
-                self.messages.extend(line.uuid);
-                blocks(&line.message, facts);
-            }
-            "user" if main => {
-                self.messages.extend(line.uuid);
-                results(&line.message, facts);
-            }
-            "stream_event" if main => {
-                let delta = &line.event["delta"];
-                if let Some(text) = delta["text"].as_str() {
-                    facts.push(Fact::Saying { text: text.to_owned() });
-                }
-            }
-            "control_request" => facts.extend(asked(line.request_id, &line.request)),
-            "control_cancel_request" => {
-                facts.extend(line.request_id.map(|request| Fact::AskClosed { request }));
-            }
-            "assistant" => below(&line.message, blocks, facts),
-            "user" => below(&line.message, results, facts),
-            "result" => facts.push(Fact::TurnEnded(self.turn_end(&line))),
-            "stream_event" | "system" | "control_response" => {}
-            other => facts.push(Fact::Unknown { kind: other.to_owned() }),
+        if !tolerantly(line, |line| self.understand(line, facts)) && !line.iter().all(u8::is_ascii_whitespace) {
+            facts.push(Fact::Unknown { kind: "a line that is no JSON object".to_owned() });
         }
     }
 
@@ -92,11 +142,54 @@ impl Decoder for StreamJson {
 }
 
 impl StreamJson {
+    /// False when it is no JSON object.
+    fn understand(&mut self, line: &[u8], facts: &mut Vec<Fact>) -> bool {
+        let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else {
+            return false;
+        };
+        let main = line.parent_tool_use_id == Loose::Nothing;
+        match line.kind.text().unwrap_or("an object without a type") {
+            "stream_event" if main => {
+                let delta = line.event.object().and_then(|event| event.delta.object());
+                let text = delta.and_then(|delta| delta.text.text());
+                facts.extend(text.map(|text| Fact::Saying { text: text.to_owned() }));
+            }
+            "system" if line.subtype.is("init") => {
+                facts.extend(line.session_id.text().map(|id| Fact::Native { id: id.to_owned() }));
+            }
+            "assistant" if main => {
+                self.remember(&line.uuid);
+                blocks(&line.message, facts);
+            }
+            "user" if main => {
+                self.remember(&line.uuid);
+                results(&line.message, facts);
+            }
+            "control_request" => facts.extend(asked(&line)),
+            "control_cancel_request" => {
+                facts.extend(line.request_id.text().map(|request| Fact::AskClosed { request: request.to_owned() }));
+            }
+            "result" => facts.push(Fact::TurnEnded(self.turn_end(&line))),
+            "assistant" => below(&line.message, blocks, facts),
+            "user" => below(&line.message, results, facts),
+            "stream_event" | "system" | "control_response" => {}
+            other => facts.push(Fact::Unknown { kind: other.to_owned() }),
+        }
+        true
+    }
+
+    fn remember(&mut self, name: &Loose<'_>) {
+        if self.messages.len() >= MESSAGES_LIMIT {
+            self.messages.drain(..MESSAGES_LIMIT / 2);
+        }
+        self.messages.extend(name.text().filter(|name| name.len() <= NAME_LIMIT).map(str::to_owned));
+    }
+
     /// An API error arrives as "success" with `is_error`, so the subtype alone proves nothing.
-    fn turn_end(&mut self, line: &Line) -> TurnEnd {
-        let text = line.result.as_str().map(str::to_owned);
-        let subtype = line.subtype.as_deref().unwrap_or("");
-        let verdict = match (subtype, line.is_error) {
+    fn turn_end(&mut self, line: &Line<'_>) -> TurnEnd {
+        let text = line.result.text();
+        let subtype = line.subtype.text().unwrap_or("");
+        let verdict = match (subtype, line.is_error.flag()) {
             ("success", None | Some(false)) => Verdict::Succeeded,
             ("error_during_execution", _) => Verdict::Interrupted,
             _ => Verdict::Failed,
@@ -104,29 +197,36 @@ impl StreamJson {
         let reason = match verdict {
             Verdict::Succeeded => None,
             Verdict::Interrupted => Some("the turn was interrupted".to_owned()),
-            Verdict::Failed => Some(match (&line.api_error_status, text.as_deref().filter(|text| !text.is_empty())) {
-                (Value::Null, Some(text)) => first_line(text),
-                (status, Some(text)) => format!("API error {status}: {}", first_line(text)),
-                (Value::Null, None) => subtype.to_owned(),
-                (status, None) => format!("API error {status}"),
+            Verdict::Failed => Some(match (status(&line.api_error_status), text.filter(|text| !text.is_empty())) {
+                (None, Some(text)) => first_line(text),
+                (Some(status), Some(text)) => format!("API error {status}: {}", first_line(text)),
+                (None, None) => subtype.to_owned(),
+                (Some(status), None) => format!("API error {status}"),
             }),
         };
-        let count = |name: &str| line.usage[name].as_u64();
-        let tokens = count("output_tokens").map(|output| Tokens {
-            input: count("input_tokens").unwrap_or(0)
-                + count("cache_creation_input_tokens").unwrap_or(0)
-                + count("cache_read_input_tokens").unwrap_or(0),
-            output,
-        });
         TurnEnd {
             verdict,
-            text,
+            text: text.map(str::to_owned),
             reason,
-            tokens,
-            cost_usd: line.total_cost_usd,
+            tokens: line.usage.object().and_then(tokens),
+            cost_usd: line.total_cost_usd.amount(),
             messages: std::mem::take(&mut self.messages),
         }
     }
+}
+
+/// A number, or a word for one.
+fn status(status: &Loose<'_>) -> Option<String> {
+    status.count().map(|number| number.to_string()).or_else(|| status.text().map(str::to_owned))
+}
+
+fn tokens(usage: &Usage<'_>) -> Option<Tokens> {
+    let Usage { input_tokens, cache_creation_input_tokens, cache_read_input_tokens, output_tokens } = usage;
+    let read = [input_tokens, cache_creation_input_tokens, cache_read_input_tokens];
+    Some(Tokens {
+        input: read.iter().filter_map(|count| count.count()).fold(0, u64::saturating_add),
+        output: output_tokens.count()?,
+    })
 }
 
 pub(crate) fn first_line(text: &str) -> String {
@@ -134,16 +234,16 @@ pub(crate) fn first_line(text: &str) -> String {
 }
 
 /// The parts of an assistant's message.
-fn blocks(message: &Value, facts: &mut Vec<Fact>) {
-    for block in message["content"].as_array().into_iter().flatten() {
-        match block["type"].as_str() {
-            Some("text") => facts.extend(block["text"].as_str().map(|text| Fact::Said { text: text.to_owned() })),
+fn blocks(message: &Loose<'_, Message<'_>>, facts: &mut Vec<Fact>) {
+    for block in message.object().map_or(&[][..], |message| message.content.list()) {
+        match block.kind.text() {
+            Some("text") => facts.extend(block.text.text().map(|text| Fact::Said { text: text.to_owned() })),
             Some("thinking") => {
-                facts.extend(block["thinking"].as_str().map(|text| Fact::Thought { text: text.to_owned() }));
+                facts.extend(block.thinking.text().map(|text| Fact::Thought { text: text.to_owned() }));
             }
             Some("tool_use") => facts.push(Fact::ToolCalled {
-                name: block["name"].as_str().unwrap_or("tool").to_owned(),
-                detail: tool_detail(&block["input"]),
+                name: block.name.text().unwrap_or("tool").to_owned(),
+                detail: tool_detail(&block.input),
             }),
             Some(_) | None => {}
         }
@@ -151,57 +251,50 @@ fn blocks(message: &Value, facts: &mut Vec<Fact>) {
 }
 
 /// The same of a subagent.
-fn below(message: &Value, read: fn(&Value, &mut Vec<Fact>), facts: &mut Vec<Fact>) {
+fn below(message: &Loose<'_, Message<'_>>, read: fn(&Loose<'_, Message<'_>>, &mut Vec<Fact>), facts: &mut Vec<Fact>) {
     let mut found = Vec::new();
     read(message, &mut found);
     facts.extend(found.into_iter().map(|fact| Fact::Below(Box::new(fact))));
 }
 
 /// What came back from tools.
-fn results(message: &Value, facts: &mut Vec<Fact>) {
-    for block in message["content"].as_array().into_iter().flatten() {
-        if block["type"] == "tool_result" {
+fn results(message: &Loose<'_, Message<'_>>, facts: &mut Vec<Fact>) {
+    for block in message.object().map_or(&[][..], |message| message.content.list()) {
+        if block.kind.is("tool_result") {
             facts.push(Fact::ToolReturned {
-                text: plain_text(&block["content"]),
-                failed: block["is_error"].as_bool().unwrap_or(false),
+                text: texts(&block.content).collect::<Vec<_>>().join("\n"),
+                failed: block.is_error.flag().unwrap_or(false),
             });
         }
     }
 }
 
-/// Content is a text, or a list of blocks with texts in them.
-fn plain_text(content: &Value) -> String {
-    match content {
-        Value::String(text) => text.clone(),
-        Value::Array(blocks) => blocks.iter().filter_map(|block| block["text"].as_str()).collect::<Vec<_>>().join("\n"),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => String::new(),
+fn asked(line: &Line<'_>) -> Option<Fact> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Request<'a> {
+        #[serde(borrow)]
+        subtype: Loose<'a>,
+        tool_name: Loose<'a>,
+        description: Loose<'a>,
+        input: Option<&'a RawValue>,
+        permission_suggestions: Option<&'a RawValue>,
     }
-}
-
-/// The one argument that tells a person what a tool call does.
-#[must_use]
-pub fn tool_detail(input: &Value) -> String {
-    ["command", "file_path", "path", "pattern", "query", "url", "description", "prompt"]
-        .iter()
-        .find_map(|name| input[name].as_str())
-        .or_else(|| input["questions"][0]["question"].as_str())
-        .map(first_line)
-        .unwrap_or_default()
-}
-
-fn asked(request_id: Option<String>, request: &Value) -> Option<Fact> {
-    if request["subtype"] != "can_use_tool" {
+    let request: Request<'_> = serde_json::from_str(line.request?.get()).ok()?;
+    if !request.subtype.is("can_use_tool") {
         return None;
     }
-    let tool = request["tool_name"].as_str().map(str::to_owned);
-    let detail = tool_detail(&request["input"]);
-    let text = request["description"].as_str().filter(|text| !text.is_empty()).map_or(detail, str::to_owned);
+    let raw = |value: Option<&RawValue>| -> Value {
+        value.and_then(|value| serde_json::from_str(value.get()).ok()).unwrap_or_default()
+    };
+    let detail = || request.input.and_then(|input| serde_json::from_str(input.get()).ok()).unwrap_or_default();
+    let words = request.description.text().filter(|text| !text.is_empty());
     Some(Fact::Asked(Ask {
-        request: request_id?,
-        tool,
-        input: request["input"].clone(),
-        text,
-        suggestions: request["permission_suggestions"].clone(),
+        request: line.request_id.text()?.to_owned(),
+        tool: request.tool_name.text().map(str::to_owned),
+        input: raw(request.input),
+        text: words.map_or_else(|| tool_detail(&detail()), str::to_owned),
+        suggestions: raw(request.permission_suggestions),
     }))
 }
 
@@ -291,27 +384,20 @@ pub fn folder_name(cwd: &str) -> String {
         .collect()
 }
 
-/// Whether each of these ids is the `uuid` of a whole line. The last line is often not the reply, and a torn one is none.
-#[must_use]
-pub fn transcript_holds(transcript: &[u8], messages: &[String]) -> bool {
-    #[derive(Deserialize)]
+/// Strikes out of `wanted` the id that is the `uuid` of this line of a transcript.
+pub fn strike(line: &[u8], wanted: &mut Vec<&str>) {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
     struct Named<'a> {
-        #[serde(borrow, default)]
-        uuid: Option<&'a str>,
+        #[serde(borrow)]
+        uuid: Loose<'a>,
     }
-    let mut wanted: Vec<&str> = messages.iter().map(String::as_str).collect();
-    // Newest first: what is looked for is at the end.
-    for line in transcript.split_inclusive(|&byte| byte == b'\n').rev() {
-        if wanted.is_empty() {
-            break;
-        }
-        if line.ends_with(b"\n")
-            && let Ok(Named { uuid: Some(uuid) }) = serde_json::from_slice::<Named<'_>>(line)
-        {
-            wanted.retain(|id| *id != uuid);
-        }
+    // Most lines are of other turns: only one with the letters of an id in it is worth reading.
+    if wanted.iter().any(|id| memmem::find(line, id.as_bytes()).is_some())
+        && let Ok(Named { uuid: Loose::Text(uuid) }) = serde_json::from_slice::<Named<'_>>(line)
+    {
+        wanted.retain(|id| *id != uuid);
     }
-    wanted.is_empty()
 }
 
 /// Whether the newest message of a transcript is the agent's; `None` when it holds no message.
@@ -331,7 +417,8 @@ pub fn ends_with_answer(transcript: &[u8]) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
+    use crate::Agent;
+    use crate::claude::Claude;
 
     #[test]
     fn a_transcript_ends_with_an_answer_whatever_else_stands_behind_it() {
@@ -414,23 +501,9 @@ mod tests {
     #[test]
     fn a_reply_in_a_torn_line_is_not_saved() {
         let wanted = ["a".to_owned(), "b".to_owned()];
+        let transcript_holds = |transcript: &[u8], marks: &[String]| Claude.transcript_holds(transcript, marks);
         assert!(transcript_holds(b"{\"uuid\":\"b\"}\n{\"uuid\":\"a\"}\n{\"uuid\":\"c\"}\n", &wanted));
         assert!(!transcript_holds(b"{\"uuid\":\"b\"}\n{\"uuid\":\"a\"}", &wanted));
         assert!(!transcript_holds(b"{\"uuid\":\"b\"}\n{\"text\":\"\\\"uuid\\\":\\\"a\\\"\"}\n", &wanted));
-    }
-
-    proptest! {
-        #[test]
-        fn no_bytes_make_the_decoder_panic(line in prop::collection::vec(any::<u8>(), 0..300)) {
-            let mut facts = Vec::new();
-            StreamJson::default().line(&line, &mut facts);
-        }
-
-        #[test]
-        fn fields_of_the_wrong_type_do_no_harm(kind in "(system|assistant|user|result|control_request|stream_event)", field in "(message|request|event|usage|result|uuid|subtype)", value in "(1|\"x\"|\\[\\]|\\{\\}|null|true)") {
-            let line = format!(r#"{{"type":"{kind}","{field}":{value}}}"#);
-            let mut facts = Vec::new();
-            StreamJson::default().line(line.as_bytes(), &mut facts);
-        }
     }
 }

@@ -135,6 +135,45 @@ fn control_key(text: &str) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    /// What stands in the file becomes settings or one line of complaint.
+    fn load(bytes: &[u8]) -> std::result::Result<(), String> {
+        let home = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let folder = home.path().join("ostler");
+        std::fs::create_dir(&folder)
+            .and_then(|()| std::fs::write(folder.join("config.toml"), bytes))
+            .unwrap_or_default();
+        let place = home.path().to_string_lossy().into_owned();
+        let variable = |name: &str| (name == "XDG_CONFIG_HOME").then(|| place.clone());
+        Config::load(&variable).map(|_| ()).map_err(|failure| failure.to_string())
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_becomes_settings_or_one_line_of_complaint(text in prop_oneof![
+            "\\PC{0,80}",
+            "(linger|grace|detach_key|terminal_output_limit|default_agent) = \"[0-9.]{0,25}[a-zA-Z-]{0,4}[0-9]{0,25}[a-z]{0,3}\"\n",
+            "\\[agents\\.[a-z \"]{0,8}\\]\n(command|mode|end|end_text) = (\"[a-z]{0,8}\"|\\[\\]|\\[\"a\"\\]|1)\n",
+        ]) {
+            if let Err(complaint) = load(text.as_bytes()) {
+                prop_assert!(!complaint.contains('\n') && complaint.contains("config.toml"), "{}", complaint);
+            }
+        }
+
+        #[test]
+        fn any_bytes_become_settings_or_one_line_of_complaint(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+            if let Err(complaint) = load(&bytes) {
+                prop_assert!(!complaint.contains('\n') && complaint.contains("config.toml"), "{}", complaint);
+            }
+        }
+    }
+
+    #[test]
+    fn a_duration_beyond_all_measure_is_a_complaint() {
+        let days = "213503982334601d".repeat(2);
+        assert!(load(format!("grace = \"{days}\"").as_bytes()).is_err());
+    }
 
     #[test]
     fn an_unknown_word_is_named_with_its_line() {

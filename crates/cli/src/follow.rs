@@ -80,15 +80,15 @@ impl<'a> Printer<'a> {
     pub fn print(&mut self) -> Result<()> {
         match &mut self.0 {
             How::Talk { reader, talk, talking } => {
-                for item in reader.read_on()? {
+                reader.read_on(|item| {
                     let (mut said, mut about) = (String::new(), String::new());
                     talk.show(&item, &mut said, &mut about);
                     out(said.as_bytes())?;
                     match talking {
-                        Talking::Apart => err(about.as_bytes())?,
-                        Talking::Together => out(about.as_bytes())?,
+                        Talking::Apart => err(about.as_bytes()),
+                        Talking::Together => out(about.as_bytes()),
                     }
-                }
+                })?;
             }
             How::Bytes { run, streams: [first, second], show } => {
                 first.print(run, "out", *show, out)?;
@@ -134,10 +134,9 @@ impl Stream {
             }
             result = match show {
                 Show::Raw => to(bytes),
-                // Whole lines only: half an escape sequence looks harmless.
                 Show::Plain => {
                     partial.extend_from_slice(bytes);
-                    let end = partial.iter().rposition(|&byte| byte == b'\n').map_or(0, |place| place + 1);
+                    let end = end_of_whole(partial);
                     let lines: Vec<u8> = partial.drain(..end).collect();
                     to(printable_lines(&String::from_utf8_lossy(&lines)).as_bytes())
                 }
@@ -145,6 +144,26 @@ impl Stream {
         })?;
         result
     }
+}
+
+/// A line is shown in parts once this much of it has come.
+const LONG_LINE: usize = 1 << 20;
+/// No escape sequence is so long that its beginning would not be found in this much.
+const LONG_SEQUENCE: usize = 4096;
+
+/// How much may be shown. Whole lines only: half an escape sequence looks harmless. A line that is longer than memory
+/// should hold is cut, but not inside a sequence nor inside a character.
+fn end_of_whole(text: &[u8]) -> usize {
+    if let Some(place) = text.iter().rposition(|&byte| byte == b'\n') {
+        return place + 1;
+    }
+    if text.len() < LONG_LINE {
+        return 0;
+    }
+    let tail = text.len() - LONG_SEQUENCE;
+    let escape = text[tail..].iter().rposition(|&byte| byte == b'\x1b').map(|place| tail + place);
+    let character = (tail..text.len()).rev().find(|&place| text[place] & 0xc0 != 0x80);
+    escape.or(character).unwrap_or(text.len())
 }
 
 /// Where the output that is still there begins; says so when that is not the beginning.
@@ -220,5 +239,21 @@ fn is_called(called: Option<BorrowedFd<'_>>) -> Result<bool> {
         Ok(count) => Ok(count > 0),
         Err(rustix::io::Errno::INTR) => Ok(false),
         Err(error) => Err(std::io::Error::from(error).into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_without_end_is_shown_in_parts_that_break_neither_sequence_nor_character() {
+        assert_eq!(end_of_whole(b"one\ntwo"), 4);
+        assert_eq!(end_of_whole(b"still coming"), 0);
+        let mut text = vec![b'x'; LONG_LINE];
+        text.extend("é".as_bytes());
+        assert_eq!(end_of_whole(&text[..=LONG_LINE]), LONG_LINE, "before half a character");
+        text.extend(b"\x1b[3");
+        assert_eq!(end_of_whole(&text), LONG_LINE + 2, "before half a sequence");
     }
 }

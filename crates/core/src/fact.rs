@@ -41,6 +41,8 @@ pub enum Fact {
     TurnEnded(TurnEnd),
     /// Something this version does not know.
     Unknown { kind: String },
+    /// A line too long to be read.
+    PassedOver { bytes: u64 },
 }
 
 /// What an agent asks a person.
@@ -83,7 +85,7 @@ pub struct TurnEnd {
     pub reason: Option<String>,
     #[serde(default)]
     pub tokens: Option<Tokens>,
-    /// Of this process so far, as agents count it.
+    /// Of this process so far, as agents count it; [`crate::spending`] makes what each turn cost of it.
     #[serde(default)]
     pub cost_usd: Option<f64>,
     /// The agent's own names of the messages of this turn; the proof that it is saved looks for these.
@@ -107,7 +109,8 @@ pub struct Tokens {
 
 impl std::ops::AddAssign for Tokens {
     fn add_assign(&mut self, more: Tokens) {
-        self.input += more.input;
-        self.output += more.output;
+        // Counts come from strangers.
+        self.input = self.input.saturating_add(more.input);
+        self.output = self.output.saturating_add(more.output);
     }
 }

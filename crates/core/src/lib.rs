@@ -7,6 +7,7 @@
 //! * [`life`]: the pure function from events to state and effects. The keeper acts on the effects; a reader folds the
 //!   same events through the same function, so the two cannot disagree.
 //! * [`outcome`]: how a run ended, and how that is judged from the evidence.
+//! * [`spending`]: what turns, runs and sessions have used.
 //! * [`view`]: what `ls`, `show` and `wait` say about a session.
 
 pub mod event;
@@ -16,6 +17,7 @@ pub mod life;
 pub mod limits;
 pub mod outcome;
 pub mod record;
+pub mod spending;
 pub mod view;
 
 /// The version of every record's format. A higher one was written by a newer ostler.

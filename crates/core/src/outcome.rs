@@ -94,6 +94,7 @@ pub struct Outcome {
     pub cause: String,
     /// The final answer.
     pub text: Option<String>,
+    /// Of this run, like the next.
     pub tokens: Option<Tokens>,
     pub cost_usd: Option<f64>,
     /// Finished turns of this run.
@@ -122,6 +123,7 @@ pub fn judge(state: &State, now_ms: u64) -> Outcome {
         }
         Speaks::Turns | Speaks::OneTurn | Speaks::Hooks => Saved::Unverified,
     });
+    let (tokens, cost_usd) = state.spending.of_run(state.run);
     Outcome {
         kind,
         source,
@@ -130,8 +132,8 @@ pub fn judge(state: &State, now_ms: u64) -> Outcome {
         saved,
         cause,
         text: last.and_then(|turn| turn.text.clone()),
-        tokens: state.tokens,
-        cost_usd: last.and_then(|turn| turn.cost_usd),
+        tokens,
+        cost_usd,
         turns: state.turns_of_run,
         duration_ms: (state.started_ms > 0).then(|| now_ms.saturating_sub(state.started_ms)),
         left: state.left.clone(),

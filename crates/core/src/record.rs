@@ -70,6 +70,9 @@ pub struct Run<Process> {
     /// Where the agent writes its own transcript, when that is known beforehand.
     #[serde(default)]
     pub transcript: Option<String>,
+    /// Where the agent keeps all its conversations, when that is a database and not a file for each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub database: Option<String>,
     #[serde(default)]
     pub cgroup: Option<String>,
     /// Further groups, of version 1, in which its limits are in force.

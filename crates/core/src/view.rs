@@ -1,7 +1,7 @@
 //! What is said about a session: the object behind `ls --json`, `show --json` and `wait --json`.
 
 use crate::SCHEMA;
-use crate::fact::Ask;
+use crate::fact::{Ask, Tokens};
 use crate::id::SessionId;
 use crate::limits::Limits;
 use crate::outcome::Outcome;
@@ -61,6 +61,9 @@ pub struct View {
     pub created: Timestamp,
     pub updated: Timestamp,
     pub transcript: Option<String>,
+    /// Over all runs, like the next; unknown where the agent does not say.
+    pub tokens: Option<Tokens>,
+    pub cost_usd: Option<f64>,
     /// Of the newest run.
     pub outcome: Option<Outcome>,
     pub asking: Option<Ask>,
@@ -91,7 +94,7 @@ impl Serialize for Damaged {
             "schema": SCHEMA, "id": self.id, "name": null, "agent": null, "native_id": null, "cwd": null, "mode": null,
             "state": "damaged", "alive": false, "kept": false, "ended": false, "pid": null, "holder_pid": null,
             "keeper_pid": null, "run": null, "turns": null, "queued": null, "quiet_s": null, "created": null,
-            "updated": null, "transcript": null, "outcome": null, "asking": null, "damage": self.damage,
+            "updated": null, "transcript": null, "tokens": null, "cost_usd": null, "outcome": null, "asking": null, "damage": self.damage,
         })
         .serialize(serializer)
     }

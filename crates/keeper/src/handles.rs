@@ -106,9 +106,9 @@ impl Handles {
             .unwrap_or_else(|error| error)
     }
 
-    /// Starts a process that gets the folder of a run and nothing else.
-    pub fn start_snapshot(&self, word: &str, run: BorrowedFd<'_>) -> Result<Started, StartError> {
-        let handed = std::iter::once(("run", run.as_raw_fd()));
+    /// Starts a process that gets this one descriptor and nothing else of ours.
+    pub fn start_with(&self, word: &str, name: &str, handle: BorrowedFd<'_>) -> Result<Started, StartError> {
+        let handed = std::iter::once((name, handle.as_raw_fd()));
         self.with_start(word, &[], handed, &environment(), |start| start.start_unseen())?
     }
 

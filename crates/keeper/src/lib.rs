@@ -34,11 +34,12 @@ mod start;
 pub mod wire;
 mod writing;
 
-/// The word on the command line that makes our binary a holder, a keeper, or a process that takes one snapshot. (What makes
-/// it the command that an agent runs as a hook is the agent's to say.)
+/// The word on the command line that makes our binary a holder, a keeper, or a process that takes one snapshot or looks into
+/// one database. (What makes it the command that an agent runs as a hook is the agent's to say.)
 pub const HOLDER: &str = "__holder";
 pub const KEEPER: &str = "__keeper";
 pub const SNAPSHOT: &str = "__snapshot";
+pub const INQUIRY: &str = "__inquiry";
 
 /// Which ostler this is.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -53,6 +54,7 @@ pub fn enter(arguments: &[String]) -> Option<i32> {
         Some(KEEPER) => Some(keeper::main(rest)),
         Some(ostler_agents::claude::hooks::ENTRY) => Some(hook::main(rest)),
         Some(SNAPSHOT) => Some(keeper::snapshots::main(rest)),
+        Some(INQUIRY) => Some(keeper::inquiry::main(rest)),
         Some(_) | None => None,
     }
 }

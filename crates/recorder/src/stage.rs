@@ -262,7 +262,8 @@ impl Stage<'_> {
                 | Fact::Opened { .. }
                 | Fact::NotOpened { .. }
                 | Fact::Owed { .. }
-                | Fact::Unknown { .. } => {}
+                | Fact::Unknown { .. }
+                | Fact::PassedOver { .. } => {}
             }
         }
     }

@@ -117,6 +117,8 @@ impl Terminal {
                 self.save_cursor();
                 self.show_alternate();
                 self.erase_rows(0..self.rows());
+                // Also where it was shown already: the character behind which the cursor waited is gone.
+                self.cursor.wrap_pending = false;
             }
             (1049, false) => {
                 self.show_primary();

@@ -4,15 +4,17 @@
 use crate::folder::{Folder, RunFolder};
 use crate::journal::Journal;
 use crate::look::{fold, last_line, look_at, unrecorded_outcome};
-use crate::{RunRecord, StoreError, limits};
+use crate::{RunRecord, StoreError, limits, proof};
 use jiff::Timestamp;
 use ostler_core::event::{Entry, Event};
+use ostler_core::fact::Tokens;
 use ostler_core::life::State;
 use ostler_core::outcome::Outcome;
 use ostler_core::record::Session;
 use ostler_sys::clock::since_boot_ms;
 use ostler_sys::lock;
 use rustix::fs::OFlags;
+use serde_json::json;
 
 /// Publishes the outcome and returns the one that counts: somebody else's, if theirs was first.
 pub fn publish(
@@ -33,8 +35,14 @@ pub fn publish(
     };
     note("ended", Timestamp::now().to_string().into());
     note("native_id", state.native_id.clone().or_else(|| record.native_id.clone()).into());
-    note("transcript", state.transcript.clone().or_else(|| record.transcript.clone()).into());
+    note("transcript", proof::whereabouts(record, state).into());
     note("turns_total", state.turns.into());
+    let (tokens, cost_usd) = state.spending.of_session();
+    note(
+        "tokens_total",
+        tokens.map_or(serde_json::Value::Null, |Tokens { input, output }| json!({ "input": input, "output": output })),
+    );
+    note("cost_usd_total", cost_usd.into());
     note("queued", state.queue.len().into());
     note("inbox", state.inbox.into());
     note("last", last_line(run.dir(), &session.agent, &record.plan)?.into());

@@ -1,10 +1,9 @@
 //! What was said, in order: the agent's facts from `out` (or `hooks`), and between them the messages that it was given.
 
 use crate::folder::Folder;
-use crate::look::read_from;
+use crate::pieces::Pieces;
 use crate::{StoreError, inbox, journal};
-use ostler_agents::Decoder;
-use ostler_agents::lines::{Line, Lines};
+use ostler_agents::reading::Reading;
 use ostler_core::event::Event;
 use ostler_core::fact::Fact;
 use ostler_core::record::Want;
@@ -37,10 +36,7 @@ struct Run {
     /// Of the file in which the agent tells.
     name: &'static str,
     position: u64,
-    lines: Lines,
-    decoder: Box<dyn Decoder>,
-    /// Position behind the last whole line.
-    understood: u64,
+    reading: Reading,
 }
 
 impl<'a> Reader<'a> {
@@ -50,8 +46,19 @@ impl<'a> Reader<'a> {
         Reader { folder, first_run, run: None, journal_end: 0, places: HashMap::new(), between: VecDeque::new() }
     }
 
-    /// What has come since the last call.
-    pub fn read_on(&mut self) -> Result<Vec<Item>, StoreError> {
+    /// What has come since the last call, part by part: a long past is never in memory as a whole.
+    pub fn read_on<E: From<StoreError>>(&mut self, mut each: impl FnMut(Item) -> Result<(), E>) -> Result<(), E> {
+        loop {
+            let items = self.read_part()?;
+            if items.is_empty() {
+                return Ok(());
+            }
+            items.into_iter().try_for_each(&mut each)?;
+        }
+    }
+
+    /// Nothing only when there is nothing more now.
+    fn read_part(&mut self) -> Result<Vec<Item>, StoreError> {
         self.read_journal()?;
         let mut items = Vec::new();
         let newest = self.folder.newest_run()?;
@@ -61,6 +68,9 @@ impl<'a> Reader<'a> {
                 self.run = self.open_run(number)?;
             }
             self.read_run(&mut items)?;
+            if !items.is_empty() {
+                break;
+            }
         }
         Ok(items)
     }
@@ -97,14 +107,7 @@ impl<'a> Reader<'a> {
         let session = self.folder.session()?;
         let agent = ostler_agents::find_for(&session.agent, &record.plan);
         let telling = agent.and_then(|agent| ostler_agents::telling(agent, record.plan.speaks));
-        Ok(telling.map(|(name, decoder)| Run {
-            number,
-            name,
-            position: 0,
-            lines: Lines::default(),
-            decoder,
-            understood: 0,
-        }))
+        Ok(telling.map(|(name, decoder)| Run { number, name, position: 0, reading: Reading::from(0, decoder) }))
     }
 
     fn read_run(&mut self, items: &mut Vec<Item>) -> Result<(), StoreError> {
@@ -112,20 +115,20 @@ impl<'a> Reader<'a> {
             return Ok(());
         };
         let folder = self.folder.run(run.number)?;
+        let Run { number, name, position, reading } = run;
         let between = &mut self.between;
-        let mut facts = Vec::new();
-        let (lines, decoder, understood, number) = (&mut run.lines, &mut run.decoder, &mut run.understood, run.number);
-        read_from(folder.dir(), run.name, &mut run.position, |bytes| {
-            lines.feed(bytes, |line, end| {
-                take_until(between, number, *understood, items);
-                if let Line::Whole(line) = line {
-                    decoder.line(line, &mut facts);
-                    items.extend(facts.drain(..).map(Item::Agent));
-                }
-                *understood = end;
-            });
-        })?;
-        take_until(&mut self.between, number, run.understood, items);
+        if let Some(mut pieces) = Pieces::open(folder.dir(), name, *position)? {
+            while items.is_empty()
+                && let Some(bytes) = pieces.next(position)?
+            {
+                reading.feed(bytes, |place, fact| {
+                    take_until(between, *number, place.start, items);
+                    items.push(Item::Agent(fact));
+                });
+                take_until(between, *number, reading.end(), items);
+            }
+        }
+        take_until(between, *number, reading.end(), items);
         Ok(())
     }
 }

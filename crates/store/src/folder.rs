@@ -276,6 +276,7 @@ mod tests {
             size: None,
             native_id: None,
             transcript: None,
+            database: None,
             cgroup: None,
             bounds: Vec::new(),
             output_limit: None,

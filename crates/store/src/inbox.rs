@@ -41,6 +41,9 @@ pub fn read(dir: &Dir, position: u64) -> Result<(Vec<Placed>, u64), StoreError> 
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok((Vec::new(), position)),
         Err(error) => return Err(StoreError::io(NAME)(error)),
     };
+    if is_nowhere(position) {
+        return Ok((Vec::new(), position));
+    }
     let mut reader = BufReader::new(file);
     reader.seek(SeekFrom::Start(position)).map_err(StoreError::io(NAME))?;
     let (mut wishes, mut at) = (Vec::new(), position);
@@ -60,13 +63,25 @@ pub fn read(dir: &Dir, position: u64) -> Result<(Vec<Placed>, u64), StoreError> 
     }
 }
 
-/// The wish that stands at this position.
+/// The wish that stands at this position; none where there is no such line, or no inbox any more.
 pub fn read_one(dir: &Dir, at: u64) -> Result<Option<Wish>, StoreError> {
-    let mut file = File::from(dir.file(NAME, OFlags::RDONLY).map_err(StoreError::io(NAME))?);
+    let mut file = match dir.file(NAME, OFlags::RDONLY) {
+        Ok(file) => File::from(file),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(StoreError::io(NAME)(error)),
+    };
+    if is_nowhere(at) {
+        return Ok(None);
+    }
     file.seek(SeekFrom::Start(at)).map_err(StoreError::io(NAME))?;
     let mut line = Vec::new();
     BufReader::new(file.take(u64::MAX)).read_until(b'\n', &mut line).map_err(StoreError::io(NAME))?;
     Ok(serde_json::from_slice(&line).ok())
+}
+
+/// Positions come from the journal, which may be damaged; beyond this the kernel knows none.
+fn is_nowhere(position: u64) -> bool {
+    i64::try_from(position).is_err()
 }
 
 /// Bytes in the file.

@@ -24,27 +24,26 @@ pub struct Found {
 
 /// Reads the whole lines from `position` on.
 pub fn read(dir: &Dir, position: u64) -> Result<Found, StoreError> {
-    let mut found = Found { end: position, ..Found::default() };
     if position == 0 {
-        if let Some(bytes) = dir.read(NAME).map_err(StoreError::io(NAME))? {
-            parse(&bytes, &mut found);
-        }
-        return Ok(found);
+        let bytes = dir.read(NAME).map_err(StoreError::io(NAME))?.unwrap_or_default();
+        return Ok(parse(&bytes, 0));
     }
     let file = match dir.file(NAME, OFlags::RDONLY) {
         Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(found),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(parse(&[], position)),
         Err(error) => return Err(StoreError::io(NAME)(error)),
     };
     let mut file = File::from(file);
     let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(position)).map_err(StoreError::io(NAME))?;
     file.read_to_end(&mut bytes).map_err(StoreError::io(NAME))?;
-    parse(&bytes, &mut found);
-    Ok(found)
+    Ok(parse(&bytes, position))
 }
 
-fn parse(bytes: &[u8], found: &mut Found) {
+/// The whole lines of what stands from `position` on.
+#[must_use]
+pub fn parse(bytes: &[u8], position: u64) -> Found {
+    let mut found = Found { end: position, ..Found::default() };
     for line in bytes.split_inclusive(|&byte| byte == b'\n') {
         if !line.ends_with(b"\n") {
             break;
@@ -58,6 +57,7 @@ fn parse(bytes: &[u8], found: &mut Found) {
             Err(_) => found.bad_lines += 1,
         }
     }
+    found
 }
 
 /// The one writer.
@@ -168,8 +168,7 @@ mod tests {
             bytes.extend(garbage.iter().map(|&byte| if byte == b'\n' { b'?' } else { byte }));
             bytes.push(b'\n');
             bytes.extend(crate::folder::to_json(&entry(2)));
-            let mut found = Found::default();
-            parse(&bytes, &mut found);
+            let found = parse(&bytes, 0);
             prop_assert_eq!(found.entries.first(), Some(&entry(1)));
             prop_assert_eq!(found.entries.last(), Some(&entry(2)));
         }
@@ -177,8 +176,8 @@ mod tests {
 
     #[test]
     fn an_event_of_a_newer_version_is_read_as_unknown() {
-        let mut found = Found::default();
-        parse(b"{\"at\":\"2026-01-01T00:00:00Z\",\"ms\":1,\"run\":1,\"what\":\"teleported\",\"to\":7}\n", &mut found);
+        let found =
+            parse(b"{\"at\":\"2026-01-01T00:00:00Z\",\"ms\":1,\"run\":1,\"what\":\"teleported\",\"to\":7}\n", 0);
         assert_eq!(found.bad_lines, 0);
         assert_eq!(found.entries[0].event, Event::Unknown);
     }

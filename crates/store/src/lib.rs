@@ -4,7 +4,8 @@
 //! * [`folder`]: one session's folder with its records.
 //! * [`journal`], [`inbox`], [`feed`]: the files that grow, each with its own rule for a torn end.
 //! * [`look`]: what is true of a session now, from files and kernel, without locks.
-//! * [`proof`]: whether a turn is in the agent's own transcript.
+//! * [`pieces`], [`backwards`]: files of any length, in little memory, from their beginning or their end.
+//! * [`proof`]: whether a turn is in the agent's own transcript, or its [`database`].
 //! * [`closing`]: writing the outcome, once.
 //! * [`archived`]: what a session and its transcript were when it was put away.
 //! * [`limits`]: what the groups of a run tell about its limits.
@@ -14,9 +15,11 @@
 //! Raw bytes first, meaning second: a wrong decoder is mended by decoding again.
 
 pub mod archived;
+pub mod backwards;
 pub mod checkpoints;
 pub mod closing;
 pub mod conversation;
+pub mod database;
 pub mod feed;
 pub mod folder;
 pub mod home;
@@ -24,6 +27,7 @@ pub mod inbox;
 pub mod journal;
 pub mod limits;
 pub mod look;
+pub mod pieces;
 pub mod proof;
 pub mod telling;
 pub mod terminal;

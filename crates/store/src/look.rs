@@ -7,6 +7,7 @@
 
 use crate::folder::{Folder, RunFolder, glance};
 use crate::home::{Place, Shelf};
+use crate::pieces::Pieces;
 use crate::telling::Telling;
 use crate::{RunRecord, StoreError, archived, inbox, journal, proof, terminal};
 use jiff::Timestamp;
@@ -17,14 +18,12 @@ use ostler_core::id::SessionId;
 use ostler_core::life::{Process, State, step};
 use ostler_core::outcome::{Exit, Outcome, Saved, judge};
 use ostler_core::record::{Mode, Plan, Session, Speaks, Want};
+use ostler_core::spending::Spent;
 use ostler_core::view::{Phase, View};
 use ostler_sys::clock::since_boot_ms;
 use ostler_sys::dir::{Dir, FileStat, free_space};
 use ostler_sys::process::{Identity, Life};
 use ostler_sys::socket;
-use rustix::fs::OFlags;
-use std::fs::File;
-use std::os::unix::fs::FileExt;
 
 /// How much of a long last line is kept.
 const LAST_CHARACTERS: usize = 300;
@@ -43,6 +42,17 @@ pub fn look(place: &Place) -> Result<View, StoreError> {
         }
     };
     look().map_err(|error| error.of(place.id))
+}
+
+/// What each finished turn of a session has used, over all its runs.
+pub fn spent(folder: &Folder) -> Result<Vec<Spent>, StoreError> {
+    let number = folder.newest_run()?;
+    if number == 0 {
+        return Ok(Vec::new());
+    }
+    let run = folder.run(number)?;
+    let state = fold(folder, &run, &run.record()?, &folder.session()?)?.state;
+    Ok(state.spending.turns().to_vec())
 }
 
 /// Looks at one of many: at most of them a glance is enough.
@@ -112,6 +122,8 @@ fn blank(session: &Session, run: u32, archived: bool) -> View {
         created: session.created,
         updated: session.created,
         transcript: None,
+        tokens: None,
+        cost_usd: None,
         outcome: None,
         asking: None,
         last: None,
@@ -164,6 +176,9 @@ fn ended(outcome: Outcome, newer: u32, view: &mut View) {
     view.alarm = text("alarm");
     let count = |name: &str| outcome.more.get(name).and_then(serde_json::Value::as_u64);
     view.turns = count("turns_total").and_then(|n| u32::try_from(n).ok()).unwrap_or(outcome.turns);
+    let total = |name: &str| outcome.more.get(name).cloned().and_then(|value| serde_json::from_value(value).ok());
+    view.tokens = total("tokens_total").or(outcome.tokens);
+    view.cost_usd = outcome.more.get("cost_usd_total").and_then(serde_json::Value::as_f64).or(outcome.cost_usd);
     if let Some(time) = text("ended").and_then(|time| time.parse().ok()) {
         view.updated = time;
     }
@@ -347,20 +362,27 @@ fn fold_output(mut state: State, run: &Dir, session: &Session, plan: &Plan) -> R
     };
     // Hooks are few, and what one means may depend on what came before it in its turn; an output may be long.
     let from = if state.plan.speaks == Speaks::Hooks { state.turn_out } else { state.understood };
-    for (out, fact) in Telling::from(from, name, decoder, &state).read(run)? {
-        let Some(event) = event_of(fact, &state) else {
-            continue;
-        };
-        let entry = Entry {
-            at: Timestamp::UNIX_EPOCH,
-            ms: since_boot_ms(),
-            run: state.run,
-            out: Some(out),
-            wish: None,
-            inbox: None,
-            event,
-        };
-        state = step(state, &entry).0;
+    let mut telling = Telling::from(from, name, decoder, &state);
+    let Some(mut pieces) = telling.pieces(run)? else {
+        return Ok(state);
+    };
+    // Piece by piece, so that a long past is never in memory as a whole.
+    while let Some(facts) = telling.read(&mut pieces)? {
+        for (out, fact) in facts {
+            let Some(event) = event_of(fact, &state) else {
+                continue;
+            };
+            let entry = Entry {
+                at: Timestamp::UNIX_EPOCH,
+                ms: since_boot_ms(),
+                run: state.run,
+                out: Some(out),
+                wish: None,
+                inbox: None,
+                event,
+            };
+            state = step(state, &entry).0;
+        }
     }
     Ok(state)
 }
@@ -386,6 +408,9 @@ pub fn event_of(fact: Fact, state: &State) -> Option<Event> {
         Fact::Asked(ask) => Some(Event::Asked { ask }),
         Fact::AskClosed { request } => Some(Event::AskClosed { request }),
         Fact::TurnEnded(end) => Some(Event::TurnEnded { end }),
+        Fact::PassedOver { bytes } => Some(Event::Alarm {
+            text: format!("a line of {} MB in its output was too long to read", bytes / 1_000_000),
+        }),
         Fact::Saying { .. }
         | Fact::Said { .. }
         | Fact::Thought { .. }
@@ -397,25 +422,11 @@ pub fn event_of(fact: Fact, state: &State) -> Option<Event> {
     }
 }
 
-/// Reads a file of a run from `position` to its present end, in pieces. What is written meanwhile is for the next time:
-/// whoever chased a program that writes without end would never arrive.
+/// Reads a file of a run from `position` to its present end, in pieces.
 pub fn read_from(run: &Dir, name: &str, position: &mut u64, mut each: impl FnMut(&[u8])) -> Result<(), StoreError> {
-    let file = match run.file(name, OFlags::RDONLY) {
-        Ok(file) => File::from(file),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(StoreError::io(name)(error)),
-    };
-    let size = file.metadata().map_err(StoreError::io(name))?.len();
-    let mut buffer = vec![0; usize::try_from(size.saturating_sub(*position)).unwrap_or(usize::MAX).clamp(1, 1 << 18)];
-    while *position < size {
-        match file.read_at(&mut buffer, *position) {
-            Ok(0) => break,
-            Ok(count) => {
-                each(&buffer[..count]);
-                *position += count as u64;
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(StoreError::io(name)(error)),
+    if let Some(mut pieces) = Pieces::open(run, name, *position)? {
+        while let Some(bytes) = pieces.next(position)? {
+            each(bytes);
         }
     }
     Ok(())
@@ -424,8 +435,9 @@ pub fn read_from(run: &Dir, name: &str, position: &mut u64, mut each: impl FnMut
 fn fill(view: &mut View, folded: &Folded, record: &RunRecord, run: &RunFolder) -> Result<(), StoreError> {
     let state = &folded.state;
     view.native_id = state.native_id.clone().or_else(|| record.native_id.clone());
-    view.transcript = state.transcript.clone().or_else(|| record.transcript.clone());
+    view.transcript = proof::whereabouts(record, state);
     view.turns = state.turns;
+    (view.tokens, view.cost_usd) = state.spending.of_session();
     view.queued = u32::try_from(state.queue.len()).unwrap_or(u32::MAX).saturating_add(folded.unseen);
     view.asking = state.asks.first().cloned();
     let streams = Streams::of(run.dir())?;
@@ -526,7 +538,8 @@ fn said(fact: Fact) -> Option<String> {
         | Fact::Below(_)
         | Fact::AskClosed { .. }
         | Fact::TurnEnded(_)
-        | Fact::Unknown { .. } => None,
+        | Fact::Unknown { .. }
+        | Fact::PassedOver { .. } => None,
     }
 }
 

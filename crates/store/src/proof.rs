@@ -1,12 +1,16 @@
-//! The proof that a turn is saved: its messages, by their ids, in whole lines of the agent's own transcript.
+//! The proof that a turn is saved: its messages, by their ids, in whole lines of the agent's own transcript, or in rows of its
+//! database.
 
 use crate::folder::Folder;
-use crate::{RunRecord, StoreError, inbox};
+use crate::{RunRecord, StoreError, backwards, database, inbox};
 use ostler_agents::{Agent, Whereabouts};
 use ostler_core::life::{Message, State};
 use ostler_core::record::{Session, Speaks, Want, Wish};
+use ostler_core::view::View;
+use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
 
 /// What must be in the transcript: the prompt of the newest turn, and what the agent said in it. `so_far`: what it has
 /// said in a turn that is not over.
@@ -65,11 +69,61 @@ pub fn find_transcript(agent: &dyn Agent, native_id: &str, cwd: &str) -> Option<
 
 /// Whether the transcript holds all of them now. One that does not exist holds nothing.
 pub fn holds(agent: &dyn Agent, transcript: &Path, marks: &[String]) -> io::Result<bool> {
-    match std::fs::read(transcript) {
-        Ok(bytes) => Ok(agent.transcript_holds(&bytes, marks)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(marks.is_empty()),
-        Err(error) => Err(error),
+    let file = match File::open(transcript) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(marks.is_empty()),
+        Err(error) => return Err(error),
+    };
+    let mut search = agent.search(marks);
+    backwards::lines(&file, |line| if search.line(line) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })?;
+    Ok(search.is_over())
+}
+
+/// Where an agent keeps a conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kept {
+    File(PathBuf),
+    Database { path: PathBuf, native_id: String },
+}
+
+impl Kept {
+    /// As far as it is known: a conversation without a name is in no row.
+    #[must_use]
+    pub fn of(record: &RunRecord, state: &State) -> Option<Kept> {
+        if let Some(transcript) = own_transcript(record, state) {
+            return Some(Kept::File(transcript.into()));
+        }
+        let native_id = state.native_id.clone().or_else(|| record.native_id.clone())?;
+        record.database.as_ref().map(|path| Kept::Database { path: path.into(), native_id })
     }
+
+    /// Whether it holds all these marks now.
+    pub fn holds(&self, agent: &dyn Agent, marks: &[String]) -> io::Result<bool> {
+        match self {
+            Kept::File(path) => holds(agent, path, marks),
+            Kept::Database { path, native_id } => database::holds(agent, path, native_id, marks),
+        }
+    }
+}
+
+/// The file of this conversation alone: what the agent has told, or what was known when it was started.
+fn own_transcript<'a>(record: &'a RunRecord, state: &'a State) -> Option<&'a String> {
+    state.transcript.as_ref().or(record.transcript.as_ref())
+}
+
+/// Where the conversation is, for a person: its file, or the database that it is in.
+#[must_use]
+pub fn whereabouts(record: &RunRecord, state: &State) -> Option<String> {
+    own_transcript(record, state).or(record.database.as_ref()).cloned()
+}
+
+/// The file of this conversation alone, which may be copied, mended and put back. A database has others in it, too.
+pub fn own_file(folder: &Folder, view: &View) -> Result<Option<String>, StoreError> {
+    let Some(whereabouts) = &view.transcript else {
+        return Ok(None);
+    };
+    let database = folder.run(view.run)?.record()?.database;
+    Ok(Some(whereabouts).filter(|path| database.as_ref() != Some(*path)).cloned())
 }
 
 /// The same for a finished turn of an agent that is gone: whatever will be in the transcript is in it.
@@ -79,10 +133,15 @@ pub fn finished_turn_is_saved(
     record: &RunRecord,
     state: &State,
 ) -> Result<bool, StoreError> {
-    let transcript = state.transcript.as_ref().or(record.transcript.as_ref());
-    let (Some(agent), Some(transcript)) = (ostler_agents::find_for(&session.agent, &record.plan), transcript) else {
+    let agent = ostler_agents::find_for(&session.agent, &record.plan);
+    let (Some(agent), Some(kept)) = (agent, Kept::of(record, state)) else {
         return Ok(false);
     };
     let marks = marks(agent, folder, state, Vec::new())?;
-    holds(agent, Path::new(transcript), &marks).map_err(StoreError::io(transcript.as_str()))
+    match (kept.holds(agent, &marks), &kept) {
+        // A newer agent may keep its rows in another way, which proves nothing and is no fault of the session.
+        (Err(_), Kept::Database { .. }) => Ok(false),
+        (held, Kept::File(path)) => held.map_err(StoreError::io(path.to_string_lossy())),
+        (Ok(held), Kept::Database { .. }) => Ok(held),
+    }
 }

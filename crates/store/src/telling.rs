@@ -2,8 +2,8 @@
 //! readers read it through here, so that they understand the same.
 
 use crate::StoreError;
-use crate::look::read_from;
-use ostler_agents::lines::{Line, Lines};
+use crate::pieces::Pieces;
+use ostler_agents::reading::Reading;
 use ostler_agents::{Decoder, OwnRecord};
 use ostler_core::fact::{Fact, TurnEnd};
 use ostler_core::life::State;
@@ -12,8 +12,7 @@ use ostler_sys::dir::Dir;
 
 pub struct Telling {
     name: &'static str,
-    lines: Lines,
-    decoder: Box<dyn Decoder>,
+    reading: Reading,
     position: u64,
     /// Facts up to here are known already.
     known: u64,
@@ -24,39 +23,42 @@ impl Telling {
     /// to understand what comes.
     #[must_use]
     pub fn from(position: u64, name: &'static str, mut decoder: Box<dyn Decoder>, state: &State) -> Telling {
-        decoder.used_before(state.tokens_before);
-        Telling { name, lines: Lines::from(position), decoder, position, known: state.understood }
+        decoder.used_before(state.tokens_before());
+        Telling { name, reading: Reading::from(position, decoder), position, known: state.understood }
     }
 
-    /// New facts, each with the position behind its line.
-    pub fn read(&mut self, run: &Dir) -> Result<Vec<(u64, Fact)>, StoreError> {
+    /// What there is to read now.
+    pub fn pieces(&self, run: &Dir) -> Result<Option<Pieces>, StoreError> {
+        Pieces::open(run, self.name, self.position)
+    }
+
+    /// New facts of the next piece, each with the position behind its line; `None` when there is no further piece.
+    pub fn read(&mut self, pieces: &mut Pieces) -> Result<Option<Vec<(u64, Fact)>>, StoreError> {
+        let Some(bytes) = pieces.next(&mut self.position)? else {
+            return Ok(None);
+        };
         let mut found = Vec::new();
-        let mut facts = Vec::new();
-        let (lines, decoder, known) = (&mut self.lines, &mut self.decoder, self.known);
-        read_from(run, self.name, &mut self.position, |bytes| {
-            lines.feed(bytes, |line, end| {
-                if let Line::Whole(line) = line {
-                    decoder.line(line, &mut facts);
-                }
-                found.extend(facts.drain(..).filter(|_| end > known).map(|fact| (end, fact)));
-            });
-        })?;
-        Ok(found)
+        self.reading.feed(bytes, |place, fact| {
+            if place.end > self.known {
+                found.push((place.end, fact));
+            }
+        });
+        Ok(Some(found))
     }
 
     /// How the turn went of an agent that has ended without saying so.
     pub fn turn_end_at_exit(&mut self, exit: Exit) -> TurnEnd {
-        self.decoder.turn_end_at_exit(exit)
+        self.reading.decoder.turn_end_at_exit(exit)
     }
 
     /// The agent's names for what it has said in a turn that is not over.
     #[must_use]
     pub fn messages_so_far(&self) -> Vec<String> {
-        self.decoder.messages_so_far()
+        self.reading.decoder.messages_so_far()
     }
 
     /// What the agent's record of its own process adds.
     pub fn own_record(&mut self, record: &[u8], now_ms: u64) -> OwnRecord {
-        self.decoder.own_record(record, now_ms)
+        self.reading.decoder.own_record(record, now_ms)
     }
 }

@@ -403,12 +403,11 @@ fn candidates(name: &str, environment: &[CString]) -> Result<Vec<CString>, Start
         .collect()
 }
 
-/// Collects one child that is known to have ended.
-pub fn collect(pid: i32) {
-    if let Some(pid) = rustix::process::Pid::from_raw(pid) {
-        // A child that somebody else collected is collected.
-        let _ = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty());
-    }
+/// Collects one child that is known to have ended, or soon will. `None`: somebody else has collected it.
+pub fn collect(pid: i32) -> Option<crate::process::WaitStatus> {
+    let pid = rustix::process::Pid::from_raw(pid)?;
+    let collected = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty());
+    collected.ok().flatten().map(|(_, status)| crate::process::WaitStatus(status.as_raw()))
 }
 
 /// A child that has ended and waits to be collected.

@@ -8,6 +8,7 @@
 //! | `scatter=N` | leaves N processes behind, each double-forked into a session of its own, and prints `scattered N` |
 //! | `print=N` | prints N bytes of a pattern ([`pattern`]) |
 //! | `say=TEXT` | prints a line |
+//! | `long=N` | prints one line of more than N bytes, which begins and ends like one of Claude Code's |
 //! | `read` | reads its standard input to the end and prints `read LENGTH CHECKSUM` |
 //! | `hush` | closes its standard output and standard error |
 //! | `until=FILE` | waits until the file exists, and prints `signal NAME` for each hang-up, interrupt or request to end |
@@ -45,6 +46,7 @@ pub fn main(words: impl Iterator<Item = String>) -> i32 {
             "stray" => wait_for(None, false),
             "print" => print(number(value)),
             "say" => say(value),
+            "long" => long(number(value)),
             "read" => read(),
             "hush" => hush(),
             "until" => wait_for(Some(Path::new(value)), !deaf),
@@ -89,6 +91,13 @@ fn print(length: u64) {
     let bytes = pattern(usize::try_from(length).expect("memory"));
     let mut out = std::io::stdout().lock();
     out.write_all(&bytes).and_then(|()| out.flush()).expect("standard output");
+}
+
+fn long(length: u64) {
+    let mut out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
+    out.write_all(br#"{"type":"assistant","message":{"content":[{"type":"text","text":""#).expect("standard output");
+    std::io::copy(&mut std::io::repeat(b'x').take(length), &mut out).expect("standard output");
+    out.write_all(b"\"}]}}\n").and_then(|()| out.flush()).expect("standard output");
 }
 
 fn read() {

@@ -48,7 +48,7 @@ pub struct Bench {
 
 type MeasureRow = fn(&Bench) -> Result<Vec<Row>>;
 
-const ROWS: [(&str, MeasureRow); 8] = [
+const ROWS: [(&str, MeasureRow); 9] = [
     (rows::launch::NAME, rows::launch::measure),
     (rows::memory::NAME, rows::memory::measure),
     (rows::listing::NAME, rows::listing::measure),
@@ -57,6 +57,7 @@ const ROWS: [(&str, MeasureRow); 8] = [
     (rows::headless::NAME, rows::headless::measure),
     (rows::output::NAME, rows::output::measure),
     (rows::attach::NAME, rows::attach::measure),
+    (rows::decoder::NAME, rows::decoder::measure),
 ];
 
 #[derive(Default)]

@@ -25,6 +25,7 @@ pub enum Unit {
 #[derive(Clone, Copy)]
 pub enum Goal {
     AtMost(f64),
+    AtLeast(f64),
     AtMostTimes(f64, Contender),
     Below(Contender),
     AtLeastTimes(f64, Contender),
@@ -78,6 +79,7 @@ impl Row {
         };
         let reached = match goal {
             Goal::AtMost(limit) => self.median(Contender::Ostler).map(|ours| ours <= limit),
+            Goal::AtLeast(limit) => self.median(Contender::Ostler).map(|ours| ours >= limit),
             Goal::AtMostTimes(factor, other) => reached(other, |ours, factor, theirs| ours <= factor * theirs, factor),
             Goal::Below(other) => reached(other, |ours, _, theirs| ours < theirs, 1.0),
             Goal::AtLeastTimes(factor, other) => reached(other, |ours, factor, theirs| ours >= factor * theirs, factor),
@@ -92,6 +94,7 @@ impl Row {
     pub fn goal_in_words(&self, goal: Goal) -> String {
         match goal {
             Goal::AtMost(limit) => format!("≤ {}", self.unit.show(limit)),
+            Goal::AtLeast(limit) => format!("≥ {}", self.unit.show(limit)),
             Goal::AtMostTimes(factor, other) => format!("≤ {factor} × {}", other.name()),
             Goal::Below(other) => format!("below {}", other.name()),
             Goal::AtLeastTimes(factor, other) => format!("≥ {factor} × {}", other.name()),
@@ -118,6 +121,7 @@ pub mod tests {
     fn a_goal_is_reached_missed_or_not_known() {
         let row = row(Unit::Milliseconds, &[(Contender::Ostler, 3.0), (Contender::Dtach, 2.0)]);
         assert_eq!(row.verdict(Goal::AtMost(3.0)), Verdict::Reached);
+        assert_eq!(row.verdict(Goal::AtLeast(3.1)), Verdict::Missed);
         assert_eq!(row.verdict(Goal::AtMostTimes(1.5, Contender::Dtach)), Verdict::Reached);
         assert_eq!(row.verdict(Goal::Below(Contender::Dtach)), Verdict::Missed);
         assert_eq!(row.verdict(Goal::Below(Contender::Tmux)), Verdict::Unknown);

@@ -7,7 +7,7 @@
 
 use super::wire::{self, Happening, Line, Permission, PromptResult, Question, Status, ToolCall};
 use crate::Decoder;
-use crate::stream_json::tool_detail;
+use crate::stream_json::detail_of;
 use ostler_core::MESSAGE_LIMIT;
 use ostler_core::fact::{Ask, Fact, Tokens, TurnEnd, Verdict};
 use serde::Deserialize;
@@ -178,7 +178,7 @@ impl AcpLines {
         if let Some(name) = own_name.or(call.kind.as_deref()) {
             name.clone_into(&mut known.name);
         }
-        let argument = Some(tool_detail(&call.raw_input)).filter(|detail| !detail.is_empty());
+        let argument = Some(detail_of(&call.raw_input)).filter(|detail| !detail.is_empty());
         if let Some(detail) = argument.or(call.title.clone()) {
             known.detail = detail;
         }

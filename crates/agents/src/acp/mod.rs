@@ -96,9 +96,7 @@ impl Agent for Acp {
         None
     }
 
-    fn transcript_holds(&self, _transcript: &[u8], _marks: &[String]) -> bool {
-        false
-    }
+    fn strike(&self, _line: &[u8], _wanted: &mut Vec<&str>) {}
 }
 
 /// The agent that we know by the name of this program.

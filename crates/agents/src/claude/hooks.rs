@@ -7,7 +7,7 @@
 //! a question was answered before the tool that it was about has come back, and that claude is past its first dialogs.
 
 use super::saved;
-use crate::stream_json::{first_line, tool_detail};
+use crate::stream_json::{detail_of, first_line};
 use crate::{Decoder, OwnRecord};
 use ostler_core::fact::{Ask, Fact, TurnEnd, Verdict};
 use ostler_core::outcome::Exit;
@@ -205,7 +205,7 @@ struct Status {
 /// stop yet.
 fn called(hook: &Payload) -> Option<Fact> {
     let name = hook.tool_name.clone().filter(|_| hook.agent_id.is_none())?;
-    Some(Fact::ToolCalled { name, detail: tool_detail(&hook.tool_input) })
+    Some(Fact::ToolCalled { name, detail: detail_of(&hook.tool_input) })
 }
 
 fn conversation(hook: &Payload, facts: &mut Vec<Fact>) {
@@ -226,7 +226,7 @@ impl Hooks {
         Ask {
             request,
             tool: hook.tool_name,
-            text: tool_detail(&hook.tool_input),
+            text: detail_of(&hook.tool_input),
             input: hook.tool_input,
             suggestions: hook.permission_suggestions,
         }

@@ -6,7 +6,7 @@ pub mod hooks;
 mod saved;
 
 use crate::stream_json::{self, StreamJson};
-use crate::{Agent, Answer, Decoder, Launch, Launching, Whereabouts, named};
+use crate::{Agent, Answer, Decoder, Launch, Launching, Search, Striking, Whereabouts, named};
 use ostler_core::fact::Ask;
 use ostler_core::record::{Ending, Mode, Plan, Speaks};
 
@@ -128,11 +128,17 @@ impl Agent for Claude {
         config_folder(variable).map(|folder| Whereabouts::At(stream_json::transcript(&folder, cwd, native_id)))
     }
 
-    fn transcript_holds(&self, transcript: &[u8], marks: &[String]) -> bool {
-        let (of_terminals, names): (Vec<String>, Vec<String>) =
-            marks.iter().cloned().partition(|mark| saved::is_mark(mark));
-        of_terminals.iter().all(|mark| saved::holds(transcript, mark))
-            && stream_json::transcript_holds(transcript, &names)
+    fn strike(&self, line: &[u8], wanted: &mut Vec<&str>) {
+        stream_json::strike(line, wanted);
+    }
+
+    /// In a terminal its messages have no names; what they are known by needs more than one line.
+    fn search<'a>(&'a self, marks: &'a [String]) -> Box<dyn Search + 'a> {
+        if marks.iter().any(|mark| saved::is_mark(mark)) {
+            Box::new(saved::Saved::new(marks))
+        } else {
+            Box::new(Striking::new(self, marks))
+        }
     }
 }
 

@@ -1,8 +1,11 @@
 //! The proof that a turn in a terminal is saved. Headless we name our messages and are told claude's names for its own; in a
 //! terminal there are only the turn's name (`promptId` in the transcript) and what was said last.
 
+use crate::Search;
+use crate::content::Content;
+use crate::loose::{Loose, tolerantly};
+use crate::stream_json;
 use serde::Deserialize;
-use serde_json::Value;
 use std::collections::HashMap;
 
 const PROMPT: &str = "prompt:";
@@ -31,57 +34,105 @@ pub fn is_mark(mark: &str) -> bool {
     mark.starts_with(PROMPT) || mark.starts_with(REPLY)
 }
 
-#[derive(Deserialize)]
-struct Line {
-    #[serde(default, rename = "type")]
-    kind: Option<String>,
-    #[serde(default)]
-    uuid: Option<String>,
-    #[serde(default, rename = "parentUuid")]
-    parent: Option<String>,
-    #[serde(default, rename = "promptId")]
-    prompt_id: Option<String>,
-    #[serde(default)]
-    message: Value,
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Line<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Loose<'a>,
+    uuid: Loose<'a>,
+    #[serde(rename = "parentUuid")]
+    parent: Loose<'a>,
+    #[serde(rename = "promptId")]
+    prompt_id: Loose<'a>,
+    message: Loose<'a, Message<'a>>,
 }
 
-/// Whether the prompt, or the reply to it, stands in whole lines of the transcript.
-#[must_use]
-pub fn holds(transcript: &[u8], mark: &str) -> bool {
-    // Newest first: what is looked for is at the end.
-    let lines = transcript.split_inclusive(|&byte| byte == b'\n').rev().filter(|line| line.ends_with(b"\n"));
-    let mut lines = lines.filter_map(|line| serde_json::from_slice::<Line>(line).ok());
-    match (mark.strip_prefix(PROMPT), mark.strip_prefix(REPLY).and_then(|rest| rest.split_once(':'))) {
-        (Some(prompt), _) => lines.any(|line| line.prompt_id.as_deref() == Some(prompt)),
-        (None, Some((prompt, said))) => holds_reply(lines, prompt, said),
-        (None, None) => false,
-    }
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Message<'a> {
+    #[serde(borrow)]
+    content: Content<'a>,
+}
+
+/// The search for such marks, and for claude's own names beside them.
+pub struct Saved<'a> {
+    prompts: Vec<&'a str>,
+    replies: Vec<Reply<'a>>,
+    names: Vec<&'a str>,
+    /// What is known of the tree, while a reply is looked for in it.
+    above: HashMap<String, Above>,
 }
 
 /// A reply is one to this prompt when the first line above it in the tree that names a prompt (the prompt itself, or what a
 /// tool returned in that turn) names this one. The order of the lines tells nothing: the first turn's may be the other way
 /// round.
-fn holds_reply(lines: impl Iterator<Item = Line>, prompt: &str, said: &str) -> bool {
-    let mut above = HashMap::new();
-    let mut replies: Vec<String> = Vec::new();
-    for line in lines {
-        if line.kind.as_deref() == Some("assistant") && ends_with(&line.message, said) {
-            replies.extend(line.parent.clone());
+struct Reply<'a> {
+    prompt: &'a str,
+    said: &'a str,
+    /// Where the climb from lines with these words has come to, each at a line that has not been read yet.
+    climbing: Vec<String>,
+}
+
+impl<'a> Saved<'a> {
+    pub fn new(marks: &'a [String]) -> Saved<'a> {
+        let mut saved = Saved { prompts: Vec::new(), replies: Vec::new(), names: Vec::new(), above: HashMap::new() };
+        for mark in marks {
+            let reply = mark.strip_prefix(REPLY).and_then(|rest| rest.split_once(':'));
+            match (mark.strip_prefix(PROMPT), reply) {
+                (Some(prompt), _) => saved.prompts.push(prompt),
+                (None, Some((prompt, said))) => saved.replies.push(Reply { prompt, said, climbing: Vec::new() }),
+                (None, None) => saved.names.push(mark),
+            }
         }
-        if let Some(uuid) = line.uuid {
-            above.insert(uuid, Above { parent: line.parent, prompt_id: line.prompt_id });
+        saved
+    }
+
+    fn take_in(&mut self, line: &Line<'_>) {
+        let text = |field: &Loose<'_>| field.text().map(str::to_owned);
+        if let Some(found) = line.prompt_id.text() {
+            self.prompts.retain(|prompt| *prompt != found);
         }
+        if self.replies.is_empty() {
+            return;
+        }
+        if let Some(uuid) = text(&line.uuid) {
+            self.above.insert(uuid, Above { parent: text(&line.parent), prompt_id: text(&line.prompt_id) });
+        }
+        let above = &self.above;
+        self.replies.retain_mut(|reply| {
+            if line.kind.is("assistant") && ends_with(&line.message, reply.said) {
+                reply.climbing.extend(text(&line.parent));
+            }
+            !reply.climbs_to_its_prompt(above)
+        });
+    }
+}
+
+impl Search for Saved<'_> {
+    fn line(&mut self, line: &[u8]) -> bool {
+        stream_json::strike(line, &mut self.names);
+        tolerantly(line, |line| serde_json::from_slice(line).map(|line| self.take_in(&line)).is_ok());
+        self.is_over()
+    }
+
+    fn is_over(&self) -> bool {
+        self.prompts.is_empty() && self.replies.is_empty() && self.names.is_empty()
+    }
+}
+
+impl Reply<'_> {
+    fn climbs_to_its_prompt(&mut self, above: &HashMap<String, Above>) -> bool {
         let mut open = Vec::new();
-        for reply in replies {
-            match climb(reply, &above) {
-                Climbed::To(found) if found == prompt => return true,
+        for place in std::mem::take(&mut self.climbing) {
+            match climb(place, above) {
+                Climbed::To(found) if found == self.prompt => return true,
                 Climbed::To(_) | Climbed::Nowhere => {}
                 Climbed::Unread(place) => open.push(place),
             }
         }
-        replies = open;
+        self.climbing = open;
+        false
     }
-    false
 }
 
 /// What a line says about what is above it.
@@ -111,19 +162,25 @@ fn climb(mut place: String, above: &HashMap<String, Above>) -> Climbed<'_> {
     Climbed::Nowhere
 }
 
-fn ends_with(message: &Value, said: &str) -> bool {
-    let mut texts = message["content"].as_array().into_iter().flatten().filter_map(|block| block["text"].as_str());
-    texts.any(|text| text.trim_end().ends_with(said))
+fn ends_with(message: &Loose<'_, Message<'_>>, said: &str) -> bool {
+    let parts = message.object().map_or(&[][..], |message| message.content.list());
+    parts.iter().filter_map(|part| part.text.text()).any(|text| text.trim_end().ends_with(said))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Agent;
+    use crate::claude::Claude;
 
     const PROMPT_LINE: &str =
         r#"{"type":"user","uuid":"a","promptId":"p","message":{"role":"user","content":"say it"}}"#;
     const NOTE_LINE: &str = r#"{"type":"attachment","uuid":"b","parentUuid":"a"}"#;
     const REPLY_LINE: &str = r#"{"type":"assistant","uuid":"c","parentUuid":"b","message":{"content":[{"type":"text","text":"first\nlast words\n"}]}}"#;
+
+    fn holds(transcript: &[u8], mark: &str) -> bool {
+        Claude.transcript_holds(transcript, &[mark.to_owned()])
+    }
 
     #[test]
     fn a_reply_is_saved_when_it_stands_whole_below_its_prompt_in_whatever_order() {

@@ -1,9 +1,11 @@
 //! Codex. One process per turn: `codex exec` takes the prompt from its input, and a further message resumes the thread.
 
+use crate::content::{self, Content};
+use crate::loose::{Loose, tolerantly};
 use crate::{Agent, Decoder, Launch, Launching, Whereabouts, named, one_turn, silent_terminal};
 use ostler_core::fact::{Fact, Tokens, TurnEnd, Verdict};
 use ostler_core::record::Mode;
-use serde_json::Value;
+use serde::Deserialize;
 
 pub struct Codex;
 
@@ -79,13 +81,70 @@ impl Agent for Codex {
         text.to_owned()
     }
 
-    fn transcript_holds(&self, transcript: &[u8], marks: &[String]) -> bool {
-        crate::holds_texts(transcript, marks, |line, each| {
-            for part in line["payload"]["content"].as_array().into_iter().flatten() {
-                part["text"].as_str().map(&mut *each);
+    fn strike(&self, line: &[u8], wanted: &mut Vec<&str>) {
+        tolerantly(line, |line| {
+            let Ok(line) = serde_json::from_slice::<Recorded<'_>>(line) else {
+                return false;
+            };
+            if let Some(payload) = line.payload.object() {
+                content::strike(&payload.content, wanted);
             }
-        })
+            true
+        });
     }
+}
+
+/// A line of the transcript.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Recorded<'a> {
+    #[serde(borrow)]
+    payload: Loose<'a, Payload<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Payload<'a> {
+    #[serde(borrow)]
+    content: Content<'a>,
+}
+
+/// A line of the output.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Line<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Loose<'a>,
+    thread_id: Loose<'a>,
+    item: Loose<'a, Item<'a>>,
+    error: Loose<'a, Problem<'a>>,
+    usage: Loose<'a, Usage<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Item<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Loose<'a>,
+    text: Loose<'a>,
+    command: Loose<'a>,
+    aggregated_output: Loose<'a>,
+    exit_code: Loose<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Problem<'a> {
+    #[serde(borrow)]
+    message: Loose<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Usage<'a> {
+    #[serde(borrow)]
+    input_tokens: Loose<'a>,
+    output_tokens: Loose<'a>,
 }
 
 #[derive(Debug, Default)]
@@ -96,26 +155,7 @@ struct CodexLines {
 
 impl Decoder for CodexLines {
     fn line(&mut self, line: &[u8], facts: &mut Vec<Fact>) {
-        let Ok(line) = serde_json::from_slice::<Value>(line) else {
-            return;
-        };
-        match line["type"].as_str() {
-            Some("thread.started") => {
-                facts.extend(line["thread_id"].as_str().map(|id| Fact::Native { id: id.to_owned() }));
-            }
-            Some("turn.started") => facts.push(Fact::TurnStarted),
-            Some("item.started") => called(&line["item"], facts),
-            Some("item.completed") => self.completed(&line["item"], facts),
-            Some("turn.completed") => facts.push(Fact::TurnEnded(self.turn_end(&line, Verdict::Succeeded, None))),
-            Some("turn.failed") => {
-                let reason = reason(line["error"]["message"].as_str().unwrap_or("the turn failed"));
-                facts.push(Fact::TurnEnded(self.turn_end(&line, Verdict::Failed, Some(reason))));
-            }
-            // Said again by `turn.failed`.
-            Some("error" | "item.updated") => {}
-            Some(other) => facts.push(Fact::Unknown { kind: other.to_owned() }),
-            None => {}
-        }
+        tolerantly(line, |line| self.understand(line, facts));
     }
 
     fn used_before(&mut self, tokens: Tokens) {
@@ -128,46 +168,76 @@ impl Decoder for CodexLines {
 }
 
 impl CodexLines {
-    fn completed(&mut self, item: &Value, facts: &mut Vec<Fact>) {
-        let text = |name: &str| item[name].as_str().unwrap_or_default().to_owned();
-        match item["type"].as_str() {
-            Some("agent_message") => {
-                self.text = Some(text("text"));
-                facts.push(Fact::Said { text: text("text") });
+    /// False when it is no JSON object.
+    fn understand(&mut self, line: &[u8], facts: &mut Vec<Fact>) -> bool {
+        let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else {
+            return false;
+        };
+        match line.kind.text() {
+            Some("thread.started") => {
+                facts.extend(line.thread_id.text().map(|id| Fact::Native { id: id.to_owned() }));
             }
-            Some("reasoning") => facts.push(Fact::Thought { text: text("text") }),
-            Some("command_execution") => facts.push(Fact::ToolReturned {
-                text: text("aggregated_output"),
-                failed: item["exit_code"].as_i64().is_some_and(|code| code != 0),
+            Some("turn.started") => facts.push(Fact::TurnStarted),
+            Some("item.started") => facts.extend(line.item.object().and_then(called)),
+            Some("item.completed") => facts.extend(line.item.object().and_then(|item| self.completed(item))),
+            Some("turn.completed") => facts.push(Fact::TurnEnded(self.turn_end(&line, Verdict::Succeeded, None))),
+            Some("turn.failed") => {
+                let words = line.error.object().and_then(|error| error.message.text());
+                let reason = reason(words.unwrap_or("the turn failed"));
+                facts.push(Fact::TurnEnded(self.turn_end(&line, Verdict::Failed, Some(reason))));
+            }
+            // Said again by `turn.failed`.
+            Some("error" | "item.updated") => {}
+            Some(other) => facts.push(Fact::Unknown { kind: other.to_owned() }),
+            None => {}
+        }
+        true
+    }
+
+    fn completed(&mut self, item: &Item<'_>) -> Option<Fact> {
+        match item.kind.text() {
+            Some("agent_message") => {
+                self.text = Some(item.text.text_or_empty());
+                Some(Fact::Said { text: item.text.text_or_empty() })
+            }
+            Some("reasoning") => Some(Fact::Thought { text: item.text.text_or_empty() }),
+            Some("command_execution") => Some(Fact::ToolReturned {
+                text: item.aggregated_output.text_or_empty(),
+                failed: item.exit_code.amount().is_some_and(|code| code != 0.0),
             }),
-            Some(_) | None => {}
+            Some(_) | None => None,
         }
     }
 
     /// It counts from the beginning of the thread.
-    fn turn_end(&mut self, line: &Value, verdict: Verdict, reason: Option<String>) -> TurnEnd {
-        let count = |name: &str| line["usage"][name].as_u64();
+    fn turn_end(&mut self, line: &Line<'_>, verdict: Verdict, reason: Option<String>) -> TurnEnd {
         let before = self.used_before;
-        let tokens = count("output_tokens").map(|output| Tokens {
-            input: count("input_tokens").unwrap_or(0).saturating_sub(before.input),
-            output: output.saturating_sub(before.output),
+        let tokens = line.usage.object().and_then(|usage| {
+            Some(Tokens {
+                input: usage.input_tokens.count().unwrap_or(0).saturating_sub(before.input),
+                output: usage.output_tokens.count()?.saturating_sub(before.output),
+            })
         });
         let text = self.text.take();
         TurnEnd { verdict, reason, tokens, cost_usd: None, messages: text.iter().cloned().collect(), text }
     }
 }
 
-fn called(item: &Value, facts: &mut Vec<Fact>) {
-    if item["type"] == "command_execution" {
-        let detail = item["command"].as_str().unwrap_or_default().to_owned();
-        facts.push(Fact::ToolCalled { name: "shell".to_owned(), detail });
-    }
+fn called(item: &Item<'_>) -> Option<Fact> {
+    let detail = item.command.text_or_empty();
+    item.kind.is("command_execution").then(|| Fact::ToolCalled { name: "shell".to_owned(), detail })
 }
 
 /// An API error arrives as JSON in a text; a person wants the sentence in it.
 pub(crate) fn reason(message: &str) -> String {
-    let inner = serde_json::from_str::<Value>(message).ok();
-    let words = inner.as_ref().and_then(|value| value["error"]["message"].as_str()).unwrap_or(message);
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Inner<'a> {
+        #[serde(borrow)]
+        error: Loose<'a, Problem<'a>>,
+    }
+    let inner = serde_json::from_str::<Inner<'_>>(message).ok();
+    let words = inner.as_ref().and_then(|inner| inner.error.object()?.message.text()).unwrap_or(message);
     words.lines().next().unwrap_or_default().to_owned()
 }
 

@@ -49,9 +49,7 @@ impl Agent for Command {
         None
     }
 
-    fn transcript_holds(&self, _transcript: &[u8], _messages: &[String]) -> bool {
-        true
-    }
+    fn strike(&self, _line: &[u8], _wanted: &mut Vec<&str>) {}
 }
 
 /// A line as a keyboard gives it: return is CR, and so are the line breaks inside.

@@ -86,8 +86,8 @@ impl Agent for Demo {
         home(variable).map(|home| Whereabouts::At(stream_json::transcript(&home, cwd, native_id)))
     }
 
-    fn transcript_holds(&self, transcript: &[u8], marks: &[String]) -> bool {
-        stream_json::transcript_holds(transcript, marks)
+    fn strike(&self, line: &[u8], wanted: &mut Vec<&str>) {
+        stream_json::strike(line, wanted);
     }
 }
 

@@ -1,9 +1,13 @@
 //! Gemini CLI. One process per turn: it takes the prompt from its input, and a further message resumes the conversation.
 
+use crate::content::{self, Content};
+use crate::lines::LINE_LIMIT;
+use crate::loose::{Loose, tolerantly};
+use crate::stream_json::{ToolInput, tool_detail};
 use crate::{Agent, Decoder, Launch, Launching, Whereabouts, named, one_turn, silent_terminal};
 use ostler_core::fact::{Fact, Tokens, TurnEnd, Verdict};
 use ostler_core::record::Mode;
-use serde_json::Value;
+use serde::Deserialize;
 
 pub struct Gemini;
 
@@ -71,46 +75,103 @@ impl Agent for Gemini {
         text.to_owned()
     }
 
-    fn transcript_holds(&self, transcript: &[u8], marks: &[String]) -> bool {
-        crate::holds_texts(transcript, marks, |line, each| {
-            line["content"].as_str().map(&mut *each);
-            for part in line["content"].as_array().into_iter().flatten() {
-                part["text"].as_str().map(&mut *each);
-            }
-        })
+    fn strike(&self, line: &[u8], wanted: &mut Vec<&str>) {
+        tolerantly(line, |line| {
+            let Ok(line) = serde_json::from_slice::<Recorded<'_>>(line) else {
+                return false;
+            };
+            content::strike(&line.content, wanted);
+            true
+        });
     }
+}
+
+/// A line of the transcript.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Recorded<'a> {
+    #[serde(borrow)]
+    content: Content<'a>,
+}
+
+/// A line of the output.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Line<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Loose<'a>,
+    session_id: Loose<'a>,
+    role: Loose<'a>,
+    content: Loose<'a>,
+    tool_name: Loose<'a>,
+    parameters: Loose<'a, ToolInput<'a>>,
+    output: Loose<'a>,
+    status: Loose<'a>,
+    stats: Loose<'a, Stats<'a>>,
+    error: Loose<'a, Problem<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Stats<'a> {
+    #[serde(borrow)]
+    input_tokens: Loose<'a>,
+    output_tokens: Loose<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Problem<'a> {
+    #[serde(borrow)]
+    message: Loose<'a>,
 }
 
 #[derive(Debug, Default)]
 struct GeminiLines {
+    /// What it has said since the last tool; no more than a line may have.
     text: String,
 }
 
 impl Decoder for GeminiLines {
     fn line(&mut self, line: &[u8], facts: &mut Vec<Fact>) {
-        let Ok(line) = serde_json::from_slice::<Value>(line) else {
-            return;
+        tolerantly(line, |line| self.understand(line, facts));
+    }
+
+    fn messages_so_far(&self) -> Vec<String> {
+        Some(self.text.clone()).filter(|text| !text.is_empty()).into_iter().collect()
+    }
+}
+
+impl GeminiLines {
+    /// False when it is no JSON object.
+    fn understand(&mut self, line: &[u8], facts: &mut Vec<Fact>) -> bool {
+        let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else {
+            return false;
         };
-        let text = |name: &str| line[name].as_str().unwrap_or_default().to_owned();
-        match line["type"].as_str() {
+        match line.kind.text() {
             Some("init") => {
-                facts.extend(line["session_id"].as_str().map(|id| Fact::Native { id: id.to_owned() }));
+                facts.extend(line.session_id.text().map(|id| Fact::Native { id: id.to_owned() }));
             }
-            Some("message") if line["role"] == "assistant" => {
-                self.text.push_str(&text("content"));
-                facts.push(Fact::Saying { text: text("content") });
+            Some("message") if line.role.is("assistant") => {
+                let text = line.content.text_or_empty();
+                if self.text.len() + text.len() > LINE_LIMIT {
+                    // Whoever never comes to an end is shown in parts.
+                    self.say(facts);
+                }
+                self.text.push_str(&text);
+                facts.push(Fact::Saying { text });
             }
             Some("message") => {}
             Some("tool_use") => {
                 self.say(facts);
                 facts.push(Fact::ToolCalled {
-                    name: text("tool_name"),
-                    detail: crate::stream_json::tool_detail(&line["parameters"]),
+                    name: line.tool_name.text_or_empty(),
+                    detail: tool_detail(&line.parameters),
                 });
             }
             Some("tool_result") => facts.push(Fact::ToolReturned {
-                text: text("output"),
-                failed: line["status"].as_str().is_some_and(|status| status != "success"),
+                text: line.output.text_or_empty(),
+                failed: line.status.text().is_some_and(|status| status != "success"),
             }),
             Some("error") => {}
             Some("result") => {
@@ -121,14 +182,9 @@ impl Decoder for GeminiLines {
             Some(other) => facts.push(Fact::Unknown { kind: other.to_owned() }),
             None => {}
         }
+        true
     }
 
-    fn messages_so_far(&self) -> Vec<String> {
-        Some(self.text.clone()).filter(|text| !text.is_empty()).into_iter().collect()
-    }
-}
-
-impl GeminiLines {
     /// What came in pieces, as a whole.
     fn say(&mut self, facts: &mut Vec<Fact>) {
         if !self.text.is_empty() {
@@ -136,15 +192,18 @@ impl GeminiLines {
         }
     }
 
-    fn turn_end(&self, line: &Value) -> TurnEnd {
-        let succeeded = line["status"] == "success";
-        let count = |name: &str| line["stats"][name].as_u64();
-        let error = line["error"]["message"].as_str().or(line["error"].as_str()).unwrap_or("the turn failed");
+    fn turn_end(&self, line: &Line<'_>) -> TurnEnd {
+        let succeeded = line.status.is("success");
+        let error = line.error.object().and_then(|error| error.message.text()).or(line.error.text());
+        let tokens = line.stats.object().and_then(|stats| {
+            Some(Tokens { input: stats.input_tokens.count().unwrap_or(0), output: stats.output_tokens.count()? })
+        });
         TurnEnd {
             verdict: if succeeded { Verdict::Succeeded } else { Verdict::Failed },
             text: Some(self.text.clone()).filter(|text| !text.is_empty()),
-            reason: (!succeeded).then(|| error.lines().next().unwrap_or_default().to_owned()),
-            tokens: count("output_tokens").map(|output| Tokens { input: count("input_tokens").unwrap_or(0), output }),
+            reason: (!succeeded)
+                .then(|| error.unwrap_or("the turn failed").lines().next().unwrap_or_default().to_owned()),
+            tokens,
             cost_usd: None,
             messages: self.messages_so_far(),
         }

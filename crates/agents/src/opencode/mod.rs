@@ -1,12 +1,20 @@
 //! opencode. One process per turn, and no event that ends it: the end of the process is the end of the turn.
 
-use crate::{Agent, Decoder, Launch, Launching, Whereabouts, named, one_turn, silent_terminal};
+mod saving;
+
+use crate::loose::{Loose, tolerantly};
+use crate::stream_json::{ToolInput, tool_detail};
+use crate::{Agent, Decoder, Launch, Launching, Row, Whereabouts, named, one_turn, silent_terminal};
 use ostler_core::fact::{Fact, Tokens, TurnEnd, Verdict};
 use ostler_core::outcome::Exit;
 use ostler_core::record::Mode;
-use serde_json::Value;
+use serde::Deserialize;
 
 pub struct Opencode;
+
+/// So many parts of one turn are remembered, the newest; what is longer than that is no name of one.
+const MARKS_LIMIT: usize = 10_000;
+const MARK_LENGTH: usize = 200;
 
 impl Agent for Opencode {
     fn name(&self) -> &'static str {
@@ -60,14 +68,109 @@ impl Agent for Opencode {
         true
     }
 
-    /// A database, which is not read yet; nothing is claimed about what it holds.
+    /// There is no file of a conversation; all are in the database.
     fn transcript(&self, _: &str, _: &str, _: &dyn Fn(&str) -> Option<String>) -> Option<Whereabouts> {
         None
     }
 
-    fn transcript_holds(&self, _transcript: &[u8], _marks: &[String]) -> bool {
-        false
+    fn database(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let data = set("XDG_DATA_HOME").or_else(|| set("HOME").map(|home| format!("{home}/.local/share")))?;
+        match set("OPENCODE_DB") {
+            None => Some(format!("{data}/opencode/opencode.db")),
+            Some(memory) if memory == ":memory:" => None,
+            Some(absolute) if absolute.starts_with('/') => Some(absolute),
+            Some(name) => Some(format!("{data}/opencode/{name}")),
+        }
     }
+
+    /// The text itself: its own name of a prompt is not in its output.
+    fn mark(&self, _id: &str, text: &str) -> String {
+        saving::prompt(text)
+    }
+
+    fn strike_row(&self, row: &Row<'_>, wanted: &mut Vec<&str>) {
+        saving::strike(row, wanted);
+    }
+
+    fn strike(&self, _line: &[u8], _wanted: &mut Vec<&str>) {}
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Line<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Loose<'a>,
+    #[serde(rename = "sessionID")]
+    session_id: Loose<'a>,
+    part: Loose<'a, Part<'a>>,
+    error: Loose<'a, Problem<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Part<'a> {
+    #[serde(borrow)]
+    id: Loose<'a>,
+    text: Loose<'a>,
+    tool: Loose<'a>,
+    state: Loose<'a, ToolState<'a>>,
+    tokens: Loose<'a, Used<'a>>,
+    cost: Loose<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ToolState<'a> {
+    #[serde(borrow)]
+    status: Loose<'a>,
+    input: Loose<'a, ToolInput<'a>>,
+    output: Loose<'a>,
+    error: Loose<'a>,
+}
+
+/// What a step used, each token in one place: what came from a cache is not in `input`, nor what was thought in `output`.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Used<'a> {
+    #[serde(borrow)]
+    input: Loose<'a>,
+    output: Loose<'a>,
+    reasoning: Loose<'a>,
+    cache: Loose<'a, Cached<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Cached<'a> {
+    #[serde(borrow)]
+    read: Loose<'a>,
+    write: Loose<'a>,
+}
+
+impl Used<'_> {
+    fn tokens(&self) -> Tokens {
+        let sum = |counts: &[&Loose<'_>]| counts.iter().filter_map(|count| count.count()).fold(0, u64::saturating_add);
+        let mut input = vec![&self.input];
+        input.extend(self.cache.object().into_iter().flat_map(|cached| [&cached.read, &cached.write]));
+        Tokens { input: sum(&input), output: sum(&[&self.output, &self.reasoning]) }
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Problem<'a> {
+    #[serde(borrow)]
+    name: Loose<'a>,
+    message: Loose<'a>,
+    data: Loose<'a, Data<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Data<'a> {
+    #[serde(borrow)]
+    message: Loose<'a>,
 }
 
 #[derive(Debug, Default)]
@@ -76,52 +179,17 @@ struct OpencodeLines {
     tokens: Option<Tokens>,
     cost_usd: Option<f64>,
     error: Option<String>,
+    /// What must be in the database.
+    marks: Vec<String>,
 }
 
 impl Decoder for OpencodeLines {
     fn line(&mut self, line: &[u8], facts: &mut Vec<Fact>) {
-        let Ok(line) = serde_json::from_slice::<Value>(line) else {
-            return;
-        };
-        let Some(kind) = line["type"].as_str() else {
-            return;
-        };
-        facts.extend(line["sessionID"].as_str().map(|id| Fact::Native { id: id.to_owned() }));
-        let part = &line["part"];
-        match kind {
-            "step_start" => facts.push(Fact::TurnStarted),
-            "text" => {
-                let text = part["text"].as_str().unwrap_or_default().to_owned();
-                self.text = Some(text.clone());
-                facts.push(Fact::Said { text });
-            }
-            "tool_use" => {
-                let state = &part["state"];
-                facts.push(Fact::ToolCalled {
-                    name: part["tool"].as_str().unwrap_or("tool").to_owned(),
-                    detail: crate::stream_json::tool_detail(&state["input"]),
-                });
-                facts.push(Fact::ToolReturned {
-                    text: state["output"].as_str().or(state["error"].as_str()).unwrap_or_default().to_owned(),
-                    failed: state["status"] == "error",
-                });
-            }
-            "step_finish" => {
-                let count = |name: &str| part["tokens"][name].as_u64().unwrap_or(0);
-                *self.tokens.get_or_insert_default() += Tokens { input: count("input"), output: count("output") };
-                self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + part["cost"].as_f64().unwrap_or(0.0));
-            }
-            "error" => {
-                let error = &line["error"];
-                let words = error["data"]["message"].as_str().or(error["message"].as_str()).or(error["name"].as_str());
-                self.error = Some(words.unwrap_or("the turn failed").to_owned());
-            }
-            other => facts.push(Fact::Unknown { kind: other.to_owned() }),
-        }
+        tolerantly(line, |line| self.understand(line, facts));
     }
 
     fn messages_so_far(&self) -> Vec<String> {
-        Vec::new()
+        self.marks.clone()
     }
 
     /// It says nothing at the end, so a clean exit after an answer is the report.
@@ -138,7 +206,82 @@ impl Decoder for OpencodeLines {
             reason: (!clean).then(|| reason.lines().next().unwrap_or_default().to_owned()),
             tokens: self.tokens.take(),
             cost_usd: self.cost_usd.take(),
-            messages: Vec::new(),
+            messages: std::mem::take(&mut self.marks),
         }
+    }
+}
+
+impl OpencodeLines {
+    fn remember(&mut self, mark: Option<String>) {
+        if self.marks.len() >= MARKS_LIMIT {
+            self.marks.drain(..MARKS_LIMIT / 2);
+        }
+        self.marks.extend(mark.filter(|mark| mark.len() <= MARK_LENGTH));
+    }
+
+    /// False when it is no JSON object.
+    fn understand(&mut self, line: &[u8], facts: &mut Vec<Fact>) -> bool {
+        let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else {
+            return false;
+        };
+        let Some(kind) = line.kind.text() else {
+            return true;
+        };
+        facts.extend(line.session_id.text().map(|id| Fact::Native { id: id.to_owned() }));
+        let none = Part::default();
+        let part = line.part.object().unwrap_or(&none);
+        match kind {
+            "step_start" => facts.push(Fact::TurnStarted),
+            "text" => {
+                self.remember(part.id.text().map(|id| saving::text(id, part.text.text().unwrap_or_default())));
+                self.text = Some(part.text.text_or_empty());
+                facts.push(Fact::Said { text: part.text.text_or_empty() });
+            }
+            "tool_use" => {
+                self.remember(part.id.text().map(saving::part));
+                let none = ToolState::default();
+                let state = part.state.object().unwrap_or(&none);
+                facts.push(Fact::ToolCalled {
+                    name: part.tool.text().unwrap_or("tool").to_owned(),
+                    detail: tool_detail(&state.input),
+                });
+                facts.push(Fact::ToolReturned {
+                    text: state.output.text().or(state.error.text()).unwrap_or_default().to_owned(),
+                    failed: state.status.is("error"),
+                });
+            }
+            "step_finish" => {
+                self.remember(part.id.text().map(saving::part));
+                if let Some(used) = part.tokens.object() {
+                    *self.tokens.get_or_insert_default() += used.tokens();
+                }
+                self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + part.cost.amount().unwrap_or(0.0));
+            }
+            "error" => {
+                let words = line.error.object().and_then(|error| {
+                    let data = error.data.object().and_then(|data| data.message.text());
+                    data.or(error.message.text()).or(error.name.text())
+                });
+                self.error = Some(words.unwrap_or("the turn failed").to_owned());
+            }
+            other => facts.push(Fact::Unknown { kind: other.to_owned() }),
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_token_counts_once_cached_and_thought_ones_too() {
+        let mut decoder = OpencodeLines::default();
+        let step = br#"{"type":"step_finish","part":{"cost":0.25,"tokens":{"input":5,"output":3,"reasoning":2,"cache":{"read":100,"write":10}}}}"#;
+        decoder.line(step, &mut Vec::new());
+        decoder.line(step, &mut Vec::new());
+        let end = decoder.turn_end_at_exit(Exit { code: Some(0), signal: None });
+        assert_eq!(end.tokens, Some(Tokens { input: 230, output: 10 }));
+        assert_eq!(end.cost_usd, Some(0.5));
     }
 }

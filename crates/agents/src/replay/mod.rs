@@ -3,7 +3,9 @@
 //!
 //! Only its home is another one: a replay never writes among the conversations of the real agent.
 
-use crate::{Agent, Answer, Decoder, Keys, Launch, Launching, Message, Whereabouts, claude, codex, gemini, opencode};
+use crate::{
+    Agent, Answer, Decoder, Keys, Launch, Launching, Message, Search, Whereabouts, claude, codex, gemini, opencode,
+};
 use ostler_core::fact::Ask;
 use ostler_core::record::Session;
 
@@ -93,8 +95,12 @@ impl Agent for Replay {
         self.of.mark(id, text)
     }
 
-    fn transcript_holds(&self, transcript: &[u8], marks: &[String]) -> bool {
-        self.of.transcript_holds(transcript, marks)
+    fn strike(&self, line: &[u8], wanted: &mut Vec<&str>) {
+        self.of.strike(line, wanted);
+    }
+
+    fn search<'a>(&'a self, marks: &'a [String]) -> Box<dyn Search + 'a> {
+        self.of.search(marks)
     }
 }
 

@@ -10,6 +10,7 @@ use crate::ui::time::{age, parse_duration, size};
 use jiff::Timestamp;
 use ostler_store::checkpoints::{self, Checkpoint};
 use ostler_store::home::Place;
+use ostler_store::proof;
 use std::path::Path;
 
 pub fn run(context: &Context, args: &Checkpoints) -> Result<Code> {
@@ -56,8 +57,8 @@ fn restore(context: &Context, word: &str, time: &str) -> Result<Code> {
         ),
         NotStill::Failed(failure) => failure,
     })?;
-    let transcript = still.view.as_ref().ok().and_then(|view| view.transcript.clone());
-    let Some(transcript) = transcript else {
+    let known = still.view.as_ref().ok().map(|view| proof::own_file(&folder, view)).transpose()?;
+    let Some(transcript) = known.flatten() else {
         return Err(Failure::ours(format!("{}: nobody knows where its transcript was", place.id)));
     };
     let before = checkpoints::restore(&folder, wanted, Path::new(&transcript))?;

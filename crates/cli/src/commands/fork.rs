@@ -33,7 +33,7 @@ pub fn run(context: &Context, args: Args) -> Result<Code> {
     }
     let agent = ostler_agents::find(&view.agent);
     let found = agent.and_then(|agent| proof::find_transcript(agent, &native_id, &view.cwd));
-    let transcript = view.transcript.clone().or(found);
+    let transcript = proof::own_file(&place.open()?, &view)?.or(found);
     if view.agent == "gemini" && transcript.is_none() {
         return Err(Failure::usage("gemini copies a conversation from its file, and that is not there"));
     }

@@ -46,9 +46,7 @@ fn json_lines(follow: bool, place: &ostler_store::home::Place) -> Result<Code> {
     let mut reader = Reader::new(&folder, 1);
     loop {
         let view = look::look(place)?;
-        for item in reader.read_on()? {
-            say!("{}", to_json(&item))?;
-        }
+        reader.read_on(|item| -> Result<()> { Ok(say!("{}", to_json(&item))?) })?;
         if !follow || view.ended {
             return Ok(Code::Succeeded);
         }
@@ -90,6 +88,7 @@ fn fact_to_json(fact: &Fact) -> serde_json::Value {
         Fact::AskClosed { request } => json!({ "kind": "ask_closed", "request": request }),
         Fact::TurnEnded(end) => json!({ "kind": "turn_ended", "end": end }),
         Fact::Unknown { kind } => json!({ "kind": "unknown", "name": kind }),
+        Fact::PassedOver { bytes } => json!({ "kind": "passed_over", "bytes": bytes }),
         Fact::Below(fact) => json!({ "kind": "subagent", "item": fact_to_json(fact) }),
     }
 }

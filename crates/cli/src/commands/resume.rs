@@ -19,7 +19,7 @@ use ostler_core::record::{Mode, Want};
 use ostler_core::view::View;
 use ostler_keeper::launch;
 use ostler_store::folder::Folder;
-use ostler_store::{RunRecord, checkpoints, inbox};
+use ostler_store::{RunRecord, checkpoints, inbox, proof};
 use std::io::IsTerminal;
 use std::path::Path;
 
@@ -105,8 +105,9 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
 
 /// Copies what is new of the transcript, where that is wanted.
 fn save_transcript(folder: &Folder, view: &View, record: &RunRecord, tell: impl FnOnce(String)) -> Result<()> {
-    if let (Some(transcript), true) = (&view.transcript, record.autosave_ms.is_some())
-        && let Some(words) = checkpoints::save(folder, Path::new(transcript), Timestamp::now())?.words(view.id)
+    if record.autosave_ms.is_some()
+        && let Some(transcript) = proof::own_file(folder, view)?
+        && let Some(words) = checkpoints::save(folder, Path::new(&transcript), Timestamp::now())?.words(view.id)
     {
         tell(words);
     }
@@ -116,6 +117,11 @@ fn save_transcript(folder: &Folder, view: &View, record: &RunRecord, tell: impl 
 /// Whether there is a conversation to go on with. One that never had a turn may not have left a trace, and is begun.
 pub fn began(view: &View) -> bool {
     let kept = ostler_agents::find(&view.agent).is_some_and(|agent| agent.keeps_what_it_names());
-    let named = view.native_id.is_some() && kept;
-    named || view.turns > 0 || view.transcript.as_ref().is_some_and(|transcript| Path::new(transcript).exists())
+    // A database says nothing about this conversation: it is there for all of them.
+    let traced = if kept {
+        view.native_id.is_some()
+    } else {
+        view.transcript.as_ref().is_some_and(|transcript| Path::new(transcript).exists())
+    };
+    traced || view.turns > 0
 }

@@ -8,6 +8,7 @@ use crate::args::Show;
 use crate::context::Context;
 use crate::exit::{Code, Result};
 use crate::say::say;
+use crate::ui::money::spending;
 use crate::ui::table::{Cell, lay_out};
 use crate::ui::time::{age, duration, size};
 use family::Family;
@@ -16,6 +17,7 @@ use ostler_core::id::SessionId;
 use ostler_core::limits::counted;
 use ostler_core::outcome::{Outcome, Saved};
 use ostler_core::record::Mode;
+use ostler_core::spending::Spent;
 use ostler_core::view::View;
 use ostler_store::home::Place;
 use ostler_store::{limits, look};
@@ -26,27 +28,34 @@ use serde_json::{Value, json};
 pub fn run(context: &Context, args: &Show) -> Result<Code> {
     let place = context.home.select(&args.id)?;
     let view = look::look(&place)?;
+    let spent = look::spent(&place.open()?)?;
     let family = Family::of(context, &view)?;
     if args.json {
-        let shown = Shown { view: &view, children: family.child_ids(), usage: usage(&place, &view).map(as_json) };
+        let usage = usage(&place, &view).map(as_json);
+        let shown = Shown { view: &view, spent: &spent, children: family.child_ids(), usage };
         say!("{}", serde_json::to_string_pretty(&shown).unwrap_or_default())?;
     } else {
         let folder = place.path.to_string_lossy();
-        crate::say::text(&describe(context, &view, &family, &folder, usage(&place, &view)))?;
+        crate::say::text(&describe(context, &view, &spent, &family, &folder, usage(&place, &view)))?;
     }
     Ok(Code::Succeeded)
 }
 
-/// The object behind `show --json`.
+/// The object behind `show --json`: the view, and what is too long for a list.
 #[derive(Serialize)]
 struct Shown<'a> {
     #[serde(flatten)]
     view: &'a View,
+    /// What each turn used.
+    spent: &'a [Spent],
     children: Vec<SessionId>,
     /// While it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<Value>,
 }
+
+/// The newest turns are shown one by one, so many of them.
+const TURNS_SHOWN: usize = 5;
 
 /// What a session that runs uses now. A record that changes under us says so the next time.
 fn usage(place: &Place, view: &View) -> Option<Usage> {
@@ -69,7 +78,14 @@ fn in_words(usage: Usage) -> String {
     memory.into_iter().chain(processes).chain(cpu).collect::<Vec<_>>().join(", ")
 }
 
-fn describe(context: &Context, view: &View, family: &Family, folder: &str, usage: Option<Usage>) -> String {
+fn describe(
+    context: &Context,
+    view: &View,
+    spent: &[Spent],
+    family: &Family,
+    folder: &str,
+    usage: Option<Usage>,
+) -> String {
     let style = context.style;
     let mut rows: Vec<Vec<Cell>> = Vec::new();
     let mut row = |name: &str, value: &str| {
@@ -121,6 +137,7 @@ fn describe(context: &Context, view: &View, family: &Family, folder: &str, usage
     if let Some(outcome) = &view.outcome {
         describe_outcome(&mut row, outcome);
     }
+    describe_spending(&mut row, view, spent);
     row("last", view.last.as_deref().and_then(|last| last.lines().next()).unwrap_or(""));
     lay_out(&rows, None)
 }
@@ -145,13 +162,20 @@ fn describe_outcome(row: &mut impl FnMut(&str, &str), outcome: &Outcome) {
         row("saved", outcome.saved.word());
     }
     row("took", &outcome.duration_ms.map(duration).unwrap_or_default());
-    if let Some(tokens) = outcome.tokens {
-        row("tokens", &format!("{} in, {} out", tokens.input, tokens.output));
-    }
-    if let Some(cost) = outcome.cost_usd {
-        row("cost", &format!("${cost:.4}"));
-    }
     for process in &outcome.left {
         row("left running", process);
+    }
+}
+
+/// The session, its newest run where there were several, its newest turns where there were several.
+fn describe_spending(row: &mut impl FnMut(&str, &str), view: &View, spent: &[Spent]) {
+    row("used", &spending(view.tokens, view.cost_usd).unwrap_or_default());
+    if let (true, Some(outcome)) = (view.run > 1, &view.outcome) {
+        row(&format!("  run {}", view.run), &spending(outcome.tokens, outcome.cost_usd).unwrap_or_default());
+    }
+    if spent.len() > 1 {
+        for turn in &spent[spent.len().saturating_sub(TURNS_SHOWN)..] {
+            row(&format!("  turn {}", turn.turn), &spending(turn.tokens, turn.cost_usd).unwrap_or_default());
+        }
     }
 }

@@ -111,7 +111,8 @@ pub fn abilities(agent: &dyn Agent) -> Abilities {
         terminal: plan(Mode::Terminal).mode == Mode::Terminal,
         messages,
         asks: agent.answer(&ask, &Answer { allow: false, always: false, text: None }).is_some(),
-        saved_proof: agent.transcript(&uuid::Uuid::nil().to_string(), "/", &variable).is_some(),
+        saved_proof: agent.transcript(&uuid::Uuid::nil().to_string(), "/", &variable).is_some()
+            || agent.database(&variable).is_some(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::style::Style;
 use super::table::cut;
+use super::time::size;
 use ostler_core::fact::Fact;
 use ostler_screen::{printable, printable_lines};
 use ostler_store::conversation::Item;
@@ -98,6 +99,11 @@ impl Talk {
                 if let Some(reason) = &end.reason {
                     about.push_str(&format!("{}\n", style.red(&printable(reason))));
                 }
+            }
+            Fact::PassedOver { bytes } => {
+                self.end_streamed(said);
+                let line = format!("a line of {} is too long to show; ostler logs --raw has it", size(*bytes));
+                about.push_str(&format!("  {}\n", style.dim(&line)));
             }
             Fact::NotOpened { reason } => about.push_str(&format!("{}\n", style.red(&printable(reason)))),
             Fact::Native { .. }

@@ -1,6 +1,7 @@
 //! How things look: colour, tables, times. Pure functions from values to text.
 
 pub mod conversation;
+pub mod money;
 pub mod style;
 pub mod table;
 pub mod time;

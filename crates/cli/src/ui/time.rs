@@ -26,7 +26,8 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
             _ => return Err(wrong()),
         };
         let number: f64 = number.parse().map_err(|_| wrong())?;
-        total += Duration::try_from_secs_f64(number * seconds).map_err(|_| wrong())?;
+        let part = Duration::try_from_secs_f64(number * seconds).map_err(|_| wrong())?;
+        total = total.checked_add(part).ok_or_else(wrong)?;
         rest = after;
     }
     Ok(total)

@@ -3,14 +3,6 @@
 use crate::bed::{Bed, for_every_agent, tokens_of};
 use ostler_model::agents::Agent;
 
-/// Where the agent's transcript is read, a finished turn is proven to be in it.
-fn saved(agent: Agent) -> &'static str {
-    match agent {
-        Agent::Claude | Agent::ClaudeAcp | Agent::Codex | Agent::CodexAcp | Agent::Gemini => "verified",
-        Agent::Opencode => "not_applicable",
-    }
-}
-
 fn is_followed_and_resumed(agent: Agent) {
     let Some(bed) = Bed::new(agent) else { return };
     let script = format!("{} ; say all done", bed.tool("echo ran > proof; echo told"));
@@ -21,7 +13,7 @@ fn is_followed_and_resumed(agent: Agent) {
     let shown = session.show();
     let outcome = shown.outcome();
     assert_eq!((outcome.kind.as_str(), outcome.source.as_str()), ("succeeded", "agent"), "{outcome:?}");
-    assert_eq!((outcome.saved.as_str(), outcome.text.as_deref()), (saved(agent), Some("all done")), "{outcome:?}");
+    assert_eq!((outcome.saved.as_str(), outcome.text.as_deref()), ("verified", Some("all done")), "{outcome:?}");
     assert_eq!((shown.turns, shown.cwd.as_str()), (1, bed.work().to_str().unwrap()));
     assert_eq!(tokens_of(&bed, &session), bed.tokens());
     assert!(bed.tokens().0 >= 2000, "a call, and the answer to its result");
@@ -31,7 +23,7 @@ fn is_followed_and_resumed(agent: Agent) {
     let again = bed.harness.run(&["resume", session.id(), "say once more"]).exits(0);
     assert_eq!(again.stdout, "once more\n", "{again:?}");
     let shown = session.show();
-    assert_eq!((shown.run, shown.turns, shown.outcome().saved.as_str()), (2, 2, saved(agent)));
+    assert_eq!((shown.run, shown.turns, shown.outcome().saved.as_str()), (2, 2, "verified"));
     let after = bed.tokens();
     assert_eq!(tokens_of(&bed, &session), (after.0 - before.0, after.1 - before.1), "of this run");
     bed.saw_once(&[&script, "say once more"]);
@@ -41,9 +33,7 @@ fn is_followed_and_resumed(agent: Agent) {
     }
     let live = std::fs::read_dir(bed.work()).unwrap().count();
     assert_eq!(live, 1, "only what the tool wrote");
-    if saved(agent) == "verified" {
-        bed.proves("proof that a turn is saved");
-    }
+    bed.proves("proof that a turn is saved");
     bed.proves("run, follow, wait, logs");
     bed.proves("tool call");
     bed.proves("tokens as the model counted them");
@@ -69,7 +59,7 @@ fn takes_further_messages(agent: Agent) {
     assert_eq!((shown.state.as_str(), shown.turns, shown.last.as_deref()), ("idle", 2, Some("two")), "{shown:?}");
     let stopped = bed.harness.run(&["stop", session.id()]).exits(0);
     let shown = session.show();
-    assert_eq!((shown.outcome().kind.as_str(), shown.outcome().saved.as_str()), ("succeeded", saved(agent)));
+    assert_eq!((shown.outcome().kind.as_str(), shown.outcome().saved.as_str()), ("succeeded", "verified"));
     assert!(shown.outcome().cause.starts_with("stopped by "), "{stopped:?} {shown:?}");
     if agent == Agent::Claude {
         // Both turns are of one run; the others have a process, and so a run, for each.

@@ -8,7 +8,9 @@ fn a_fork_knows_what_was_said(agent: Agent) {
     bed.follow("say one").exits(0);
     let original = bed.last();
     let before = original.show();
-    let said = before.transcript.as_deref().map(std::fs::read);
+    // opencode's database is the copy's as well.
+    let file = before.transcript.as_deref().filter(|_| agent != Agent::Opencode);
+    let said = file.map(|file| std::fs::read(file).unwrap());
     let fork = bed.harness.run(&["fork", "-d", original.id(), "say two"]).exits(0);
     let fork = bed.harness.session(fork.stdout.trim_end());
     bed.harness.run(&["wait", fork.id()]).exits(0);
@@ -22,7 +24,7 @@ fn a_fork_knows_what_was_said(agent: Agent) {
     bed.harness.run(&["resume", fork.id(), "say three"]).exits(0);
     let told = bed.last_request();
     assert!(told.contains("say one") && told.contains("say two") && told.contains("say three"), "{told}");
-    assert_eq!(said.map(Result::unwrap), before.transcript.as_deref().map(std::fs::read).map(Result::unwrap));
+    assert!(said == file.map(|file| std::fs::read(file).unwrap()), "the original's transcript was written to");
     bed.harness.run(&["resume", original.id(), "say four"]).exits(0);
     let told = bed.last_request();
     assert!(told.contains("say one") && told.contains("say four"), "{told}");

@@ -22,7 +22,9 @@ mod hangs_can_be_interrupted;
 mod interrupts_end_tools;
 mod keepers_may_be_killed;
 mod messages_reach_the_model_once;
+mod money_is_counted;
 mod one_writer;
+mod opencode_is_proven_by_rows;
 #[path = "../attach/person.rs"]
 #[expect(dead_code, reason = "shared with the tests of attach, which need all of it")]
 mod person;

@@ -13,6 +13,7 @@ mod keepers_that_keep_dying_show;
 mod launchers_may_end;
 mod launches_are_whole_or_nothing;
 mod limits_are_in_force_or_refused;
+mod lines_without_end_fit_into_memory;
 mod lingering_agents_are_ended;
 mod logs_show_what_was_said;
 mod many_sessions_hit_no_limit;

@@ -89,7 +89,8 @@ impl State {
         if !insists || !self.turn_running() {
             return None;
         }
-        let (terminate_ms, kill_ms) = (self.interrupt_sent_ms + INSIST_MS, self.interrupt_sent_ms + 2 * INSIST_MS);
+        let (terminate_ms, kill_ms) =
+            (self.interrupt_sent_ms.saturating_add(INSIST_MS), self.interrupt_sent_ms.saturating_add(2 * INSIST_MS));
         match (self.terminated_ms, self.killed_ms) {
             (_, Some(_)) => None,
             (Some(_), None) if now_ms >= kill_ms => Some(Effect::Signal { signal: 9 }),
@@ -114,13 +115,13 @@ impl State {
         let Some(stop) = &self.stop else {
             return if self.is_done() {
                 let since_ms = self.turn_ended_ms;
-                Leaving::Now { since_ms, kill_ms: since_ms + 2 * self.plan.linger_ms }
+                Leaving::Now { since_ms, kill_ms: since_ms.saturating_add(self.plan.linger_ms.saturating_mul(2)) }
             } else {
                 Leaving::No
             };
         };
         // However far it has come, it is over at the end of the grace.
-        let now = |since_ms| Leaving::Now { since_ms, kill_ms: stop.at_ms + stop.grace_ms };
+        let now = |since_ms| Leaving::Now { since_ms, kill_ms: stop.at_ms.saturating_add(stop.grace_ms) };
         match (self.plan.speaks, stop.how) {
             (Speaks::Bytes, StopHow::AfterTurn) => Leaving::ByItself,
             (Speaks::Bytes, StopHow::Interrupt | StopHow::Kill) => now(stop.at_ms),
@@ -129,7 +130,7 @@ impl State {
             }
             (Speaks::Turns | Speaks::OneTurn | Speaks::Hooks, StopHow::AfterTurn) => {
                 let since_ms = stop.at_ms.max(self.turn_ended_ms);
-                Leaving::Now { since_ms, kill_ms: since_ms + stop.grace_ms }
+                Leaving::Now { since_ms, kill_ms: since_ms.saturating_add(stop.grace_ms) }
             }
             (Speaks::Turns | Speaks::OneTurn | Speaks::Hooks, StopHow::Interrupt | StopHow::Kill)
                 if !self.turn_running() =>
@@ -138,7 +139,7 @@ impl State {
             }
             // The turn was told to end; half of the grace is for that.
             (Speaks::Turns | Speaks::OneTurn | Speaks::Hooks, StopHow::Interrupt | StopHow::Kill) => {
-                let limit = stop.at_ms + stop.grace_ms / 2;
+                let limit = stop.at_ms.saturating_add(stop.grace_ms / 2);
                 if now_ms >= limit { now(limit) } else { Leaving::At { ms: limit } }
             }
         }
@@ -191,7 +192,7 @@ impl State {
             return self.clear_what_is_left(now_ms);
         }
         if self.has_something_to_save() && self.saved.is_none() {
-            return vec![Effect::Prove { until_ms: self.exit_ms + LAST_LOOK_MS }];
+            return vec![Effect::Prove { until_ms: self.exit_ms.saturating_add(LAST_LOOK_MS) }];
         }
         if !self.goes_on_without_process() {
             vec![Effect::Conclude]
@@ -209,19 +210,22 @@ impl State {
             Some(ms) => ms,
             None => {
                 let lingers = if self.stop.is_some() { 0 } else { self.plan.linger_ms };
-                let limit = self.exit_ms + lingers;
+                let limit = self.exit_ms.saturating_add(lingers);
                 return if now_ms < limit || self.left.is_empty() {
-                    vec![Effect::LookAtTree, Effect::WakeAt { ms: limit.max(now_ms + 1) }]
+                    vec![Effect::LookAtTree, Effect::WakeAt { ms: limit.max(now_ms.saturating_add(1)) }]
                 } else {
                     vec![Effect::ClearTree { forced: killing }]
                 };
             }
         };
-        if now_ms >= told_ms + CLEAR_MS && !self.force_cleared {
+        if now_ms >= told_ms.saturating_add(CLEAR_MS) && !self.force_cleared {
             return vec![Effect::ClearTree { forced: true }];
         }
         // Once killed they only have to be collected; whoever is stuck in the kernel is looked for again and again.
-        vec![Effect::LookAtTree, Effect::WakeAt { ms: (told_ms + CLEAR_MS).max(now_ms + 100) }]
+        vec![
+            Effect::LookAtTree,
+            Effect::WakeAt { ms: told_ms.saturating_add(CLEAR_MS).max(now_ms.saturating_add(100)) },
+        ]
     }
 }
 

@@ -4,6 +4,7 @@ use crate::event::{Entry, Event, StopHow};
 use crate::fact::{Ask, Tokens, TurnEnd, Verdict};
 use crate::outcome::{Exit, Outcome, Saved};
 use crate::record::{Mode, Plan, Speaks};
+use crate::spending::Spending;
 use crate::view::Phase;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,9 +81,8 @@ pub struct State {
     pub turns: u32,
     pub turns_of_run: u32,
     pub last_turn: Option<TurnEnd>,
-    pub tokens: Option<Tokens>,
-    /// What earlier runs have used.
-    pub tokens_before: Tokens,
+    /// What each turn has used.
+    pub spending: Spending,
     pub asks: Vec<Ask>,
     /// Who wants the running turn to end.
     pub interrupt: Option<String>,
@@ -139,8 +139,7 @@ impl State {
             turns: 0,
             turns_of_run: 0,
             last_turn: None,
-            tokens: None,
-            tokens_before: Tokens::default(),
+            spending: Spending::default(),
             asks: Vec::new(),
             interrupt: None,
             interrupt_sent: false,
@@ -179,8 +178,8 @@ impl State {
         self.unanswered = if asked_back { before.last_fed } else { before.unanswered };
         self.inbox = before.inbox;
         self.turns = before.turns;
-        self.tokens_before = before.tokens_before;
-        self.tokens_before += before.tokens.unwrap_or_default();
+        self.spending = before.spending;
+        self.spending.begin_run();
     }
 
     pub(super) fn apply(&mut self, entry: &Entry) {
@@ -355,9 +354,6 @@ impl State {
         if self.interrupt_sent && end.verdict == Verdict::Failed {
             end.verdict = Verdict::Interrupted;
         }
-        if let Some(tokens) = end.tokens {
-            *self.tokens.get_or_insert_default() += tokens;
-        }
         if !self.turn {
             // Nobody saw it begin: what is known to be saved is an earlier one.
             self.saved = None;
@@ -367,6 +363,7 @@ impl State {
         self.turn_ended_ms = now_ms;
         self.turns += 1;
         self.turns_of_run += 1;
+        self.spending.note(self.run, self.turns, &end);
         self.last_turn = Some(end);
         self.asks.clear();
         self.turn_out = self.understood;
@@ -388,11 +385,21 @@ impl State {
                     first.grace_ms = wish.grace_ms;
                 } else if wish.how == first.how {
                     // The earlier of the two ends.
-                    let ends = (first.at_ms + first.grace_ms).min(wish.at_ms + wish.grace_ms);
+                    let ends = |stop: &Stop| stop.at_ms.saturating_add(stop.grace_ms);
+                    let ends = ends(first).min(ends(&wish));
                     first.grace_ms = ends.saturating_sub(first.at_ms);
                 }
             }
         }
+    }
+
+    /// What earlier runs have used.
+    #[must_use]
+    pub fn tokens_before(&self) -> Tokens {
+        let mut before = Tokens::default();
+        let earlier = self.spending.turns().iter().filter(|spent| spent.run < self.run);
+        earlier.filter_map(|spent| spent.tokens).for_each(|tokens| before += tokens);
+        before
     }
 
     /// Whether the agent is at work: between a message and its end-of-turn, or for a command as long as it lives.

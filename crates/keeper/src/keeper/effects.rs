@@ -12,12 +12,12 @@ use ostler_core::fact::Verdict;
 use ostler_core::life::{Effect, Message};
 use ostler_core::outcome::{Saved, judge};
 use ostler_core::record::{Ending, Mode, Speaks, Want};
+use ostler_store::proof::Kept;
 use ostler_store::{closing, inbox, limits, proof};
 use ostler_sys::clock::since_boot_ms;
 use ostler_sys::process::Pidfd;
 use ostler_sys::pty;
 use rustix::process::Signal;
-use std::path::Path;
 
 /// Ctrl-U. An agent that was interrupted may have put the last prompt back into its line, and what is typed would be added
 /// to it.
@@ -224,17 +224,16 @@ impl Keeper {
 
     fn prove(&mut self, until_ms: u64) -> Result<bool, KeeperError> {
         self.learn_transcript()?;
-        let Some(transcript) = self.transcript() else {
+        let Some(kept) = Kept::of(&self.record, &self.state) else {
             self.note(Event::Saved { saved: Saved::NotApplicable })?;
             return Ok(true);
         };
-        let transcript = Path::new(&transcript);
         let marks = self.marks()?;
         // Watch first, look afterwards: what is written in between wakes us.
         if self.proof.is_none() {
-            self.proof = Some(ProofWatch::new(transcript));
+            self.proof = Some(ProofWatch::new(&kept));
         }
-        let saved = if proof::holds(self.agent, transcript, &marks)? {
+        let saved = if self.is_held(&kept, &marks)? {
             Saved::Verified
         } else if since_boot_ms() >= until_ms {
             Saved::Unverified
@@ -248,10 +247,6 @@ impl Keeper {
         Ok(true)
     }
 
-    fn transcript(&self) -> Option<String> {
-        self.state.transcript.clone().or_else(|| self.record.transcript.clone())
-    }
-
     fn marks(&self) -> Result<Vec<String>, KeeperError> {
         let so_far = self.output.as_ref().map(|output| output.messages_so_far()).unwrap_or_default();
         Ok(proof::marks(self.agent, &self.folder, &self.state, so_far)?)
@@ -262,8 +257,8 @@ impl Keeper {
     pub(super) fn prove_before_leaving(&mut self, native_id: &str) -> Result<(), KeeperError> {
         let leaves = self.state.native_id.as_deref().is_some_and(|now| now != native_id);
         let open = self.state.last_turn.is_some() && self.state.saved.is_none() && !self.state.turn_is_told();
-        if let Some(transcript) = self.transcript().filter(|_| leaves && open) {
-            let saved = proof::holds(self.agent, Path::new(&transcript), &self.marks()?)?;
+        if let Some(kept) = Kept::of(&self.record, &self.state).filter(|_| leaves && open) {
+            let saved = self.is_held(&kept, &self.marks()?)?;
             self.note(Event::Saved { saved: if saved { Saved::Verified } else { Saved::Unverified } })?;
         }
         Ok(())

@@ -5,7 +5,7 @@
 //!
 //! * [`streams`] and [`input`] move bytes, [`typing`] types messages into terminals, [`own_record`] sees what no hook tells.
 //! * [`wishes`] works through the inbox, [`effects`] does what the life cycle wants.
-//! * [`tree`] and [`proof_watch`] serve the hard parts of ending: nothing left behind, nothing lost.
+//! * [`tree`], [`proof_watch`] and [`inquiry`] serve the hard parts of ending: nothing left behind, nothing lost.
 //! * [`conversing`] sees to it that nobody else writes to the conversation, or that it is said.
 //! * [`clients`] are told that something changed; they read the files themselves. [`making_way`] lets a newer keeper in.
 
@@ -15,6 +15,7 @@ mod conversing;
 mod effects;
 mod holding;
 mod input;
+pub mod inquiry;
 mod making_way;
 mod next_run;
 mod noting;
@@ -46,6 +47,7 @@ use ostler_core::record::{Mode, Session};
 use ostler_store::feed::Feed;
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::journal::{self, Journal};
+use ostler_store::proof::Kept;
 use ostler_store::telling::Telling;
 use ostler_store::{RunRecord, StoreError, inbox, limits, look, proof};
 use ostler_sys::cgroup::Group;
@@ -290,13 +292,13 @@ impl Keeper {
 
     /// A message with which an earlier process died: the agent's transcript decides whether it was ever taken in.
     fn take_back_unanswered(&mut self) -> Result<(), KeeperError> {
-        let (Some(message), Some(transcript)) = (self.state.unanswered, &self.record.transcript) else {
+        let (Some(message), Some(kept)) = (self.state.unanswered, Kept::of(&self.record, &self.state)) else {
             return Ok(());
         };
         let Some(mark) = proof::mark_of(self.agent, &self.folder, message)? else {
             return Ok(());
         };
-        if !proof::holds(self.agent, Path::new(transcript), &[mark])? {
+        if !self.is_held(&kept, &[mark])? {
             self.note(Event::Returned { n: message.n, place: message.at })?;
         }
         Ok(())
@@ -412,10 +414,18 @@ impl Keeper {
 
     /// Reads what the agent has said and folds it in.
     fn understand(&mut self) -> Result<(), KeeperError> {
-        let Some(output) = &mut self.output else {
+        let Some(mut pieces) = self.output.as_ref().map(|output| output.pieces(self.run.dir())).transpose()?.flatten()
+        else {
             return Ok(());
         };
-        let mut told = output.read(self.run.dir())?.into_iter().peekable();
+        while let Some(told) = self.output.as_mut().map(|output| output.read(&mut pieces)).transpose()?.flatten() {
+            self.heed_facts(told)?;
+        }
+        Ok(())
+    }
+
+    fn heed_facts(&mut self, told: Vec<(u64, Fact)>) -> Result<(), KeeperError> {
+        let mut told = told.into_iter().peekable();
         while let Some((end, fact)) = told.next() {
             if let Fact::Owed { name, line } = fact {
                 // Until a later event is noted, whoever keeps it after us finds it again and puts only what is missing.

@@ -4,8 +4,8 @@
 //! until the proof is there or the time is up: with inotify where an instance is to be had, else by looking again and
 //! again.
 
+use ostler_store::proof::Kept;
 use ostler_sys::notify::Watcher;
-use std::path::Path;
 
 /// Without inotify.
 pub const LOOK_AGAIN_MS: u64 = 20;
@@ -15,8 +15,13 @@ pub struct ProofWatch {
 }
 
 impl ProofWatch {
-    /// Watches the folder of the transcript: the file itself may not exist yet.
-    pub fn new(transcript: &Path) -> ProofWatch {
-        ProofWatch { watcher: Watcher::beside(transcript) }
+    /// Watches the folder of the transcript: the file itself may not exist yet. A database is other conversations' too, and
+    /// whoever was woken by each of their writes would come to nothing else.
+    pub fn new(kept: &Kept) -> ProofWatch {
+        let watcher = match kept {
+            Kept::File(transcript) => Watcher::beside(transcript),
+            Kept::Database { .. } => None,
+        };
+        ProofWatch { watcher }
     }
 }

@@ -44,7 +44,7 @@ impl Snapshots {
             let handles = if handles.get(crate::handles::BINARY).is_some() { handles } else { &none };
             self.not_before = position;
             // Without a process to be had the next MiB tries again.
-            self.process = handles.start_snapshot(SNAPSHOT, run.dir().as_fd()).ok();
+            self.process = handles.start_with(SNAPSHOT, "run", run.dir().as_fd()).ok();
         }
     }
 

@@ -245,6 +245,7 @@ fn record() -> RunRecord {
         size: None,
         native_id: None,
         transcript: None,
+        database: None,
         cgroup: None,
         bounds: Vec::new(),
         output_limit: None,

@@ -1,6 +1,7 @@
 //! The rows of the table, one file each: what is prepared, what is timed, what is to be reached.
 
 pub mod attach;
+pub mod decoder;
 pub mod headless;
 pub mod launch;
 pub mod listing;

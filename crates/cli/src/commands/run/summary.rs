@@ -3,8 +3,10 @@
 use crate::commands::ls::tilde;
 use crate::exit::Code;
 use crate::follow::err;
+use crate::ui::money::dollars;
 use crate::ui::style::Style;
 use crate::ui::time::duration;
+use ostler_core::fact::Tokens;
 use ostler_core::outcome::{Kind, Outcome, Saved};
 use ostler_core::view::View;
 
@@ -29,6 +31,11 @@ fn converses(view: &View) -> bool {
     view.native_id.is_some() || ostler_agents::find(&view.agent).is_some_and(|agent| agent.name() != "command")
 }
 
+fn used(tokens: Option<Tokens>, cost_usd: Option<f64>) -> Vec<String> {
+    let tokens = tokens.map(|tokens| format!("{} tokens", tokens.input.saturating_add(tokens.output)));
+    tokens.into_iter().chain(dollars(cost_usd)).collect()
+}
+
 fn summary(view: &View, outcome: &Outcome, style: Style) -> String {
     let printable = |text: &str| ostler_screen::printable(text).into_owned();
     let verdict = match outcome.kind {
@@ -47,11 +54,10 @@ fn summary(view: &View, outcome: &Outcome, style: Style) -> String {
     if outcome.saved != Saved::NotApplicable {
         facts.push(format!("saved: {}", outcome.saved.word()));
     }
-    if let Some(tokens) = outcome.tokens {
-        facts.push(format!("{} tokens", tokens.input + tokens.output));
-    }
-    if let Some(cost) = outcome.cost_usd.filter(|cost| *cost > 0.0) {
-        facts.push(format!("${cost:.4}"));
+    facts.extend(used(outcome.tokens, outcome.cost_usd));
+    if view.run > 1 {
+        let session = used(view.tokens, view.cost_usd).join(", ");
+        facts.extend((!session.is_empty()).then(|| format!("session: {session}")));
     }
     let mut text = format!("\n{verdict}  {}\n", facts.join(" · "));
     if outcome.kind != Kind::Succeeded {

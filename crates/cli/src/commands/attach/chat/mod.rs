@@ -151,12 +151,13 @@ impl Chat<'_> {
     /// What was said since the last time, as text.
     fn news(&mut self) -> Result<String> {
         let mut text = String::new();
-        for item in self.reader.read_on()? {
+        self.reader.read_on(|item| -> Result<()> {
             let (mut said, mut about) = (String::new(), String::new());
             self.talk.show(&item, &mut said, &mut about);
             text.push_str(&said);
             text.push_str(&about);
-        }
+            Ok(())
+        })?;
         Ok(text)
     }
 

@@ -1,0 +1,26 @@
+//! What stands in a message, in the shape that all agents share: a text, or a list of parts some of which are texts.
+
+use crate::loose::Loose;
+use serde::Deserialize;
+
+pub type Content<'a> = Loose<'a, Part<'a>>;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Part<'a> {
+    #[serde(borrow)]
+    pub text: Loose<'a>,
+}
+
+/// Its texts, in order.
+pub fn texts<'c>(content: &'c Content<'_>) -> impl Iterator<Item = &'c str> {
+    let parts = content.list().iter().filter_map(|part| part.text.text());
+    content.text().into_iter().chain(parts)
+}
+
+/// Strikes out of `wanted` the marks that are one of its texts, but for the space around it.
+pub fn strike(content: &Content<'_>, wanted: &mut Vec<&str>) {
+    for text in texts(content) {
+        wanted.retain(|mark| mark.trim() != text.trim());
+    }
+}

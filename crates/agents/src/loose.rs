@@ -1,0 +1,292 @@
+//! JSON read for what we want of it, whatever else it holds.
+//!
+//! An agent's next version may turn a text into a number or a list into an object; that must cost the one field and not
+//! the line, which may be the end of a turn. So every field is [`Loose`]: it takes any value, borrows texts from the line,
+//! and throws away what nobody asked for without building it. Memory stays in proportion to the line: of a list only the
+//! objects are kept, and no more than [`LIST_LIMIT`] of them.
+
+use memchr::memchr;
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+/// The most objects of one list that are looked at. A message has a handful of parts.
+pub const LIST_LIMIT: usize = 4096;
+
+/// Any JSON value; of objects what `T` wants of them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Loose<'a, T = IgnoredAny> {
+    /// Absent, null, or out of place.
+    #[default]
+    Nothing,
+    Text(Cow<'a, str>),
+    Count(u64),
+    Amount(f64),
+    Flag(bool),
+    Object(T),
+    /// The objects of a list.
+    List(Vec<T>),
+}
+
+impl<T> Loose<'_, T> {
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Loose::Text(text) => Some(text),
+            Loose::Nothing
+            | Loose::Count(_)
+            | Loose::Amount(_)
+            | Loose::Flag(_)
+            | Loose::Object(_)
+            | Loose::List(_) => None,
+        }
+    }
+
+    /// The text, or an empty one.
+    #[must_use]
+    pub fn text_or_empty(&self) -> String {
+        self.text().unwrap_or_default().to_owned()
+    }
+
+    #[must_use]
+    pub fn is(&self, text: &str) -> bool {
+        self.text() == Some(text)
+    }
+
+    #[must_use]
+    pub fn count(&self) -> Option<u64> {
+        match self {
+            Loose::Count(count) => Some(*count),
+            // Counted in floating point; what is no count is none.
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a saturating cast is meant")]
+            Loose::Amount(amount) if *amount >= 0.0 => Some(*amount as u64),
+            Loose::Nothing | Loose::Text(_) | Loose::Amount(_) | Loose::Flag(_) | Loose::Object(_) | Loose::List(_) => {
+                None
+            }
+        }
+    }
+
+    #[must_use]
+    pub fn amount(&self) -> Option<f64> {
+        match self {
+            Loose::Amount(amount) => Some(*amount),
+            #[expect(clippy::cast_precision_loss, reason = "money: far below 2^52")]
+            Loose::Count(count) => Some(*count as f64),
+            Loose::Nothing | Loose::Text(_) | Loose::Flag(_) | Loose::Object(_) | Loose::List(_) => None,
+        }
+    }
+
+    #[must_use]
+    pub fn flag(&self) -> Option<bool> {
+        match self {
+            Loose::Flag(flag) => Some(*flag),
+            Loose::Nothing
+            | Loose::Text(_)
+            | Loose::Count(_)
+            | Loose::Amount(_)
+            | Loose::Object(_)
+            | Loose::List(_) => None,
+        }
+    }
+
+    #[must_use]
+    pub fn object(&self) -> Option<&T> {
+        match self {
+            Loose::Object(object) => Some(object),
+            Loose::Nothing | Loose::Text(_) | Loose::Count(_) | Loose::Amount(_) | Loose::Flag(_) | Loose::List(_) => {
+                None
+            }
+        }
+    }
+
+    /// The objects of a list; none when it is no list.
+    #[must_use]
+    pub fn list(&self) -> &[T] {
+        match self {
+            Loose::List(list) => list,
+            Loose::Nothing
+            | Loose::Text(_)
+            | Loose::Count(_)
+            | Loose::Amount(_)
+            | Loose::Flag(_)
+            | Loose::Object(_) => &[],
+        }
+    }
+}
+
+impl<'de: 'a, 'a, T: Deserialize<'de>> Deserialize<'de> for Loose<'a, T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Whatever { lists: true, of: PhantomData })
+    }
+}
+
+/// Takes any value. Lists inside lists are thrown away: a line of brackets must not build a tower.
+struct Whatever<T> {
+    lists: bool,
+    of: PhantomData<T>,
+}
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Whatever<T> {
+    type Value = Loose<'de, T>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("anything")
+    }
+
+    fn visit_bool<E>(self, flag: bool) -> Result<Self::Value, E> {
+        Ok(Loose::Flag(flag))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
+        #[expect(clippy::cast_precision_loss, reason = "negative, so no count; an amount is about right")]
+        Ok(u64::try_from(number).map_or(Loose::Amount(number as f64), Loose::Count))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
+        Ok(Loose::Count(number))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Self::Value, E> {
+        Ok(Loose::Amount(number))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Loose::Text(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Loose::Text(Cow::Borrowed(text)))
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Loose::Nothing)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        let mut list = Vec::new();
+        if self.lists {
+            while list.len() < LIST_LIMIT
+                && let Some(Element(element)) = seq.next_element()?
+            {
+                list.extend(element);
+            }
+        }
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(if self.lists { Loose::List(list) } else { Loose::Nothing })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(Loose::Object)
+    }
+}
+
+/// An element of a list, when it is an object.
+struct Element<T>(Option<T>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Element<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let any = deserializer.deserialize_any(Whatever { lists: false, of: PhantomData })?;
+        Ok(Element(match any {
+            Loose::Object(object) => Some(object),
+            Loose::Nothing | Loose::Text(_) | Loose::Count(_) | Loose::Amount(_) | Loose::Flag(_) | Loose::List(_) => {
+                None
+            }
+        }))
+    }
+}
+
+/// Reads a line, and where that fails the line without what no text can hold. `read` says whether it could.
+pub fn tolerantly(line: &[u8], mut read: impl FnMut(&[u8]) -> bool) -> bool {
+    read(line) || mended(line).is_some_and(|line| read(&line))
+}
+
+/// A line in which broken UTF-8 and halves of surrogate pairs are replaced; `None` when there are none. JavaScript cuts
+/// texts between the two halves of a character and writes each half as an escape that no other reader takes.
+#[must_use]
+pub fn mended(line: &[u8]) -> Option<Vec<u8>> {
+    let sound = String::from_utf8_lossy(line);
+    let mut mended = matches!(sound, Cow::Owned(_));
+    let mut bytes = sound.into_owned().into_bytes();
+    let mut at = 0;
+    while let Some(found) = memchr(b'\\', &bytes[at..]) {
+        at += found;
+        match (unit(&bytes, at), unit(&bytes, at + 6)) {
+            (Some(0xd800..0xdc00), Some(0xdc00..0xe000)) => at += 12,
+            (Some(0xd800..0xe000), _) => {
+                bytes[at + 2..at + 6].copy_from_slice(b"fffd");
+                mended = true;
+                at += 6;
+            }
+            // Any other escape; the byte behind the backslash may be one itself.
+            (Some(_) | None, _) => at += 2,
+        }
+        if at >= bytes.len() {
+            break;
+        }
+    }
+    mended.then_some(bytes)
+}
+
+/// The number in `\uXXXX` at this place.
+fn unit(bytes: &[u8], at: usize) -> Option<u16> {
+    let digits = bytes.get(at..at + 6)?.strip_prefix(b"\\u")?;
+    u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Deserialize, PartialEq)]
+    struct Inner<'a> {
+        #[serde(default, borrow)]
+        name: Loose<'a>,
+    }
+
+    #[derive(Debug, Deserialize)]
+    struct Outer<'a> {
+        #[serde(default, borrow)]
+        any: Loose<'a, Inner<'a>>,
+    }
+
+    fn read(line: &str) -> Loose<'_, Inner<'_>> {
+        serde_json::from_str::<Outer<'_>>(line).unwrap().any
+    }
+
+    #[test]
+    fn every_kind_of_value_is_taken_and_only_what_fits_is_found() {
+        assert_eq!(read(r#"{"any":"x","other":[{"deep":{}}]}"#).text(), Some("x"));
+        assert_eq!(read(r#"{"any":3}"#).count(), Some(3));
+        assert_eq!(read(r#"{"any":3.0}"#).count(), Some(3));
+        assert_eq!(read(r#"{"any":-3}"#).count(), None);
+        assert_eq!(read(r#"{"any":true}"#).flag(), Some(true));
+        assert_eq!(read(r#"{"any":{"name":[1,{"x":2}]}}"#).object().map(|inner| inner.name.text()), Some(None));
+        for nothing in [r#"{"any":null}"#, "{}"] {
+            assert_eq!(read(nothing), Loose::Nothing);
+        }
+        let list = read(r#"{"any":[1,"x",[{"name":"hidden"}],{"name":"a"},null,{"name":"b"}]}"#);
+        let names: Vec<_> = list.list().iter().map(|inner| inner.name.text()).collect();
+        assert_eq!(names, [Some("a"), Some("b")]);
+    }
+
+    #[test]
+    fn neither_a_deep_nor_a_long_list_costs_more_than_its_bytes() {
+        let deep = format!(r#"{{"any":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
+        assert!(serde_json::from_str::<Outer<'_>>(&deep).is_ok(), "nothing wanted is in it");
+        let long = format!(r#"{{"any":[{}{{}}]}}"#, "{},".repeat(10 * LIST_LIMIT));
+        assert_eq!(read(&long).list().len(), LIST_LIMIT);
+    }
+
+    #[test]
+    fn half_a_character_is_replaced_and_a_whole_one_is_not() {
+        assert_eq!(mended(br#"{"a":"\ud83d\ude00 \\ud83d \n"}"#), None);
+        assert_eq!(mended(br#"{"a":"\ud83d"}"#).unwrap(), br#"{"a":"\ufffd"}"#);
+        assert_eq!(mended(br#"{"a":"\ude00\ud83d\ude00"}"#).unwrap(), br#"{"a":"\ufffd\ud83d\ude00"}"#);
+        assert_eq!(mended(b"{\"a\":\"\xf0\x9f\"}").unwrap(), "{\"a\":\"\u{fffd}\"}".as_bytes());
+        assert_eq!(mended(b"\\"), None);
+    }
+}

@@ -1,0 +1,108 @@
+//! What proves that opencode has saved something: the parts of its messages are rows of its database, by the ids that are
+//! in its output too.
+//!
+//! A row is written when a part begins and again as it grows, so that it is there says little: a text must have its whole
+//! length, a tool its result. (Killed at the end of a turn it leaves the message without its end time and the text whole.)
+
+use crate::Row;
+use crate::loose::{Loose, tolerantly};
+use serde::Deserialize;
+
+const PROMPT: &str = "prompt ";
+const PART: &str = "part ";
+
+/// Somebody's message, which has no id that we know.
+pub fn prompt(text: &str) -> String {
+    format!("{PROMPT}{}", text.trim())
+}
+
+/// A tool, or the end of a step.
+pub fn part(id: &str) -> String {
+    format!("{PART}{id}")
+}
+
+/// A text of this length.
+pub fn text(id: &str, text: &str) -> String {
+    format!("{PART}{id} {}", text.len())
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Message<'a> {
+    #[serde(borrow)]
+    role: Loose<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Part<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Loose<'a>,
+    text: Loose<'a>,
+    state: Loose<'a, ToolState<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ToolState<'a> {
+    #[serde(borrow)]
+    status: Loose<'a>,
+}
+
+/// Strikes out the mark that this row is.
+pub fn strike(row: &Row<'_>, wanted: &mut Vec<&str>) {
+    tolerantly(row.part_data, |data| {
+        let Ok(data) = serde_json::from_slice::<Part<'_>>(data) else {
+            return false;
+        };
+        let written = data.text.text().unwrap_or_default();
+        let found = match data.kind.text() {
+            Some("text") if is_of_user(row.message_data) => prompt(written),
+            Some("text") => text(row.part, written),
+            Some("tool") if is_running(&data) => return true,
+            Some(_) | None => part(row.part),
+        };
+        wanted.retain(|mark| *mark != found);
+        true
+    });
+}
+
+fn is_of_user(message: &[u8]) -> bool {
+    serde_json::from_slice::<Message<'_>>(message).is_ok_and(|message| message.role.is("user"))
+}
+
+fn is_running(tool: &Part<'_>) -> bool {
+    let status = tool.state.object().and_then(|state| state.status.text());
+    !matches!(status, Some("completed" | "error"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn left<'a>(part_data: &str, role: &str, mut wanted: Vec<&'a str>) -> Vec<&'a str> {
+        let message = format!(r#"{{"role":"{role}"}}"#);
+        let row = Row { part: "prt_1", message_data: message.as_bytes(), part_data: part_data.as_bytes() };
+        strike(&row, &mut wanted);
+        wanted
+    }
+
+    #[test]
+    fn a_row_proves_a_text_of_its_whole_length_and_a_tool_with_its_result() {
+        let answer = text("prt_1", "all done");
+        assert!(left(r#"{"type":"text","text":"all done"}"#, "assistant", vec![&answer]).is_empty());
+        assert_eq!(left(r#"{"type":"text","text":"all"}"#, "assistant", vec![&answer]), [&answer]);
+        let tool = part("prt_1");
+        assert!(left(r#"{"type":"tool","state":{"status":"completed"}}"#, "assistant", vec![&tool]).is_empty());
+        assert_eq!(left(r#"{"type":"tool","state":{"status":"running"}}"#, "assistant", vec![&tool]), [&tool]);
+        assert!(left(r#"{"type":"step-finish"}"#, "assistant", vec![&tool]).is_empty());
+    }
+
+    #[test]
+    fn only_a_users_message_is_a_prompt() {
+        let wanted = prompt("go on ");
+        let row = r#"{"type":"text","text":"go on"}"#;
+        assert!(left(row, "user", vec![&wanted]).is_empty());
+        assert_eq!(left(row, "assistant", vec![&wanted]), [&wanted]);
+    }
+}

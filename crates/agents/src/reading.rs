@@ -1,0 +1,40 @@
+//! An agent's output as facts, each with the place of its line: the one way in which keeper and readers understand it.
+//!
+//! Survives every sequence of bytes, in memory that is bounded by the longest line that is understood, and gives the same
+//! facts however the bytes arrive.
+
+use crate::Decoder;
+use crate::lines::{Line, Lines, Place};
+use ostler_core::fact::Fact;
+
+pub struct Reading {
+    lines: Lines,
+    pub decoder: Box<dyn Decoder>,
+    facts: Vec<Fact>,
+}
+
+impl Reading {
+    /// From this position of the output on, which is the beginning of a line.
+    #[must_use]
+    pub fn from(position: u64, decoder: Box<dyn Decoder>) -> Reading {
+        Reading { lines: Lines::from(position), decoder, facts: Vec::new() }
+    }
+
+    /// Position behind the last whole line.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.lines.end()
+    }
+
+    /// Takes the next bytes in and calls `each` with every fact in them.
+    pub fn feed(&mut self, bytes: &[u8], mut each: impl FnMut(Place, Fact)) {
+        let Reading { lines, decoder, facts } = self;
+        lines.feed(bytes, |line, place| {
+            match line {
+                Line::Whole(line) => decoder.line(line, facts),
+                Line::TooLong { bytes } => facts.push(Fact::PassedOver { bytes }),
+            }
+            facts.drain(..).for_each(|fact| each(place, fact));
+        });
+    }
+}

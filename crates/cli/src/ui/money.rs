@@ -1,0 +1,28 @@
+//! Tokens and dollars as people read them.
+
+use ostler_core::fact::Tokens;
+
+/// `3000 in, 30 out, $0.0158`; `None` when nothing is known.
+pub fn spending(tokens: Option<Tokens>, cost_usd: Option<f64>) -> Option<String> {
+    let tokens = tokens.map(|tokens| format!("{} in, {} out", tokens.input, tokens.output));
+    let parts: Vec<String> = tokens.into_iter().chain(dollars(cost_usd)).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// `$0.0158`; `None` when it is unknown, or too little to show: an agent that knows no price says that it cost nothing.
+pub fn dollars(cost_usd: Option<f64>) -> Option<String> {
+    cost_usd.filter(|cost| *cost >= 0.000_05).map(|cost| format!("${cost:.4}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_known_is_said() {
+        let tokens = Some(Tokens { input: 3000, output: 30 });
+        assert_eq!(spending(tokens, Some(0.015_75)).as_deref(), Some("3000 in, 30 out, $0.0158"));
+        assert_eq!(spending(tokens, Some(0.0)).as_deref(), Some("3000 in, 30 out"));
+        assert_eq!(spending(None, None), None);
+    }
+}

@@ -1,0 +1,90 @@
+//! Tokens and money, per turn, run and session, are what the model has counted: over two turns of one session, each in a
+//! process of its own or both in one, and over a resume.
+
+use crate::bed::{Bed, for_every_agent};
+use ostler_model::agents::Agent;
+use serde_json::Value;
+
+/// (read, written)
+fn tokens(value: &Value) -> (u64, u64) {
+    (value["input"].as_u64().unwrap_or(0), value["output"].as_u64().unwrap_or(0))
+}
+
+fn dollars(value: &Value) -> f64 {
+    value.as_f64().unwrap_or(0.0)
+}
+
+/// Sums of the turns that `which` picks.
+fn sum(shown: &Value, which: impl Fn(&Value) -> bool) -> ((u64, u64), f64) {
+    let mut total = ((0, 0), 0.0);
+    for turn in shown["spent"].as_array().unwrap().iter().filter(|turn| which(turn)) {
+        let (read, written) = tokens(&turn["tokens"]);
+        total = ((total.0.0 + read, total.0.1 + written), total.1 + dollars(&turn["cost_usd"]));
+    }
+    total
+}
+
+fn same(one: f64, other: f64) -> bool {
+    (one - other).abs() < 1e-9
+}
+
+fn is_counted(agent: Agent) {
+    let Some(bed) = Bed::new(agent) else { return };
+    let session = bed.detach(&["--keep"], Some("say one"));
+    let show = || bed.harness.run(&["show", "--json", session.id()]).exits(0).json();
+    bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+    let first = bed.tokens();
+    assert_eq!(tokens(&show()["tokens"]), first, "of the session, while it lives");
+    bed.harness.run(&["send", session.id(), "say two"]).exits(0);
+    bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+    let second = bed.tokens();
+    bed.harness.run(&["stop", session.id()]).exits(0);
+    let stopped = show();
+    assert_eq!(tokens(&stopped["tokens"]), second, "of the session: {stopped}");
+    let runs = stopped["run"].as_u64().unwrap();
+    let before = sum(&stopped, |_| true);
+    assert_eq!(before.0, second, "the turns add up");
+    assert_eq!(tokens(&stopped["spent"][0]["tokens"]), first, "of the first turn");
+
+    let output = bed.harness.run(&["resume", session.id(), "say three"]).exits(0);
+    let third = bed.tokens();
+    let of_run = (third.0 - second.0, third.1 - second.1);
+    let resumed = show();
+    assert_eq!(resumed["run"].as_u64().unwrap(), runs + 1);
+    assert_eq!(resumed["spent"].as_array().unwrap().len(), 3, "{resumed}");
+    assert_eq!(tokens(&resumed["outcome"]["tokens"]), of_run, "of the run");
+    assert_eq!(tokens(&resumed["tokens"]), third, "of the session, over its runs");
+    assert_eq!(sum(&resumed, |_| true).0, third);
+    assert_eq!(sum(&resumed, |turn| turn["run"] == runs + 1).0, of_run);
+    let last_line = format!("{} tokens", of_run.0 + of_run.1);
+    let session_line = format!("session: {} tokens", third.0 + third.1);
+    assert!(output.stderr.contains(&last_line) && output.stderr.contains(&session_line), "{output:?}");
+    let listed = bed.harness.run(&["ls", "--json"]).exits(0).json();
+    assert_eq!((&listed[0]["tokens"], &listed[0]["cost_usd"]), (&resumed["tokens"], &resumed["cost_usd"]));
+
+    match agent {
+        Agent::Claude => {
+            // It says what its process has cost so far; each turn was one answer of the same length.
+            let each = dollars(&resumed["spent"][0]["cost_usd"]);
+            assert!(each > 0.0, "{resumed}");
+            for turn in resumed["spent"].as_array().unwrap() {
+                assert!(same(dollars(&turn["cost_usd"]), each), "{resumed}");
+            }
+            assert!(same(dollars(&stopped["outcome"]["cost_usd"]), 2.0 * each), "both turns of the first run");
+            assert!(same(dollars(&resumed["outcome"]["cost_usd"]), each), "of the run");
+            assert!(same(dollars(&resumed["cost_usd"]), 3.0 * each), "of the session");
+        }
+        Agent::Codex | Agent::Gemini | Agent::ClaudeAcp | Agent::CodexAcp => {
+            assert_eq!(resumed["cost_usd"], Value::Null)
+        }
+        // It knows no price of the model here.
+        Agent::Opencode => assert!(same(dollars(&resumed["cost_usd"]), 0.0)),
+    }
+}
+
+for_every_agent!(is_counted:
+    what_claude_uses_is_counted Claude,
+    what_codex_uses_is_counted Codex,
+    what_gemini_uses_is_counted Gemini,
+    what_opencode_uses_is_counted Opencode,
+);

@@ -1,0 +1,38 @@
+//! opencode keeps its conversations in a database: that a turn is saved is proven by its rows, also when it was cut off.
+
+use crate::bed::Bed;
+use ostler_model::agents::Agent;
+use ostler_testkit::{Session, Who};
+
+/// How a session ended, and whether its end is saved.
+#[track_caller]
+fn ended(session: &Session<'_>) -> (String, String) {
+    let outcome = session.look().outcome.unwrap();
+    (outcome.kind.word().to_owned(), outcome.saved.word().to_owned())
+}
+
+#[test]
+fn opencode_stopped_in_the_middle_of_a_sentence_has_saved_what_was_said_before() {
+    let Some(bed) = Bed::new(Agent::Opencode) else { return };
+    let script = format!("{} ; stream 100000 20", bed.tool("echo ran"));
+    let session = bed.detach(&[], Some(&script));
+    bed.asked_for(2);
+    bed.harness.run(&["stop", session.id()]).exits(0);
+    assert_eq!(ended(&session), ("stopped".to_owned(), "verified".to_owned()));
+    let shown = session.show();
+    assert!(shown.transcript.is_some_and(|path| path.ends_with("/opencode/opencode.db")));
+}
+
+#[test]
+fn opencode_killed_at_the_end_of_its_turn_has_saved_its_answer() {
+    let Some(bed) = Bed::new(Agent::Opencode) else { return };
+    let session = bed.detach(&[], Some("say the answer"));
+    session.until_printed("the answer");
+    session.kill_if_alive(Who::Agent);
+    bed.harness.run(&["wait", session.id()]);
+    assert_eq!(ended(&session).1, "verified");
+    assert_eq!(session.look().outcome.unwrap().text.as_deref(), Some("the answer"));
+    let output = bed.harness.run(&["resume", session.id(), "say next"]).exits(0);
+    assert_eq!(output.stdout, "next\n");
+    assert!(bed.last_request().contains("the answer"), "the model is told what it said");
+}

@@ -1,0 +1,89 @@
+//! A line of a hundred megabytes costs time and disk, and no memory: not the keeper's, and not that of whoever looks.
+
+use crate::harness;
+use ostler_testkit::{Harness, Output, Session, Started, Who};
+use std::os::unix::fs::PermissionsExt;
+
+const LINE: u64 = 100_000_000;
+
+/// What a process of ours may take at its highest.
+const LIMIT_KIB: u64 = 64 * 1024;
+
+/// A Claude Code that says these words instead of its own.
+fn fake_claude(harness: &mut Harness, words: &[String]) {
+    let folder = harness.root().join("bin");
+    std::fs::create_dir(&folder).unwrap();
+    let words: String = words.iter().map(|word| format!(" '{word}'")).collect();
+    let script = format!("#!/bin/sh\nexec '{}'{words}\n", harness.misbehave());
+    std::fs::write(folder.join("claude"), script).unwrap();
+    std::fs::set_permissions(folder.join("claude"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    harness.set("PATH", format!("{}:{}", folder.display(), std::env::var("PATH").unwrap()));
+}
+
+/// A command of ours that gets no more data than that from the kernel.
+#[track_caller]
+fn within_the_limit(harness: &Harness, arguments: &[&str]) -> Output {
+    let mut command = harness.command("sh");
+    command.args(["-c", &format!("ulimit -d {LIMIT_KIB}; exec \"$@\""), "sh"]).arg(harness.program()).args(arguments);
+    Started::new(command, None).finish()
+}
+
+/// The most that a process has had in memory so far.
+fn peak_kib(session: &Session<'_>, who: Who) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", session.living(who).pid())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().strip_suffix(" kB").unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_line_of_a_hundred_megabytes_is_passed_over_and_the_turn_is_still_understood() {
+    let mut harness = harness();
+    let flag = harness.root().join("flag");
+    let end =
+        r#"{"type":"result","subtype":"success","is_error":false,"result":"after all","usage":{"output_tokens":1}}"#;
+    let said = |text: &str| {
+        format!(r#"say={{"type":"assistant","uuid":"u","message":{{"content":[{{"type":"text","text":"{text}"}}]}}}}"#)
+    };
+    let words = [
+        said("before"),
+        format!("long={LINE}"),
+        said("behind"),
+        format!("until={}", flag.display()),
+        format!("say={end}"),
+        "read".to_owned(),
+    ];
+    fake_claude(&mut harness, &words);
+    let session = harness.detach(&["claude", "go"]);
+    let id = session.id();
+    session.until_look("the long line is over", |view| view.last.as_deref() == Some("behind") && view.alarm.is_some());
+    // The line is in the file as it came, and in nobody's memory.
+    assert!(std::fs::metadata(session.run_file("out")).unwrap().len() > LINE);
+    let shown = within_the_limit(&harness, &["show", "--json", id]).exits(0).json();
+    assert_eq!(shown["alarm"], "a line of 100 MB in its output was too long to read");
+    assert_eq!(shown["state"], "working");
+    for who in [Who::Keeper, Who::Holder] {
+        let peak = peak_kib(&session, who);
+        assert!(peak < LIMIT_KIB, "the {who:?} took {peak} KiB");
+    }
+    // One that has to read all of it again does so in as little.
+    let before = session.kill(Who::Keeper);
+    session.replaced(Who::Keeper, &before);
+    std::fs::write(&flag, "").unwrap();
+    within_the_limit(&harness, &["wait", "--until", "turn", id]).exits(0);
+    within_the_limit(&harness, &["ls"]).exits(0);
+    let logs = within_the_limit(&harness, &["logs", id]).exits(0).stdout;
+    assert!(logs.contains("before\n  a line of 95.4 MiB is too long to show"), "{logs}");
+    assert!(logs.contains("\nbehind\n"), "{logs}");
+    // What was not written by a real agent is in no transcript of one.
+    within_the_limit(&harness, &["stop", "--grace", "1s", id]).exits(8);
+    assert_eq!(session.look().outcome.unwrap().text.as_deref(), Some("after all"));
+}
+
+#[test]
+fn the_endless_line_of_a_command_is_shown_in_as_little() {
+    let harness = harness();
+    let session = harness.detach(&["--", &harness.misbehave(), &format!("long={LINE}")]);
+    within_the_limit(&harness, &["wait", session.id()]).exits(0);
+    let shown = within_the_limit(&harness, &["logs", session.id()]).exits(0).stdout;
+    assert!(shown.len() as u64 > LINE && shown.ends_with("x\"}]}}\n"), "{} bytes", shown.len());
+}

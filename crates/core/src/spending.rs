@@ -1,0 +1,115 @@
+//! What a session has used, in tokens and dollars: per turn, run and session.
+//!
+//! Agents count differently. Tokens arrive per turn (decoders see to that); money, where an agent tells it at all, is what
+//! the process has cost so far, from zero again in the next process. Whatever else a counter does, nothing is counted twice
+//! and nothing goes down.
+
+use crate::fact::{Tokens, TurnEnd};
+use serde::Serialize;
+
+/// What one turn used, as far as its agent says.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Spent {
+    pub run: u32,
+    /// Counted from 1, over all runs.
+    pub turn: u32,
+    pub tokens: Option<Tokens>,
+    pub cost_usd: Option<f64>,
+}
+
+/// Everything that a session has used so far.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Spending {
+    turns: Vec<Spent>,
+    /// The agent's own counter of money, of the present process.
+    counter_usd: f64,
+}
+
+impl Spending {
+    /// A turn has ended.
+    pub fn note(&mut self, run: u32, turn: u32, end: &TurnEnd) {
+        let cost_usd = end.cost_usd.map(|counter| {
+            // A counter that went down has begun again.
+            let before = if counter < self.counter_usd { 0.0 } else { self.counter_usd };
+            self.counter_usd = counter;
+            counter - before
+        });
+        self.turns.push(Spent { run, turn, tokens: end.tokens, cost_usd });
+    }
+
+    /// The next process counts from zero.
+    pub fn begin_run(&mut self) {
+        self.counter_usd = 0.0;
+    }
+
+    #[must_use]
+    pub fn turns(&self) -> &[Spent] {
+        &self.turns
+    }
+
+    /// Of one run; `None` when nothing is known.
+    #[must_use]
+    pub fn of_run(&self, run: u32) -> (Option<Tokens>, Option<f64>) {
+        total(self.turns.iter().filter(|spent| spent.run == run))
+    }
+
+    /// Of the whole session.
+    #[must_use]
+    pub fn of_session(&self) -> (Option<Tokens>, Option<f64>) {
+        total(self.turns.iter())
+    }
+}
+
+fn total<'a>(turns: impl Iterator<Item = &'a Spent>) -> (Option<Tokens>, Option<f64>) {
+    let (mut tokens, mut cost) = (None, None);
+    for spent in turns {
+        if let Some(more) = spent.tokens {
+            *tokens.get_or_insert_with(Tokens::default) += more;
+        }
+        if let Some(more) = spent.cost_usd {
+            *cost.get_or_insert(0.0) += more;
+        }
+    }
+    (tokens, cost)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fact::Verdict;
+
+    fn end(tokens: u64, cost_usd: Option<f64>) -> TurnEnd {
+        TurnEnd {
+            verdict: Verdict::Succeeded,
+            text: None,
+            reason: None,
+            tokens: Some(Tokens { input: tokens, output: 1 }),
+            cost_usd,
+            messages: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_counter_that_grows_over_a_process_is_cut_into_turns_and_added_over_runs() {
+        let mut spending = Spending::default();
+        spending.note(1, 1, &end(10, Some(0.5)));
+        spending.note(1, 2, &end(20, Some(0.75)));
+        spending.begin_run();
+        spending.note(2, 3, &end(40, Some(2.0)));
+        let costs: Vec<_> = spending.turns().iter().map(|spent| spent.cost_usd).collect();
+        assert_eq!(costs, [Some(0.5), Some(0.25), Some(2.0)]);
+        assert_eq!(spending.of_run(1), (Some(Tokens { input: 30, output: 2 }), Some(0.75)));
+        assert_eq!(spending.of_run(2), (Some(Tokens { input: 40, output: 1 }), Some(2.0)));
+        assert_eq!(spending.of_session(), (Some(Tokens { input: 70, output: 3 }), Some(2.75)));
+        assert_eq!(spending.of_run(3), (None, None));
+    }
+
+    #[test]
+    fn a_counter_that_is_missing_or_begins_again_takes_nothing_away() {
+        let mut spending = Spending::default();
+        spending.note(1, 1, &end(1, Some(3.0)));
+        spending.note(1, 2, &end(1, None));
+        spending.note(1, 3, &end(1, Some(1.0)));
+        assert_eq!(spending.of_session().1, Some(4.0));
+    }
+}

@@ -1,0 +1,102 @@
+//! What agents print, and what they write down.
+
+use crate::first;
+use ostler_agents::reading::Reading;
+use ostler_agents::{Agent, Decoder, Row};
+use ostler_core::fact::{Fact, TurnEnd};
+use ostler_core::outcome::Exit;
+
+/// However the bytes arrive, the facts are the same, and they are no longer than the bytes.
+fn decode(agent: &str, bytes: &[u8]) {
+    let agent = ostler_agents::find(agent).unwrap();
+    let (cut, bytes) = first(bytes);
+    let whole = facts(agent, &[bytes]);
+    let pieces: Vec<&[u8]> = bytes.chunks(cut + 1).collect();
+    assert_eq!(format!("{whole:?}"), format!("{:?}", facts(agent, &pieces)));
+    let length: usize = whole.0.iter().map(|(_, fact)| said(fact)).sum();
+    // A text may be a fact twice (as it is said, and as the answer), and half a byte of garbage may become three.
+    assert!(length <= 8 * bytes.len() + 64, "{length} bytes of facts out of {}", bytes.len());
+}
+
+type Facts = (Vec<(u64, Fact)>, Vec<String>, TurnEnd);
+
+fn facts(agent: &dyn Agent, pieces: &[&[u8]]) -> Facts {
+    let mut reading = Reading::from(0, agent.decoder());
+    let mut found = Vec::new();
+    for piece in pieces {
+        reading.feed(piece, |place, fact| found.push((place.end, fact)));
+    }
+    let decoder: &mut dyn Decoder = &mut *reading.decoder;
+    (found, decoder.messages_so_far(), decoder.turn_end_at_exit(Exit::UNKNOWN))
+}
+
+/// How much text is in it.
+fn said(fact: &Fact) -> usize {
+    match fact {
+        Fact::Saying { text } | Fact::Said { text } | Fact::Thought { text } | Fact::ToolReturned { text, .. } => {
+            text.len()
+        }
+        Fact::ToolCalled { name, detail } => name.len() + detail.len(),
+        Fact::Below(fact) => said(fact),
+        Fact::Native { id } => id.len(),
+        Fact::Transcript { path } => path.len(),
+        Fact::Opened { native_id } => native_id.as_ref().map_or(0, String::len),
+        Fact::NotOpened { reason } => reason.len(),
+        Fact::Owed { name, line } => name.len() + line.len(),
+        Fact::Asked(ask) => ask.text.len(),
+        Fact::AskClosed { request } => request.len(),
+        Fact::TurnEnded(end) => end.text.as_ref().map_or(0, String::len),
+        Fact::Ready | Fact::TurnStarted | Fact::Unknown { .. } | Fact::PassedOver { .. } => 0,
+    }
+}
+
+pub fn claude(bytes: &[u8]) {
+    decode("claude", bytes);
+}
+
+pub fn codex(bytes: &[u8]) {
+    decode("codex", bytes);
+}
+
+pub fn gemini(bytes: &[u8]) {
+    decode("gemini", bytes);
+}
+
+pub fn opencode(bytes: &[u8]) {
+    decode("opencode", bytes);
+}
+
+/// A torn last line proves nothing, and what is proven stays so when more is written.
+fn prove(agent: &str, bytes: &[u8]) {
+    let agent = ostler_agents::find(agent).unwrap();
+    for mark in ["all done", "a", "", "prompt:a", "reply:a:done"].map(|mark| vec![mark.to_owned()]) {
+        let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+        let proven = agent.transcript_holds(bytes, &mark);
+        assert_eq!(proven, agent.transcript_holds(&bytes[..whole], &mark));
+        assert!(!proven || agent.transcript_holds(&[&bytes[..whole], b"{}\n"].concat(), &mark));
+    }
+}
+
+pub fn claude_transcript(bytes: &[u8]) {
+    prove("claude", bytes);
+}
+
+pub fn codex_transcript(bytes: &[u8]) {
+    prove("codex", bytes);
+}
+
+pub fn gemini_transcript(bytes: &[u8]) {
+    prove("gemini", bytes);
+}
+
+/// A row proves at most one thing.
+pub fn opencode_rows(bytes: &[u8]) {
+    let agent = ostler_agents::find("opencode").unwrap();
+    let end = bytes.iter().position(|&byte| byte == b'\n').unwrap_or(bytes.len());
+    let (message_data, part_data) = (&bytes[..end], &bytes[(end + 1).min(bytes.len())..]);
+    let prompt = agent.mark("", "go");
+    let marks = [prompt.as_str(), "part prt_1", "part prt_1 2"];
+    let mut wanted = marks.to_vec();
+    agent.strike_row(&Row { part: "prt_1", message_data, part_data }, &mut wanted);
+    assert!(wanted.len() + 1 >= marks.len());
+}

@@ -1,0 +1,75 @@
+//! What stands in our own files and goes over our own socket: a crash, a full disk, another version or another hand may
+//! have written it.
+
+use crate::first;
+use ostler_core::event::{Entry, Event};
+use ostler_core::life::{State, step};
+use ostler_core::outcome::{Exit, Outcome, judge};
+use ostler_core::record::{Ending, Mode, Plan, Session, Speaks, Wish};
+use ostler_keeper::wire::{self, Incoming, Reply, Request};
+use ostler_store::{HelperRecord, RunRecord};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fmt::Debug;
+
+/// What can be read is written so that it reads the same.
+fn comes_back<T: DeserializeOwned + Serialize + Debug>(bytes: &[u8]) {
+    if let Ok(record) = serde_json::from_slice::<T>(bytes) {
+        let text = serde_json::to_vec(&record).unwrap();
+        let again: T = serde_json::from_slice(&text).unwrap();
+        assert_eq!(format!("{record:?}"), format!("{again:?}"));
+    }
+}
+
+pub fn records(bytes: &[u8]) {
+    let (which, bytes) = first(bytes);
+    let kinds: [fn(&[u8]); 7] = [
+        comes_back::<Session>,
+        comes_back::<RunRecord>,
+        comes_back::<HelperRecord>,
+        comes_back::<Exit>,
+        comes_back::<Outcome>,
+        comes_back::<Entry>,
+        comes_back::<Wish>,
+    ];
+    kinds[which % kinds.len()](bytes);
+}
+
+/// Any journal can be folded, and at every point of it the life cycle knows what it wants and how it would end.
+pub fn journal(bytes: &[u8]) {
+    let found = ostler_store::journal::parse(bytes, 0);
+    assert!(found.end <= bytes.len() as u64);
+    for (speaks, opens) in [
+        (Speaks::Bytes, false),
+        (Speaks::Turns, false),
+        (Speaks::Turns, true),
+        (Speaks::OneTurn, false),
+        (Speaks::Hooks, false),
+    ] {
+        let plan =
+            Plan { mode: Mode::Headless, keep: false, speaks, ending: Ending::EndOfInput, linger_ms: 1000, opens };
+        let mut state = State::new(plan);
+        let mut now = 0;
+        for entry in &found.entries {
+            let ended = state.outcome.clone();
+            let starts = matches!(entry.event, Event::Started { .. });
+            state = step(state, entry).0;
+            now = entry.ms.max(now);
+            assert!(ended.is_none() || starts || state.outcome == ended, "an outcome is final");
+            let _ = (state.wanted(now), state.phase(), judge(&state, now));
+        }
+    }
+}
+
+pub fn wire(bytes: &[u8]) {
+    match wire::parse(bytes) {
+        Incoming::Keys { position, keys } => assert_eq!(wire::keys(position, keys), bytes),
+        Incoming::Request(request) => {
+            let again = wire::encode(&request);
+            let known = request != Request::Unknown;
+            assert!(!known || wire::parse(&again) == Incoming::Request(request));
+        }
+        Incoming::Nonsense => {}
+    }
+    comes_back::<Reply>(bytes);
+}

@@ -1,0 +1,93 @@
+//! Conversations that an agent keeps in SQLite: whether what was said is in a row.
+//!
+//! Opened for reading only; the agent's own write-ahead log is read with it, so nothing has to be flushed and nothing of the
+//! agent's is changed. SQLite is large: a helper that stays lets a process of its own do this.
+
+use ostler_agents::{Agent, Row};
+use rusqlite::{Connection, OpenFlags, params};
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+/// How long somebody else may keep the database to themselves.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Whether the rows of this conversation hold all these marks. A database that does not exist holds nothing.
+pub fn holds(agent: &dyn Agent, database: &Path, native_id: &str, marks: &[String]) -> io::Result<bool> {
+    if !database.exists() {
+        return Ok(marks.is_empty());
+    }
+    let mut wanted: Vec<&str> = marks.iter().map(String::as_str).collect();
+    strike(agent, database, native_id, &mut wanted).map_err(io::Error::other)?;
+    Ok(wanted.is_empty())
+}
+
+fn strike(agent: &dyn Agent, database: &Path, native_id: &str, wanted: &mut Vec<&str>) -> rusqlite::Result<()> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(database, flags)?;
+    connection.busy_timeout(PATIENCE)?;
+    // Only their names are sorted, newest first; what is in them is fetched one by one.
+    let mut names = connection.prepare("SELECT id FROM part WHERE session_id = ?1 ORDER BY id DESC")?;
+    let mut one = connection.prepare(
+        "SELECT message.data, part.data FROM part JOIN message ON message.id = part.message_id WHERE part.id = ?1",
+    )?;
+    let mut rows = names.query(params![native_id])?;
+    while !wanted.is_empty()
+        && let Some(row) = rows.next()?
+    {
+        let part: String = row.get(0)?;
+        let mut found = one.query(params![part])?;
+        if let Some(row) = found.next()? {
+            let (message_data, part_data) = (row.get_ref(0)?.as_bytes()?, row.get_ref(1)?.as_bytes()?);
+            agent.strike_row(&Row { part: &part, message_data, part_data }, wanted);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    fn agent() -> &'static dyn Agent {
+        ostler_agents::find("opencode").unwrap()
+    }
+
+    fn marks(texts: &[&str]) -> Vec<String> {
+        texts.iter().map(|text| agent().mark("", text)).collect()
+    }
+
+    #[test]
+    fn what_another_process_has_not_yet_moved_out_of_its_log_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("opencode.db");
+        let writer = Connection::open(&path).unwrap();
+        writer
+            .execute_batch(
+                "PRAGMA journal_mode = WAL;
+                 CREATE TABLE message (id text PRIMARY KEY, session_id text, data text);
+                 CREATE TABLE part (id text PRIMARY KEY, message_id text, session_id text, data text);
+                 INSERT INTO message VALUES ('m1', 's', '{\"role\":\"user\"}');
+                 INSERT INTO part VALUES ('p1', 'm1', 's', '{\"type\":\"text\",\"text\":\"one\"}');",
+            )
+            .unwrap();
+        assert!(folder.path().join("opencode.db-wal").metadata().unwrap().len() > 0);
+        assert!(holds(agent(), &path, "s", &marks(&["one"])).unwrap());
+        assert!(!holds(agent(), &path, "s", &marks(&["one", "two"])).unwrap());
+        assert!(!holds(agent(), &path, "another", &marks(&["one"])).unwrap());
+        drop(writer);
+        assert!(holds(agent(), &path, "s", &marks(&["one"])).unwrap());
+    }
+
+    #[test]
+    fn no_database_holds_nothing_and_one_of_another_make_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(!holds(agent(), &folder.path().join("none.db"), "s", &marks(&["one"])).unwrap());
+        let other = folder.path().join("other.db");
+        Connection::open(&other).unwrap().execute_batch("CREATE TABLE t (x)").unwrap();
+        assert!(holds(agent(), &other, "s", &marks(&["one"])).is_err());
+        std::fs::write(&other, [b'x'; 5000]).unwrap();
+        assert!(holds(agent(), &other, "s", &marks(&["one"])).is_err());
+    }
+}

@@ -1,0 +1,49 @@
+//! A file that somebody may be writing to, read piece by piece: never in memory as a whole, and never chased. What is
+//! written while we read is for the next time: whoever chased a program that writes without end would never arrive.
+
+use crate::StoreError;
+use ostler_sys::dir::Dir;
+use rustix::fs::OFlags;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+/// How much is read at once.
+const PIECE: usize = 256 * 1024;
+
+pub struct Pieces {
+    file: File,
+    name: String,
+    end: u64,
+    buffer: Vec<u8>,
+}
+
+impl Pieces {
+    /// From `position` to the present end. `None`: there is no such file.
+    pub fn open(dir: &Dir, name: &str, position: u64) -> Result<Option<Pieces>, StoreError> {
+        let file = match dir.file(name, OFlags::RDONLY) {
+            Ok(file) => File::from(file),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(StoreError::io(name)(error)),
+        };
+        let end = file.metadata().map_err(StoreError::io(name))?.len();
+        let length = usize::try_from(end.saturating_sub(position)).unwrap_or(usize::MAX).clamp(1, PIECE);
+        Ok(Some(Pieces { file, name: name.to_owned(), end, buffer: vec![0; length] }))
+    }
+
+    /// The piece at `position`, which then stands behind it; `None` at the end.
+    pub fn next(&mut self, position: &mut u64) -> Result<Option<&[u8]>, StoreError> {
+        while *position < self.end {
+            match self.file.read_at(&mut self.buffer, *position) {
+                Ok(0) => return Ok(None),
+                Ok(count) => {
+                    *position += count as u64;
+                    return Ok(Some(&self.buffer[..count]));
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(StoreError::io(self.name.as_str())(error)),
+            }
+        }
+        Ok(None)
+    }
+}

@@ -312,7 +312,7 @@ pub fn interrupt(id: &str) -> Vec<u8> {
 #[must_use]
 pub fn answer(ask: &Ask, answer: &Answer) -> Vec<u8> {
     let response = if answer.allow {
-        let mut response = json!({ "behavior": "allow", "updatedInput": ask.input });
+        let mut response = json!({ "behavior": "allow", "updatedInput": answered(ask, answer.text.as_deref()) });
         if answer.always {
             response["updatedPermissions"] = for_this_process(&ask.suggestions);
         }
@@ -324,6 +324,17 @@ pub fn answer(ask: &Ask, answer: &Answer) -> Vec<u8> {
         "type": "control_response",
         "response": { "subtype": "success", "request_id": ask.request, "response": response },
     }))
+}
+
+/// The arguments of a question with the answers in them: each line answers one of several, all of them a single one.
+fn answered(ask: &Ask, text: Option<&str>) -> Value {
+    let (mut input, questions) = (ask.input.clone(), ask.questions());
+    if let (Some(text), false) = (text, questions.is_empty()) {
+        let answers: Vec<&str> = if questions.len() == 1 { vec![text] } else { text.lines().collect() };
+        input["answers"] =
+            questions.iter().zip(answers).map(|(one, words)| (one.text.to_owned(), json!(words))).collect();
+    }
+    input
 }
 
 /// What an agent proposes to allow for longer, but whatever it proposes only for its own process: nothing of it is written

@@ -3,7 +3,6 @@
 use crate::context::{Context, variable};
 use crate::exit::{Failure, Result};
 use ostler_agents::Launching;
-use ostler_core::id::SessionId;
 use ostler_core::record::{Mode, Session};
 use ostler_store::RunRecord;
 use rustix::fd::OwnedFd;
@@ -11,6 +10,9 @@ use serde_json::Map;
 use std::ffi::CString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
+
+/// Where a shell says it is. Some programs believe it rather than ask the kernel.
+const HERE: &str = "PWD";
 
 /// What an agent leaves in the environment to mark that it runs, which would make another one refuse to.
 const NESTING_MARKS: [&str; 6] = [
@@ -79,7 +81,7 @@ pub fn prepare(context: &Context, session: &Session, run: u32, native_id: &str, 
         more: Map::new(),
     };
     let files = agent.files(&launching);
-    Ok(Prepared { record, files, environment: environment(session.id, &how.variables) })
+    Ok(Prepared { record, files, environment: environment(session, &how.variables) })
 }
 
 /// What was piped into us goes to the command itself: it reads on after we have left.
@@ -96,14 +98,14 @@ pub fn piped_input() -> Result<Option<OwnedFd>> {
 }
 
 /// Ours, without the marks of an agent that we may have been started by, and with the session's id.
-fn environment(id: SessionId, more: &[(String, String)]) -> Vec<CString> {
-    let replaced = |name: &str| name == "OSTLER_SESSION" || more.iter().any(|(set, _)| set == name);
+fn environment(session: &Session, more: &[(String, String)]) -> Vec<CString> {
+    let replaced = |name: &str| ["OSTLER_SESSION", HERE].contains(&name) || more.iter().any(|(set, _)| set == name);
     let kept = std::env::vars_os()
         .filter(|(name, _)| name.to_str().is_none_or(|name| !NESTING_MARKS.contains(&name) && !replaced(name)))
         .map(|(name, value)| [name.into_vec(), value.into_vec()].join(&b'='));
     let set = more.iter().map(|(name, value)| format!("{name}={value}").into_bytes());
     kept.chain(set)
-        .chain([format!("OSTLER_SESSION={id}").into_bytes()])
+        .chain([format!("OSTLER_SESSION={}", session.id).into_bytes(), format!("{HERE}={}", session.cwd).into_bytes()])
         .filter_map(|entry| CString::new(entry).ok())
         .collect()
 }

@@ -62,7 +62,28 @@ pub struct Ask {
     pub suggestions: Value,
 }
 
+/// One question that wants words for an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question<'a> {
+    pub text: &'a str,
+    /// What is offered to choose from; other words will do as well.
+    pub choices: Vec<&'a str>,
+}
+
 impl Ask {
+    /// What is asked where no permission is: such a tool carries its questions as arguments.
+    #[must_use]
+    pub fn questions(&self) -> Vec<Question<'_>> {
+        let list = self.input["questions"].as_array().map(Vec::as_slice).unwrap_or_default();
+        list.iter()
+            .filter_map(|one| {
+                let options = one["options"].as_array().map(Vec::as_slice).unwrap_or_default();
+                let choices = options.iter().filter_map(|option| option["label"].as_str()).collect();
+                Some(Question { text: one["question"].as_str()?, choices })
+            })
+            .collect()
+    }
+
     /// The question in one line, with the tool in front where the words do not begin with it.
     #[must_use]
     pub fn words(&self) -> String {

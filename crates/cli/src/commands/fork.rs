@@ -24,6 +24,12 @@ pub fn run(context: &Context, args: Args) -> Result<Code> {
     let Some(native_id) = view.native_id.clone().filter(|_| began(&view)) else {
         return Err(Failure::usage(format!("{} has no conversation yet; start a new one", place.id)));
     };
+    // A protocol and a recording know of no copies.
+    let opens = place.open()?.run(view.run)?.record()?.plan.opens;
+    if opens || view.agent.starts_with(ostler_agents::replay::PREFIX) {
+        let words = format!("{} cannot copy a conversation; ostler resume {} goes on with it", view.agent, place.id);
+        return Err(Failure::usage(words));
+    }
     let message = message_of(args.message.as_deref())?;
     if message.is_none() && !args.keep && view.mode == Mode::Headless {
         return Err(Failure::usage(format!("say what the copy should do: ostler fork {} \"…\", or --keep", place.id)));

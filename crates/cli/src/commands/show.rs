@@ -99,6 +99,9 @@ fn describe(
     row("alarm", view.alarm.as_deref().unwrap_or(""));
     if let Some(ask) = &view.asking {
         row("asks", &ask.words());
+        for question in ask.questions().iter().filter(|question| !question.choices.is_empty()) {
+            row("choices", &question.choices.join(" | "));
+        }
         row("answer with", &how_to_answer(view));
         if let Some(longer) = longer(view).filter(|_| view.mode == Mode::Headless) {
             row("with --always", &format!("for the rest of the run: {longer}"));
@@ -146,6 +149,9 @@ fn describe(
 fn how_to_answer(view: &View) -> String {
     match view.mode {
         Mode::Terminal => format!("ostler attach {}", view.id),
+        Mode::Headless if view.asking.as_ref().is_some_and(|ask| !ask.questions().is_empty()) => {
+            format!("ostler answer {} --text \"…\" | --deny", view.id)
+        }
         Mode::Headless => format!("ostler answer {} --allow | --deny", view.id),
     }
 }

@@ -93,6 +93,9 @@ impl Talk {
             Fact::Asked(ask) => {
                 self.end_streamed(said);
                 about.push_str(&format!("{} {}\n", style.yellow("? asks"), printable(&ask.words())));
+                for question in ask.questions().iter().filter(|question| !question.choices.is_empty()) {
+                    about.push_str(&format!("  {}\n", style.dim(&printable(&question.choices.join(" | ")))));
+                }
             }
             Fact::TurnEnded(end) => {
                 self.end_streamed(said);

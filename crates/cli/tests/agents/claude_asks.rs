@@ -75,3 +75,35 @@ fn a_run_that_nobody_can_answer_says_how_and_leaves_the_question_standing() {
     bed.harness.run(&["wait", session.id()]).exits(0);
     assert!(bed.work().join("once").exists());
 }
+
+#[test]
+fn words_instead_of_a_permission_are_a_no_with_its_reason() {
+    let Some(bed) = Bed::new(Agent::Claude) else { return };
+    let session = bed.detach_strict(&["--keep"], r#"tool Bash {"command":"touch once"} ; say done"#);
+    bed.harness.run(&["wait", session.id(), "--until", "asking"]).exits(4);
+    bed.harness.run(&["answer", session.id()]).exits(2);
+    bed.harness.run(&["answer", session.id(), "--allow", "--text", "use b"]).exits(2);
+    bed.harness.run(&["answer", session.id(), "--text", "use b instead"]).exits(0);
+    bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+    assert!(!bed.work().join("once").exists(), "nobody has allowed it");
+    assert!(bed.last_request().contains("use b instead"), "the model was told");
+    session.stop();
+}
+
+#[test]
+fn a_question_shows_its_choices_and_its_answer_reaches_the_model() {
+    let Some(bed) = Bed::new(Agent::Claude) else { return };
+    let question = r#"tool AskUserQuestion {"questions":[{"question":"Which colour?","header":"Colour","options":[{"label":"Red","description":"r"},{"label":"Blue","description":"b"}],"multiSelect":false}]} ; say chosen"#;
+    let session = bed.detach_strict(&["--keep"], question);
+    bed.harness.run(&["wait", session.id(), "--until", "asking"]).exits(4);
+    let shown = bed.harness.run(&["show", session.id()]).exits(0).stdout;
+    assert!(shown.contains("Red | Blue") && shown.contains("--text"), "{shown}");
+    bed.harness.run(&["answer", session.id(), "--allow"]).exits(2);
+    bed.harness.run(&["answer", session.id(), "--text", "Blue"]).exits(0);
+    bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+    let told = bed.last_request();
+    // Once as a choice, and once as what was chosen.
+    assert!(told.matches("Blue").count() > 1 && !told.contains("did not answer"), "{told}");
+    session.stop();
+    bed.proves("question: answered in words");
+}

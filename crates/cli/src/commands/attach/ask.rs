@@ -1,10 +1,11 @@
 //! A question of the agent, put to the person: the line that answers it begins with `y` or `n`, and whatever follows
-//! goes with the answer; where the agent proposes to allow more than this once, `a` takes it up on that. One key alone
+//! a no goes with it; a question for words is answered in words; where the agent proposes to allow more than this once, `a` takes it up on that. One key alone
 //! never allows anything: it might have been meant for something else.
 
 use crate::client::{Granted, Watch, look_and_record, make_wish};
 use crate::exit::Result;
 use crate::ui::style::Style;
+use ostler_core::fact::Ask;
 use ostler_core::record::Want;
 use ostler_core::view::View;
 use ostler_store::home::Place;
@@ -24,8 +25,17 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// `None`: the line is no answer.
-    pub fn parse(line: &str) -> Option<Answer> {
+    /// What a line answers to this question; `None`: nothing. A question takes any words, and `n` alone as a no.
+    pub fn to(ask: &Ask, line: &str) -> Option<Answer> {
+        let line = line.trim();
+        if ask.questions().is_empty() || matches!(line, "n" | "no") {
+            // Words have no place in a permission.
+            return Answer::parse(line).filter(|answer| !answer.allow || answer.text.is_none());
+        }
+        (!line.is_empty()).then(|| Answer { allow: true, always: false, text: Some(line.to_owned()) })
+    }
+
+    fn parse(line: &str) -> Option<Answer> {
         let line = line.trim();
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let rest = rest.trim();
@@ -57,7 +67,7 @@ pub fn ask_inline(place: &Place, view: &View, style: Style) -> Result<()> {
     let _ = tcflush(rustix::stdio::stdin(), QueueSelector::IFlush);
     let mut keyboard = Keyboard::default();
     let longer = longer(view);
-    prompt(style, longer.as_deref());
+    prompt(style, ask, longer.as_deref());
     loop {
         let now = look_and_record(place)?;
         if now.ended || now.asking.as_ref().map(|asked| &asked.request) != Some(&ask.request) {
@@ -72,8 +82,8 @@ pub fn ask_inline(place: &Place, view: &View, style: Style) -> Result<()> {
             Woken::Session => watch.heed()?,
             Woken::Keyboard => {
                 let Some(line) = keyboard.line()? else { continue };
-                let Some(answer) = Answer::parse(&line) else {
-                    prompt(style, longer.as_deref());
+                let Some(answer) = Answer::to(ask, &line) else {
+                    prompt(style, ask, longer.as_deref());
                     continue;
                 };
                 match make_wish(place, answer.want(&ask.request))? {
@@ -91,7 +101,10 @@ pub fn longer(view: &View) -> Option<String> {
     ostler_agents::find(&view.agent)?.longer(view.asking.as_ref()?)
 }
 
-fn prompt(style: Style, longer: Option<&str>) {
+fn prompt(style: Style, ask: &Ask, longer: Option<&str>) {
+    if !ask.questions().is_empty() {
+        return say(&format!("{} ", style.bold("your answer (n: none)?")));
+    }
     let choice = match longer {
         Some(longer) => format!("[y/n, a: always {}]", ostler_screen::printable(longer)),
         None => "[y/n]".to_owned(),

@@ -101,11 +101,9 @@ pub fn follow_to_the_end(place: &Place, attended: bool) -> Result<Code> {
             Left::Asks(view) => {
                 let what = view.asking.as_ref().map(|ask| ask.text.clone()).unwrap_or_default();
                 tell!("ostler: {} asks: {}", view.id, ostler_screen::printable(&what));
-                tell!(
-                    "ostler: answer with ostler answer {} --allow (or --deny), then ostler wait {}",
-                    view.id,
-                    view.id
-                );
+                let question = view.asking.as_ref().is_some_and(|ask| !ask.questions().is_empty());
+                let how = if question { "--text \"…\"" } else { "--allow (or --deny)" };
+                tell!("ostler: answer with ostler answer {} {how}, then ostler wait {}", view.id, view.id);
                 return Ok(Code::Asks);
             }
             Left::Called => {

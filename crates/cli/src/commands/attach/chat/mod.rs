@@ -232,7 +232,7 @@ impl Chat<'_> {
         // What it asks may have been answered since we looked.
         self.view = look_and_record(self.place)?;
         let want = match &self.view.asking {
-            Some(ask) => match Answer::parse(&text) {
+            Some(ask) => match Answer::to(ask, &text) {
                 Some(answer) => answer.want(&ask.request),
                 None => {
                     self.status.notice("it waits for an answer; begin with y or n".to_owned());

@@ -1,0 +1,24 @@
+//! An agent works in the directory of its session, wherever it was started and resumed from.
+
+use crate::bed::{Bed, for_every_agent};
+use ostler_model::agents::Agent;
+
+fn works_in_the_sessions_directory(agent: Agent) {
+    let Some(mut bed) = Bed::new(agent) else { return };
+    // As a shell says it that is somewhere else; some agents believe that rather than the kernel.
+    bed.harness.set("PWD", "/");
+    bed.follow(&format!("{} ; say done", bed.tool("pwd > where"))).exits(0);
+    let here = format!("{}\n", bed.work().display());
+    assert_eq!(bed.written("where"), here);
+    let again = format!("{} ; say again", bed.tool("pwd > again"));
+    bed.harness.run(&["resume", bed.last().id(), &again]).exits(0);
+    assert_eq!(bed.written("again"), here);
+    bed.proves("works in the session's directory, wherever it is resumed from");
+}
+
+for_every_agent!(works_in_the_sessions_directory:
+    claude_works_in_the_sessions_directory Claude,
+    codex_works_in_the_sessions_directory Codex,
+    gemini_works_in_the_sessions_directory Gemini,
+    opencode_works_in_the_sessions_directory Opencode,
+);

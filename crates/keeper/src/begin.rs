@@ -17,6 +17,7 @@ use ostler_store::RunRecord;
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_sys::cgroup::{self, Base};
 use ostler_sys::dir::Dir;
+use ostler_sys::pause::{self, Point, Role};
 use ostler_sys::spawn::StartError;
 use ostler_sys::{descriptors, signals, socket, spawn};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -56,6 +57,7 @@ pub fn begin(beginning: Beginning<'_>) -> Result<(), LaunchError> {
     let piped = beginning.piped.as_ref().map(|piped| rustix::io::fcntl_dupfd_cloexec(piped, 3));
     let piped = piped.transpose().map_err(io::Error::from)?;
     let copy = || {
+        pause::act_as(Role::Beginner);
         let beginner = Beginner { beginning: &beginning, groups: groups.as_ref(), reporter: &reporter };
         beginner.become_holder(binary, piped);
     };
@@ -98,6 +100,7 @@ impl Beginner<'_> {
             Ok(begun) => {
                 // A launcher that was killed meanwhile does not change what was started.
                 self.tell(REPORT_OK);
+                pause::at(Point::LauncherTold);
                 self.let_the_launcher_go_first();
                 begun.go_on(self.beginning);
             }
@@ -139,6 +142,7 @@ impl Beginner<'_> {
             Some(_) => beginning.folder.write_first_holder(&helper_record()?)?,
             None => beginning.folder.write_holder(&helper_record()?)?,
         }
+        pause::at(Point::HolderNoted);
         let starting = Starting {
             session: beginning.session,
             folder: beginning.folder,
@@ -148,11 +152,13 @@ impl Beginner<'_> {
             groups: self.groups,
         };
         let agent = start::start(starting, &mut handles, piped, || self.reveal())?;
+        pause::at(Point::AgentStarted);
         // Once there are two of us, either may be killed: only then is the launcher told.
         let number = beginning.run.number.to_string();
         let helper = Helper { word: KEEPER, flags: &["--run", &number], more: &[] };
         // No process, no memory: as bad as a keeper that died at once, and the holder tries again.
         let keeper = handles.start_helper(&helper, beginning.environment).ok().map(|started| started.pidfd);
+        pause::at(Point::KeeperStarted);
         Ok(Begun { agent, handles, line, keeper })
     }
 

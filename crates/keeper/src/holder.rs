@@ -21,6 +21,7 @@ use crate::handles::{self, Handles, Helper, environment};
 use crate::start::{self, NotStarted, Starting};
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_sys::clock::since_boot_ms;
+use ostler_sys::pause::{self, Point, Role};
 use ostler_sys::process::{Identity, Pidfd, WaitStatus};
 use ostler_sys::signals::{Signals, ignore};
 use ostler_sys::{cgroup, socket, spawn};
@@ -60,6 +61,7 @@ pub fn main(arguments: &[String]) -> i32 {
     // A limit on the size of files is met as an error, like a full disk.
     ignore(Signal::XFSZ);
     let _ = rustix::thread::set_name(c"ostler-holder");
+    pause::act_as(Role::Holder);
     match run(arguments) {
         Ok(()) => 0,
         // Nobody reads a helper's standard error; a launch has its own way of being told.
@@ -74,6 +76,7 @@ fn run(arguments: &[String]) -> io::Result<()> {
     let signals = Signals::take(&SIGNALS)?;
     rustix::process::set_child_subreaper(rustix::process::Pid::from_raw(1))?;
     let run = folder.run(number).map_err(io::Error::other)?;
+    pause::at(Point::HolderEntered);
     let line = match handles.copy(LINE)? {
         Some(line) => line,
         None => {
@@ -105,6 +108,7 @@ fn stand_in(folder: &Folder, run: &RunFolder, handles: &mut Handles) -> io::Resu
         handles.put(handles::DOOR, socket::open(folder.dir())?);
     }
     folder.write_holder(&helper_record()?).map_err(io::Error::other)?;
+    pause::at(Point::StoodIn);
     let ended = run.exit().map_err(io::Error::other)?.is_some();
     Ok(AgentWatch { watch: if ended { Watch::Over } else { Watch::Stranger { exited_ms: None } }, process })
 }
@@ -286,6 +290,7 @@ impl Holder {
             if ended.pid == self.agent.process.pid() && matches!(self.agent.watch, Watch::Child) {
                 self.agent_ended(Some(ended.status))?;
                 spawn::collect(ended.pid);
+                pause::at(Point::AgentCollected);
             } else {
                 spawn::collect(ended.pid);
                 control::tell(&self.line, News::Reaped)?;
@@ -297,8 +302,10 @@ impl Holder {
     /// Writes down how the agent ended. On a disk without room for even that we remember it until there is some.
     fn agent_ended(&mut self, status: Option<WaitStatus>) -> io::Result<()> {
         self.agent.watch = Watch::Over;
+        pause::at(Point::ExitSeen);
         match write_exit(&self.folder, &self.run, status) {
             Ok(()) => {
+                pause::at(Point::ExitWritten);
                 self.unwritten = None;
                 control::tell(&self.line, News::Exited)?;
             }
@@ -337,8 +344,14 @@ impl Holder {
     fn heed_orders(&mut self) -> io::Result<bool> {
         while let Some((order, file)) = control::next_order(&self.line)? {
             match order {
-                Some(Order::CloseInput) => self.handles.close(handles::STDIN_WRITE),
-                Some(Order::Finish) => return Ok(true),
+                Some(Order::CloseInput) => {
+                    self.handles.close(handles::STDIN_WRITE);
+                    pause::at(Point::InputClosed);
+                }
+                Some(Order::Finish) => {
+                    pause::at(Point::FinishHeard);
+                    return Ok(true);
+                }
                 Some(Order::UseBinary) => {
                     if let Some(binary) = file {
                         self.binary_before = self.handles.copy(handles::BINARY)?;
@@ -380,6 +393,7 @@ impl Holder {
         }
         match start_further(&self.folder, &run, &mut self.handles) {
             Ok(process) => {
+                pause::at(Point::RunStarted);
                 self.agent = AgentWatch { process, watch: Watch::Child };
                 self.run = run;
             }
@@ -392,6 +406,7 @@ impl Holder {
         let Keeping::Alive { since_ms, .. } = self.keeping else {
             return;
         };
+        pause::at(Point::KeeperDied);
         let now = since_boot_ms();
         self.deaths = if now.saturating_sub(since_ms) < YOUNG_MS { self.deaths + 1 } else { 0 };
         if self.deaths >= NEW_BINARY_DEATHS
@@ -442,5 +457,6 @@ impl Holder {
                 Keeping::Pausing { until_ms: since_boot_ms() + 1000 }
             }
         };
+        pause::at(Point::KeeperReplaced);
     }
 }

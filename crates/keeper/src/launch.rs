@@ -10,6 +10,7 @@ use ostler_store::home::{Home, Place};
 use ostler_store::{RunRecord, StoreError, inbox};
 use ostler_sys::dir::{Dir, Sync};
 use ostler_sys::notify::Watcher;
+use ostler_sys::pause::{self, Point};
 use ostler_sys::process::Identity;
 use ostler_sys::spawn::StartError;
 use ostler_sys::{descriptors, lock, socket};
@@ -68,6 +69,7 @@ pub fn launch(home: &Home, launch: Launch<'_>) -> Result<Place, LaunchError> {
     let hidden = hidden_name(id.as_str());
     let place = home.sessions();
     sessions.make_dir(&hidden).map_err(|error| StoreError::Io { file: place.to_string_lossy().into_owned(), error })?;
+    pause::at(Point::FolderMade);
     let result = start_hidden(&sessions, &hidden, launch);
     if result.is_err() {
         // The holder removes what it was given; this is for what never reached one.
@@ -83,10 +85,12 @@ fn start_hidden(sessions: &Dir, hidden: &str, launch: Launch<'_>) -> Result<(), 
         return Err(io::Error::from(io::ErrorKind::StorageFull).into());
     }
     folder.write_session(launch.session)?;
+    pause::at(Point::SessionWritten);
     let run = folder.make_run(launch.run.run)?;
     put_files(&run, launch.files)?;
     for prompt in launch.prompts {
         inbox::append(&folder, prompt)?;
+        pause::at(Point::PromptKept);
     }
     begin(Beginning {
         session: launch.session,
@@ -115,6 +119,7 @@ pub fn resume(
         Err(StoreError::Io { error, .. }) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
         Err(error) => return Err(error.into()),
     };
+    pause::at(Point::RunBegun);
     let started = if folder.has_room()? {
         put_files(&begun, files)?;
         begin(Beginning { session, folder, run: &begun, record, sessions: None, piped: None, environment })

@@ -9,6 +9,7 @@ use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::{RunRecord, StoreError, terminal};
 use ostler_sys::cgroup::{Base, Group};
 use ostler_sys::clock::since_boot_ms;
+use ostler_sys::pause::{self, Point};
 use ostler_sys::pipes::Pipe;
 use ostler_sys::process::Identity;
 use ostler_sys::pty::Pty;
@@ -90,11 +91,15 @@ pub fn start(
     };
     let first = |born: bool| {
         let inside = containment.enter(born);
-        inside
+        let shown = inside
             .and_then(|inside| note_agent(&record, run, inside))
             .and_then(|()| Ok(occupied.as_ref().map_or(Ok(()), |occupied| occupied.note(handles))?))
-            .and_then(|()| Ok(reveal()?))
-            .map_err(|error| error.to_string())
+            .and_then(|()| {
+                pause::at(Point::AgentNoted);
+                Ok(reveal()?)
+            });
+        pause::at(Point::AgentShown);
+        shown.map_err(|error| error.to_string())
     };
     let locks: Vec<_> = [(Some(agent_lock.file()), LOCK_NUMBER), (handles.get(handles::WRITER), WRITER_NUMBER)]
         .into_iter()

@@ -8,6 +8,7 @@
 use crate::StoreError;
 use crate::journal::open_for_append;
 use ostler_sys::dir::Dir;
+use ostler_sys::pause::{self, Point};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fs::File;
@@ -64,6 +65,7 @@ impl Feed {
         }
         let piece = Piece { from: from.to_owned(), at: self.size, len: bytes.len() as u64 };
         self.notes.write_all(&crate::folder::to_json(&piece)).map_err(StoreError::io(NOTES))?;
+        pause::at(Point::PieceNoted);
         let mut written = 0;
         while written < bytes.len() {
             match self.input.write_at(&bytes[written..], self.size) {
@@ -76,6 +78,7 @@ impl Feed {
                 Err(error) => return Err(StoreError::io("in")(error)),
             }
         }
+        pause::at(Point::PiecePut);
         Ok(())
     }
 }

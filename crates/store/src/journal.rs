@@ -6,6 +6,7 @@
 use crate::StoreError;
 use ostler_core::event::Entry;
 use ostler_sys::dir::{Dir, Sync};
+use ostler_sys::pause::{self, Point};
 use rustix::fs::{FlockOperation, OFlags};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -74,12 +75,16 @@ impl Journal {
 
     /// One entry, in one write.
     pub fn append(&mut self, entry: &Entry) -> Result<(), StoreError> {
-        self.file.write_all(&crate::folder::to_json(entry)).map_err(StoreError::io(NAME))
+        self.file.write_all(&crate::folder::to_json(entry)).map_err(StoreError::io(NAME))?;
+        pause::at(Point::JournalAppended);
+        Ok(())
     }
 
     /// Waits until what was appended is on the disk.
     pub fn sync(&self) -> Result<(), StoreError> {
-        self.file.sync_data().map_err(StoreError::io(NAME))
+        self.file.sync_data().map_err(StoreError::io(NAME))?;
+        pause::at(Point::JournalSynced);
+        Ok(())
     }
 }
 
@@ -87,17 +92,22 @@ impl Journal {
 pub fn append_line(dir: &Dir, name: &str, line: &[u8], sync: Sync) -> Result<(), StoreError> {
     let lock = dir.file(name, OFlags::RDWR | OFlags::CREATE).map_err(StoreError::io(name))?;
     rustix::fs::flock(&lock, FlockOperation::LockExclusive).map_err(|error| StoreError::io(name)(error.into()))?;
+    pause::at(Point::InboxLocked);
     let mut file = open_for_append(dir, name)?;
     let before = file.metadata().map_err(StoreError::io(name))?.len();
-    let written = file.write_all(line).and_then(|()| match sync {
-        Sync::Yes => file.sync_data(),
-        Sync::No => Ok(()),
+    let written = file.write_all(line).and_then(|()| {
+        pause::at(Point::InboxWritten);
+        match sync {
+            Sync::Yes => file.sync_data(),
+            Sync::No => Ok(()),
+        }
     });
     if let Err(error) = written {
         // Half a line on a full disk: take it back while we hold the lock, nobody was told of it.
         let _ = file.set_len(before);
         return Err(StoreError::io(name)(error));
     }
+    pause::at(Point::InboxSynced);
     Ok(())
 }
 

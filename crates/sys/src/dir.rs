@@ -4,6 +4,7 @@
 //! there whole or not at all. `publish_once` gives the name with link(2), which fails when the name is taken, so the
 //! first writer wins and nobody is ever overwritten.
 
+use crate::pause::{self, Point};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, FallocateFlags, Mode, OFlags};
 use rustix::io::Errno;
@@ -93,17 +94,21 @@ impl Dir {
     /// Replaces the file as one step: readers see the old bytes or the new ones.
     pub fn replace(&self, name: &str, bytes: &[u8], sync: Sync) -> io::Result<()> {
         let temporary = self.temporary(name, bytes, sync)?;
+        pause::at(Point::ReplacementWritten);
         if let Err(error) = rustix::fs::renameat(&self.0, temporary.as_str(), &self.0, name) {
             self.discard(&temporary);
             return Err(error.into());
         }
+        pause::at(Point::ReplacementNamed);
         self.settle(sync)
     }
 
     /// Creates the file as one step, durably, unless it exists. `Ok(false)`: somebody was first, and theirs stays.
     pub fn publish_once(&self, name: &str, bytes: &[u8]) -> io::Result<bool> {
         let temporary = self.temporary(name, bytes, Sync::Yes)?;
+        pause::at(Point::PublicationWritten);
         let linked = rustix::fs::linkat(&self.0, temporary.as_str(), &self.0, name, AtFlags::empty());
+        pause::at(Point::PublicationLinked);
         self.discard(&temporary);
         match linked {
             Ok(()) => self.settle(Sync::Yes).map(|()| true),

@@ -17,6 +17,7 @@ pub mod descriptors;
 pub mod dir;
 pub mod lock;
 pub mod notify;
+pub mod pause;
 pub mod pipes;
 pub mod process;
 pub mod pty;

@@ -15,6 +15,7 @@ use ostler_core::record::{Ending, Mode, Speaks, Want};
 use ostler_store::proof::Kept;
 use ostler_store::{closing, inbox, limits, proof};
 use ostler_sys::clock::since_boot_ms;
+use ostler_sys::pause::{self, Point};
 use ostler_sys::process::Pidfd;
 use ostler_sys::pty;
 use rustix::process::Signal;
@@ -50,12 +51,15 @@ impl Keeper {
                 };
                 self.look_for_strangers()?;
                 self.note_about(About { out: self.heard(), ..About::default() }, Event::Feeding { n })?;
+                pause::at(Point::FeedingNoted);
                 self.feed(message)?;
+                pause::at(Point::MessageFed);
                 self.move_bytes()?;
                 Ok(true)
             }
             Effect::EndInput => {
                 self.end_input()?;
+                pause::at(Point::InputEnded);
                 self.note(Event::InputEnded)?;
                 Ok(true)
             }
@@ -69,17 +73,20 @@ impl Keeper {
             }
             Effect::Interrupt => {
                 self.interrupt()?;
+                pause::at(Point::InterruptSent);
                 self.note(Event::InterruptSent)?;
                 Ok(true)
             }
             Effect::Prove { until_ms } => self.prove(until_ms),
             Effect::AskToLeave => {
                 self.ask_to_leave()?;
+                pause::at(Point::LeaveAsked);
                 self.note(Event::EndAsked)?;
                 Ok(true)
             }
             Effect::Signal { signal } => {
                 self.signal_agent(if signal == 9 { Signal::KILL } else { Signal::TERM })?;
+                pause::at(Point::AgentSignalled);
                 self.note(Event::Signalled { signal })?;
                 Ok(true)
             }
@@ -87,6 +94,7 @@ impl Keeper {
             Effect::ClearTree { forced } => {
                 let tree = self.tree();
                 tree.end(&tree.left()?, forced)?;
+                pause::at(Point::TreeCleared);
                 self.note(Event::Cleared { forced })?;
                 Ok(true)
             }
@@ -243,6 +251,7 @@ impl Keeper {
             return Ok(false);
         };
         self.proof = None;
+        pause::at(Point::TurnProved);
         self.note(Event::Saved { saved })?;
         Ok(true)
     }
@@ -319,6 +328,7 @@ impl Keeper {
             let end = output.turn_end_at_exit(exit);
             self.note(Event::TurnEnded { end })?;
         }
+        pause::at(Point::TreeEmpty);
         self.note(Event::Empty)?;
         Ok(true)
     }
@@ -330,7 +340,9 @@ impl Keeper {
         let outcome = judge(&self.state, since_boot_ms());
         match closing::publish(&self.folder, &self.run, &self.session, &self.record, &self.state, outcome) {
             Ok(outcome) => {
+                pause::at(Point::OutcomePublished);
                 self.note(Event::Ended { outcome })?;
+                pause::at(Point::EndNoted);
                 Ok(true)
             }
             Err(error) if error.is_full_disk() => {
@@ -347,9 +359,11 @@ impl Keeper {
         limits::clear(&self.record);
         // From here on nobody is to be met: who knocks reads the outcome.
         self.folder.dir().remove("sock")?;
+        pause::at(Point::SocketRemoved);
         if let Some(line) = self.handles.get(handles::HOLDER_LINE) {
             control::order(line, Order::Finish)?;
         }
+        pause::at(Point::HolderFinished);
         self.done = true;
         Ok(())
     }

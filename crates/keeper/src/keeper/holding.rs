@@ -7,6 +7,7 @@ use crate::{HOLDER, holder};
 use ostler_core::event::{Event, StopHow};
 use ostler_core::life::Process;
 use ostler_core::outcome::Exit;
+use ostler_sys::pause::{self, Point};
 use ostler_sys::process::{Identity, Pidfd};
 use ostler_sys::socket;
 use rustix::fd::AsFd;
@@ -72,6 +73,7 @@ impl Keeper {
             .handles
             .start_helper(&holder, &handles::environment())
             .map_err(|error| io::Error::other(error.to_string()))?;
+        pause::at(Point::HolderReplaced);
         self.holder_pid = Some(started.pid);
         self.holder = Some(started.pidfd);
         self.note(Event::HolderReplaced { pid: started.pid })

@@ -54,6 +54,7 @@ use ostler_sys::cgroup::Group;
 use ostler_sys::clock::since_boot_ms;
 use ostler_sys::dir;
 use ostler_sys::lock::{self, Held};
+use ostler_sys::pause::{self, Point, Role};
 use ostler_sys::process::{Identity, Pidfd};
 use ostler_sys::signals::{Signals, ignore};
 use own_record::OwnRecordWatch;
@@ -93,6 +94,7 @@ pub fn main(arguments: &[String]) -> i32 {
     // A limit on the size of files is met as an error, like a full disk.
     ignore(Signal::XFSZ);
     let _ = rustix::thread::set_name(c"ostler-keeper");
+    pause::act_as(Role::Keeper);
     match Keeper::take_over(arguments).and_then(Keeper::keep) {
         Ok(()) | Err(KeeperError::NotYet) => 0,
         Err(error) => {
@@ -177,8 +179,10 @@ impl Keeper {
         let folder = enter_folder(&handles)?;
         let lock_file = folder.dir().file("keeper.lock", OFlags::RDWR | OFlags::CREATE)?;
         let held = lock::exclusive(lock_file)?;
+        pause::at(Point::KeeperLocked);
         let signals = Signals::take(&[Signal::TERM, Signal::HUP, Signal::INT])?;
         folder.even_when_full(|| folder.write_keeper(&helper_record().map_err(full_or("keeper.json"))?))?;
+        pause::at(Point::KeeperSigned);
 
         let session = folder.session()?;
         let run = folder.run(folder.newest_run()?)?;
@@ -245,6 +249,7 @@ impl Keeper {
             state,
         };
         keeper.begin()?;
+        pause::at(Point::KeeperReady);
         Ok(keeper)
     }
 
@@ -254,6 +259,7 @@ impl Keeper {
             let first = look::started(&self.record);
             self.write(first)?;
             self.sync_launch();
+            pause::at(Point::LaunchSynced);
         }
         // From the beginning of the running turn, so that we know as much about it as our predecessor did.
         let telling = ostler_agents::telling(self.agent, self.record.plan.speaks);
@@ -407,6 +413,7 @@ impl Keeper {
             && self.input.is_taken(&self.handles)?
             && self.all_is_typed()?
         {
+            pause::at(Point::MessageTaken);
             self.note(Event::Delivered { n: message.n })?;
         }
         Ok(())

@@ -12,6 +12,7 @@ use ostler_core::event::Event;
 use ostler_core::outcome::judge;
 use ostler_store::{RunRecord, StoreError, closing, limits, proof};
 use ostler_sys::clock::since_boot_ms;
+use ostler_sys::pause::{self, Point};
 use std::io;
 
 impl Keeper {
@@ -23,8 +24,10 @@ impl Keeper {
             Err(StoreError::Io { error, .. }) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error.into()),
         }
+        pause::at(Point::NextRunMade);
         let outcome = judge(&self.state, since_boot_ms());
         let outcome = closing::publish(&self.folder, &self.run, &self.session, &self.record, &self.state, outcome)?;
+        pause::at(Point::NextRunPublished);
         self.note(Event::Ended { outcome })?;
         limits::clear(&self.record);
         self.order_run()
@@ -35,6 +38,7 @@ impl Keeper {
         if let Some(line) = self.handles.get(handles::HOLDER_LINE) {
             control::order(line, Order::StartRun)?;
         }
+        pause::at(Point::NextRunOrdered);
         self.done = true;
         Ok(())
     }

@@ -6,6 +6,7 @@ use ostler_core::event::Event;
 use ostler_core::fact::Ask;
 use ostler_core::record::{Mode, Speaks, Want};
 use ostler_store::inbox::{self, Placed};
+use ostler_sys::pause::{self, Point};
 
 impl Keeper {
     pub(super) fn work_inbox(&mut self) -> Result<(), KeeperError> {
@@ -22,10 +23,12 @@ impl Keeper {
             let is_stop = matches!(event, Event::StopWanted { .. });
             let answer = if let Event::Refused { why } = &event { Some(why.clone()) } else { None };
             self.answers.insert(wish.id.clone(), answer);
+            pause::at(Point::WishGranted);
             self.note_about(About { out: self.heard(), wish: Some(wish.id), inbox: Some(end) }, event)?;
             if is_stop {
                 // Before any signal: whatever happens now, nothing resurrects this session.
                 self.journal.sync()?;
+                pause::at(Point::StopSynced);
             }
         }
         Ok(())

@@ -1,0 +1,213 @@
+//! Named points at which a test can have a process of ours killed or stopped.
+//!
+//! The question this answers: is there any one moment at which a death loses something? Killing at random meets the wide
+//! windows again and again and the narrow ones never. So each step that must not be the last one has a name here, and the
+//! tests kill at every one of them in turn.
+//!
+//! In ordinary use a point costs one look at a value in memory. A test sets `OSTLER_PAUSE` to a folder of its own and puts
+//! a file there, called `<role>.<point>.kill` (or `.stop`: SIGSTOP, until somebody says SIGCONT). Who passes takes one byte
+//! off that file, and who takes the last one is struck and removes it. So a file of n bytes strikes at the n-th passing,
+//! once: whoever replaces the process has the same environment and must get past the same point. That the file is
+//! gone proves that the point was reached.
+
+use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags};
+use rustix::process::{Signal, getpid, kill_process};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// The variable that names the folder.
+pub const VARIABLE: &str = "OSTLER_PAUSE";
+
+/// What a process is to a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Role {
+    /// A command that somebody typed.
+    Client,
+    /// The copy of a launcher that starts the agent, and the agent before it runs its program.
+    Beginner,
+    Holder,
+    Keeper,
+}
+
+impl Role {
+    const ALL: [Role; 4] = [Role::Client, Role::Beginner, Role::Holder, Role::Keeper];
+
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::Client => "client",
+            Role::Beginner => "beginner",
+            Role::Holder => "holder",
+            Role::Keeper => "keeper",
+        }
+    }
+}
+
+macro_rules! points {
+    ($($(#[$about:meta])* $point:ident $name:literal $roles:tt,)+) => {
+        /// A step that must not be the last one.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Point {
+            $($(#[$about])* $point,)+
+        }
+
+        impl Point {
+            /// Every point there is.
+            pub const ALL: &[Point] = &[$(Point::$point,)+];
+
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Point::$point => $name,)+
+                }
+            }
+
+            /// Who passes it in the course of a session's life.
+            #[must_use]
+            pub fn passed_by(self) -> &'static [Role] {
+                use Role::{Beginner, Client, Holder, Keeper};
+                match self {
+                    $(Point::$point => &$roles,)+
+                }
+            }
+        }
+    };
+}
+
+points! {
+    // A launch.
+    FolderMade "folder-made" [Client],
+    SessionWritten "session-written" [Client],
+    PromptKept "prompt-kept" [Client],
+    HolderNoted "holder-noted" [Beginner],
+    AgentNoted "agent-noted" [Beginner, Holder],
+    AgentShown "agent-shown" [Beginner],
+    AgentStarted "agent-started" [Beginner],
+    KeeperStarted "keeper-started" [Beginner],
+    LauncherTold "launcher-told" [Beginner],
+    // A further run.
+    RunBegun "run-begun" [Client],
+    NextRunMade "next-run-made" [Keeper],
+    NextRunPublished "next-run-published" [Keeper],
+    NextRunOrdered "next-run-ordered" [Keeper],
+    RunStarted "run-started" [Holder],
+    // Holding.
+    HolderEntered "holder-entered" [Holder],
+    StoodIn "stood-in" [Holder],
+    ExitSeen "exit-seen" [Holder],
+    ExitWritten "exit-written" [Holder],
+    AgentCollected "agent-collected" [Holder],
+    KeeperDied "keeper-died" [Holder],
+    KeeperReplaced "keeper-replaced" [Holder],
+    InputClosed "input-closed" [Holder],
+    FinishHeard "finish-heard" [Holder],
+    // Keeping.
+    KeeperLocked "keeper-locked" [Keeper],
+    KeeperSigned "keeper-signed" [Keeper],
+    LaunchSynced "launch-synced" [Keeper],
+    KeeperReady "keeper-ready" [Keeper],
+    HolderReplaced "holder-replaced" [Keeper],
+    WishGranted "wish-granted" [Keeper],
+    StopSynced "stop-synced" [Keeper],
+    FeedingNoted "feeding-noted" [Keeper],
+    MessageFed "message-fed" [Keeper],
+    MessageTaken "message-taken" [Keeper],
+    InputEnded "input-ended" [Keeper],
+    InterruptSent "interrupt-sent" [Keeper],
+    LeaveAsked "leave-asked" [Keeper],
+    AgentSignalled "agent-signalled" [Keeper],
+    TreeCleared "tree-cleared" [Keeper],
+    TurnProved "turn-proved" [Keeper],
+    TreeEmpty "tree-empty" [Keeper],
+    OutcomePublished "outcome-published" [Keeper],
+    EndNoted "end-noted" [Keeper],
+    SocketRemoved "socket-removed" [Keeper],
+    HolderFinished "holder-finished" [Keeper],
+    // Files.
+    ReplacementWritten "replacement-written" [Beginner, Holder, Keeper],
+    ReplacementNamed "replacement-named" [Beginner, Holder, Keeper],
+    PublicationWritten "publication-written" [Client, Keeper],
+    PublicationLinked "publication-linked" [Client, Keeper],
+    JournalAppended "journal-appended" [Client, Keeper],
+    JournalSynced "journal-synced" [Keeper],
+    InboxLocked "inbox-locked" [Client],
+    InboxWritten "inbox-written" [Client],
+    InboxSynced "inbox-synced" [Client],
+    PieceNoted "piece-noted" [Keeper],
+    PiecePut "piece-put" [Keeper],
+}
+
+static ROLE: AtomicU8 = AtomicU8::new(Role::Client as u8);
+
+/// Says what this process is from here on.
+pub fn act_as(role: Role) {
+    ROLE.store(role as u8, Ordering::Relaxed);
+}
+
+fn role() -> Role {
+    let now = ROLE.load(Ordering::Relaxed);
+    Role::ALL.into_iter().find(|&role| role as u8 == now).unwrap_or(Role::Client)
+}
+
+/// The name of the file that strikes whoever of this role passes this point.
+#[must_use]
+pub fn token(role: Role, point: Point) -> String {
+    format!("{}.{}", role.name(), point.name())
+}
+
+/// Passes a point.
+pub fn at(point: Point) {
+    static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
+    if let Some(folder) = FOLDER.get_or_init(|| std::env::var_os(VARIABLE).map(PathBuf::from)) {
+        let token = token(role(), point);
+        for (ending, signal) in [("kill", Signal::KILL), ("stop", Signal::STOP)] {
+            if is_struck(&folder.join(format!("{token}.{ending}"))) {
+                // Nobody may forbid us to signal ourselves.
+                let _ = kill_process(getpid(), signal);
+            }
+        }
+    }
+}
+
+/// Takes a byte off the file; true when it was the last. A file that is not there, or cannot be had, strikes nobody.
+fn is_struck(file: &Path) -> bool {
+    let take = || {
+        let token = rustix::fs::openat(CWD, file, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+        rustix::fs::flock(&token, FlockOperation::LockExclusive)?;
+        let left = u64::try_from(rustix::fs::fstat(&token)?.st_size).unwrap_or(0);
+        if left > 1 {
+            rustix::fs::ftruncate(&token, left - 1)?;
+            return Ok(false);
+        }
+        // Whoever opened it before us and waited for the lock finds that it is gone.
+        rustix::fs::unlinkat(CWD, file, AtFlags::empty()).map(|()| true)
+    };
+    take().unwrap_or_else(|_: rustix::io::Errno| false)
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_three_bytes_strikes_at_the_third_passing_and_never_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(token(Role::Keeper, Point::PiecePut));
+        std::fs::write(&file, "123").unwrap();
+        let struck: Vec<bool> = (0..5).map(|_| is_struck(&file)).collect();
+        assert_eq!(struck, [false, false, true, false, false]);
+        assert!(!file.exists());
+    }
+
+    #[test]
+    fn every_point_has_a_name_of_its_own_and_somebody_who_passes_it() {
+        let mut names: Vec<&str> = Point::ALL.iter().map(|point| point.name()).collect();
+        assert!(Point::ALL.iter().all(|point| !point.passed_by().is_empty()));
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), Point::ALL.len());
+    }
+}

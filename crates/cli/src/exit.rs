@@ -132,7 +132,9 @@ impl From<LaunchError> for Failure {
             LaunchError::System(error) if ostler_store::is_full_disk(&error) => {
                 Failure::ours("no room on the disk for a session; free some disk space")
             }
-            other @ (LaunchError::Holder(_) | LaunchError::System(_)) => Failure::ours(other.to_string()),
+            other @ (LaunchError::Killed | LaunchError::Holder(_) | LaunchError::System(_)) => {
+                Failure::ours(other.to_string())
+            }
         }
     }
 }

@@ -79,7 +79,7 @@ fn hear(report: &OwnedFd) -> Result<(), LaunchError> {
     let text = |words| String::from_utf8_lossy(words).into_owned();
     match words.as_slice() {
         REPORT_OK => Ok(()),
-        [] => Err(LaunchError::NotStarted("the holder was killed before the program ran".to_owned())),
+        [] => Err(LaunchError::Killed),
         [REPORT_PROGRAM, words @ ..] => Err(LaunchError::Program(text(words))),
         [REPORT_HELD, words @ ..] => Err(LaunchError::Held(text(words))),
         words => Err(LaunchError::NotStarted(text(words))),

@@ -31,6 +31,9 @@ pub enum LaunchError {
     /// The session cannot be kept, in the holder's words.
     #[error("{0}")]
     NotStarted(String),
+    /// Its holder died without a word.
+    #[error("the holder was killed before the session stood")]
+    Killed,
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("cannot start a holder: {0}")]
@@ -70,10 +73,15 @@ pub fn launch(home: &Home, launch: Launch<'_>) -> Result<Place, LaunchError> {
     let place = home.sessions();
     sessions.make_dir(&hidden).map_err(|error| StoreError::Io { file: place.to_string_lossy().into_owned(), error })?;
     pause::at(Point::FolderMade);
-    let result = start_hidden(&sessions, &hidden, launch);
+    let mut result = start_hidden(&sessions, &hidden, launch);
+    if let (Err(LaunchError::Killed), Ok(folder)) = (&result, sessions.open_dir(id.as_str())) {
+        result = stands_after_all(&Folder::new(folder), 1);
+    }
     if result.is_err() {
-        // The holder removes what it was given; this is for what never reached one.
-        let _ = std::fs::remove_dir_all(home.sessions().join(&hidden));
+        // The holder removes what it was given; this is for what never reached one, or outlived it.
+        for name in [hidden.as_str(), id.as_str()] {
+            let _ = std::fs::remove_dir_all(home.sessions().join(name));
+        }
     }
     result?;
     Ok(Place { id, path: home.sessions().join(id.as_str()), archived: false })
@@ -103,6 +111,21 @@ fn start_hidden(sessions: &Dir, hidden: &str, launch: Launch<'_>) -> Result<(), 
     })
 }
 
+/// The copy that was to become the holder was killed on its way. If a keeper exists it has found another holder, and all is
+/// well; an agent that is alone has lost its input, and is ended.
+fn stands_after_all(folder: &Folder, run: u32) -> Result<(), LaunchError> {
+    if socket::reach(folder.dir())?.is_some() {
+        return Ok(());
+    }
+    if let Some(agent) = folder.run(run)?.record()?.agent
+        && let Some(agent) = ostler_sys::process::Pidfd::open(&agent)?
+    {
+        agent.signal(rustix::process::Signal::KILL)?;
+        poll(&mut [PollFd::new(&agent, PollFlags::IN)], None).map_err(io::Error::from)?;
+    }
+    Err(LaunchError::Killed)
+}
+
 /// Starts the next run of a session that has ended. Of many who try at once, one makes the run's folder; to the others
 /// this is `Ok(false)`.
 pub fn resume(
@@ -120,12 +143,15 @@ pub fn resume(
         Err(error) => return Err(error.into()),
     };
     pause::at(Point::RunBegun);
-    let started = if folder.has_room()? {
+    let mut started = if folder.has_room()? {
         put_files(&begun, files)?;
         begin(Beginning { session, folder, run: &begun, record, sessions: None, piped: None, environment })
     } else {
         Err(io::Error::from(io::ErrorKind::StorageFull).into())
     };
+    if let Err(LaunchError::Killed) = started {
+        started = stands_after_all(folder, record.run);
+    }
     if started.is_err() {
         // As if it had never been: the run before it is the newest again.
         let base = format!("/proc/self/fd/{}", folder.dir().as_fd().as_raw_fd());

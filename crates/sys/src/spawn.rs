@@ -272,6 +272,9 @@ impl Start<'_> {
     }
 }
 
+/// What a child writes when it has done what it had to do first: the silence of one that was killed is no good news.
+const GOES_ON: u8 = 0;
+
 /// What a child does before it runs the program.
 pub type First<'a> = dyn Fn(bool) -> Result<(), String> + 'a;
 
@@ -279,7 +282,10 @@ pub type First<'a> = dyn Fn(bool) -> Result<(), String> + 'a;
 fn do_first(first: &First<'_>, contained: bool, parent: rustix::process::Pid, reporter: &OwnedFd) {
     let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| first(contained)));
     let words = match done {
-        Ok(Ok(())) if rustix::process::getppid() == Some(parent) => return,
+        Ok(Ok(())) if rustix::process::getppid() == Some(parent) => {
+            let _ = rustix::io::write(reporter, &[GOES_ON]);
+            return;
+        }
         Ok(Ok(())) => String::new(),
         Ok(Err(words)) => words,
         Err(_) => "it broke down before the program ran".to_owned(),
@@ -294,16 +300,26 @@ fn do_first(first: &First<'_>, contained: bool, parent: rustix::process::Pid, re
 fn until_it_runs(started: Started, report: &OwnedFd) -> Result<Started, StartError> {
     let mut message = [0u8; 1024];
     let length = match rustix::io::read(report, &mut message) {
-        // Nothing was written, and nothing will be: the program runs.
-        Ok(0) | Err(rustix::io::Errno::AGAIN) => return Ok(started),
+        Ok(0) | Err(rustix::io::Errno::AGAIN) => {
+            collect(started.pid);
+            return Err(StartError::First("it was killed before it could run".to_owned()));
+        }
         other => other.map_err(|error| StartError::Fork(error.into()))?,
     };
+    let message = message[..length].strip_prefix(&[GOES_ON]).unwrap_or(&message[..length]);
+    if message.is_empty() {
+        // Nothing more was written, and nothing will be: the program runs.
+        return Ok(started);
+    }
     collect(started.pid);
-    let step = Step::ALL.into_iter().find(|&step| step as u8 == message[0]).unwrap_or(Step::Exec);
+    let [step, low, high, words @ ..] = message else {
+        return Err(StartError::Fork(io::ErrorKind::UnexpectedEof.into()));
+    };
+    let step = Step::ALL.into_iter().find(|&known| known as u8 == *step).unwrap_or(Step::Exec);
     Err(match step {
-        Step::First => StartError::First(String::from_utf8_lossy(&message[3..length.max(3)]).into_owned()),
+        Step::First => StartError::First(String::from_utf8_lossy(words).into_owned()),
         Step::Descriptors | Step::Terminal | Step::Folder | Step::Exec => {
-            step.error(io::Error::from_raw_os_error(i32::from(u16::from_ne_bytes([message[1], message[2]]))))
+            step.error(io::Error::from_raw_os_error(i32::from(u16::from_ne_bytes([*low, *high]))))
         }
     })
 }
@@ -528,6 +544,12 @@ mod tests {
         };
         let refused = start.start_after(&|_| Err("not today".to_owned()));
         assert!(matches!(refused, Err(StartError::First(words)) if words == "not today"));
+        assert!(!mark.exists());
+        let killed = start.start_after(&|_| {
+            let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+            Ok(())
+        });
+        assert!(matches!(killed, Err(StartError::First(_))), "one that was killed first does not run");
         assert!(!mark.exists());
         let note = |_| std::fs::write(&noted, std::process::id().to_string()).map_err(|error| error.to_string());
         let child = start.start_after(&note).unwrap();

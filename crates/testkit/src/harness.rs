@@ -53,6 +53,12 @@ impl Harness {
         self.environment.insert(name.into(), value.into());
     }
 
+    /// What a variable of that environment is.
+    #[must_use]
+    pub fn variable(&self, name: &str) -> Option<OsString> {
+        self.environment.get(OsStr::new(name)).cloned()
+    }
+
     /// Writes `config.toml`.
     pub fn configure(&self, text: &str) {
         let folder = self.root().join("config/ostler");

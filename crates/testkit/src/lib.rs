@@ -25,6 +25,7 @@ mod session;
 mod shown;
 
 pub use harness::Harness;
+pub use leftovers::alive as alive_below;
 pub use output::{Output, Started};
 pub use poller::{Poller, Seen};
 pub use proven::proves;

@@ -1,7 +1,7 @@
 //! A command that was run, or one that still runs.
 
 use crate::patience::{LIMIT, ends_within};
-use ostler_sys::process::{Identity, Pidfd};
+use ostler_sys::process::{Identity, Pidfd, Stat};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::io::{Read, Write};
@@ -58,7 +58,7 @@ impl Started {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let words = format!("{command:?}");
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{words}: {error}"));
-        let process = Identity::of(pid(&child)).expect("/proc").expect("our own child");
+        let process = identity(&child);
         if let (Some(input), Some(mut pipe)) = (input, child.stdin.take()) {
             // One who stops reading, refusing the rest, is no reason to fail here.
             std::thread::spawn(move || pipe.write_all(&input));
@@ -78,7 +78,7 @@ impl Started {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let words = format!("{command:?}");
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{words}: {error}"));
-        let process = Identity::of(pid(&child)).expect("/proc").expect("our own child");
+        let process = identity(&child);
         let lines = std::io::BufReader::new(child.stdout.take().expect("piped"));
         (Started { child, process, command: words, stdout: None, stderr: None }, lines)
     }
@@ -129,8 +129,10 @@ impl Drop for Started {
     }
 }
 
-fn pid(child: &Child) -> i32 {
-    i32::try_from(child.id()).expect("a pid")
+/// Who our own child is. Until we collect it /proc shows it, also when it has ended already.
+fn identity(child: &Child) -> Identity {
+    let pid = i32::try_from(child.id()).expect("a pid");
+    Stat::read(pid).expect("/proc").expect("our own child").identity()
 }
 
 fn collect(mut pipe: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {

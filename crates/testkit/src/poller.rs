@@ -34,8 +34,13 @@ struct Report {
 impl Poller {
     /// Looks at one session; `right` says what may be seen.
     pub fn start(session: &Session<'_>, right: impl Fn(Seen) -> bool + Send + 'static) -> Poller {
+        Poller::start_in_full(session, move |view| right(Seen { alive: view.alive, state: view.state }))
+    }
+
+    /// The same for who wants to know more than that.
+    pub fn start_in_full(session: &Session<'_>, right: impl Fn(&View) -> bool + Send + 'static) -> Poller {
         let place = session.place();
-        Poller::over(move || vec![place.clone()], move |view| right(Seen { alive: view.alive, state: view.state }))
+        Poller::over(move || vec![place.clone()], right)
     }
 
     /// Looks at every session of a home, those that are yet to come as well.

@@ -77,7 +77,10 @@ impl<'a> Session<'a> {
     pub fn recorded(&self, who: Who) -> Option<Identity> {
         let folder = self.folder();
         match who {
-            Who::Agent => folder.run(1).and_then(|run| run.record()).expect("run.json").agent,
+            Who::Agent => {
+                let newest = folder.newest_run().expect("the runs");
+                folder.run(newest).and_then(|run| run.record()).expect("run.json").agent
+            }
             Who::Holder => folder.holder().expect("holder.json").map(|record| record.process),
             Who::Keeper => folder.keeper().expect("keeper.json").map(|record| record.process),
         }

@@ -367,7 +367,11 @@ impl Keeper {
                 }
             }
             Woken::Line => self.hear_holder()?,
-            Woken::Holder => self.replace_holder()?,
+            Woken::Holder => {
+                self.replace_holder()?;
+                // It may have died between writing down how the agent ended and telling us.
+                self.check_exit()?;
+            }
             Woken::Agent => {
                 self.agent_exited = true;
                 self.check_exit()?;

@@ -1,0 +1,26 @@
+//! Faults on purpose: real processes are killed, stopped, starved and lied to, and after each fault everything that was
+//! promised is held against the kernel, the agent's own transcript and the model's record.
+//!
+//! * [`stage`]: one session, the people who use it, and what must hold in the end.
+//! * [`cast`]: the agents: the demo, one with a process per message, and the real claude where it is installed.
+//! * [`witness`]: looks on all the time: no wrong status, never two writers.
+//! * [`points`]: kills at every pause point in turn, by every kind of process.
+//!
+//! Only processes that a run itself started are ever signalled, by identity. What is promised and does not hold is a
+//! panic, as in any test; the runner catches it and says which fault and which seed.
+
+#![expect(clippy::expect_used, clippy::panic, reason = "what is promised and does not hold fails the run")]
+
+pub mod cast;
+pub mod points;
+pub mod random;
+pub mod stage;
+pub mod witness;
+
+/// Does something that may find a broken promise. The error says which.
+pub fn attempt<T>(act: impl FnOnce() -> T) -> Result<T, String> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(act)).map_err(|payload| {
+        let text = payload.downcast_ref::<String>().cloned();
+        text.or_else(|| payload.downcast_ref::<&str>().map(|&text| text.to_owned())).unwrap_or_default()
+    })
+}

@@ -1,0 +1,106 @@
+//! Killing at every pause point in turn, by every kind of process that passes it: for each a short life of a session in
+//! which the point is certainly passed.
+
+use crate::cast::Cast;
+use crate::stage::Stage;
+use ostler_sys::pause::{self, Point, Role};
+use ostler_sys::process::{Identity, command_line};
+use ostler_testkit::Who;
+use std::path::Path;
+
+/// What happens in a session's life, so that somebody passes the point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Life {
+    /// A message, another one, a stop.
+    Talk,
+    /// One process per message.
+    Turns,
+    /// A turn is interrupted.
+    Interrupted,
+    /// What does not go when asked is signalled.
+    Killed,
+    /// A tool leaves a process behind.
+    Strays,
+    KeeperLost,
+    HolderLost,
+    EveryoneLost,
+    /// It ends and is resumed.
+    Resumed,
+}
+
+fn life_that_passes(role: Role, point: Point) -> Life {
+    match (point, role) {
+        (Point::NextRunMade | Point::NextRunPublished | Point::NextRunOrdered | Point::RunStarted, _)
+        | (Point::AgentNoted, Role::Holder)
+        | (Point::InputEnded, _) => Life::Turns,
+        (Point::InterruptSent, _) => Life::Interrupted,
+        (Point::AgentSignalled, _) => Life::Killed,
+        (Point::TreeCleared, _) => Life::Strays,
+        (Point::KeeperDied | Point::KeeperReplaced, _) => Life::KeeperLost,
+        (Point::HolderReplaced | Point::StoodIn, _) => Life::HolderLost,
+        (Point::RunBegun, _) => Life::Resumed,
+        (Point::PublicationWritten | Point::PublicationLinked | Point::JournalAppended, Role::Client) => {
+            Life::EveryoneLost
+        }
+        _ => Life::Talk,
+    }
+}
+
+/// Every point with everyone who passes it.
+#[must_use]
+pub fn all() -> Vec<(Role, Point)> {
+    let with_roles = |point: &Point| point.passed_by().iter().map(|&role| (role, *point)).collect::<Vec<_>>();
+    Point::ALL.iter().flat_map(with_roles).collect()
+}
+
+/// Lives through such a life with a death at this point. Panics when anything that was promised does not hold, or when
+/// nobody passed the point.
+pub fn kill_at(program: &Path, role: Role, point: Point, nth: usize) {
+    let life = life_that_passes(role, point);
+    let cast = if life == Life::Turns { Cast::Turns } else { Cast::Demo };
+    let stage = Stage::new(program, cast).expect("built in");
+    stage.arm(role, point, nth);
+    stage.launch(match life {
+        Life::Interrupted => Some("sleep"),
+        Life::Strays => Some("leave"),
+        _ => None,
+    });
+    // The death of a process that starts the next one may end the session, as it is promised to.
+    stage.truth.may_end();
+    let witness = stage.look_on();
+    let session = stage.session();
+    match life {
+        Life::Talk | Life::Turns | Life::Killed | Life::Strays | Life::Resumed => {}
+        Life::Interrupted => {
+            let tool = |process: &Identity| command_line(process.pid()) == ["sleep", "1000"];
+            session.until("the tool runs", || stage.harness.alive().iter().any(tool).then_some(()));
+            stage.typed_again(&["interrupt", session.id()], &[0]);
+        }
+        Life::KeeperLost => drop(session.kill(Who::Keeper)),
+        Life::HolderLost => drop(session.kill(Who::Holder)),
+        Life::EveryoneLost => {
+            session.until_look("a first answer", |view| view.turns == 1);
+            stage.truth.may_be_lost();
+            session.orphan();
+            session.kill_if_alive(Who::Agent);
+        }
+    }
+    if point == Point::RunStarted {
+        // A holder that dies when it has started the next process of an agent with one per message, and before there is
+        // a keeper for it, takes that process's input along. The message waits for the next resume.
+        stage.truth.may_be_lost();
+    }
+    stage.settle();
+    match life {
+        Life::Resumed | Life::Killed => {
+            stage.until_saved();
+            let how: &[&str] = if life == Life::Killed { &["stop", "--kill"] } else { &["stop"] };
+            stage.typed_again(&[how, &[session.id()]].concat(), &[0, 6, 8]);
+            stage.settle();
+        }
+        Life::Talk | Life::Turns | Life::Strays | Life::Interrupted => {}
+        Life::KeeperLost | Life::HolderLost | Life::EveryoneLost => {}
+    }
+    stage.judge(witness, &["succeeded"]);
+    assert!(stage.has_struck(role, point), "nobody passed {}", pause::token(role, point));
+}

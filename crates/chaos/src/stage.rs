@@ -1,0 +1,239 @@
+//! One session under fire: what is done to it by people who go on as people do, and what must hold in the end.
+//!
+//! Every command may be killed in the middle; whoever typed it types it again. A message counts as accepted when `send` or
+//! `run` said so, and as attempted when nobody lived to say anything: the first kind must reach the agent once, the second
+//! at most once, and nothing else may.
+
+use crate::cast::Cast;
+use crate::witness::{Truth, Witness};
+use ostler_core::view::{Phase, View};
+use ostler_model::Server;
+use ostler_model::agents::Missing;
+use ostler_sys::pause::{self, Point, Role};
+use ostler_testkit::{Harness, Output, Session, Started};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// How often a command that was killed is typed again.
+const PATIENCE: u32 = 4;
+
+/// A session and its surroundings.
+#[derive(Debug)]
+pub struct Stage {
+    pub cast: Cast,
+    pub truth: Arc<Truth>,
+    /// Before the server: it ends the session, who may be talking to it.
+    pub harness: Harness,
+    server: Option<Server>,
+    id: OnceLock<String>,
+    said: Mutex<Said>,
+    /// Refusing a message is right for the moment: there is no room for it.
+    pub may_refuse: std::sync::atomic::AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Said {
+    count: u32,
+    accepted: Vec<String>,
+    attempted: Vec<String>,
+}
+
+impl Stage {
+    /// A home for this agent. An error when it is not installed.
+    pub fn new(program: &Path, cast: Cast) -> Result<Stage, Missing> {
+        Stage::in_home(program, cast, None)
+    }
+
+    /// The same with the sessions in this folder.
+    pub fn in_home(program: &Path, cast: Cast, home: Option<PathBuf>) -> Result<Stage, Missing> {
+        let mut harness = Harness::new(&program.to_string_lossy());
+        let server = cast.furnish(&mut harness)?;
+        let pauses = harness.root().join("pauses");
+        std::fs::create_dir(&pauses).expect("a folder");
+        harness.set(pause::VARIABLE, pauses);
+        if let Some(home) = home {
+            harness.set("OSTLER_HOME", home);
+        }
+        Ok(Stage {
+            cast,
+            truth: Arc::default(),
+            harness,
+            server,
+            id: OnceLock::new(),
+            said: Mutex::default(),
+            may_refuse: false.into(),
+        })
+    }
+
+    fn said(&self) -> MutexGuard<'_, Said> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn token(&self, role: Role, point: Point) -> PathBuf {
+        self.harness.root().join("pauses").join(format!("{}.kill", pause::token(role, point)))
+    }
+
+    /// The `nth` process of this role that passes this point dies there.
+    pub fn arm(&self, role: Role, point: Point, nth: usize) {
+        std::fs::write(self.token(role, point), vec![b'x'; nth]).expect("a token");
+    }
+
+    /// Whether somebody has died there.
+    #[must_use]
+    pub fn has_struck(&self, role: Role, point: Point) -> bool {
+        !self.token(role, point).exists()
+    }
+
+    #[must_use]
+    pub fn is_launched(&self) -> bool {
+        self.id.get().is_some()
+    }
+
+    #[must_use]
+    pub fn session(&self) -> Session<'_> {
+        self.harness.session(self.id.get().expect("launched"))
+    }
+
+    #[must_use]
+    pub fn look_on(&self) -> Witness {
+        Witness::start(&self.harness, &self.session(), &self.truth, self.cast.writers())
+    }
+
+    /// Starts the session with its first message.
+    pub fn launch(&self, prompt: Option<&str>) {
+        for _ in 0..PATIENCE {
+            let text = prompt.map_or_else(|| self.next_message(), str::to_owned);
+            let words = ["run", "-d", "--keep", self.cast.agent(), "-"];
+            let output = self.harness.run_with_input(&words, text.as_bytes());
+            if output.code == Some(0) {
+                self.said().accepted.push(text);
+                self.id.set(output.stdout.trim_end().to_owned()).expect("launched once");
+                return;
+            }
+            let left = self.harness.ls();
+            assert!(left.is_empty() || output.code.is_none(), "a launch failed and left {left:?}: {output:?}");
+            for session in left {
+                self.harness.run(&["stop", "--kill", &session.id]).exits(0);
+            }
+        }
+        panic!("no launch succeeded");
+    }
+
+    fn next_message(&self) -> String {
+        let mut said = self.said();
+        said.count += 1;
+        self.cast.message(said.count)
+    }
+
+    /// A client on its way with a message. Whether it arrives is for [`Stage::sent`] to say.
+    #[must_use]
+    pub fn start_sending(&self) -> (String, Started) {
+        let text = self.next_message();
+        self.said().attempted.push(text.clone());
+        let mut command = self.harness.command(self.harness.program());
+        command.args(["send", self.session().id(), "-"]);
+        let client = Started::new(command, Some(text.clone().into_bytes()));
+        (text, client)
+    }
+
+    /// True when it was accepted.
+    pub fn sent(&self, text: String, output: &Output) -> bool {
+        match output.code {
+            Some(0) => {
+                let mut said = self.said();
+                said.attempted.retain(|attempted| *attempted != text);
+                said.accepted.push(text);
+                true
+            }
+            None => false,
+            Some(_) if self.may_refuse.load(std::sync::atomic::Ordering::SeqCst) => false,
+            Some(_) => panic!("refused: {output:?}"),
+        }
+    }
+
+    /// Sends a message, again and again until one is accepted.
+    pub fn send(&self) {
+        for _ in 0..PATIENCE {
+            let (text, client) = self.start_sending();
+            if self.sent(text, &client.finish()) {
+                return;
+            }
+        }
+        assert!(self.may_refuse.load(std::sync::atomic::Ordering::SeqCst), "no message was accepted");
+    }
+
+    /// Says something more, and waits until everything has been answered, resuming the session if it has ended.
+    pub fn settle(&self) {
+        self.send();
+        for _ in 0..PATIENCE {
+            let at_rest =
+                |view: &View| view.ended || (matches!(view.state, Phase::Idle) && view.queued == 0 && view.kept);
+            let view = self.session().until_look("everything is answered, or the end", at_rest);
+            if !view.ended || view.queued == 0 {
+                return;
+            }
+            self.typed_again(&["resume", "--keep", "-d", self.session().id()], &[0, 7]);
+        }
+        panic!("it ends again and again");
+    }
+
+    /// Waits until the agent has put everything that was accepted into its transcript, which it does late.
+    pub fn until_saved(&self) {
+        self.session().until("all of it is in the transcript", || {
+            let told = self.cast.told(Path::new(&self.session().show().transcript?));
+            self.said().accepted.iter().all(|text| told.contains(text)).then_some(())
+        });
+    }
+
+    /// Types a command until it has lived to its end.
+    pub fn typed_again(&self, words: &[&str], right: &[i32]) -> Output {
+        for _ in 0..PATIENCE {
+            let output = self.harness.run(words);
+            if let Some(code) = output.code {
+                assert!(right.contains(&code), "{output:?}");
+                return output;
+            }
+        }
+        panic!("{words:?} was killed each time");
+    }
+
+    /// Ends the session and holds everything against what was promised. `kinds`: what may have come of it.
+    pub fn judge(&self, witness: Witness, kinds: &[&str]) -> u64 {
+        self.truth.may_end();
+        self.typed_again(&["stop", self.session().id()], &[0]);
+        let shown = self.session().show();
+        assert!(shown.ended && !shown.alive, "{shown:?}");
+        let outcome = shown.outcome();
+        assert!(kinds.contains(&outcome.kind.as_str()), "a wrong outcome: {outcome:?}");
+        assert_eq!(outcome.saved, "verified", "{outcome:?}");
+        assert_eq!(shown.queued, 0, "messages wait: {shown:?}");
+        let transcript = shown.transcript.as_deref().expect("a transcript");
+        self.compare(&self.cast.told(Path::new(transcript)), "the transcript");
+        if let Some(server) = &self.server {
+            let last = server.user_messages().into_iter().next_back();
+            self.compare(
+                &last.map(|conversation| conversation.messages).unwrap_or_default(),
+                "the model's last request",
+            );
+        }
+        let looks = witness.saw_nothing_wrong();
+        self.harness.nothing_is_left();
+        looks
+    }
+
+    /// Accepted messages once, attempted ones at most once, and no others.
+    fn compare(&self, told: &[String], whose: &str) {
+        let said = self.said();
+        let short = |text: &String| text.chars().take(24).collect::<String>();
+        let times = |text: &String| told.iter().filter(|one| *one == text).count();
+        for text in &said.accepted {
+            assert_eq!(times(text), 1, "accepted {:?} is {} times in {whose}", short(text), times(text));
+        }
+        for text in &said.attempted {
+            assert!(times(text) <= 1, "attempted {:?} is {} times in {whose}", short(text), times(text));
+        }
+        let known = |text: &&String| said.accepted.contains(text) || said.attempted.contains(text);
+        let strange: Vec<String> = told.iter().filter(|text| !known(text)).map(short).collect();
+        assert!(strange.is_empty(), "nobody said {strange:?}, and it is in {whose}");
+    }
+}

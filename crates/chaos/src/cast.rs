@@ -5,6 +5,7 @@ use crate::witness::Writers;
 use ostler_model::Server;
 use ostler_model::agents::{Agent, Missing, folder};
 use ostler_testkit::Harness;
+use ostler_testkit::misbehave::checksum;
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -24,6 +25,7 @@ pub enum Cast {
 const TURNS: &str = r#"#!/bin/sh
 if [ "$1" = --version ]; then echo codex-cli 9.9.9; exit; fi
 prompt=$(cat)
+if [ -z "$prompt" ]; then echo 'No prompt provided via stdin.' >&2; exit 1; fi
 id=00000000-0000-4000-8000-00000000c0de
 mkdir -p "$HOME/.codex/sessions"
 file="$HOME/.codex/sessions/rollout-$id.jsonl"
@@ -93,6 +95,18 @@ impl Cast {
             Cast::Demo if n % 3 == 2 => format!("echo-length n{n} {}", "0123456789abcdef".repeat(12_000)),
             Cast::Demo | Cast::Claude => format!("say n{n}"),
             Cast::Turns => format!("n{n}"),
+        }
+    }
+
+    /// What it answers to that, as it stands in its output.
+    #[must_use]
+    pub fn answer(self, message: &str) -> String {
+        match message.split_once(' ') {
+            Some(("echo-length", _)) => {
+                format!("\"{} bytes, checksum {:016x}\"", message.len(), checksum(message.as_bytes()))
+            }
+            Some((_, text)) => format!("\"{text}\""),
+            None => format!("\"did {message}\""),
         }
     }
 

@@ -7,6 +7,7 @@ use ostler_sys::pause::{self, Point, Role};
 use ostler_sys::process::{Identity, command_line};
 use ostler_testkit::Who;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 /// What happens in a session's life, so that somebody passes the point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +82,7 @@ pub fn kill_at(program: &Path, role: Role, point: Point, nth: usize) {
         Life::EveryoneLost => {
             session.until_look("a first answer", |view| view.turns == 1);
             stage.truth.may_be_lost();
+            stage.agent_killed.store(true, Ordering::SeqCst);
             session.orphan();
             session.kill_if_alive(Who::Agent);
         }

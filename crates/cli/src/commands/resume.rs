@@ -114,14 +114,14 @@ fn save_transcript(folder: &Folder, view: &View, record: &RunRecord, tell: impl 
     Ok(())
 }
 
-/// Whether there is a conversation to go on with. One that never had a turn may not have left a trace, and is begun.
+/// Whether there is a conversation to go on with. One whose agent died before it wrote anything down has left no trace, and
+/// is begun: told to go on with it, the agent would refuse, each time, and what waits would wait for ever.
 pub fn began(view: &View) -> bool {
     let kept = ostler_agents::find(&view.agent).is_some_and(|agent| agent.keeps_what_it_names());
-    // A database says nothing about this conversation: it is there for all of them.
-    let traced = if kept {
-        view.native_id.is_some()
-    } else {
-        view.transcript.as_ref().is_some_and(|transcript| Path::new(transcript).exists())
-    };
-    traced || view.turns > 0
+    match &view.transcript {
+        // A database says nothing about this conversation: it is there for all of them.
+        Some(_) | None if kept => view.native_id.is_some() || view.turns > 0,
+        Some(transcript) => Path::new(transcript).exists(),
+        None => view.turns > 0,
+    }
 }

@@ -4,6 +4,8 @@
 //! * [`stage`]: one session, the people who use it, and what must hold in the end.
 //! * [`cast`]: the agents: the demo, one with a process per message, and the real claude where it is installed.
 //! * [`witness`]: looks on all the time: no wrong status, never two writers.
+//! * [`fault`], [`strike`], [`round`]: what can befall it, doing that, and one fault from the seed to the verdict.
+//! * [`power`]: cuts the power at every moment of a session's life.
 //! * [`points`]: kills at every pause point in turn, by every kind of process.
 //!
 //! Only processes that a run itself started are ever signalled, by identity. What is promised and does not hold is a
@@ -12,9 +14,15 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "what is promised and does not hold fails the run")]
 
 pub mod cast;
+pub mod fault;
 pub mod points;
+pub mod power;
 pub mod random;
+pub mod reused;
+pub mod round;
+pub mod small_disk;
 pub mod stage;
+pub mod strike;
 pub mod witness;
 
 /// Does something that may find a broken promise. The error says which.

@@ -56,7 +56,13 @@ pub fn all() -> Vec<(Role, Point)> {
 
 /// Lives through such a life with a death at this point. Panics when anything that was promised does not hold, or when
 /// nobody passed the point.
-pub fn kill_at(program: &Path, role: Role, point: Point, nth: usize) {
+pub fn kill_at(program: &Path, role: Role, point: Point) {
+    let (struck, _) = live_through(program, role, point, 1);
+    assert!(struck, "nobody passed {}", pause::token(role, point));
+}
+
+/// The same for the `nth` who passes, if there are so many; whether there were, and how often it was looked at.
+pub fn live_through(program: &Path, role: Role, point: Point, nth: usize) -> (bool, u64) {
     let life = life_that_passes(role, point);
     let cast = if life == Life::Turns { Cast::Turns } else { Cast::Demo };
     let stage = Stage::new(program, cast).expect("built in");
@@ -103,6 +109,6 @@ pub fn kill_at(program: &Path, role: Role, point: Point, nth: usize) {
         Life::Talk | Life::Turns | Life::Strays | Life::Interrupted => {}
         Life::KeeperLost | Life::HolderLost | Life::EveryoneLost => {}
     }
-    stage.judge(witness, &["succeeded"]);
-    assert!(stage.has_struck(role, point), "nobody passed {}", pause::token(role, point));
+    let looks = stage.judge(witness, &["succeeded"]);
+    (stage.has_struck(role, point), looks)
 }

@@ -73,10 +73,20 @@ impl Folder {
     /// The number of the newest run, and its outcome when it has one. Nearly all sessions have one run, and asking for a
     /// name is cheaper than listing a folder.
     pub fn newest_outcome(&self) -> Result<(u32, Option<Outcome>), StoreError> {
-        let single = matches!(self.dir.stat("runs/2"), Ok(None));
-        let number = if single { 1 } else { self.newest_run()? };
-        let outcome = read::<Outcome>(&self.dir, &format!("runs/{number}/outcome.json"))?;
-        Ok((number, outcome.map(without_session)))
+        let newest = || {
+            let single = matches!(self.dir.stat("runs/2"), Ok(None));
+            if single { Ok(1) } else { self.newest_run() }
+        };
+        let mut number = newest()?;
+        loop {
+            let outcome = read::<Outcome>(&self.dir, &format!("runs/{number}/outcome.json"))?;
+            // A run that goes on as another is published after the other was made: it may have become old meanwhile.
+            let now = if outcome.is_some() { newest()? } else { number };
+            if now == number {
+                return Ok((number, outcome.map(without_session)));
+            }
+            number = now;
+        }
     }
 
     /// The number of the newest run; 0 before the first.
@@ -206,10 +216,11 @@ fn without_session(mut outcome: Outcome) -> Outcome {
 /// about it is odd. `sessions` is the folder in which its folder is.
 #[must_use]
 pub fn glance(sessions: &Dir, id: SessionId) -> Option<(Session, Outcome)> {
+    let mut outcome = read::<Outcome>(sessions, &format!("{id}/runs/1/outcome.json")).ok()??;
+    // Asked afterwards: a run that goes on as another is published when the other is there.
     if sessions.stat(&format!("{id}/runs/2")).ok()?.is_some() {
         return None;
     }
-    let mut outcome = read::<Outcome>(sessions, &format!("{id}/runs/1/outcome.json")).ok()??;
     let session: Session = serde_json::from_value(outcome.more.remove(SESSION)?).ok()?;
     let size = outcome.more.remove(SESSION_SIZE)?.as_u64();
     // Written once: whatever has another size now was damaged since.

@@ -71,6 +71,16 @@ pub fn look_on(shelf: &Shelf, id: SessionId) -> Result<View, StoreError> {
 
 /// Looks at a session whose folder is open.
 pub fn look_at(folder: &Folder, archived: bool) -> Result<View, StoreError> {
+    loop {
+        let view = look_once(folder, archived)?;
+        // Where each message has a process of its own, the run that we looked at may have become an old one meanwhile.
+        if view.alive || folder.newest_run()? <= view.run {
+            return Ok(view);
+        }
+    }
+}
+
+fn look_once(folder: &Folder, archived: bool) -> Result<View, StoreError> {
     let session = folder.session()?;
     if session.schema > SCHEMA {
         return Err(StoreError::Newer { file: "session.json".to_owned(), schema: u64::from(session.schema) });
@@ -225,6 +235,10 @@ fn see(
     // In this order: each of them is restarted or outlived by the one asked after it.
     let agent = record.agent.as_ref();
     view.alive = agent.map(lives).transpose()?.unwrap_or(false);
+    if !view.alive && agent.is_some() {
+        // What it said and what was noted before it ended.
+        folded = fold(folder, run, record, session)?;
+    }
     let holder = folder.holder()?;
     let holder_life = holder.as_ref().map(|holder| life(&holder.process)).transpose()?.unwrap_or(Life::Gone);
     let holder_lives = holder_life != Life::Gone;
@@ -261,6 +275,7 @@ fn see(
         phase @ (Phase::Working | Phase::Idle) if !view.alive && folded.state.goes_on_without_process() => {
             if folded.unseen > 0 { Phase::Working } else { phase }
         }
+        Phase::Working | Phase::Stopping if !view.alive && folded.state.awaits_last_words() => Phase::Working,
         _ if !view.alive => Phase::Stopping,
         // A message that the keeper has not seen yet is a turn that waits.
         Phase::Idle if folded.unseen > 0 => Phase::Working,

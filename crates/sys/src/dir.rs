@@ -120,8 +120,15 @@ impl Dir {
     fn temporary(&self, name: &str, bytes: &[u8], sync: Sync) -> io::Result<String> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let pid = rustix::process::getpid().as_raw_nonzero();
-        let temporary = format!(".{name}.{pid}.{}", NUMBER.fetch_add(1, Ordering::Relaxed));
-        let mut file = File::from(self.file(&temporary, OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC)?);
+        // A name that is taken was left by one who died with our pid, and may be a second name of what it published.
+        let (temporary, file) = loop {
+            let temporary = format!(".{name}.{pid}.{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+            match self.file(&temporary, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                other => break (temporary, other?),
+            }
+        };
+        let mut file = File::from(file);
         let written = file.write_all(bytes).and_then(|()| match sync {
             Sync::Yes => file.sync_all(),
             Sync::No => Ok(()),
@@ -268,6 +275,23 @@ mod tests {
         assert!(!dir.publish_once("outcome.json", b"second").unwrap());
         assert_eq!(dir.read("outcome.json").unwrap().unwrap(), b"first");
         assert_eq!(dir.names().unwrap(), ["outcome.json"], "no temporary file stays");
+    }
+
+    #[test]
+    fn who_has_the_pid_of_one_that_died_while_publishing_does_not_write_into_what_it_published() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = Dir::open(folder.path()).unwrap();
+        // Whatever number we are at: every name that we might take next is taken.
+        for number in 0..100 {
+            let name = format!(".outcome.json.{}.{number}", std::process::id());
+            dir.create(&name, b"published").unwrap();
+            let published = format!("{number}.json");
+            rustix::fs::linkat(&dir.0, name.as_str(), &dir.0, published.as_str(), AtFlags::empty()).unwrap();
+        }
+        assert!(dir.publish_once("outcome.json", b"later").unwrap());
+        for number in 0..100 {
+            assert_eq!(dir.read(&format!("{number}.json")).unwrap().unwrap(), b"published");
+        }
     }
 
     #[test]

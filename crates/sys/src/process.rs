@@ -117,7 +117,8 @@ impl Pidfd {
         };
         let fd = match pidfd_open(pid, PidfdFlags::NONBLOCK) {
             Ok(fd) => fd,
-            Err(rustix::io::Errno::SRCH) => return Ok(None),
+            // Not found, or (the other two, by kernel) found as a thread of somebody: a thread is no process of ours.
+            Err(rustix::io::Errno::SRCH | rustix::io::Errno::NOENT | rustix::io::Errno::INVAL) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
         match Stat::read(who.pid)? {

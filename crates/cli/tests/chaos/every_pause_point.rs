@@ -22,7 +22,7 @@ fn a_death_at_any_pause_point_loses_nothing() {
                 loop {
                     let next = todo.lock().unwrap().pop();
                     let Some((role, point)) = next else { return };
-                    if let Err(why) = ostler_chaos::attempt(|| points::kill_at(program(), role, point, 1)) {
+                    if let Err(why) = ostler_chaos::attempt(|| points::kill_at(program(), role, point)) {
                         failed.lock().unwrap().push(format!("{}: {why}", ostler_sys::pause::token(role, point)));
                     }
                 }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that finds no value has failed")]
 
 mod every_pause_point;
+mod power_loss;
 
 use std::path::Path;
 

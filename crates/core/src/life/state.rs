@@ -465,6 +465,14 @@ impl State {
         self.plan.speaks == Speaks::OneTurn && self.stop.is_none() && took_a_message && wanted
     }
 
+    /// Its process has ended with its only turn, and how that went is yet to be read from its last words. Until then the
+    /// session works; it goes on afterwards.
+    #[must_use]
+    pub fn awaits_last_words(&self) -> bool {
+        let wanted = self.plan.keep || !self.queue.is_empty();
+        self.plan.speaks == Speaks::OneTurn && self.stop.is_none() && self.turn_running() && wanted
+    }
+
     /// The word for it in `ls`.
     #[must_use]
     pub fn phase(&self) -> Phase {

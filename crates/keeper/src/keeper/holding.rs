@@ -7,11 +7,16 @@ use crate::{HOLDER, holder};
 use ostler_core::event::{Event, StopHow};
 use ostler_core::life::Process;
 use ostler_core::outcome::Exit;
+use ostler_sys::clock::since_boot_ms;
 use ostler_sys::pause::{self, Point};
 use ostler_sys::process::{Identity, Pidfd};
 use ostler_sys::socket;
+use ostler_sys::spawn::Started;
 use rustix::fd::AsFd;
 use std::io;
+
+/// How soon a stand-in for the holder is tried again.
+const NO_HOLDER_MS: u64 = 250;
 
 /// The grace when it is the machine, not a person, that wants the session to end.
 const SHUTDOWN_GRACE_MS: u64 = 3000;
@@ -63,20 +68,43 @@ impl Keeper {
             self.holder = None;
             return Ok(());
         }
+        match self.start_holder() {
+            Ok(started) => {
+                pause::at(Point::HolderReplaced);
+                self.holder_pid = Some(started.pid);
+                self.holder = Some(started.pidfd);
+                self.holder_due_ms = None;
+                self.note(Event::HolderReplaced { pid: started.pid })
+            }
+            // No process, no descriptor: leaving now would end the session. There will be some again.
+            Err(_) => {
+                self.holder = None;
+                self.holder_due_ms = Some(since_boot_ms() + NO_HOLDER_MS);
+                Ok(())
+            }
+        }
+    }
+
+    /// Tries again what there was no process or descriptor for.
+    pub(super) fn replace_holder_when_due(&mut self) -> Result<(), KeeperError> {
+        match self.holder_due_ms {
+            Some(due) if since_boot_ms() >= due => self.replace_holder()?,
+            Some(_) | None => {}
+        }
+        if let Some(due) = self.holder_due_ms {
+            self.wake_by(due);
+        }
+        Ok(())
+    }
+
+    fn start_holder(&mut self) -> io::Result<Started> {
         let (theirs, ours) = socket::pair()?;
-        self.handles.put(handles::HOLDER_LINE, ours);
         let me = Pidfd::open(&Identity::me()?)?.ok_or_else(|| io::Error::other("no pidfd of ourselves"))?;
         let number = self.run.number.to_string();
         let more = [(holder::LINE, theirs.as_fd()), (holder::KEEPER_PROCESS, me.as_fd())];
         let holder = Helper { word: HOLDER, flags: &["--stand-in", "--run", &number], more: &more };
-        let started = self
-            .handles
-            .start_helper(&holder, &handles::environment())
-            .map_err(|error| io::Error::other(error.to_string()))?;
-        pause::at(Point::HolderReplaced);
-        self.holder_pid = Some(started.pid);
-        self.holder = Some(started.pidfd);
-        self.note(Event::HolderReplaced { pid: started.pid })
+        self.handles.put(handles::HOLDER_LINE, ours);
+        self.handles.start_helper(&holder, &handles::environment()).map_err(|error| io::Error::other(error.to_string()))
     }
 
     pub(super) fn wish_shutdown(&mut self, why: &str) -> Result<(), KeeperError> {

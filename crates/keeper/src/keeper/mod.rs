@@ -141,6 +141,8 @@ struct Keeper {
     _lock: Held,
     holder: Option<OwnedFd>,
     holder_pid: Option<i32>,
+    /// When a stand-in is tried again that could not be started.
+    holder_due_ms: Option<u64>,
 
     journal: Journal,
     /// Entries that did not fit on the disk yet.
@@ -237,6 +239,7 @@ impl Keeper {
             group: record.cgroup.as_deref().map(Path::new).and_then(Group::open),
             holder: None,
             holder_pid: None,
+            holder_due_ms: None,
             _lock: held,
             folder,
             run,
@@ -335,6 +338,7 @@ impl Keeper {
             }
             self.autosave()?;
             self.say_what_struck()?;
+            self.replace_holder_when_due()?;
             if std::mem::take(&mut self.changed) {
                 self.clients.tell_changed()?;
             }

@@ -1,0 +1,173 @@
+//! Power loss: every prefix of what a session's processes did to the disk, with what was not synced dropped, is opened
+//! again.
+//!
+//! strace records real sessions. [`disk`] replays the calls one by one and after each gives what may be found if the power
+//! is cut there, in five ways. What a person was told must be in each of them: an accepted message, a published outcome, a
+//! session whose launch has been synced. Nothing half-written may be taken for whole.
+
+pub mod disk;
+pub mod trace;
+
+use disk::{Disk, Survives};
+use ostler_core::outcome::Kind;
+use ostler_core::record::Want;
+use ostler_store::home::{Home, Place};
+use ostler_store::{inbox, look};
+use ostler_testkit::{Harness, Started};
+use std::collections::BTreeMap;
+use std::path::Path;
+use trace::Call;
+
+const CALLS: &str = "trace=openat,mkdir,mkdirat,write,pwrite64,writev,pwritev,pwritev2,splice,sendfile,copy_file_range,\
+                     ftruncate,fallocate,fsync,fdatasync,rename,renameat,renameat2,link,linkat,unlink,unlinkat,rmdir";
+
+/// Every way in which a message is accepted and a run ends, once. What a person is told goes to the standard output.
+const LIFE: &str = r#"
+id=$("$O" run -d --keep demo)
+"$O" send $id "say one"
+"$O" send $id "say two"
+"$O" wait --until turn $id
+"$O" stop $id
+"$O" send $id "say three"
+"$O" resume -d $id
+"$O" wait $id
+"#;
+
+/// What people were told in the course of it.
+#[derive(Clone, Debug, Default)]
+struct Told {
+    launched: bool,
+    accepted: usize,
+    ended: u32,
+}
+
+const MESSAGES: [&str; 3] = ["say one", "say two", "say three"];
+
+/// How much was tried.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tried {
+    /// Calls that changed the disk, or told a person something.
+    pub moments: usize,
+    /// Different disks that were opened.
+    pub disks: usize,
+}
+
+/// Whether strace is there.
+#[must_use]
+pub fn can_record() -> bool {
+    std::process::Command::new("strace").arg("-V").output().is_ok()
+}
+
+/// Records a life and cuts the power at every moment of it. Panics when something that was told is not there afterwards.
+pub fn cut_everywhere(program: &Path) -> Tried {
+    let harness = Harness::new(&program.to_string_lossy());
+    let calls = record(&harness);
+    let root = harness.root();
+    let real = |path: &str| std::fs::read(path).unwrap_or_default();
+    let mut disk = Disk::new(root);
+    let (mut told, mut tried) = (Told::default(), Tried::default());
+    let mut last = BTreeMap::new();
+    let image = tempfile::tempdir().expect("a folder");
+    for call in &calls {
+        let heard = hear(call, &mut told);
+        if !disk.apply(call, &real) && !heard {
+            continue;
+        }
+        tried.moments += 1;
+        for survives in Survives::ALL {
+            let found = of_ostler(disk.after_the_cut(survives));
+            if !heard && last.get(&survives) == Some(&found) {
+                continue;
+            }
+            tried.disks += 1;
+            lay_out(image.path(), &found);
+            let after = format!("power cut after {} of {} ({survives:?} survives), told {told:?}", call.name, call.pid);
+            check(image.path(), &told, &format!("{after}: {:?}", call.arguments.first()));
+            last.insert(survives, found);
+        }
+    }
+    assert!(told.launched && told.accepted == 3 && told.ended == 2, "not all of it was recorded: {told:?}");
+    tried
+}
+
+fn record(harness: &Harness) -> Vec<Call> {
+    let record = harness.root().join("calls");
+    let mut command = harness.command("strace");
+    command.args(["-f", "-qq", "-y", "-xx", "-s", "10000000", "-e", CALLS, "-e", "signal=none", "-o"]).arg(&record);
+    command.args(["sh", "-c", LIFE]).env("O", harness.program());
+    let output = Started::new(command, None).finish().exits(0);
+    assert!(output.stdout.contains("ended"), "{output:?}");
+    trace::parse(&std::fs::read_to_string(record).expect("strace's record"))
+}
+
+/// What a person reads on the standard output of a command, or what a keeper promises by syncing a launch.
+fn hear(call: &Call, told: &mut Told) -> bool {
+    let text = String::from_utf8_lossy(&call.text(1)).into_owned();
+    if call.name == "write" && call.descriptor(0) == Some(1) {
+        if text.contains(": accepted") {
+            told.accepted += 1;
+            return true;
+        }
+        if text.contains("ended") {
+            told.ended += 1;
+            return true;
+        }
+    }
+    let synced = call.name == "fsync" && call.path_of(0).is_some_and(|path| path.ends_with("/ostler/sessions"));
+    let first = synced && !told.launched;
+    told.launched |= first;
+    first
+}
+
+/// What lies below `$OSTLER_HOME`; the rest is the agent's.
+fn of_ostler(found: BTreeMap<String, Option<Vec<u8>>>) -> BTreeMap<String, Option<Vec<u8>>> {
+    found.into_iter().filter(|(path, _)| path.starts_with("/ostler")).collect()
+}
+
+fn lay_out(folder: &Path, found: &BTreeMap<String, Option<Vec<u8>>>) {
+    let home = folder.join("ostler");
+    if home.exists() {
+        std::fs::remove_dir_all(&home).expect("our own folder");
+    }
+    for (path, bytes) in found {
+        let path = folder.join(path.trim_start_matches('/'));
+        match bytes {
+            None => std::fs::create_dir(path).expect("a folder"),
+            Some(bytes) => std::fs::write(path, bytes).expect("a file"),
+        }
+    }
+}
+
+fn home(folder: &Path) -> Home {
+    let root = folder.join("ostler").to_string_lossy().into_owned();
+    Home::find(&move |name| (name == "OSTLER_HOME").then(|| root.clone())).expect("a home")
+}
+
+/// Opens what is there as `ls` and `show` do.
+fn check(folder: &Path, told: &Told, when: &str) {
+    let places: Vec<Place> = home(folder).live_places().unwrap_or_else(|error| panic!("cannot list: {error}; {when}"));
+    let promised = told.launched || told.accepted > 0 || told.ended > 0;
+    assert!(!promised || places.len() == 1, "the session is gone; {when}");
+    for place in places {
+        match look::look(&place) {
+            Err(error) if promised => panic!("damaged: {error}; {when}"),
+            Err(_) => continue,
+            Ok(view) => assert!(view.ended || view.run == 0, "nobody lives, and it is {:?}; {when}", view.state),
+        }
+        let folder = place.open().expect("a folder");
+        for number in 1..=folder.newest_run().expect("the runs") {
+            let outcome = folder.run(number).and_then(|run| run.outcome());
+            let outcome = outcome.unwrap_or_else(|error| panic!("outcome of run {number}: {error}; {when}"));
+            let right = outcome.as_ref().is_none_or(|outcome| outcome.kind == Kind::Succeeded);
+            assert!(right, "a wrong outcome: {outcome:?}; {when}");
+            assert!(outcome.is_some() || number > told.ended, "the outcome of run {number} is gone; {when}");
+        }
+        let (wishes, _) = inbox::read(folder.dir(), 0).unwrap_or_else(|error| panic!("inbox: {error}; {when}"));
+        let kept = |text: &str| {
+            wishes.iter().any(|placed| matches!(&placed.wish.want, Want::Message { text: one, .. } if one == text))
+        };
+        for text in &MESSAGES[..told.accepted] {
+            assert!(kept(text), "accepted {text:?} is gone; {when}");
+        }
+    }
+}

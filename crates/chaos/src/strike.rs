@@ -1,0 +1,305 @@
+//! Doing the faults, each for a moment, while somebody else goes on talking to the session. Whatever can be taken back is
+//! taken back before this returns.
+
+use crate::fault::{Fault, Means, PIDS};
+use crate::random::Random;
+use crate::stage::Stage;
+use ostler_sys::process::{Identity, Pidfd, boot_id};
+use ostler_testkit::{Session, Started, Who, patience};
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::{Pid, Resource, Rlimit, Signal};
+use serde_json::Value;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// The longest that one waits before the fault, or for it to be over.
+const MOMENT_MS: usize = 150;
+
+/// Lets a random moment pass: the moment itself is what is waited for.
+fn moment(random: &mut Random, longest_ms: usize) {
+    patience::readable(&[], Duration::from_millis(random.below(longest_ms) as u64));
+}
+
+/// Says beforehand what may be true once the fault is done.
+pub fn widen(stage: &Stage, fault: Fault) {
+    match fault {
+        Fault::KillAgent => {
+            stage.truth.may_end();
+            stage.agent_killed.store(true, Ordering::SeqCst);
+        }
+        // Without helpers nobody holds the agent's input open, and it ends as at any end of input.
+        Fault::KillBothHelpers | Fault::KillEveryone => {
+            stage.truth.may_be_lost();
+            stage.agent_killed.store(true, Ordering::SeqCst);
+        }
+        // The helper that starts the next process of an agent with one per message may be hit while it is alone.
+        Fault::KillHolder | Fault::KillKeeper | Fault::PausePoint | Fault::NoDescriptors | Fault::NoProcesses
+            if !stage.cast.is_one_process() =>
+        {
+            stage.truth.may_be_lost();
+        }
+        Fault::PausePoint => stage.truth.may_end(),
+        Fault::FullDisk => stage.may_refuse.store(true, Ordering::SeqCst),
+        Fault::KillKeeper
+        | Fault::KillHolder
+        | Fault::KillClient
+        | Fault::StopAgent
+        | Fault::StopKeeper
+        | Fault::StopHolder
+        | Fault::StopClient
+        | Fault::NoDescriptors
+        | Fault::NoProcesses
+        | Fault::TornJournal
+        | Fault::TornInbox
+        | Fault::GarbageBeside
+        | Fault::OtherBoot
+        | Fault::ReusedPids
+        | Fault::OlderBinary
+        | Fault::OtherUser
+        | Fault::ClockJump => {}
+    }
+}
+
+/// Does it.
+pub fn strike(stage: &Stage, fault: Fault, means: &Means, random: &mut Random) {
+    moment(random, MOMENT_MS);
+    match fault {
+        Fault::KillAgent => stage.session().kill_if_alive(Who::Agent),
+        Fault::KillKeeper => kill_again_and_again(stage, Who::Keeper, random),
+        Fault::KillHolder => kill_again_and_again(stage, Who::Holder, random),
+        Fault::KillBothHelpers => kill_at_once(stage, &[Who::Keeper, Who::Holder]),
+        Fault::KillEveryone => kill_at_once(stage, &[Who::Agent, Who::Keeper, Who::Holder]),
+        Fault::KillClient => kill_client(stage, random),
+        Fault::StopAgent => hit(&stage.session(), Who::Agent, false, random),
+        Fault::StopKeeper => hit(&stage.session(), Who::Keeper, false, random),
+        Fault::StopHolder => hit(&stage.session(), Who::Holder, false, random),
+        Fault::StopClient => stop_client(stage, random),
+        Fault::FullDisk => fill_disk(&stage.harness.home(), random),
+        Fault::NoDescriptors => starve_of_descriptors(stage, random),
+        Fault::NoProcesses => starve_of_processes(stage, random),
+        Fault::TornJournal => tear_journal(stage, random),
+        Fault::TornInbox => tear_inbox(stage, random),
+        Fault::GarbageBeside => garbage_beside(stage),
+        Fault::OtherBoot => copy_of_another_boot(stage),
+        Fault::OlderBinary => older_binary(stage, means),
+        Fault::OtherUser => other_user(stage),
+        // Done by whoever prepared the stage.
+        Fault::PausePoint | Fault::ReusedPids | Fault::ClockJump => {}
+    }
+}
+
+fn signal(process: &Identity, signal: Signal) {
+    if let Some(pidfd) = Pidfd::open(process).expect("a pidfd") {
+        pidfd.signal(signal).expect("may signal what we started");
+    }
+}
+
+/// Kills it, and what stands in its place by then.
+fn kill_again_and_again(stage: &Stage, who: Who, random: &mut Random) {
+    for _ in 0..=random.below(3) {
+        hit(&stage.session(), who, true, random);
+    }
+}
+
+/// Kills one of a session's processes, or stops it for a moment, at a random moment.
+pub fn hit(session: &Session<'_>, who: Who, kills: bool, random: &mut Random) {
+    moment(random, MOMENT_MS);
+    if kills {
+        session.kill_if_alive(who);
+    } else if let Some(process) = session.recorded(who) {
+        signal(&process, Signal::STOP);
+        moment(random, 3 * MOMENT_MS);
+        signal(&process, Signal::CONT);
+    }
+}
+
+/// Stops all of them before any is killed, so that none can replace another.
+pub fn kill_at_once(stage: &Stage, victims: &[Who]) {
+    let session = stage.session();
+    let victims: Vec<Identity> = victims.iter().filter_map(|&who| session.recorded(who)).collect();
+    for deadly in [Signal::STOP, Signal::KILL] {
+        victims.iter().for_each(|victim| signal(victim, deadly));
+    }
+    victims.iter().for_each(patience::ended);
+}
+
+fn kill_client(stage: &Stage, random: &mut Random) {
+    let (text, client) = stage.start_sending();
+    moment(random, 20);
+    client.kill();
+    stage.sent(text, &client.finish());
+}
+
+fn stop_client(stage: &Stage, random: &mut Random) {
+    let (text, client) = stage.start_sending();
+    moment(random, 10);
+    signal(client.process(), Signal::STOP);
+    moment(random, MOMENT_MS);
+    signal(client.process(), Signal::CONT);
+    stage.sent(text, &client.finish());
+}
+
+/// Takes all the room there is, for a moment.
+fn fill_disk(home: &Path, random: &mut Random) {
+    let ballast = home.join("ballast");
+    let mut file = std::fs::File::create(&ballast).expect("a file");
+    for size in [1 << 16, 4096, 1] {
+        while file.write_all(&vec![b'x'; size]).is_ok() {}
+    }
+    moment(random, 4 * MOMENT_MS);
+    std::fs::remove_file(ballast).expect("our own file");
+}
+
+/// The keeper may open nothing, and fails; or the holder may not, while its keeper dies.
+fn starve_of_descriptors(stage: &Stage, random: &mut Random) {
+    let session = stage.session();
+    let starved = if random.below(2) == 0 { Who::Holder } else { Who::Keeper };
+    let Some(helper) = session.recorded(starved).filter(Identity::may_live) else { return };
+    let pid = Pid::from_raw(helper.pid());
+    // It may leave by itself meanwhile.
+    let Ok(before) = rustix::process::prlimit(pid, Resource::Nofile, Rlimit { current: Some(0), maximum: None }) else {
+        return;
+    };
+    moment(random, MOMENT_MS);
+    if starved == Who::Holder {
+        session.kill_if_alive(Who::Keeper);
+    }
+    moment(random, 2 * MOMENT_MS);
+    if helper.may_live() {
+        let _ = rustix::process::prlimit(pid, Resource::Nofile, before);
+    }
+}
+
+/// No helper may start anything for a moment in which its twin dies.
+fn starve_of_processes(stage: &Stage, random: &mut Random) {
+    let session = stage.session();
+    let group = Path::new(PIDS).join(format!("ostler-chaos-{}", session.id()));
+    std::fs::create_dir(&group).expect("a cgroup");
+    let helpers: Vec<Identity> = [Who::Holder, Who::Keeper].iter().filter_map(|&who| session.recorded(who)).collect();
+    let enter = |group: &Path, process: &Identity| {
+        if process.may_live() {
+            // It may have left by itself meanwhile.
+            let _ = std::fs::write(group.join("cgroup.procs"), process.pid().to_string());
+        }
+    };
+    helpers.iter().for_each(|helper| enter(&group, helper));
+    std::fs::write(group.join("pids.max"), "0").expect("a limit");
+    moment(random, MOMENT_MS);
+    session.kill_if_alive(if random.below(2) == 0 { Who::Keeper } else { Who::Holder });
+    moment(random, 4 * MOMENT_MS);
+    std::fs::write(group.join("pids.max"), "max").expect("a limit");
+    // Who was born there leaves it again, so that the group can go.
+    patience::until("the cgroup is empty", &[], || {
+        let inside = std::fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
+        for pid in inside.lines() {
+            let _ = std::fs::write(Path::new(PIDS).join("cgroup.procs"), pid);
+        }
+        std::fs::remove_dir(&group).is_ok().then_some(())
+    });
+}
+
+const TORN: &[&[u8]] = &[b"{\"at\":\"2026-11-15T", b"\xff\xfe\x00garbage\n", b"{}\n", b"\n\n{\"at\":1", b"[[[[[[["];
+
+/// A keeper is killed in the middle of a line. Its twin stands still meanwhile, so that nobody writes beside us.
+fn tear_journal(stage: &Stage, random: &mut Random) {
+    let session = stage.session();
+    let Some(holder) = session.recorded(Who::Holder) else { return };
+    signal(&holder, Signal::STOP);
+    session.kill_if_alive(Who::Keeper);
+    append(&session.path().join("journal.jsonl"), random.pick(TORN));
+    signal(&holder, Signal::CONT);
+}
+
+/// A client is killed in the middle of a line.
+fn tear_inbox(stage: &Stage, random: &mut Random) {
+    append(&stage.session().path().join("inbox.jsonl"), random.pick(TORN));
+}
+
+fn append(file: &Path, bytes: &[u8]) {
+    let mut file = std::fs::File::options().append(true).open(file).expect("a file that is there");
+    flock(&file, FlockOperation::LockExclusive).expect("a lock");
+    file.write_all(bytes).expect("room");
+}
+
+/// Folders and files that are no sessions, or were some: ours is listed all the same, and they harm nobody.
+fn garbage_beside(stage: &Stage) {
+    let session = stage.session();
+    let sessions = session.path().parent().expect("a folder").to_owned();
+    let folders = ["abcdefgh", "zzzzzzzz"].map(|name| sessions.join(name));
+    for folder in &folders {
+        std::fs::create_dir_all(folder.join("runs/1")).expect("a folder");
+        std::fs::write(folder.join("session.json"), b"\x00\xff{{{").expect("a file");
+        std::fs::write(folder.join("runs/1/run.json"), "{\"agent\":{\"pid\":1}}").expect("a file");
+    }
+    let file = sessions.join("hhhhhhhh");
+    std::fs::write(&file, "no folder").expect("a file");
+    let listed = stage.harness.run(&["ls", "--json"]).exits(0);
+    assert!(listed.stdout.contains(session.id()), "not listed: {listed:?}");
+    std::fs::remove_file(file).expect("our own file");
+    for folder in folders {
+        std::fs::remove_dir_all(folder).expect("our own folder");
+    }
+}
+
+/// Somebody restores a backup after a reboot: nothing in it is alive, and nobody who is gets hurt.
+fn copy_of_another_boot(stage: &Stage) {
+    let session = stage.session();
+    let copy = stage.harness.root().join("restored");
+    let folder = copy.join("sessions").join(session.id());
+    copy_with_another_boot(&session.path(), &folder);
+    let ask = |words: &[&str]| {
+        let mut command = stage.harness.command(stage.harness.program());
+        command.env("OSTLER_HOME", &copy).args(words);
+        Started::new(command, None).finish()
+    };
+    let shown = ask(&["show", "--json", session.id()]).exits(0).json();
+    assert_eq!((&shown["alive"], &shown["ended"]), (&Value::Bool(false), &Value::Bool(true)), "{shown}");
+    ask(&["stop", session.id()]).exits(0);
+    std::fs::remove_dir_all(copy).expect("our own folder");
+}
+
+fn copy_with_another_boot(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("a folder");
+    for entry in std::fs::read_dir(from).expect("a folder").flatten() {
+        let (kind, target) = (entry.file_type().expect("a kind"), to.join(entry.file_name()));
+        if kind.is_dir() {
+            copy_with_another_boot(&entry.path(), &target);
+        } else if kind.is_file()
+            // Temporary files come and go.
+            && let Ok(bytes) = std::fs::read(entry.path())
+        {
+            let text = String::from_utf8_lossy(&bytes).replace(boot_id(), "00000000-0000-4000-8000-000000000000");
+            std::fs::write(target, text).expect("room");
+        }
+    }
+}
+
+/// Whoever uses the earlier program on a session of the newer one, and the other way round, finds it as it is.
+fn older_binary(stage: &Stage, means: &Means) {
+    let (Some(older), session) = (&means.older, stage.session()) else { return };
+    let mut command = stage.harness.command(older);
+    command.args(["show", "--json", session.id()]);
+    let shown = Started::new(command, None).finish().exits(0).json();
+    assert_eq!(shown["alive"], Value::Bool(true), "{shown}");
+    session.kill_if_alive(Who::Keeper);
+    stage.harness.run(&["upgrade"]).exits(0);
+}
+
+/// Another user cannot even look.
+fn other_user(stage: &Stage) {
+    let open = |path: &Path| std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("our own");
+    let root = stage.harness.root();
+    open(root);
+    let copy: PathBuf = root.join("ostler-copy");
+    std::fs::copy(stage.harness.program(), &copy).expect("room");
+    open(&copy);
+    for words in [&["ls"][..], &["stop", stage.session().id()], &["send", stage.session().id(), "mine now"]] {
+        let mut command = stage.harness.command("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&copy).args(words).current_dir("/");
+        let output = Started::new(command, None).finish();
+        assert!(output.code.is_some_and(|code| code != 0), "another user was served: {output:?}");
+    }
+}

@@ -3,6 +3,7 @@
 mod agents;
 mod apt;
 mod bench;
+mod chaos;
 mod fuzz;
 mod processes;
 mod proven;
@@ -22,7 +23,9 @@ cargo xtask record [AGENT…] [--scene NAME]
 cargo xtask bench [--only ROW] [--quick] [--binary OSTLER]
     ostler beside dtach, tmux, shpool and pueue; a whole run writes docs/benchmarks.md and docs/benchmarks.svg
 cargo xtask fuzz [TARGET…] [--seconds N]
-    every parser of bytes that somebody else wrote, with cargo-fuzz, each for a minute or N seconds";
+    every parser of bytes that somebody else wrote, with cargo-fuzz, each for a minute or N seconds
+cargo xtask chaos [--seed S] [--faults N] [--minutes N] [--older OSTLER]
+    random faults, what must hold after each of them, and a table for docs/reliability.md";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -32,6 +35,7 @@ fn main() -> ExitCode {
         Some((command, rest)) if command == "record" => record::run(rest),
         Some((command, rest)) if command == "bench" => bench::run(rest),
         Some((command, rest)) if command == "fuzz" => fuzz::run(rest),
+        Some((command, rest)) if command == "chaos" => chaos::run(rest),
         // What the benchmarks keep: a process that notes the time, exits on demand, or writes a lot.
         Some((command, rest)) if command == bench::agent::COMMAND => bench::agent::run(rest),
         Some(_) | None => {

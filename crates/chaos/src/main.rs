@@ -2,8 +2,6 @@
 //!
 //! Fault number i of seed S is fault number 0 of seed S + i: a failure says how to have it again alone.
 
-#![expect(clippy::expect_used, reason = "what is promised and does not hold fails the run")]
-
 use ostler_chaos::fault::{Fault, Means};
 use ostler_chaos::random::Random;
 use ostler_chaos::{attempt, reused, round};
@@ -12,7 +10,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-const USAGE: &str = "chaos --program OSTLER [--older OSTLER] [--seed S] [--faults N] [--minutes N]";
+const USAGE: &str = "cargo xtask chaos [--program OSTLER] [--older OSTLER] [--seed S] [--faults N] [--minutes N]";
 
 /// What was asked for.
 struct Asked {
@@ -38,7 +36,9 @@ fn asked(mut words: impl Iterator<Item = String>) -> Option<Asked> {
     }
     let faults = faults.unwrap_or(if time.is_some() { u64::MAX } else { 100 });
     let own = std::env::current_exe().ok();
-    Some(Asked { means: Means { program: program?, older, own }, seed, faults, time })
+    // Cargo builds both into the same folder.
+    let program = program.or_else(|| own.as_ref().map(|own| own.with_file_name("ostler")))?;
+    Some(Asked { means: Means { program, older, own }, seed, faults, time })
 }
 
 #[derive(Default)]

@@ -39,7 +39,7 @@ fn life_that_passes(role: Role, point: Point) -> Life {
         (Point::TreeCleared, _) => Life::Strays,
         (Point::KeeperDied | Point::KeeperReplaced, _) => Life::KeeperLost,
         (Point::HolderReplaced | Point::StoodIn, _) => Life::HolderLost,
-        (Point::RunBegun, _) => Life::Resumed,
+        (Point::RunBegun, _) | (Point::ReplacementWritten | Point::ReplacementNamed, Role::Beginner) => Life::Resumed,
         (Point::PublicationWritten | Point::PublicationLinked | Point::JournalAppended, Role::Client) => {
             Life::EveryoneLost
         }
@@ -74,6 +74,16 @@ pub fn live_through(program: &Path, role: Role, point: Point, nth: usize) -> (bo
     });
     // The death of a process that starts the next one may end the session, as it is promised to.
     stage.truth.may_end();
+    if point == Point::KeeperDied {
+        // The keeper was killed before, and its holder now, before there was another: nobody holds the agent's input.
+        stage.truth.may_be_lost();
+        stage.agent_killed.store(true, Ordering::SeqCst);
+    }
+    if point == Point::RunStarted {
+        // A holder that dies when it has started the next process of an agent with one per message, and before there is
+        // a keeper for it, takes that process's input along. The message waits for the next resume.
+        stage.truth.may_be_lost();
+    }
     let witness = stage.look_on();
     let session = stage.session();
     match life {
@@ -92,11 +102,6 @@ pub fn live_through(program: &Path, role: Role, point: Point, nth: usize) -> (bo
             session.orphan();
             session.kill_if_alive(Who::Agent);
         }
-    }
-    if point == Point::RunStarted {
-        // A holder that dies when it has started the next process of an agent with one per message, and before there is
-        // a keeper for it, takes that process's input along. The message waits for the next resume.
-        stage.truth.may_be_lost();
     }
     stage.settle();
     match life {

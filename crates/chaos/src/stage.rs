@@ -177,7 +177,8 @@ impl Stage {
             if !view.ended || view.queued == 0 {
                 return;
             }
-            self.typed_again(&["resume", "--keep", "-d", self.session().id()], &[0]);
+            // 125: whoever was to hold it was killed, and says so.
+            self.typed_again(&["resume", "--keep", "-d", self.session().id()], &[0, 125]);
         }
         panic!("it ends again and again");
     }

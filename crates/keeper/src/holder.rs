@@ -26,7 +26,7 @@ use ostler_sys::process::{Identity, Pidfd, WaitStatus};
 use ostler_sys::signals::{Signals, ignore};
 use ostler_sys::{cgroup, socket, spawn};
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::fd::OwnedFd;
 use rustix::process::Signal;
 use rustix::time::Timespec;
 use std::io;
@@ -130,12 +130,6 @@ fn start_further(folder: &Folder, run: &RunFolder, handles: &mut Handles) -> Res
 /// Who a child of ours is. Until we collect it nobody else has its pid.
 fn child(pid: i32) -> io::Result<Identity> {
     Identity::of(pid)?.ok_or_else(|| io::Error::other("/proc does not show our own child"))
-}
-
-/// Removes a run that never was.
-fn discard_run(folder: &Folder, number: u32) {
-    let base = format!("/proc/self/fd/{}", folder.dir().as_fd().as_raw_fd());
-    let _ = std::fs::remove_dir_all(format!("{base}/runs/{number}"));
 }
 
 struct Holder {
@@ -398,7 +392,8 @@ impl Holder {
                 self.run = run;
             }
             // As if it had never been: the session ends with the run before, and the message waits for a resume.
-            Err(_) => discard_run(&self.folder, newest),
+            // One that cannot be removed is seen as a run that never began.
+            Err(_) => drop(self.folder.discard_run(newest)),
         }
     }
 

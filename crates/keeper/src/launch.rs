@@ -15,7 +15,7 @@ use ostler_sys::process::Identity;
 use ostler_sys::spawn::StartError;
 use ostler_sys::{descriptors, lock, socket};
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::fd::OwnedFd;
 use rustix::fs::OFlags;
 use std::ffi::CString;
 use std::io;
@@ -97,7 +97,7 @@ fn start_hidden(sessions: &Dir, hidden: &str, launch: Launch<'_>) -> Result<(), 
     let run = folder.make_run(launch.run.run)?;
     put_files(&run, launch.files)?;
     for prompt in launch.prompts {
-        inbox::append(&folder, prompt)?;
+        inbox::append_unnamed(&folder, prompt)?;
         pause::at(Point::PromptKept);
     }
     begin(Beginning {
@@ -154,8 +154,7 @@ pub fn resume(
     }
     if started.is_err() {
         // As if it had never been: the run before it is the newest again.
-        let base = format!("/proc/self/fd/{}", folder.dir().as_fd().as_raw_fd());
-        std::fs::remove_dir_all(format!("{base}/runs/{}", record.run))?;
+        folder.discard_run(record.run)?;
     }
     started.map(|()| true)
 }

@@ -129,7 +129,7 @@ fn note_agent(record: &RunRecord, run: &RunFolder, inside: Inside) -> Result<(),
         started_ms: since_boot_ms(),
         ..record.clone()
     };
-    Ok(run.write_record(&record)?)
+    Ok(if record.run == 1 { run.write_first_record(&record) } else { run.write_record(&record) }?)
 }
 
 fn start_program(

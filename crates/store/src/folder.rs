@@ -9,6 +9,7 @@ use ostler_core::id::SessionId;
 use ostler_core::outcome::{Exit, Outcome};
 use ostler_core::record::Session;
 use ostler_sys::dir::{Dir, Sync, free_space};
+use rustix::fd::{AsFd, AsRawFd};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -141,6 +142,15 @@ impl Folder {
         begun
     }
 
+    /// Takes back a run that never was. It goes as one step: nobody sees a run without its record.
+    pub fn discard_run(&self, number: u32) -> Result<(), StoreError> {
+        let runs = self.dir.open_dir("runs").map_err(StoreError::io("runs"))?;
+        let gone = format!(".gone-{number}-{}", std::process::id());
+        runs.rename_new(&number.to_string(), &runs, &gone).map_err(StoreError::io(format!("runs/{number}")))?;
+        let path = format!("/proc/self/fd/{}/{gone}", runs.as_fd().as_raw_fd());
+        std::fs::remove_dir_all(path).map_err(StoreError::io(gone))
+    }
+
     /// Whether there is room for a session: its first records, and what its keeper will set aside.
     pub fn has_room(&self) -> Result<bool, StoreError> {
         Ok(free_space(&self.dir).map_err(StoreError::io("the disk"))? >= 2 * RESERVE)
@@ -178,6 +188,11 @@ impl RunFolder {
 
     pub fn record(&self) -> Result<RunRecord, StoreError> {
         require(&self.dir, "run.json")
+    }
+
+    /// Of the first run of a session that nobody sees yet.
+    pub fn write_first_record(&self, record: &RunRecord) -> Result<(), StoreError> {
+        create(&self.dir, "run.json", record)
     }
 
     pub fn write_record(&self, record: &RunRecord) -> Result<(), StoreError> {
@@ -256,7 +271,8 @@ fn create<T: Serialize>(dir: &Dir, name: &str, record: &T) -> Result<(), StoreEr
 }
 
 fn write<T: Serialize>(dir: &Dir, name: &str, record: &T) -> Result<(), StoreError> {
-    dir.replace(name, &to_json(record), Sync::No).map_err(StoreError::io(name))
+    // A record that a power cut has emptied would damage a session in which people were promised things.
+    dir.replace(name, &to_json(record), Sync::Bytes).map_err(StoreError::io(name))
 }
 
 /// Records are plain data: strings, numbers, lists and maps with string keys, which always have a JSON form.
@@ -314,5 +330,7 @@ mod tests {
         names.sort();
         assert_eq!(names, ["1", "2"]);
         assert_eq!(folder.newest_run().unwrap(), 2);
+        folder.discard_run(2).unwrap();
+        assert_eq!(folder.dir().open_dir("runs").unwrap().names().unwrap(), ["1"], "taken back without a trace");
     }
 }

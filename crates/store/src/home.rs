@@ -105,11 +105,16 @@ impl Home {
         match Dir::open(path) {
             Ok(dir) => Ok(dir),
             Err(_) => {
+                let above: Vec<&Path> = path.ancestors().skip(1).take_while(|above| !above.is_dir()).collect();
                 std::fs::DirBuilder::new()
                     .recursive(true)
                     .mode(0o700)
                     .create(path)
                     .map_err(StoreError::io(path.to_string_lossy()))?;
+                // Once in a home's life: what is synced below a folder is lost with it when its own name is.
+                for folder in above.iter().chain(&[path]).filter_map(|made| made.parent()) {
+                    Dir::open(folder).and_then(|dir| dir.sync()).map_err(StoreError::io(folder.to_string_lossy()))?;
+                }
                 Dir::open(path).map_err(StoreError::io(path.to_string_lossy()))
             }
         }

@@ -14,8 +14,17 @@ pub const NAME: &str = "inbox.jsonl";
 
 /// Appends a wish, durably; on a full disk out of the reserve. Wishes to end come first there: they are small.
 pub fn append(folder: &Folder, wish: &Wish) -> Result<(), StoreError> {
+    append_to(folder, wish, Sync::Yes)
+}
+
+/// The same in a folder that has no name itself yet: with that, the keeper syncs the names in it.
+pub fn append_unnamed(folder: &Folder, wish: &Wish) -> Result<(), StoreError> {
+    append_to(folder, wish, Sync::Bytes)
+}
+
+fn append_to(folder: &Folder, wish: &Wish, sync: Sync) -> Result<(), StoreError> {
     let line = crate::folder::to_json(wish);
-    let once = || append_line(folder.dir(), NAME, &line, Sync::Yes);
+    let once = || append_line(folder.dir(), NAME, &line, sync);
     match &wish.want {
         Want::Message { .. } => once(),
         Want::Withdraw { .. } | Want::Answer { .. } | Want::Interrupt | Want::Stop { .. } | Want::Unknown => {

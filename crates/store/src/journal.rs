@@ -98,7 +98,7 @@ pub fn append_line(dir: &Dir, name: &str, line: &[u8], sync: Sync) -> Result<(),
     let written = file.write_all(line).and_then(|()| {
         pause::at(Point::InboxWritten);
         match sync {
-            Sync::Yes => file.sync_data(),
+            Sync::Yes | Sync::Bytes => file.sync_data(),
             Sync::No => Ok(()),
         }
     });
@@ -106,6 +106,10 @@ pub fn append_line(dir: &Dir, name: &str, line: &[u8], sync: Sync) -> Result<(),
         // Half a line on a full disk: take it back while we hold the lock, nobody was told of it.
         let _ = file.set_len(before);
         return Err(StoreError::io(name)(error));
+    }
+    if before == 0 && sync == Sync::Yes {
+        // What is on the disk without a name is not there.
+        dir.sync().map_err(StoreError::io(name))?;
     }
     pause::at(Point::InboxSynced);
     Ok(())

@@ -71,11 +71,14 @@ pub fn look_on(shelf: &Shelf, id: SessionId) -> Result<View, StoreError> {
 
 /// Looks at a session whose folder is open.
 pub fn look_at(folder: &Folder, archived: bool) -> Result<View, StoreError> {
+    let mut failed = false;
     loop {
-        let view = look_once(folder, archived)?;
-        // Where each message has a process of its own, the run that we looked at may have become an old one meanwhile.
-        if view.alive || folder.newest_run()? <= view.run {
-            return Ok(view);
+        match look_once(folder, archived) {
+            // Where each message has a process of its own, the run that we looked at may be an old one by now.
+            Ok(view) if !view.alive && folder.newest_run()? > view.run => {}
+            // A run that could not be begun is taken back, perhaps under our eyes.
+            Err(_) if !failed => failed = true,
+            other => return other,
         }
     }
 }

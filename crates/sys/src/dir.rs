@@ -22,6 +22,9 @@ pub struct Dir(OwnedFd);
 pub enum Sync {
     /// Enough against the death of processes.
     No,
+    /// The bytes before they get their name: after a power cut the file is the old one or the new one, and never an empty
+    /// one. Which of the two it is may stay open.
+    Bytes,
     /// Needed against the death of the machine.
     Yes,
 }
@@ -130,7 +133,7 @@ impl Dir {
         };
         let mut file = File::from(file);
         let written = file.write_all(bytes).and_then(|()| match sync {
-            Sync::Yes => file.sync_all(),
+            Sync::Yes | Sync::Bytes => file.sync_all(),
             Sync::No => Ok(()),
         });
         match written {
@@ -150,7 +153,7 @@ impl Dir {
     fn settle(&self, sync: Sync) -> io::Result<()> {
         match sync {
             Sync::Yes => self.sync(),
-            Sync::No => Ok(()),
+            Sync::Bytes | Sync::No => Ok(()),
         }
     }
 

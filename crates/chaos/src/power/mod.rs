@@ -108,7 +108,7 @@ fn hear(call: &Call, told: &mut Told) -> bool {
             told.accepted += 1;
             return true;
         }
-        if text.contains("ended") {
+        if text.contains("ended") || text.contains("succeeded") {
             told.ended += 1;
             return true;
         }

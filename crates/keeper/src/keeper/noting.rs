@@ -79,6 +79,7 @@ impl Keeper {
             let _ = rustix::fs::fsync(file);
         }
         let _ = self.run.dir().sync();
+        let _ = self.folder.dir().open_dir("runs").and_then(|runs| runs.sync());
         let _ = self.folder.dir().sync();
         if let Ok(sessions) = dir::Dir::open("..") {
             let _ = sessions.sync();

@@ -219,7 +219,7 @@ fn tear_inbox(stage: &Stage, random: &mut Random) {
 }
 
 fn append(file: &Path, bytes: &[u8]) {
-    let mut file = std::fs::File::options().append(true).open(file).expect("a file that is there");
+    let mut file = std::fs::File::options().append(true).create(true).open(file).expect("a file");
     flock(&file, FlockOperation::LockExclusive).expect("a lock");
     file.write_all(bytes).expect("room");
 }

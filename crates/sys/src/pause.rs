@@ -173,7 +173,7 @@ pub fn at(point: Point) {
 
 /// Takes a byte off the file; true when it was the last. A file that is not there, or cannot be had, strikes nobody.
 fn is_struck(file: &Path) -> bool {
-    let take = || {
+    let take = || -> rustix::io::Result<bool> {
         let token = rustix::fs::openat(CWD, file, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
         rustix::fs::flock(&token, FlockOperation::LockExclusive)?;
         let left = u64::try_from(rustix::fs::fstat(&token)?.st_size).unwrap_or(0);
@@ -184,7 +184,7 @@ fn is_struck(file: &Path) -> bool {
         // Whoever opened it before us and waited for the lock finds that it is gone.
         rustix::fs::unlinkat(CWD, file, AtFlags::empty()).map(|()| true)
     };
-    take().unwrap_or_else(|_: rustix::io::Errno| false)
+    take().unwrap_or(false)
 }
 
 #[cfg(test)]

@@ -20,7 +20,6 @@ pub mod power;
 pub mod random;
 pub mod reused;
 pub mod round;
-pub mod small_disk;
 pub mod stage;
 pub mod strike;
 pub mod witness;

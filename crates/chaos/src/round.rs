@@ -3,11 +3,10 @@
 use crate::cast::Cast;
 use crate::fault::{Fault, Means};
 use crate::random::Random;
-use crate::small_disk::SmallDisk;
 use crate::stage::Stage;
 use crate::{points, reused, strike};
 use ostler_testkit::misbehave::pattern;
-use ostler_testkit::{Harness, Poller, Who};
+use ostler_testkit::{Harness, Poller, SmallDisk, Who};
 use std::sync::atomic::Ordering;
 
 /// What a fault came to.
@@ -58,8 +57,9 @@ fn conversation(means: &Means, fault: Fault, random: &mut Random) -> Verdict {
     strike::widen(&stage, fault);
     let witness = stage.look_on();
     let messages = 1 + random.below(3);
+    let disk = disk.as_ref();
     std::thread::scope(|scope| {
-        let striking = scope.spawn(|| strike::strike(&stage, fault, means, random));
+        let striking = scope.spawn(|| strike::strike(&stage, fault, &strike::With { means, disk }, random));
         for _ in 0..messages {
             stage.send();
         }

@@ -74,19 +74,24 @@ impl Stage {
         self.said.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn token(&self, role: Role, point: Point) -> PathBuf {
-        self.harness.root().join("pauses").join(format!("{}.kill", pause::token(role, point)))
+    fn token(&self, role: Role, point: Point, ending: &str) -> PathBuf {
+        self.harness.root().join("pauses").join(format!("{}.{ending}", pause::token(role, point)))
     }
 
     /// The `nth` process of this role that passes this point dies there.
     pub fn arm(&self, role: Role, point: Point, nth: usize) {
-        std::fs::write(self.token(role, point), vec![b'x'; nth]).expect("a token");
+        std::fs::write(self.token(role, point, "kill"), vec![b'x'; nth]).expect("a token");
+    }
+
+    /// The next process of this role that passes this point stands still there, until it is told to go on.
+    pub fn hold(&self, role: Role, point: Point) {
+        std::fs::write(self.token(role, point, "stop"), "x").expect("a token");
     }
 
     /// Whether somebody has died there.
     #[must_use]
     pub fn has_struck(&self, role: Role, point: Point) -> bool {
-        !self.token(role, point).exists()
+        !self.token(role, point, "kill").exists()
     }
 
     #[must_use]

@@ -5,7 +5,7 @@ use crate::fault::{Fault, Means, PIDS};
 use crate::random::Random;
 use crate::stage::Stage;
 use ostler_sys::process::{Identity, Pidfd, boot_id};
-use ostler_testkit::{Session, Started, Who, patience};
+use ostler_testkit::{Session, SmallDisk, Started, Who, patience};
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 use serde_json::Value;
@@ -63,8 +63,16 @@ pub fn widen(stage: &Stage, fault: Fault) {
     }
 }
 
+/// What some faults need.
+#[derive(Clone, Copy, Debug)]
+pub struct With<'a> {
+    pub means: &'a Means,
+    /// Where the session lives, when it is to be filled.
+    pub disk: Option<&'a SmallDisk>,
+}
+
 /// Does it.
-pub fn strike(stage: &Stage, fault: Fault, means: &Means, random: &mut Random) {
+pub fn strike(stage: &Stage, fault: Fault, with: &With<'_>, random: &mut Random) {
     moment(random, MOMENT_MS);
     match fault {
         Fault::KillAgent => stage.session().kill_if_alive(Who::Agent),
@@ -77,14 +85,14 @@ pub fn strike(stage: &Stage, fault: Fault, means: &Means, random: &mut Random) {
         Fault::StopKeeper => hit(&stage.session(), Who::Keeper, false, random),
         Fault::StopHolder => hit(&stage.session(), Who::Holder, false, random),
         Fault::StopClient => stop_client(stage, random),
-        Fault::FullDisk => fill_disk(&stage.harness.home(), random),
+        Fault::FullDisk => fill_disk(with.disk, random),
         Fault::NoDescriptors => starve_of_descriptors(stage, random),
         Fault::NoProcesses => starve_of_processes(stage, random),
         Fault::TornJournal => tear_journal(stage, random),
         Fault::TornInbox => tear_inbox(stage, random),
         Fault::GarbageBeside => garbage_beside(stage),
         Fault::OtherBoot => copy_of_another_boot(stage),
-        Fault::OlderBinary => older_binary(stage, means),
+        Fault::OlderBinary => older_binary(stage, with.means),
         Fault::OtherUser => other_user(stage),
         // Done by whoever prepared the stage.
         Fault::PausePoint | Fault::ReusedPids | Fault::ClockJump => {}
@@ -143,12 +151,8 @@ fn stop_client(stage: &Stage, random: &mut Random) {
 }
 
 /// Takes all the room there is, for a moment.
-fn fill_disk(home: &Path, random: &mut Random) {
-    let ballast = home.join("ballast");
-    let mut file = std::fs::File::create(&ballast).expect("a file");
-    for size in [1 << 16, 4096, 1] {
-        while file.write_all(&vec![b'x'; size]).is_ok() {}
-    }
+fn fill_disk(disk: Option<&SmallDisk>, random: &mut Random) {
+    let ballast = disk.expect("a disk of its own").fill();
     moment(random, 4 * MOMENT_MS);
     std::fs::remove_file(ballast).expect("our own file");
 }

@@ -23,6 +23,7 @@ mod proven;
 pub mod recordings;
 mod session;
 mod shown;
+mod small_disk;
 
 pub use harness::Harness;
 pub use leftovers::alive as alive_below;
@@ -31,6 +32,7 @@ pub use poller::{Poller, Seen};
 pub use proven::proves;
 pub use session::{Session, Who};
 pub use shown::{Outcome, Shown};
+pub use small_disk::SmallDisk;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -3,54 +3,14 @@
 
 use crate::{harness, root_for};
 use ostler_testkit::misbehave::pattern;
-use ostler_testkit::{Harness, Started, Who};
-use std::path::{Path, PathBuf};
+use ostler_testkit::{Harness, SmallDisk, Started, Who};
+use std::path::Path;
 
-/// A disk of its own for one harness, as small as we like. Unmounted when dropped, which must be after the harness.
-struct SmallDisk(tempfile::TempDir);
-
-impl SmallDisk {
-    fn mount(size: &str) -> SmallDisk {
-        let disk = SmallDisk(tempfile::tempdir().unwrap());
-        disk.mounts(&["-t", "tmpfs", "-o", &format!("size={size},mode=700"), "ostler-test"]);
-        disk
-    }
-
-    fn harness(&self) -> Harness {
-        let mut harness = harness();
-        harness.set("OSTLER_HOME", self.0.path().join("ostler"));
-        harness
-    }
-
-    fn grow(&self, size: &str) {
-        self.mounts(&["-o", &format!("remount,size={size}")]);
-    }
-
-    fn mounts(&self, arguments: &[&str]) {
-        let status = std::process::Command::new("mount").args(arguments).arg(self.0.path()).status().unwrap();
-        assert!(status.success(), "mount {arguments:?}");
-    }
-
-    /// Takes all the room there is, apart from what sessions have set aside.
-    fn fill(&self) -> PathBuf {
-        let ballast = self.0.path().join("ballast");
-        let mut file = std::fs::File::create(&ballast).unwrap();
-        for size in [1 << 16, 4096, 1] {
-            while std::io::Write::write_all(&mut file, &vec![b'x'; size]).is_ok() {}
-        }
-        ballast
-    }
-
-    fn free(&self) -> u64 {
-        ostler_sys::dir::free_space(ostler_sys::dir::Dir::open(self.0.path()).unwrap()).unwrap()
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        // Lazily: a failed test may have left something on it.
-        let _ = std::process::Command::new("umount").arg("--lazy").arg(self.0.path()).status();
-    }
+/// The sessions on a disk of their own, which must be dropped after this.
+fn harness_on(disk: &SmallDisk) -> Harness {
+    let mut harness = harness();
+    harness.set("OSTLER_HOME", disk.path().join("ostler"));
+    harness
 }
 
 const WHAT: &str = "mounting a small disk";
@@ -61,7 +21,7 @@ fn output_waits_for_room_and_goes_on_byte_for_byte() {
         return;
     }
     let disk = SmallDisk::mount("4m");
-    let harness = disk.harness();
+    let harness = harness_on(&disk);
     for terminal in [&[][..], &["-t"]] {
         disk.grow("4m");
         let misbehave = harness.misbehave();
@@ -104,11 +64,11 @@ fn stop_works_on_a_full_disk_and_the_outcome_is_recorded() {
         return;
     }
     let disk = SmallDisk::mount("4m");
-    let harness = disk.harness();
+    let harness = harness_on(&disk);
     let command = harness.detach(&["--", "sleep", "600"]);
     let agent = harness.detach(&["--keep", "demo", "say before"]);
     harness.run(&["wait", "--until", "turn", agent.id()]).exits(0);
-    disk.fill();
+    let _ballast = disk.fill();
     for session in [command, agent] {
         let shown = session.show();
         assert!(shown.alive, "{shown:?}");
@@ -128,7 +88,7 @@ fn a_message_that_does_not_fit_is_refused_and_the_next_one_after_that_arrives() 
         return;
     }
     let disk = SmallDisk::mount("4m");
-    let harness = disk.harness();
+    let harness = harness_on(&disk);
     let session = harness.detach(&["--keep", "demo"]);
     let ballast = disk.fill();
     let long = format!("say {}", "x".repeat(200_000));
@@ -148,7 +108,7 @@ fn low_space_is_warned_about_before() {
         return;
     }
     let disk = SmallDisk::mount("8m");
-    let harness = disk.harness();
+    let harness = harness_on(&disk);
     let output = harness.run(&["run", "-d", "--", "sleep", "600"]).exits(0);
     assert!(output.complaint().contains("left on the disk"), "{output:?}");
     assert_eq!(output.stdout.lines().count(), 1, "the id is alone on stdout");
@@ -165,7 +125,7 @@ fn a_launch_at_any_amount_of_room_is_whole_or_nothing() {
         return;
     }
     let disk = SmallDisk::mount("1m");
-    let harness = disk.harness();
+    let harness = harness_on(&disk);
     let sessions = harness.home().join("sessions");
     std::fs::create_dir_all(&sessions).unwrap();
     // Leaves a little more room each time, from none at all to enough.
@@ -207,7 +167,7 @@ fn an_endless_writer_is_stopped_on_a_full_disk_and_what_is_lost_is_said() {
         return;
     }
     let disk = SmallDisk::mount("8m");
-    let harness = disk.harness();
+    let harness = harness_on(&disk);
     let session = harness.detach(&["--", "sh", "-c", "yes"]);
     session.until_look("a full disk", |view| view.alarm.as_deref().is_some_and(|alarm| alarm.contains("full")));
     harness.run(&["stop", session.id()]).exits(0);

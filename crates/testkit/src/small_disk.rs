@@ -1,0 +1,57 @@
+//! A disk of its own, as small as we like. Needs root.
+
+use ostler_sys::dir::{Dir, free_space};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+
+/// Unmounted when dropped, which must be after everything that works on it.
+#[derive(Debug)]
+pub struct SmallDisk(TempDir);
+
+impl SmallDisk {
+    #[must_use]
+    pub fn mount(size: &str) -> SmallDisk {
+        let disk = SmallDisk(tempfile::tempdir().expect("a folder"));
+        disk.mounts(&["-t", "tmpfs", "-o", &format!("size={size},mode=700"), "ostler-test"]);
+        disk
+    }
+
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub fn grow(&self, size: &str) {
+        self.mounts(&["-o", &format!("remount,size={size}")]);
+    }
+
+    fn mounts(&self, arguments: &[&str]) {
+        let status = Command::new("mount").args(arguments).arg(self.path()).status().expect("mount");
+        assert!(status.success(), "mount {arguments:?}");
+    }
+
+    /// Takes all the room there is, apart from what sessions have set aside.
+    #[must_use]
+    pub fn fill(&self) -> PathBuf {
+        let ballast = self.path().join("ballast");
+        let mut file = std::fs::File::create(&ballast).expect("a file");
+        for size in [1 << 16, 4096, 1] {
+            while file.write_all(&vec![b'x'; size]).is_ok() {}
+        }
+        ballast
+    }
+
+    #[must_use]
+    pub fn free(&self) -> u64 {
+        free_space(Dir::open(self.path()).expect("a folder")).expect("a disk")
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // Lazily: a failed test may have left something on it.
+        let _ = Command::new("umount").arg("--lazy").arg(self.path()).status();
+    }
+}

@@ -44,11 +44,19 @@ pub fn make_wish(place: &Place, want: Want) -> Result<Granted> {
     let wish = wish(view.run, want);
     let folder = place.open()?;
     inbox::append(&folder, &wish)?;
+    // A holder, its keeper, and one that replaced either.
+    let mut deaths = 3;
     loop {
         let Some(socket) = launch::reach(place)? else {
             let view = look_and_record(place)?;
             if view.ended {
                 return Ok(already_answered(place, &wish.id)?.unwrap_or_else(|| Granted::Ended(Box::new(view))));
+            }
+            // Whoever was seen may be on its way out: its door closes a moment before it is gone.
+            if deaths > 0 {
+                deaths -= 1;
+                wait_for_a_death(&folder)?;
+                continue;
             }
             return Err(Failure::ours(format!("session {} has no keeper and none can be started", place.id)));
         };
@@ -56,6 +64,17 @@ pub fn make_wish(place: &Place, want: Want) -> Result<Granted> {
             return Ok(reply);
         }
         // The keeper went away; its replacement reads the same inbox.
+    }
+}
+
+/// Gives the helpers of a session that nobody answers for a moment to be gone.
+fn wait_for_a_death(folder: &Folder) -> Result<()> {
+    let helpers = [folder.holder()?, folder.keeper()?].into_iter().flatten();
+    let pidfds = helpers.map(|helper| Pidfd::open(&helper.process)).collect::<std::io::Result<Vec<_>>>()?;
+    let mut fds: Vec<PollFd<'_>> = pidfds.iter().flatten().map(|pidfd| PollFd::new(pidfd, PollFlags::IN)).collect();
+    match if fds.is_empty() { Ok(0) } else { poll(&mut fds, Timespec::try_from(SILENCE).ok().as_ref()) } {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(std::io::Error::from(error).into()),
     }
 }
 

@@ -114,6 +114,13 @@ pub fn live_through(program: &Path, role: Role, point: Point, nth: usize) -> (bo
         Life::Talk | Life::Turns | Life::Strays | Life::Interrupted => {}
         Life::KeeperLost | Life::HolderLost | Life::EveryoneLost => {}
     }
+    if point == Point::RunStarted {
+        // What a process without input makes of its turn is a failure, and said to be one.
+        stage.typed_again(&["stop", session.id()], &[0, 8]);
+        let looks = witness.saw_nothing_wrong();
+        stage.harness.nothing_is_left();
+        return (stage.has_struck(role, point), looks);
+    }
     let looks = stage.judge(witness, &["succeeded"]);
     (stage.has_struck(role, point), looks)
 }

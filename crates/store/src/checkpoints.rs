@@ -25,9 +25,11 @@ const COMPARED: u64 = 64 * 1024;
 const COPIES: usize = 5;
 
 /// The transcript as it was at one moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkpoint {
     pub at: Timestamp,
+    /// Of which file: an agent may begin another conversation in the middle of a run.
+    pub of: PathBuf,
     /// Which copy.
     pub copy: u32,
     /// How much of it.
@@ -80,12 +82,11 @@ pub fn save(folder: &Folder, transcript: &Path, at: Timestamp) -> Result<Saving,
     let Some(dir) = dir else {
         return Ok(Saving::Unchanged);
     };
-    let newest = list_in(&dir)?.last().copied();
-    let copied = match newest {
-        Some(checkpoint) => copy_length(&dir, checkpoint.copy)?,
-        None => 0,
-    };
-    let number = newest.map_or(1, |checkpoint| checkpoint.copy);
+    let all = list_in(&dir)?;
+    let highest = all.iter().map(|one| one.copy).max().unwrap_or(0);
+    let number = all.iter().rfind(|one| one.of == transcript).map_or(highest + 1, |one| one.copy);
+    let copied = copy_length(&dir, number)?;
+    let checkpoint = |copy| Checkpoint { at, of: transcript.to_owned(), copy, length: size };
     let same = match &file {
         Some(file) => size >= copied && ends_alike(file, &open_copy(&dir, number)?, copied)?,
         None => copied == 0,
@@ -95,12 +96,12 @@ pub fn save(folder: &Folder, transcript: &Path, at: Timestamp) -> Result<Saving,
     }
     if same && let Some(file) = &file {
         append(&dir, number, file, copied, size)?;
-        note(&dir, Checkpoint { at, copy: number, length: size })?;
+        note(&dir, checkpoint(number))?;
         return Ok(Saving::Grown);
     }
     if let Some(file) = file.filter(|_| size > 0) {
-        append(&dir, number + 1, &file, 0, size)?;
-        note(&dir, Checkpoint { at, copy: number + 1, length: size })?;
+        append(&dir, highest + 1, &file, 0, size)?;
+        note(&dir, checkpoint(highest + 1))?;
         drop_surplus(&dir)?;
     }
     Ok(Saving::Rewritten { copied, now: size })
@@ -111,8 +112,9 @@ pub fn list(folder: &Folder) -> Result<Vec<Checkpoint>, StoreError> {
     open(folder.dir(), false)?.map_or_else(|| Ok(Vec::new()), |dir| list_in(&dir))
 }
 
-/// Puts a checkpoint in the place of the transcript. What was there is kept beside it, under the name that comes back.
-pub fn restore(folder: &Folder, checkpoint: Checkpoint, transcript: &Path) -> Result<Option<PathBuf>, StoreError> {
+/// Puts a checkpoint in the place of its transcript. What was there is kept beside it, under the name that comes back.
+pub fn restore(folder: &Folder, checkpoint: &Checkpoint) -> Result<Option<PathBuf>, StoreError> {
+    let transcript = checkpoint.of.as_path();
     let dir = open(folder.dir(), false)?.ok_or_else(|| StoreError::Missing { file: FOLDER.to_owned() })?;
     let mut copy = open_copy(&dir, checkpoint.copy)?.take(checkpoint.length);
     let failed = |error| StoreError::Io { file: transcript.to_string_lossy().into_owned(), error };
@@ -227,7 +229,7 @@ fn list_in(dir: &Dir) -> Result<Vec<Checkpoint>, StoreError> {
 /// Adds one, and thins out the others when there are many.
 fn note(dir: &Dir, checkpoint: Checkpoint) -> Result<(), StoreError> {
     let mut all = list_in(dir)?;
-    all.push(checkpoint);
+    all.push(checkpoint.clone());
     let thinned = thin(&all, checkpoint.at);
     if thinned.len() < all.len() {
         return write_index(dir, &thinned);
@@ -256,7 +258,7 @@ fn thin(all: &[Checkpoint], now: Timestamp) -> Vec<Checkpoint> {
     let slot = |one: &Checkpoint| (one.copy, spacing(one.at), one.at.as_second() / spacing(one.at));
     let next = all.iter().skip(1).map(Some).chain([None]);
     let kept = all.iter().zip(next).filter(|(one, next)| next.is_none_or(|next| slot(next) != slot(one)));
-    kept.map(|(one, _)| *one).collect()
+    kept.map(|(one, _)| one.clone()).collect()
 }
 
 /// Forgets copies of a transcript that is rewritten again and again.
@@ -265,7 +267,7 @@ fn drop_surplus(dir: &Dir) -> Result<(), StoreError> {
     let mut last: Vec<Checkpoint> = Vec::new();
     for one in &all {
         last.retain(|other| other.copy != one.copy);
-        last.push(*one);
+        last.push(one.clone());
     }
     let longest = last.iter().max_by_key(|one| one.length).map(|one| one.copy);
     let surplus: Vec<u32> =
@@ -343,6 +345,19 @@ mod tests {
     }
 
     #[test]
+    fn another_conversation_is_another_copy_and_no_surprise() {
+        let stage = Stage::set();
+        stage.write("one\n");
+        stage.save(1);
+        let other = stage.home.path().join("other.jsonl");
+        std::fs::write(&other, "two\n").unwrap();
+        let save = |second| save(&stage.folder, &other, Timestamp::from_second(second).unwrap()).unwrap();
+        assert_eq!(save(2), Saving::Grown);
+        assert_eq!((stage.copy(1).as_str(), stage.copy(2).as_str()), ("one\n", "two\n"));
+        assert_eq!((stage.save(3), save(4)), (Saving::Unchanged, Saving::Unchanged));
+    }
+
+    #[test]
     fn a_transcript_rewritten_for_ever_does_not_fill_the_disk_and_the_longest_copy_stays() {
         let stage = Stage::set();
         stage.write("the longest of all of them\n");
@@ -362,8 +377,8 @@ mod tests {
         stage.write("one\ntwo\nhal");
         stage.save(1);
         stage.write("stub\n");
-        let first = list(&stage.folder).unwrap()[0];
-        let before = restore(&stage.folder, first, &stage.transcript()).unwrap().unwrap();
+        let first = &list(&stage.folder).unwrap()[0];
+        let before = restore(&stage.folder, first).unwrap().unwrap();
         assert_eq!(std::fs::read_to_string(stage.transcript()).unwrap(), "one\ntwo\n");
         assert_eq!(std::fs::read_to_string(before).unwrap(), "stub\n");
     }
@@ -373,7 +388,8 @@ mod tests {
         let at = |second| Timestamp::from_second(second).unwrap();
         let mut all = Vec::new();
         for second in 0..20_000 {
-            all.push(Checkpoint { at: at(second * 5), copy: 1, length: u64::try_from(second).unwrap() });
+            let length = u64::try_from(second).unwrap();
+            all.push(Checkpoint { at: at(second * 5), of: PathBuf::new(), copy: 1, length });
             all = thin(&all, at(second * 5));
         }
         let recent = all.iter().filter(|one| one.at > at(100_000 - 600)).count();

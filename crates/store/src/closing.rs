@@ -3,13 +3,13 @@
 
 use crate::folder::{Folder, RunFolder};
 use crate::journal::Journal;
-use crate::look::{fold, last_line, look_at, unrecorded_outcome};
+use crate::look::{fold, last_complaint, last_line, look_at, unrecorded_outcome};
 use crate::{RunRecord, StoreError, limits, proof};
 use jiff::Timestamp;
 use ostler_core::event::{Entry, Event};
 use ostler_core::fact::Tokens;
 use ostler_core::life::State;
-use ostler_core::outcome::Outcome;
+use ostler_core::outcome::{Kind, Outcome, Source};
 use ostler_core::record::Session;
 use ostler_sys::clock::since_boot_ms;
 use ostler_sys::lock;
@@ -27,6 +27,14 @@ pub fn publish(
 ) -> Result<Outcome, StoreError> {
     if let Some(words) = limits::struck(session, record) {
         outcome.cause = format!("{}; {words}", outcome.cause);
+    }
+    if outcome.kind == Kind::Failed
+        && outcome.source == Source::Exit
+        && record.plan.speaks.converses()
+        && let Some(words) = last_complaint(run.dir())?
+    {
+        // It had no turn to tell it in.
+        outcome.cause = format!("{}: {words}", outcome.cause);
     }
     let mut note = |name: &str, value: serde_json::Value| {
         if !value.is_null() {

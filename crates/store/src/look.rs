@@ -561,6 +561,12 @@ fn said(fact: Fact) -> Option<String> {
     }
 }
 
+/// The last line of its standard error.
+pub fn last_complaint(run: &Dir) -> Result<Option<String>, StoreError> {
+    let line = last_printed(&tail(run, "err", Streams::of(run)?.err, 4096)?);
+    Ok(line.map(|line| line.chars().take(LAST_CHARACTERS).collect()))
+}
+
 fn last_printed(bytes: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(bytes);
     let plain = ostler_screen::printable_lines(&text);

@@ -10,8 +10,6 @@ use crate::ui::time::{age, parse_duration, size};
 use jiff::Timestamp;
 use ostler_store::checkpoints::{self, Checkpoint};
 use ostler_store::home::Place;
-use ostler_store::proof;
-use std::path::Path;
 
 pub fn run(context: &Context, args: &Checkpoints) -> Result<Code> {
     match (&args.action, &args.id) {
@@ -50,18 +48,14 @@ fn restore(context: &Context, word: &str, time: &str) -> Result<Code> {
     let wanted = choose(&all, time, Timestamp::now()).ok_or_else(|| {
         Failure::usage(format!("{}: no checkpoint {time:?}; ostler checkpoints {} lists them", place.id, place.id))
     })?;
-    let still = Still::take(&place).map_err(|not| match not {
+    let _still = Still::take(&place).map_err(|not| match not {
         NotStill::Runs => Failure::new(
             Code::Refused,
             format!("{0} still runs and writes its transcript; ostler stop {0} ends it first", place.id),
         ),
         NotStill::Failed(failure) => failure,
     })?;
-    let known = still.view.as_ref().ok().map(|view| proof::own_file(&folder, view)).transpose()?;
-    let Some(transcript) = known.flatten() else {
-        return Err(Failure::ours(format!("{}: nobody knows where its transcript was", place.id)));
-    };
-    let before = checkpoints::restore(&folder, wanted, Path::new(&transcript))?;
+    let before = checkpoints::restore(&folder, &wanted)?;
     say!("{}: transcript restored as it was {}", place.id, written(wanted.at))?;
     if let Some(before) = before {
         say!("what it was until now: {}", before.display())?;
@@ -76,14 +70,14 @@ fn written(at: Timestamp) -> String {
 /// The newest one that is not younger than TIME: `last`, an age (`10m`), or a time as the list writes it, or its beginning.
 fn choose(all: &[Checkpoint], time: &str, now: Timestamp) -> Option<Checkpoint> {
     if time == "last" {
-        return all.last().copied();
+        return all.last().cloned();
     }
     if let Ok(back) = parse_duration(time) {
         let then = now.as_second() - i64::try_from(back.as_secs()).ok()?;
-        return all.iter().rfind(|one| one.at.as_second() <= then).copied();
+        return all.iter().rfind(|one| one.at.as_second() <= then).cloned();
     }
     let beginning = time.trim_end_matches('Z');
-    all.iter().rfind(|one| one.at.to_string().starts_with(beginning)).copied()
+    all.iter().rfind(|one| one.at.to_string().starts_with(beginning)).cloned()
 }
 
 #[cfg(test)]
@@ -94,8 +88,10 @@ mod tests {
     #[test]
     fn a_checkpoint_is_chosen_by_word_age_or_time() {
         let at = |second| Timestamp::from_second(second).unwrap();
-        let all: Vec<Checkpoint> =
-            [0, 60, 120].iter().map(|&second| Checkpoint { at: at(second), copy: 1, length: 1 }).collect();
+        let all: Vec<Checkpoint> = [0, 60, 120]
+            .iter()
+            .map(|&second| Checkpoint { at: at(second), of: "talk.jsonl".into(), copy: 1, length: 1 })
+            .collect();
         let second = |time| choose(&all, time, at(180)).map(|one| one.at.as_second());
         assert_eq!(second("last"), Some(120));
         assert_eq!(second("90s"), Some(60));

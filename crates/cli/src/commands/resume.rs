@@ -62,6 +62,9 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
             place.id
         )));
     }
+    if session.mode == Mode::Terminal && !args.detach {
+        super::attach::check_place(&place)?;
+    }
     session.keep = args.keep;
     let attended = !args.detach && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     // Who had to ask before has to ask again, whoever watches: rights never widen.

@@ -61,7 +61,7 @@ pub fn terminal(context: &Context, place: &Place, read_only: bool) -> Result<Cod
 }
 
 /// Refuses what could not work: no terminal to show it on, or a terminal that the session itself draws.
-fn check_place(place: &Place) -> Result<()> {
+pub fn check_place(place: &Place) -> Result<()> {
     if variable("OSTLER_SESSION").as_deref() == Some(place.id.as_str()) {
         return Err(Failure::usage(format!(
             "{} cannot be shown inside itself; attach to it from another terminal",

@@ -190,6 +190,7 @@ impl Keeper {
 
     /// Asks as this agent likes to be asked. Also called by a keeper whose predecessor may not have got to it.
     pub(super) fn ask_to_leave(&mut self) -> Result<(), KeeperError> {
+        self.name_conversation()?;
         match self.record.plan.ending.clone() {
             Ending::EndOfInput => self.end_input()?,
             Ending::Hangup => self.signal_agent(Signal::HUP)?,

@@ -1,5 +1,6 @@
 //! What stands in the files of a session folder, apart from the journal.
 
+use crate::fact::Tokens;
 use crate::id::SessionId;
 use crate::limits::Limits;
 use jiff::Timestamp;
@@ -46,6 +47,9 @@ pub struct Fork {
     /// Where the agent keeps it.
     #[serde(default)]
     pub transcript: Option<String>,
+    /// What it had used when the copy was made, which some agents go on counting.
+    #[serde(default)]
+    pub tokens: Tokens,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

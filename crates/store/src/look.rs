@@ -375,12 +375,12 @@ pub fn started(record: &RunRecord) -> Entry {
 /// Folds in what the agent has said since the last entry of the journal.
 fn fold_output(mut state: State, run: &Dir, session: &Session, plan: &Plan) -> Result<State, StoreError> {
     let agent = ostler_agents::find_for(&session.agent, plan);
-    let Some((name, decoder)) = agent.and_then(|agent| ostler_agents::telling(agent, plan.speaks)) else {
+    let Some(source) = agent.and_then(|agent| ostler_agents::telling(agent, plan.speaks)) else {
         return Ok(state);
     };
     // Hooks are few, and what one means may depend on what came before it in its turn; an output may be long.
     let from = if state.plan.speaks == Speaks::Hooks { state.turn_out } else { state.understood };
-    let mut telling = Telling::from(from, name, decoder, &state);
+    let mut telling = Telling::from(from, source, &state, session);
     let Some(mut pieces) = telling.pieces(run)? else {
         return Ok(state);
     };

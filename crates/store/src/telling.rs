@@ -8,6 +8,7 @@ use ostler_agents::{Decoder, OwnRecord};
 use ostler_core::fact::{Fact, TurnEnd};
 use ostler_core::life::State;
 use ostler_core::outcome::Exit;
+use ostler_core::record::Session;
 use ostler_sys::dir::Dir;
 
 pub struct Telling {
@@ -22,8 +23,15 @@ impl Telling {
     /// Reads `name` from this position on, which may be before what the state knows: what came before in the same turn helps
     /// to understand what comes.
     #[must_use]
-    pub fn from(position: u64, name: &'static str, mut decoder: Box<dyn Decoder>, state: &State) -> Telling {
-        decoder.used_before(state.tokens_before());
+    pub fn from(
+        position: u64,
+        (name, mut decoder): (&'static str, Box<dyn Decoder>),
+        state: &State,
+        session: &Session,
+    ) -> Telling {
+        let mut used = state.tokens_before();
+        used += session.fork.as_ref().map(|fork| fork.tokens).unwrap_or_default();
+        decoder.used_before(used);
         Telling { name, reading: Reading::from(position, decoder), position, known: state.understood }
     }
 

@@ -48,12 +48,14 @@ pub fn run(context: &Context, args: Args) -> Result<Code> {
     check_name(context, args.name.as_deref())?;
     let attended = !args.detach && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     let original = place.open()?.session()?;
+    let mut tokens = view.tokens.unwrap_or_default();
+    tokens += original.fork.as_ref().map(|fork| fork.tokens).unwrap_or_default();
     let session = Session {
         id: SessionId::from_random(uuid::Uuid::new_v4().as_u128() as u64),
         name: args.name,
         keep: args.keep,
         parent: Some(original.id),
-        fork: Some(Fork { native_id, transcript }),
+        fork: Some(Fork { native_id, transcript, tokens }),
         attended: original.attended || attended,
         created: Timestamp::now(),
         ..original

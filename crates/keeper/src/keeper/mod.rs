@@ -266,7 +266,7 @@ impl Keeper {
         }
         // From the beginning of the running turn, so that we know as much about it as our predecessor did.
         let telling = ostler_agents::telling(self.agent, self.record.plan.speaks);
-        self.output = telling.map(|(name, decoder)| Telling::from(self.state.turn_out, name, decoder, &self.state));
+        self.output = telling.map(|source| Telling::from(self.state.turn_out, source, &self.state, &self.session));
         self.take_back_unanswered()?;
         self.note(Event::KeeperStarted {
             pid: rustix::process::getpid().as_raw_nonzero().get(),

@@ -41,6 +41,12 @@ pub trait Agent: Sync {
         None
     }
 
+    /// What of a person's own arguments would work against us, and what to do instead.
+    fn conflicts(&self, arguments: &[String]) -> Option<&'static str> {
+        let _ = arguments;
+        None
+    }
+
     /// A reader for its standard output.
     fn decoder(&self) -> Box<dyn Decoder>;
 

@@ -123,7 +123,7 @@ pub fn restore(folder: &Folder, checkpoint: &Checkpoint) -> Result<Option<PathBu
         std::fs::create_dir_all(parent)?;
         let beside = |what: &str| {
             let mut name = transcript.as_os_str().to_owned();
-            name.push(format!(".{what}-{}", Timestamp::now().as_second()));
+            name.push(format!(".{what}-{}", Timestamp::now().as_nanosecond()));
             PathBuf::from(name)
         };
         let mode = std::fs::metadata(transcript).map_or(0o600, |meta| meta.mode() & 0o777);

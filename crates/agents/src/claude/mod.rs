@@ -83,6 +83,15 @@ impl Agent for Claude {
         named::behind(arguments, &["--resume", "-r"], "--fork-session", named::is_uuid)
     }
 
+    fn conflicts(&self, arguments: &[String]) -> Option<&'static str> {
+        let given = |word: &str| arguments.iter().any(|argument| argument.split('=').next() == Some(word));
+        if given("--session-id") {
+            return Some("ostler names the conversation itself; leave --session-id out");
+        }
+        let newest = given("--continue") || given("-c");
+        newest.then_some("which conversation? ostler resume goes on with one of ours, -- --resume ID with another")
+    }
+
     fn decoder(&self) -> Box<dyn Decoder> {
         Box::new(StreamJson::default())
     }

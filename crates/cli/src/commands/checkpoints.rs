@@ -56,6 +56,8 @@ fn restore(context: &Context, word: &str, time: &str) -> Result<Code> {
         NotStill::Failed(failure) => failure,
     })?;
     let before = checkpoints::restore(&folder, &wanted)?;
+    // What we do ourselves is no surprise at the next resume.
+    checkpoints::save(&folder, &wanted.of, Timestamp::now())?;
     say!("{}: transcript restored as it was {}", place.id, written(wanted.at))?;
     if let Some(before) = before {
         say!("what it was until now: {}", before.display())?;

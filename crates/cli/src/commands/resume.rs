@@ -70,7 +70,6 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
     // Who had to ask before has to ask again, whoever watches: rights never widen.
     session.attended |= attended;
     let number = view.run + 1;
-    let Prepared { record, files, environment } = prepare(context, &session, number, &native_id, began(&view))?;
     refuse_others(&session.agent, &native_id, Some(&folder))?;
     same_minute::wait_out(&folder, &session, &native_id)?;
     // Nobody may put it away or delete it while its next run begins; the new keeper waits for us to let go.
@@ -79,6 +78,8 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
         Err(NotStill::Runs) => return Err(still_runs(&place, &view)),
         Err(NotStill::Failed(failure)) => return Err(failure),
     };
+    bring_back_transcript(&folder, &view)?;
+    let Prepared { record, files, environment } = prepare(context, &session, number, &native_id, began(&view))?;
     for process in orphans::end_all_of(&folder, place.id, view.run, &native_id)? {
         tell!("ostler: {}: ended what its last run left running: {process}", place.id);
     }
@@ -104,6 +105,20 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
         Mode::Terminal => super::attach::terminal(context, &place, false),
         Mode::Headless => follow_to_the_end(&place, attended),
     }
+}
+
+/// Puts the last copy of a transcript in its place when that is gone: gemini deletes conversations of its own accord.
+fn bring_back_transcript(folder: &Folder, view: &View) -> Result<()> {
+    let Some(transcript) = proof::own_file(folder, view)?.filter(|path| !Path::new(path).exists()) else {
+        return Ok(());
+    };
+    let all = checkpoints::list(folder)?;
+    if let Some(last) = all.iter().rfind(|one| one.of == Path::new(&transcript)) {
+        checkpoints::restore(folder, last)?;
+        let bytes = crate::ui::time::size(last.length);
+        tell!("ostler: {}: its transcript was gone; the last copy ({bytes}) is in its place again", view.id);
+    }
+    Ok(())
 }
 
 /// Copies what is new of the transcript, where that is wanted.

@@ -22,6 +22,7 @@ mod forks;
 mod hangs_can_be_interrupted;
 mod interrupts_end_tools;
 mod keepers_may_be_killed;
+mod lost_transcripts_are_brought_back;
 mod messages_reach_the_model_once;
 mod money_is_counted;
 mod one_writer;

@@ -76,7 +76,10 @@ impl Keeper {
             let earlier = request.and_then(|request| self.answered.get(&request));
             return Ok(refused(match earlier {
                 Some(by) => format!("it was already answered by {by}"),
-                None => "it asks nothing".to_owned(),
+                None => match self.state.asks.first() {
+                    Some(open) => format!("there is no such question; it asks {}", open.request),
+                    None => "it asks nothing".to_owned(),
+                },
             }));
         };
         if self.state.breaks_off() {
@@ -91,7 +94,7 @@ impl Keeper {
             return Ok(refused("it offers nothing to allow for longer; allow it this once".to_owned()));
         }
         let Some(bytes) = self.agent.answer(&ask, answer) else {
-            return Ok(refused("this agent takes no such answer".to_owned()));
+            return Ok(refused("it takes no words with that; --allow or --deny alone will do".to_owned()));
         };
         self.input.put(&answer_name(&ask), bytes)?;
         self.answered.insert(ask.request.clone(), by.clone());

@@ -79,6 +79,9 @@ pub fn check(context: &Context, args: &Run) -> Result<Asked> {
             agent.name()
         )));
     }
+    if let Some(words) = agent.conflicts(&args.arguments) {
+        return Err(Failure::usage(words));
+    }
     // Left to the agent it would be resumed behind our back, and nobody could be kept from it.
     let (conversation, arguments) = match agent.named_conversation(&args.arguments) {
         Some((conversation, rest)) => (Some(conversation), rest),

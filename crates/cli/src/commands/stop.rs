@@ -39,6 +39,13 @@ pub fn run(context: &Context, args: &Stop) -> Result<Code> {
         .collect::<Result<_>>()?;
     let mut code = Code::Succeeded;
     for (place, granted) in told {
+        if args.after_turn
+            && matches!(granted, Granted::Yes)
+            && let Ok(view) = ostler_store::look::look(&place)
+            && view.asking.is_some()
+        {
+            tell!("ostler: {0} asks first; ostler answer {0}, or ostler stop {0} without --after-turn", place.id);
+        }
         let End { view, was_over } = end(&place, granted)?;
         say!("{}", ostler_screen::printable(&summary(&view, was_over)))?;
         if !was_over && !is_saved(&view) {

@@ -78,7 +78,8 @@ impl Waited {
         }
         self.code = match until {
             Until::Ended => None,
-            Until::Asking => (view.state == Phase::Asking).then_some(Code::Asks),
+            // Also one that is to stop after its turn, which waits for the answer.
+            Until::Asking => view.asking.is_some().then_some(Code::Asks),
             Until::Turn => match self.turns_before {
                 None => Some(self.turn_code()?),
                 // What was hoped for may not have become a turn: none runs any more, and none waits.

@@ -112,3 +112,17 @@ fn several_are_stopped_by_one_command() {
     harness.run(&["stop", sessions[0].id(), sessions[1].id()]).exits(0);
     assert!(sessions.iter().all(|session| session.show().ended));
 }
+
+#[test]
+fn one_that_is_to_stop_after_its_turn_still_asks_and_says_so() {
+    let harness = harness();
+    let session = harness.detach(&["--keep", "demo", "ask may I?"]);
+    harness.run(&["wait", session.id(), "--until", "asking"]).exits(4);
+    let stop = harness.start(&["stop", "--after-turn", session.id()]);
+    session.until_look("the wish to stop", |view| view.state.word() == "stopping");
+    harness.run(&["wait", session.id(), "--until", "asking"]).exits(4);
+    harness.run(&["answer", session.id(), "--allow"]).exits(0);
+    let stopped = stop.finish().exits(0);
+    assert!(stopped.stderr.contains("asks first"), "{stopped:?}");
+    assert_eq!(session.show().outcome().kind, "succeeded");
+}

@@ -109,8 +109,20 @@ fn stand_in(folder: &Folder, run: &RunFolder, handles: &mut Handles) -> io::Resu
     }
     folder.write_holder(&helper_record()?).map_err(io::Error::other)?;
     pause::at(Point::StoodIn);
-    let ended = run.exit().map_err(io::Error::other)?.is_some();
-    Ok(AgentWatch { watch: if ended { Watch::Over } else { Watch::Stranger { exited_ms: None } }, process })
+    if run.exit().map_err(io::Error::other)?.is_some() {
+        return Ok(AgentWatch { process, watch: Watch::Over });
+    }
+    if handles.get(handles::AGENT).is_none() {
+        match Pidfd::open(&process)? {
+            Some(agent) => handles.put(handles::AGENT, agent.into()),
+            None => {
+                // It went after whoever started us had looked, and nothing will ever tell how.
+                write_exit(folder, run, None)?;
+                return Ok(AgentWatch { process, watch: Watch::Over });
+            }
+        }
+    }
+    Ok(AgentWatch { process, watch: Watch::Stranger { exited_ms: None } })
 }
 
 /// The value after a flag.

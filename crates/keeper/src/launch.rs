@@ -11,7 +11,7 @@ use ostler_store::{RunRecord, StoreError, inbox};
 use ostler_sys::dir::{Dir, Sync};
 use ostler_sys::notify::Watcher;
 use ostler_sys::pause::{self, Point};
-use ostler_sys::process::Identity;
+use ostler_sys::process::{Identity, Pidfd};
 use ostler_sys::spawn::StartError;
 use ostler_sys::{descriptors, lock, socket};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -183,7 +183,7 @@ pub fn reach(place: &Place) -> Result<Option<OwnedFd>, LaunchError> {
         return Ok(None);
     }
     if let Some(keeper) = folder.keeper()?
-        && let Some(keeper) = ostler_sys::process::Pidfd::open(&keeper.process)?
+        && let Some(keeper) = Pidfd::open(&keeper.process)?
         && !keeper.has_exited()?
     {
         return reopen(place, &folder, &keeper);
@@ -191,36 +191,46 @@ pub fn reach(place: &Place) -> Result<Option<OwnedFd>, LaunchError> {
     if !alive {
         return Ok(None);
     }
-    // One holder at a time: where it lives, its next keeper makes the socket anew when it is told.
+    // One holder at a time: where it lives, its next keeper makes the socket anew when it is told; one that is just dying
+    // has closed its door before anybody can see that it is gone.
     if let Some(holder) = folder.holder()?
-        && holder.process.look()? != ostler_sys::process::Life::Gone
+        && let Some(holder) = Pidfd::open(&holder.process)?
+        && !holder.has_exited()?
     {
-        let words = format!("{}: its socket is gone and its keeper is being restarted; try again", place.id);
-        return Err(LaunchError::NotStarted(words));
+        let reached = until_reachable(place, &folder, &holder)?;
+        if reached.is_some() || !holder.has_exited()? {
+            return Ok(reached);
+        }
+        return reach(place);
     }
     rescue(&folder, number)?;
     Ok(socket::reach(folder.dir())?)
 }
 
 /// Somebody has removed the socket of a session that is kept: its keeper is told, and makes it anew.
-fn reopen(place: &Place, folder: &Folder, keeper: &ostler_sys::process::Pidfd) -> Result<Option<OwnedFd>, LaunchError> {
+fn reopen(place: &Place, folder: &Folder, keeper: &Pidfd) -> Result<Option<OwnedFd>, LaunchError> {
+    keeper.signal(rustix::process::Signal::HUP)?;
+    until_reachable(place, folder, keeper)
+}
+
+/// Waits until somebody opens the door, or until the helper whose doing that would be is gone.
+fn until_reachable(place: &Place, folder: &Folder, helper: &Pidfd) -> Result<Option<OwnedFd>, LaunchError> {
     let watcher = Watcher::new()?;
     watcher.watch(&place.path)?;
-    keeper.signal(rustix::process::Signal::HUP)?;
     for _ in 0..MENDING {
         if let Some(socket) = socket::reach(folder.dir())? {
             return Ok(Some(socket));
         }
         let second = rustix::time::Timespec { tv_sec: 1, tv_nsec: 0 };
-        let mut fds = [PollFd::new(&watcher, PollFlags::IN), PollFd::new(keeper, PollFlags::IN)];
+        let mut fds = [PollFd::new(&watcher, PollFlags::IN), PollFd::new(helper, PollFlags::IN)];
         poll(&mut fds, Some(&second)).map_err(io::Error::from)?;
         watcher.changed()?;
-        if keeper.has_exited()? {
+        if helper.has_exited()? {
             // It was about to leave, or its replacement is on its way.
             return Ok(socket::reach(folder.dir())?);
         }
     }
-    Err(LaunchError::NotStarted(format!("{}: its socket is gone and its keeper does not answer", place.id)))
+    Err(LaunchError::NotStarted(format!("{}: its socket is gone and its helpers do not answer", place.id)))
 }
 
 /// Starts a stand-in holder, once: of many who find the agent alone, one does it and the others wait for it.
@@ -236,7 +246,7 @@ fn rescue(folder: &Folder, run: u32) -> Result<(), LaunchError> {
     // The door is opened here, so that whoever is next finds it.
     handles.put(handles::DOOR, socket::open(folder.dir())?);
     if let Some(agent) = folder.run(run)?.record()?.agent
-        && let Some(pidfd) = ostler_sys::process::Pidfd::open(&agent)?
+        && let Some(pidfd) = Pidfd::open(&agent)?
     {
         handles.put(handles::AGENT, pidfd.into());
     }

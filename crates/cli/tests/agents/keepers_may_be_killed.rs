@@ -59,7 +59,9 @@ fn twenty_kills(agent: Agent, begin: impl for<'a> Fn(&'a Bed, &str) -> Session<'
         assert_eq!(shown.outcome().turns, 3);
         bed.saw_once(&[&turns[0], &turns[1], &turns[2]]);
         assert_eq!(bed.written("proof"), "one\ntwo\nthree\n", "kills at {kills:?}");
-        bed.proves("keeper killed at any moment: each message once, each tool once");
+        if agent == Agent::Claude {
+            bed.proves("keeper killed at any moment: each message once, each tool once");
+        }
     }
 }
 

@@ -230,7 +230,7 @@ pub fn mended(line: &[u8]) -> Option<Vec<u8>> {
     mended.then_some(bytes)
 }
 
-/// The number in `\uXXXX` at this place.
+/// The number of an escape of four hexadecimal digits (`\u00e9`) at this place.
 fn unit(bytes: &[u8], at: usize) -> Option<u16> {
     let digits = bytes.get(at..at + 6)?.strip_prefix(b"\\u")?;
     u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()

@@ -105,9 +105,9 @@ impl Player<'_> {
     fn play(mut self, run: &Run) -> Result<i32, Trouble> {
         let mut begun = false;
         for step in &run.steps {
-            // The pause is part of what is played; before what others did, it was theirs.
             let ours = !matches!(step.deed, Deed::Reads(_) | Deed::InputEnds | Deed::Interrupted);
             if ours {
+                // Nothing is waited for: the pause itself is part of what is played. Before what others did, it was theirs.
                 std::thread::sleep(self.options.speed.pause(step.pause_ms));
             }
             // A process that nobody has told anything has not played its run.

@@ -43,6 +43,10 @@ fn another_session_of_the_same_conversation_is_refused_in_this_home_and_in_anoth
     let session = harness.detach(&["--keep", "demo", "say one"]);
     harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
     let native_id = session.show().native_id.unwrap();
+    // An agent that is killed before it has written a first line leaves nothing to go on with.
+    session.until("its transcript has begun", || {
+        std::fs::metadata(session.show().transcript?).is_ok_and(|file| file.len() > 0).then_some(())
+    });
     let again = ["run", "demo", "say two", "--", "--resume", &native_id];
     is_refused_by_name(harness.run(&again), &session);
     is_refused_by_name(elsewhere(&harness, "another", &again), &session);

@@ -4,6 +4,7 @@ mod agents;
 mod apt;
 mod bench;
 mod chaos;
+mod counts;
 mod fuzz;
 mod processes;
 mod proven;
@@ -25,7 +26,9 @@ cargo xtask bench [--only ROW] [--quick] [--binary OSTLER]
 cargo xtask fuzz [TARGET…] [--seconds N]
     every parser of bytes that somebody else wrote, with cargo-fuzz, each for a minute or N seconds
 cargo xtask chaos [--seed S] [--faults N] [--minutes N] [--older OSTLER]
-    random faults, what must hold after each of them, and a table for docs/reliability.md";
+    random faults, what must hold after each of them, and a table for docs/reliability.md
+cargo xtask counts
+    what the tests try a few times with real agents, hundreds of times, for docs/reliability.md";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -36,6 +39,7 @@ fn main() -> ExitCode {
         Some((command, rest)) if command == "bench" => bench::run(rest),
         Some((command, rest)) if command == "fuzz" => fuzz::run(rest),
         Some((command, rest)) if command == "chaos" => chaos::run(rest),
+        Some((command, rest)) if command == "counts" => counts::run(rest),
         // What the benchmarks keep: a process that notes the time, exits on demand, or writes a lot.
         Some((command, rest)) if command == bench::agent::COMMAND => bench::agent::run(rest),
         Some(_) | None => {

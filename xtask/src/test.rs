@@ -102,7 +102,7 @@ fn tests(proven: &Path) -> Result<()> {
 }
 
 /// A home folder of this run's own, with nothing in it.
-fn empty_home() -> Result<PathBuf> {
+pub fn empty_home() -> Result<PathBuf> {
     let home = workspace::target().join("test-home");
     match std::fs::remove_dir_all(&home) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -114,7 +114,7 @@ fn empty_home() -> Result<PathBuf> {
     Ok(home)
 }
 
-fn clean_environment(command: &mut Command, home: &Path) {
+pub fn clean_environment(command: &mut Command, home: &Path) {
     for (name, _) in std::env::vars_os() {
         let foreign = name.to_str().is_some_and(|name| {
             FOREIGN_NAMES.contains(&name) || FOREIGN_PREFIXES.iter().any(|prefix| name.starts_with(prefix))

@@ -5,6 +5,7 @@
 //! * [`Session`]: one session under test: what the program says about it, its files, its processes, and killing them.
 //! * [`Poller`]: looks at a session at full speed while a test does its worst, and remembers every wrong word.
 //! * [`patience`]: waiting for events, never for time to pass, and failing loudly when they do not come.
+//! * [`times`], [`held`]: how often a test does its worst, and what came of it.
 //! * [`proves`]: what a test against a real agent adds to docs/agents.md.
 //! * [`recordings`]: what real agents said, as `cargo xtask record` wrote it down.
 //! * [`misbehave`]: a fake agent that does on demand what real ones should not.
@@ -13,6 +14,7 @@
 
 #![expect(clippy::expect_used, clippy::panic, reason = "a harness that cannot go on fails the test")]
 
+mod count;
 mod harness;
 mod leftovers;
 pub mod misbehave;
@@ -25,6 +27,7 @@ mod session;
 mod shown;
 mod small_disk;
 
+pub use count::{held, times};
 pub use harness::Harness;
 pub use leftovers::alive as alive_below;
 pub use output::{Output, Started};

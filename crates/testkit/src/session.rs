@@ -46,7 +46,9 @@ impl<'a> Session<'a> {
     /// A file of its newest run.
     #[must_use]
     pub fn run_file(&self, name: &str) -> PathBuf {
-        self.path().join("runs/1").join(name)
+        // Whoever damages the folder of a session knows which run it has.
+        let newest = self.place().open().ok().and_then(|folder| folder.newest_run().ok()).unwrap_or(1);
+        self.path().join("runs").join(newest.to_string()).join(name)
     }
 
     #[must_use]
@@ -136,8 +138,8 @@ impl<'a> Session<'a> {
 
     /// Looks whenever something in the session's folder changes, until `found` finds something.
     pub fn until<T>(&self, what: &str, found: impl FnMut() -> Option<T>) -> T {
-        let path = self.path();
-        patience::until(&format!("{what} ({})", self.id), &[&path, &path.join("runs/1")], found)
+        let run = self.run_file("");
+        patience::until(&format!("{what} ({})", self.id), &[&self.path(), &run], found)
     }
 
     /// Waits until the program says so.

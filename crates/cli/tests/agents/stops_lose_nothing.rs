@@ -3,62 +3,113 @@
 
 use crate::bed::{Bed, for_every_agent};
 use ostler_model::agents::Agent;
+use ostler_testkit::{Session, held, times};
+use serde_json::Value;
 
 #[test]
 fn claude_stopped_at_the_end_of_its_turn_has_saved_it_every_time() {
     let Some(bed) = Bed::new(Agent::Claude) else { return };
-    let session = bed.detach(&["--keep"], Some("say reply-0"));
-    for round in 1..=10 {
+    let rounds = times(10, 300);
+    let session = bed.detach(&["--keep"], Some("say reply-0."));
+    let mut gone_after = Vec::new();
+    for round in 0..rounds {
         // Returns when the end of the turn is read, which is before claude has written it down.
         bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
         bed.harness.run(&["stop", session.id()]).exits(0);
         let shown = session.show();
         assert_eq!(shown.outcome().saved, "verified", "round {round}");
         assert_eq!(shown.outcome().kind, "succeeded", "round {round}");
-        bed.harness.run(&["resume", "-d", "--keep", session.id(), &format!("say reply-{round}")]).exits(0);
-    }
-    bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
-    let seen = bed.last_request();
-    for round in 0..10 {
-        let reply = format!(r#""text":"reply-{round}""#);
-        assert!(seen.contains(&reply), "{reply} is not in {seen}");
+        let transcript = std::fs::read_to_string(shown.transcript.unwrap()).unwrap();
+        assert!(transcript.contains(&reply(round)), "round {round}");
+        gone_after.push(from_the_end_of_the_turn_to_the_end(&session));
+        bed.harness.run(&["resume", "-d", "--keep", session.id(), &format!("say reply-{}.", round + 1)]).exits(0);
+        bed.asked_for(round + 2);
+        let seen = bed.last_request();
+        for earlier in 0..=round {
+            assert!(seen.contains(&reply(earlier)), "round {round}: {} is not in {seen}", reply(earlier));
+        }
     }
     bed.proves("stop at the end of a turn: saved every time");
+    gone_after.sort_unstable();
+    let (median, longest) = (gone_after[rounds / 2], gone_after[rounds - 1]);
+    held(
+        "`stop` at the end-of-turn event: `verified`, the reply in the transcript and in each later request",
+        rounds,
+        &format!("from the end of the turn to gone and proven: median {median} ms, at most {longest} ms"),
+    );
+}
+
+fn reply(round: usize) -> String {
+    format!(r#""text":"reply-{round}.""#)
+}
+
+/// In milliseconds, as the journal has it: the turn's end is read; the process is gone, and the proof is published.
+fn from_the_end_of_the_turn_to_the_end(session: &Session<'_>) -> u64 {
+    let journal = std::fs::read_to_string(session.path().join("journal.jsonl")).unwrap();
+    let events: Vec<Value> = journal.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let last = |what: &str| events.iter().rfind(|event| event["what"] == what).unwrap()["ms"].as_u64().unwrap();
+    last("ended") - last("turn_ended")
 }
 
 #[test]
 fn claude_stopped_in_the_middle_of_a_sentence_keeps_the_prompt() {
     let Some(bed) = Bed::new(Agent::Claude) else { return };
-    let session = bed.detach(&[], Some("stream 100000 20"));
-    session.until_printed("word5");
-    bed.harness.run(&["stop", session.id()]).exits(0);
-    let shown = session.show();
-    assert_eq!((shown.outcome().kind.as_str(), shown.outcome().saved.as_str()), ("stopped", "verified"), "{shown:?}");
-    bed.harness.run(&["resume", session.id(), "say next"]).exits(0);
-    let seen = bed.seen();
-    assert_eq!(
-        (seen.first().map(String::as_str), seen.last().map(String::as_str)),
-        (Some("stream 100000 20"), Some("say next"))
-    );
+    let rounds = times(3, 100);
+    let prompts: Vec<String> = (0..rounds).map(|round| format!("stream 100000 20 ; say never-{round}")).collect();
+    let session = bed.detach(&[], Some(&prompts[0]));
+    for (round, next) in prompts.iter().skip(1).map(String::as_str).chain(["say next"]).enumerate() {
+        // Each time somewhere else in the sentence.
+        session.until_printed(&format!("word{}", 1 + round * 37 % 50));
+        bed.harness.run(&["stop", session.id()]).exits(0);
+        let shown = session.show();
+        let outcome = (shown.outcome().kind.as_str(), shown.outcome().saved.as_str());
+        assert_eq!(outcome, ("stopped", "verified"), "round {round}: {shown:?}");
+        bed.harness.run(&["resume", "-d", session.id(), next]).exits(0);
+    }
+    bed.harness.run(&["wait", session.id()]).exits(0);
+    reached_the_model_once(&bed, prompts.into_iter().chain(["say next".to_owned()]).collect());
     bed.proves("stop in the middle of a sentence: saved");
+    held("`stop` in the middle of a streaming turn", rounds, "every prompt reached the model once and in order");
+}
+
+/// In this order; agents and repair add words of their own in between.
+#[track_caller]
+fn reached_the_model_once(bed: &Bed, prompts: Vec<String>) {
+    let mut seen = bed.seen();
+    seen.retain(|message| prompts.contains(message));
+    assert_eq!(seen, prompts);
 }
 
 fn stopped_in_the_middle_of_a_tool(agent: Agent) {
     let Some(bed) = Bed::new(agent) else { return };
-    let (tool, words) = bed.endless_tool();
-    let prompt = format!("{tool} ; say never");
-    let session = bed.detach(&[], Some(&prompt));
-    let tool = bed.process(words);
-    bed.harness.run(&["stop", session.id()]).exits(0);
-    assert!(!tool.may_live(), "the tool is gone when stop returns");
-    bed.harness.nothing_is_left();
-    let shown = session.show();
-    assert_eq!(shown.outcome().kind, "stopped", "{shown:?}");
-    assert_ne!(shown.outcome().saved, "unverified");
-    bed.harness.run(&["resume", session.id(), "say next"]).exits(0);
-    assert_eq!(bed.seen().first(), Some(&prompt), "the prompt is not forgotten");
-    assert!(bed.last_request().contains("gate"), "nor the call");
+    let rounds = if agent == Agent::Claude { times(2, 100) } else { 1 };
+    let prompt = |round: usize| format!("{} ; say never", bed.tool(&format!("mkfifo gate-{round}; cat gate-{round}")));
+    let session = bed.detach(&[], Some(&prompt(0)));
+    for round in 0..rounds {
+        let tool = bed.process(&format!("cat gate-{round}"));
+        bed.harness.run(&["stop", session.id()]).exits(0);
+        assert!(!tool.may_live(), "the tool is gone when stop returns");
+        bed.harness.nothing_is_left();
+        let shown = session.show();
+        assert_eq!(shown.outcome().kind, "stopped", "round {round}: {shown:?}");
+        assert_ne!(shown.outcome().saved, "unverified", "round {round}: {shown:?}");
+        let next = if round + 1 < rounds { prompt(round + 1) } else { "say next".to_owned() };
+        bed.harness.run(&["resume", "-d", session.id(), &next]).exits(0);
+    }
+    bed.harness.run(&["wait", session.id()]).exits(0);
+    reached_the_model_once(&bed, (0..rounds).map(prompt).chain(["say next".to_owned()]).collect());
+    let seen = bed.last_request();
+    for round in 0..rounds {
+        assert!(seen.contains(&format!("mkfifo gate-{round};")), "the call of round {round} is not in {seen}");
+    }
     bed.proves("stop in the middle of a tool: nothing left running");
+    if agent == Agent::Claude {
+        held(
+            "`stop` in the middle of a tool",
+            rounds,
+            "every prompt and call reached the model, no tool process alive",
+        );
+    }
 }
 
 for_every_agent!(stopped_in_the_middle_of_a_tool:

@@ -1,0 +1,23 @@
+//! `cargo xtask counts`: the promises about real agents at full count, with the release build, as rows for
+//! docs/reliability.md. The suite makes the same tests with smaller numbers.
+
+use anyhow::{Result, bail};
+
+use crate::{agents, test, workspace};
+
+/// What tests read to know that the full count is wanted (`ostler_testkit::times`).
+const FULL: &str = "OSTLER_TEST_FULL";
+
+pub fn run(arguments: &[String]) -> Result<()> {
+    if let Some(unknown) = arguments.first() {
+        bail!("`counts` takes no arguments, not even {unknown}");
+    }
+    agents::run(&[])?;
+    let mut tests = workspace::cargo();
+    tests.args(["test", "--release", "--package", "ostler", "--test", "agents", "--"]);
+    // One after the other: the figures are those of a machine that does one thing.
+    tests.args(["claude_stopped_", "--test-threads", "1", "--nocapture"]);
+    test::clean_environment(&mut tests, &test::empty_home()?);
+    tests.env(FULL, "1");
+    workspace::run_visibly(&mut tests)
+}

@@ -10,7 +10,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-const USAGE: &str = "cargo xtask chaos [--program OSTLER] [--older OSTLER] [--seed S] [--faults N] [--minutes N]";
+const USAGE: &str = "cargo xtask chaos [--program OSTLER] [--older OSTLER] [--seed S] [--faults N] [--minutes N]
+    [--only FAULT]";
 
 /// What was asked for.
 struct Asked {
@@ -18,11 +19,13 @@ struct Asked {
     seed: u64,
     faults: u64,
     time: Option<Duration>,
+    /// The only fault that is done.
+    only: Option<Fault>,
 }
 
 fn asked(mut words: impl Iterator<Item = String>) -> Option<Asked> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-    let (mut program, mut older, mut seed, mut faults, mut time) = (None, None, now, None, None);
+    let (mut program, mut older, mut seed, mut faults, mut time, mut only) = (None, None, now, None, None, None);
     while let Some(word) = words.next() {
         let value = words.next()?;
         match word.as_str() {
@@ -30,6 +33,7 @@ fn asked(mut words: impl Iterator<Item = String>) -> Option<Asked> {
             "--older" => older = Some(PathBuf::from(value)),
             "--seed" => seed = value.parse().ok()?,
             "--faults" => faults = Some(value.parse().ok()?),
+            "--only" => only = Some(Fault::ALL.into_iter().find(|fault| fault.name() == value)?),
             "--minutes" => time = Some(Duration::from_secs(60 * value.parse::<u64>().ok()?)),
             _ => return None,
         }
@@ -38,7 +42,7 @@ fn asked(mut words: impl Iterator<Item = String>) -> Option<Asked> {
     let own = std::env::current_exe().ok();
     // Cargo builds both into the same folder.
     let program = program.or_else(|| own.as_ref().map(|own| own.with_file_name("ostler")))?;
-    Some(Asked { means: Means { program, older, own }, seed, faults, time })
+    Some(Asked { means: Means { program, older, own }, seed, faults, time, only })
 }
 
 #[derive(Default)]
@@ -74,7 +78,9 @@ fn main() -> ExitCode {
 }
 
 fn run(asked: &Asked, begun: Instant) -> BTreeMap<Fault, Row> {
-    let possible: Vec<Fault> = Fault::ALL.into_iter().filter(|fault| fault.left_out(&asked.means).is_none()).collect();
+    let wanted = |fault: &Fault| asked.only.is_none_or(|only| *fault == only);
+    let can_be_done = |fault: &Fault| fault.left_out(&asked.means).is_none();
+    let possible: Vec<Fault> = Fault::ALL.into_iter().filter(wanted).filter(can_be_done).collect();
     let mut rows: BTreeMap<Fault, Row> = BTreeMap::new();
     for number in 0..asked.faults {
         if asked.time.is_some_and(|time| begun.elapsed() >= time) {

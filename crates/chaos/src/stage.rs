@@ -42,6 +42,33 @@ struct Said {
     attempted: Vec<String>,
 }
 
+impl Drop for Stage {
+    /// What a broken promise can be explained by stays, below target/chaos.
+    fn drop(&mut self) {
+        let Some(id) = self.id.get().filter(|_| std::thread::panicking()) else { return };
+        let evidence = ostler_model::agents::folder().with_file_name("chaos").join(id);
+        match keep_evidence(self.harness.root(), &evidence) {
+            Ok(()) => println!("  what it left: {}", evidence.display()),
+            Err(error) => println!("  what it left could not be kept: {error}"),
+        }
+    }
+}
+
+/// Copies the files of a home, without what programs put there.
+fn keep_evidence(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let (kind, target) = (entry.file_type()?, to.join(entry.file_name()));
+        if kind.is_dir() {
+            keep_evidence(&entry.path(), &target)?;
+        } else if kind.is_file() && entry.file_name() != "ostler-copy" {
+            std::fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
 impl Stage {
     /// A home for this agent. An error when it is not installed.
     pub fn new(program: &Path, cast: Cast) -> Result<Stage, Missing> {
@@ -179,7 +206,8 @@ impl Stage {
             let at_rest =
                 |view: &View| view.ended || (matches!(view.state, Phase::Idle) && view.queued == 0 && view.kept);
             let view = self.session().until_look("everything is answered, or the end", at_rest);
-            if !view.ended || view.queued == 0 {
+            // What an agent died with before it took it in waits no longer; the next resume says it again.
+            if !view.ended || (view.queued == 0 && self.is_saved()) {
                 return;
             }
             // 125: whoever was to hold it was killed, and says so.
@@ -190,10 +218,13 @@ impl Stage {
 
     /// Waits until the agent has put everything that was accepted into its transcript, which it does late.
     pub fn until_saved(&self) {
-        self.session().until("all of it is in the transcript", || {
-            let told = self.cast.told(Path::new(&self.session().show().transcript?));
-            self.said().accepted.iter().all(|text| told.contains(text)).then_some(())
-        });
+        self.session().until("all of it is in the transcript", || self.is_saved().then_some(()));
+    }
+
+    fn is_saved(&self) -> bool {
+        let transcript = self.session().show().transcript;
+        let told = transcript.map(|path| self.cast.told(Path::new(&path))).unwrap_or_default();
+        self.said().accepted.iter().all(|text| told.contains(text))
     }
 
     /// Types a command until it has lived to its end.

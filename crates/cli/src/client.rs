@@ -3,13 +3,14 @@
 use crate::context::wish;
 use crate::exit::{Failure, Result};
 use ostler_core::event::Event;
-use ostler_core::record::Want;
+use ostler_core::record::{Want, Wish};
 use ostler_core::view::View;
 use ostler_keeper::launch;
 use ostler_keeper::wire::{self, Reply, Request};
 use ostler_store::folder::Folder;
 use ostler_store::home::Place;
 use ostler_store::{closing, inbox, journal, look};
+use ostler_sys::pause::{self, Point};
 use ostler_sys::process::{Identity, Life, Pidfd};
 use ostler_sys::socket::{self, PACKET, Packet};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -41,9 +42,23 @@ pub fn make_wish(place: &Place, want: Want) -> Result<Granted> {
     if view.ended {
         return Ok(Granted::Ended(Box::new(view)));
     }
+    write_down(place, view, want)
+}
+
+/// The same for what a session's next run is to know as well: it is written down also when the session has ended.
+pub fn make_lasting_wish(place: &Place, want: Want) -> Result<Granted> {
+    write_down(place, look_and_record(place)?, want)
+}
+
+fn write_down(place: &Place, view: View, want: Want) -> Result<Granted> {
     let wish = wish(view.run, want);
     let folder = place.open()?;
+    pause::at(Point::WishMeant);
     inbox::append(&folder, &wish)?;
+    if view.ended { Ok(Granted::Ended(Box::new(view))) } else { until_granted(place, &folder, &wish) }
+}
+
+fn until_granted(place: &Place, folder: &Folder, wish: &Wish) -> Result<Granted> {
     // A holder, its keeper, and one that replaced either.
     let mut deaths = 3;
     loop {
@@ -55,12 +70,12 @@ pub fn make_wish(place: &Place, want: Want) -> Result<Granted> {
             // Whoever was seen may be on its way out: its door closes a moment before it is gone.
             if deaths > 0 {
                 deaths -= 1;
-                wait_for_a_death(&folder)?;
+                wait_for_a_death(folder)?;
                 continue;
             }
             return Err(Failure::ours(format!("session {} has no keeper and none can be started", place.id)));
         };
-        if let Some(reply) = ask(&folder, &socket, &wish.id)? {
+        if let Some(reply) = ask(folder, &socket, &wish.id)? {
             return Ok(reply);
         }
         // The keeper went away; its replacement reads the same inbox.

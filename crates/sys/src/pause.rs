@@ -125,6 +125,8 @@ points! {
     EndNoted "end-noted" [Keeper],
     SocketRemoved "socket-removed" [Keeper],
     HolderFinished "holder-finished" [Keeper],
+    // Wishing.
+    WishMeant "wish-meant" [Client],
     // Files.
     ReplacementWritten "replacement-written" [Beginner, Holder, Keeper],
     ReplacementNamed "replacement-named" [Beginner, Holder, Keeper],

@@ -2,8 +2,8 @@
 
 use super::run::{read_all, text};
 use crate::args::Send;
-use crate::client::{Granted, look_and_record, make_wish};
-use crate::context::{Context, wish};
+use crate::client::{Granted, look_and_record, make_lasting_wish};
+use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
 use crate::say::say;
 use crate::ui::table::{Cell, lay_out};
@@ -52,15 +52,9 @@ fn send(place: &Place, want: Want) -> Result<Code> {
     if view.ended && view.mode == Mode::Terminal {
         return Err(Failure::new(Code::Failed, format!("{} has ended; there is no terminal to type into", place.id)));
     }
-    if view.ended {
-        inbox::append(&folder, &wish(view.run, want))?;
-        say!("{}: accepted; it has ended, so this goes out with the next resume", place.id)?;
-        return Ok(Code::Succeeded);
-    }
-    match make_wish(place, want.clone())? {
+    match make_lasting_wish(place, want)? {
         Granted::Yes => say!("{}: accepted", place.id)?,
         Granted::Refused(why) => return Err(Failure::new(Code::Failed, format!("{}: {why}", place.id))),
-        // It ended between the look and the wish; the message is in the inbox all the same.
         Granted::Ended(_) => say!("{}: accepted; it has ended, so this goes out with the next resume", place.id)?,
     }
     Ok(Code::Succeeded)
@@ -74,15 +68,13 @@ fn refuse_archived(place: &Place) -> Result<()> {
 
 fn withdraw(place: &Place, n: u64) -> Result<Code> {
     refuse_archived(place)?;
-    let view = look_and_record(place)?;
-    if view.ended {
+    let failed = |why: &str| Err(Failure::new(Code::Failed, format!("{}: {why}", place.id)));
+    let waited = waiting(place)?.iter().any(|(waits, _)| *waits == n);
+    match make_lasting_wish(place, Want::Withdraw { n })? {
+        Granted::Refused(why) => return failed(&why),
         // Nobody is there to grant it, and nobody to deliver the message either: the next keeper reads both.
-        if !waiting(place)?.iter().any(|(waits, _)| *waits == n) {
-            return Err(Failure::new(Code::Failed, format!("{}: no message {n} waits; see send --list", place.id)));
-        }
-        inbox::append(&place.open()?, &wish(view.run, Want::Withdraw { n }))?;
-    } else if let Granted::Refused(why) = make_wish(place, Want::Withdraw { n })? {
-        return Err(Failure::new(Code::Failed, format!("{}: {why}", place.id)));
+        Granted::Ended(_) if !waited => return failed(&format!("no message {n} waits; see send --list")),
+        Granted::Yes | Granted::Ended(_) => {}
     }
     say!("{}: message {n} withdrawn", place.id)?;
     Ok(Code::Succeeded)

@@ -4,10 +4,11 @@
 use crate::{at_once, program};
 use ostler_chaos::cast::Cast;
 use ostler_chaos::stage::Stage;
+use ostler_chaos::strike::kill_at_once;
 use ostler_chaos::{attempt, points};
 use ostler_sys::pause::{Point, Role, token};
-use ostler_sys::process::Life;
-use ostler_testkit::Who;
+use ostler_sys::process::{Life, Pidfd};
+use ostler_testkit::{Who, patience};
 use rustix::process::Signal;
 
 #[test]
@@ -31,6 +32,28 @@ fn a_keeper_that_stands_still_at_a_point_goes_on_where_it_stood() {
     });
     session.kill(Who::Holder);
     session.signal(Who::Keeper, Signal::CONT);
+    stage.settle();
+    stage.judge(witness, &["succeeded"]);
+}
+
+/// Somebody has seen a living session and is about to write the message down when all of it dies.
+#[test]
+fn a_message_to_a_session_that_dies_meanwhile_waits_for_the_next_run() {
+    let stage = Stage::new(program(), Cast::Demo).unwrap();
+    stage.launch(None);
+    let session = stage.session();
+    session.until_look("a first answer", |view| view.turns == 1);
+    stage.until_saved();
+    stage.truth.may_be_lost();
+    let witness = stage.look_on();
+    stage.hold(Role::Client, Point::WishMeant);
+    let (text, client) = stage.start_sending();
+    patience::until("the client stands still", &[], || {
+        (client.process().look().unwrap() == Life::Stopped).then_some(())
+    });
+    kill_at_once(&stage, &[Who::Agent, Who::Keeper, Who::Holder]);
+    Pidfd::open(client.process()).unwrap().unwrap().signal(Signal::CONT).unwrap();
+    assert!(stage.sent(text, &client.finish()), "accepted");
     stage.settle();
     stage.judge(witness, &["succeeded"]);
 }

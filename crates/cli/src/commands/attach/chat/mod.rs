@@ -12,7 +12,7 @@ mod status;
 use super::ask::Answer;
 use super::seat::{Event, Seat};
 use super::words;
-use crate::client::{Granted, look_and_record, make_wish};
+use crate::client::{Granted, look_and_record, make_lasting_wish, make_wish};
 use crate::context::Context;
 use crate::exit::{Code, Result};
 use crate::ui::conversation::Talk;
@@ -253,12 +253,14 @@ impl Chat<'_> {
 
     /// `false`: it was not granted, and the person was told why.
     fn wish(&mut self, want: Want) -> bool {
-        let refused = match make_wish(self.place, want) {
+        let lasts = matches!(want, Want::Message { .. });
+        let made = if lasts { make_lasting_wish(self.place, want) } else { make_wish(self.place, want) };
+        let refused = match made {
             Ok(Granted::Yes) => return true,
             Ok(Granted::Refused(why)) => why,
             Ok(Granted::Ended(view)) => {
                 self.view = *view;
-                return false;
+                return lasts;
             }
             Err(failure) => failure.to_string(),
         };

@@ -154,7 +154,12 @@ fn shown(bytes: &[u8]) -> Vec<Value> {
                     (named, chosen) = (Some(leaf), record["explicit"] == true);
                 }
             }
-            _ => {}
+            // Of a kind that claude does not know: it shows nothing of it, and goes on above it.
+            _ => {
+                if let Some(uuid) = text(&record, "uuid") {
+                    messages.entry(uuid).or_insert_with(|| json!({ "parentUuid": record["parentUuid"] }));
+                }
+            }
         }
     }
     let path = |from: &str| {
@@ -318,6 +323,33 @@ fn what_two_processes_wrote_at_once_is_joined_into_one_conversation() {
     is_well_formed(&mended);
     let texts = blocks(&shown(&mended), "text", "text");
     assert!(texts.contains(&"reply one".to_owned()) && texts.contains(&"reply two".to_owned()), "{texts:?}");
+}
+
+/// Each process writes down what it has now and then, so the one that was told first may stand below the other.
+#[test]
+fn it_does_not_matter_whose_prompt_reached_the_file_first() {
+    let mut writer = two_writers();
+    let prompt =
+        |text: &str| writer.lines.iter().position(|line| line.contains(&format!(r#""content":"{text}""#))).unwrap();
+    let (one, two) = (prompt("one"), prompt("two"));
+    writer.lines.swap(one, two);
+    assert_eq!(mend(&writer.bytes()).1, [Finding::Joined { messages: 4 }]);
+}
+
+/// The second process was told something, and had answered, before the first one got its answer from the model.
+#[test]
+fn an_answer_that_comes_after_a_whole_turn_of_another_process_is_joined_in() {
+    let mut writer = conversation(&[1]);
+    let slow = writer.prompt(Some(&uuid(writer.count)), "slow");
+    let instead = writer.answer(&slow, "No response requested.");
+    writer.turn(Some(&instead), 7, 1);
+    let answer = writer.answer(&slow, "at last");
+    writer.last_prompt(&answer, false);
+    let (mended, findings) = mend(&writer.bytes());
+    assert!(matches!(findings[..], [Finding::Joined { .. }]), "{findings:?}");
+    is_well_formed(&mended);
+    let texts = blocks(&shown(&mended), "text", "text");
+    assert!(texts.contains(&"reply 7".to_owned()) && texts.contains(&"at last".to_owned()), "{texts:?}");
 }
 
 #[test]

@@ -62,12 +62,21 @@ fn after_repair_the_model_sees_both_in_one_conversation() {
     }
 }
 
+/// The conversation, as both have written it.
+fn written(bed: &Bed) -> String {
+    let projects = bed.harness.root().join("home/.claude/projects");
+    let project = std::fs::read_dir(projects).unwrap().next().unwrap().unwrap().path();
+    std::fs::read_to_string(project.join(ID).with_extension("jsonl")).unwrap()
+}
+
 #[test]
 fn with_split_they_are_two_conversations_that_both_go_on() {
     let Some(bed) = Bed::new(Agent::Claude) else { return };
     two_at_once(&bed);
+    let before = written(&bed);
     let output = repair(&bed, &["--split"]).exits(0);
-    let other = output.stdout.split("--resume ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap().to_owned();
+    let other = output.stdout.split("--resume ").nth(1).and_then(|rest| rest.split(' ').next());
+    let other = other.unwrap_or_else(|| panic!("not split: {output:?}\n{before}")).to_owned();
     assert!(repair(&bed, &[]).exits(0).stdout.starts_with("nothing to mend"));
     let mut ends = Vec::new();
     for id in [ID, &other] {

@@ -105,8 +105,10 @@ impl<'a, R: Read + Seek> Mending<'a, R> {
                 self.out.edits.cut(copy.start, copy.line_end());
                 self.out.findings.push(Finding::Copy);
             } else {
-                // As claude does: the later one stands for both.
-                instead.insert(first, later);
+                // As claude does: the later one of those that it knows stands for both.
+                let unknown = self.tree.is_strange(later) && !self.tree.is_strange(first);
+                let (gone, stays) = if unknown { (later, first) } else { (first, later) };
+                instead.insert(gone, stays);
                 self.out.findings.push(Finding::SameId);
             }
         }

@@ -32,6 +32,8 @@ pub struct Scan {
     pub answers: Vec<u32>,
     /// When, in steps of [`STEP_MS`] since the first; of a prompt, when it was handed in.
     pub times: Vec<u32>,
+    /// Those of a kind that claude does not know: no conversation ends with one. In the order of the file.
+    pub strange: Vec<Index>,
     pub calls: Vec<(Name, Index)>,
     pub results: Vec<(Name, Index)>,
     /// Where the conversation goes on, by the newest note that says so.
@@ -208,7 +210,9 @@ impl Scan {
         if line.subtype.0.is_some() {
             self.boundary = Some(index);
         }
-        if let Some(leaf) = &mut self.leaf {
+        if line.kind.0.is_none() {
+            self.strange.push(index);
+        } else if let Some(leaf) = &mut self.leaf {
             leaf.chosen = false;
         }
     }

@@ -94,8 +94,17 @@ impl<'a> Tree<'a> {
         }
         let id = |index: &Index| self.scan.ids[*index as usize];
         let end = self.order.partition_point(|index| id(index) <= name);
-        let same = self.order[..end].iter().rev().take_while(|index| id(index) == name);
-        same.copied().find(|&index| !self.dropped[index as usize])
+        let same = self.order[..end].iter().rev().take_while(|index| id(index) == name).copied();
+        let mut counting = same.filter(|&index| !self.dropped[index as usize]);
+        let last = counting.next()?;
+        let known = if self.is_strange(last) { counting.find(|&index| !self.is_strange(index)) } else { None };
+        known.or(Some(last))
+    }
+
+    /// Whether it is of a kind that claude does not know.
+    #[must_use]
+    pub fn is_strange(&self, index: Index) -> bool {
+        self.scan.strange.binary_search(&index).is_ok()
     }
 
     /// Pairs of messages with one id, the earlier first.
@@ -156,7 +165,8 @@ impl<'a> Tree<'a> {
         if let Some(end) = self.end {
             return Some(end);
         }
-        let last = (0..self.scan.len()).rev().find(|&index| !self.dropped[index as usize])?;
+        let counts = |&index: &Index| !self.dropped[index as usize] && !self.is_strange(index);
+        let last = (0..self.scan.len()).rev().find(counts)?;
         let named = self.scan.leaf.and_then(|leaf| Some((self.find(leaf.message)?, leaf.chosen)));
         let leaf = match named {
             Some((named, true)) => named,

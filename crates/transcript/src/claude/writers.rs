@@ -2,9 +2,12 @@
 //!
 //! A branch by itself proves nothing: whoever takes a prompt back and says something else makes one, and so does claude when
 //! it resumes. But one process writes one turn at a time. When it begins the later of two branches, the earlier one is
-//! over: nothing is added to it in the middle of a turn. So two branches are the work of two processes when, after the
-//! first message of the later one (by its time, or by its place in the file), the next thing on the earlier one is not a
-//! new prompt but an answer or a tool's result: that turn was running all the while.
+//! over: nothing is added to it in the middle of a turn. So two branches are the work of two processes
+//!
+//! * when, after the first message of the later one (by its time, or by its place in the file), the next thing on the
+//!   earlier one is not a new prompt but an answer or a tool's result: that turn was running all the while;
+//! * or when the later one begins with an answer to what was said before both, and the earlier one has had a prompt by
+//!   then: whoever was to answer took its time, and somebody else did not wait for it.
 
 use super::scan::{Index, Role};
 use super::tree::{Branch, Chain, Tree};
@@ -18,23 +21,33 @@ pub fn wrote_at_once(tree: &Tree<'_>, chain: &Chain, heads: &[Index], branch: &B
     };
     if branch.first < other {
         let earlier = (branch.first..=branch.end).filter(|&index| heads[index as usize] == branch.head);
-        went_on(tree, earlier.filter(|&index| !tree.shown(chain, index)), other)
+        overlap(tree, &earlier.filter(|&index| !tree.shown(chain, index)).collect::<Vec<_>>(), other)
     } else {
-        went_on(tree, beside.into_iter(), branch.first)
+        overlap(tree, &beside, branch.first)
     }
 }
 
-/// Whether the turn of the earlier branch went on after the later one had begun.
-fn went_on(tree: &Tree<'_>, earlier: impl Iterator<Item = Index>, later: Index) -> bool {
+/// Whether a turn of one branch was running when the other began. `later` is the first message of the later one.
+fn overlap(tree: &Tree<'_>, earlier: &[Index], later: Index) -> bool {
+    let said = |&&index: &&Index| !tree.dropped[index as usize] && tree.role(index) != Role::Other;
     let time = |index: Index| tree.scan.times[index as usize];
+    // What the earlier one began with is no sign of its going on, also when it was said later than it is written down.
+    let began = earlier.iter().filter(said).min().copied();
     let next = earlier
-        .filter(|&index| !tree.dropped[index as usize] && tree.role(index) != Role::Other)
-        .filter(|&index| index > later || time(index) > time(later))
-        .min_by_key(|&index| (time(index), index));
-    next.is_some_and(|next| match tree.role(next) {
+        .iter()
+        .filter(said)
+        .filter(|&&index| Some(index) != began && (index > later || time(index) > time(later)))
+        .min_by_key(|&&index| (time(index), index));
+    let had_prompt = || earlier.iter().filter(said).any(|&index| index < later && tree.role(index) == Role::Prompt);
+    next.is_some_and(|&next| goes_on(tree.role(next))) || (goes_on(tree.role(later)) && had_prompt())
+}
+
+/// Whether this belongs to a turn that began before it.
+fn goes_on(role: Role) -> bool {
+    match role {
         Role::Assistant | Role::Result => true,
         Role::Prompt | Role::Other => false,
-    })
+    }
 }
 
 /// Joins a branch in: it stays where it hangs, and what followed there now follows its end. So the conversation ends where

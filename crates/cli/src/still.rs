@@ -119,6 +119,21 @@ fn view_or_damage(place: &Place) -> Result<std::result::Result<Box<View>, String
     }
 }
 
+/// Looks until the end of a session that seems to have ended is recorded, or until it turns out to be alive: somebody may
+/// have its lock who is just beginning to keep it, or just leaving.
+pub fn until_recorded(place: &Place) -> Result<View> {
+    let deadline = Instant::now() + LEAVING;
+    loop {
+        let view = look_and_record(place)?;
+        let recorded = || -> Result<bool> { Ok(view.run == 0 || place.open()?.run(view.run)?.outcome()?.is_some()) };
+        if !view.ended || recorded()? || Instant::now() > deadline {
+            return Ok(view);
+        }
+        // Nobody says when a lock is let go.
+        poll(&mut [], Timespec::try_from(LOOK_AGAIN).ok().as_ref()).map_err(std::io::Error::from)?;
+    }
+}
+
 /// Waits until holder and keeper of an ended session are gone: they have nothing left to do but to leave.
 fn wait_for_helpers(folder: &Folder, place: &Place) -> std::result::Result<(), NotStill> {
     // A record that cannot be read names nobody; the lock decides.

@@ -6,14 +6,13 @@ mod takeover;
 
 use super::run::{follow_to_the_end, message_of};
 use crate::args::Resume;
-use crate::client::look_and_record;
 use crate::context::{Context, wish};
 use crate::exit::{Code, Failure, Result};
 use crate::one_writer::{refuse_others, still_runs};
 use crate::orphans;
 use crate::prepare::{Prepared, prepare};
 use crate::say::{say, tell};
-use crate::still::{NotStill, Still};
+use crate::still::{NotStill, Still, until_recorded};
 use jiff::Timestamp;
 use ostler_core::record::{Mode, Want};
 use ostler_core::view::View;
@@ -27,7 +26,7 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
     let offered = args.id.is_none();
     let id = args.id.map_or_else(|| newest::choose(context), Ok)?;
     let place = context.home.select(&id)?;
-    let mut view = look_and_record(&place)?;
+    let mut view = until_recorded(&place)?;
     if place.archived {
         return Err(Failure::usage(format!("{0} is archived; ostler restore {0} brings it back", place.id)));
     }
@@ -37,7 +36,7 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
     let mut message = message_of(args.message.as_deref())?;
     if args.takeover {
         takeover::take(context, &place, &view)?;
-        view = look_and_record(&place)?;
+        view = until_recorded(&place)?;
     }
     if !view.ended {
         return Err(still_runs(&place, &view));
@@ -49,7 +48,7 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
     let Some(native_id) = view.native_id.clone().or(unmade) else {
         return Err(Failure::usage(format!("{} never had a conversation; start a new one", place.id)));
     };
-    // An end that could not be recorded is none: somebody is just beginning this run.
+    // An end that cannot be recorded is none: somebody has the session.
     if view.run > 0 && folder.run(view.run)?.outcome()?.is_none() {
         return Err(still_runs(&place, &view));
     }

@@ -46,7 +46,7 @@ impl Drop for Stage {
     /// What a broken promise can be explained by stays, below target/chaos.
     fn drop(&mut self) {
         let Some(id) = self.id.get().filter(|_| std::thread::panicking()) else { return };
-        let evidence = ostler_model::agents::folder().with_file_name("chaos").join(id);
+        let evidence = Path::new("target/chaos").join(id);
         match keep_evidence(self.harness.root(), &evidence) {
             Ok(()) => println!("  what it left: {}", evidence.display()),
             Err(error) => println!("  what it left could not be kept: {error}"),

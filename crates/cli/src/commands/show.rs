@@ -129,7 +129,8 @@ fn describe(
     row("runs", &view.run.to_string());
     row("turns", &view.turns.to_string());
     if view.queued > 0 {
-        row("waiting", &format!("{} messages; ostler send {} --list", view.queued, view.id));
+        let messages = if view.queued == 1 { "message" } else { "messages" };
+        row("waiting", &format!("{} {messages}; ostler send {} --list", view.queued, view.id));
     }
     row("conversation", view.native_id.as_deref().unwrap_or(""));
     row("transcript", &view.transcript.as_deref().map(tilde).unwrap_or_default());

@@ -14,17 +14,20 @@ pub fn detached(id: SessionId) -> String {
     format!("[detached from {id}; ostler attach {id} comes back]")
 }
 
-/// How it ended; the cause is text from outside.
+/// How it ended, and what was not said to it any more; the cause is text from outside.
 pub fn ended(view: &View) -> String {
-    let Some(outcome) = &view.outcome else {
-        return format!("[{} has ended]", view.id);
-    };
-    let word = outcome.kind.word();
-    match outcome.kind {
-        Kind::Succeeded => format!("[{} has ended: {word}]", view.id),
-        Kind::Failed | Kind::Interrupted | Kind::Stopped | Kind::Lost => {
+    let how = match &view.outcome {
+        None => String::new(),
+        Some(outcome) if outcome.kind == Kind::Succeeded => format!(": {}", outcome.kind.word()),
+        Some(outcome) => {
             let cause = outcome.cause.replace('\n', " ");
-            format!("[{} has ended: {word}, {}]", view.id, ostler_screen::printable(&cause))
+            format!(": {}, {}", outcome.kind.word(), ostler_screen::printable(&cause))
         }
-    }
+    };
+    let waiting = match view.queued {
+        0 => String::new(),
+        1 => format!("; a message waits, ostler resume {} sends it", view.id),
+        many => format!("; {many} messages wait, ostler resume {} sends them", view.id),
+    };
+    format!("[{} has ended{how}{waiting}]", view.id)
 }

@@ -259,7 +259,8 @@ impl Chat<'_> {
             Ok(Granted::Yes) => return true,
             Ok(Granted::Refused(why)) => why,
             Ok(Granted::Ended(view)) => {
-                self.view = *view;
+                // With what was just written down for its next run.
+                self.view = look_and_record(self.place).unwrap_or(*view);
                 return lasts;
             }
             Err(failure) => failure.to_string(),

@@ -127,6 +127,13 @@ pub trait Agent: Sync {
     /// Where its transcript of this conversation is.
     fn transcript(&self, native_id: &str, cwd: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<Whereabouts>;
 
+    /// Whether this line of its transcript makes it a conversation that can be resumed. Some agents make the file before there
+    /// is a message in it, and neither resume such a file nor begin another one of that name.
+    fn begins_with(&self, line: &[u8]) -> bool {
+        let _ = line;
+        true
+    }
+
     /// Where its conversations are, when it keeps them all in one database.
     fn database(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
         let _ = variable;

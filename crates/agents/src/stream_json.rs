@@ -411,16 +411,26 @@ pub fn strike(line: &[u8], wanted: &mut Vec<&str>) {
     }
 }
 
-/// Whether the newest message of a transcript is the agent's; `None` when it holds no message.
+/// Whether this line of a transcript is a message.
 #[must_use]
-pub fn ends_with_answer(transcript: &[u8]) -> Option<bool> {
+pub fn is_message(line: &[u8]) -> bool {
+    kind(line).is_some_and(|kind| matches!(kind, "user" | "assistant"))
+}
+
+fn kind(line: &[u8]) -> Option<&str> {
     #[derive(Deserialize)]
     struct Kind<'a> {
         #[serde(borrow, rename = "type", default)]
         kind: Option<&'a str>,
     }
+    serde_json::from_slice::<Kind<'_>>(line).ok()?.kind
+}
+
+/// Whether the newest message of a transcript is the agent's; `None` when it holds no message.
+#[must_use]
+pub fn ends_with_answer(transcript: &[u8]) -> Option<bool> {
     transcript.split(|&byte| byte == b'\n').rev().find_map(|line| {
-        let kind = serde_json::from_slice::<Kind<'_>>(line).ok()?.kind?;
+        let kind = kind(line)?;
         matches!(kind, "user" | "assistant").then_some(kind == "assistant")
     })
 }

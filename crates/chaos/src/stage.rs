@@ -47,7 +47,9 @@ impl Drop for Stage {
     fn drop(&mut self) {
         let Some(id) = self.id.get().filter(|_| std::thread::panicking()) else { return };
         let evidence = Path::new("target/chaos").join(id);
-        match keep_evidence(self.harness.root(), &evidence) {
+        let kept = keep_evidence(self.harness.root(), &evidence)
+            .and_then(|()| keep_evidence(&self.session().path(), &evidence.join("session")));
+        match kept {
             Ok(()) => println!("  what it left: {}", evidence.display()),
             Err(error) => println!("  what it left could not be kept: {error}"),
         }

@@ -42,7 +42,13 @@ pub fn widen(stage: &Stage, fault: Fault) {
             stage.truth.may_be_lost();
         }
         Fault::PausePoint => stage.truth.may_end(),
-        Fault::FullDisk => stage.may_refuse.store(true, Ordering::SeqCst),
+        Fault::FullDisk => {
+            stage.may_refuse.store(true, Ordering::SeqCst);
+            if !stage.cast.is_one_process() {
+                // There is no room for the next process: the session ends, and the message waits for a resume.
+                stage.truth.may_end();
+            }
+        }
         Fault::KillKeeper
         | Fault::KillHolder
         | Fault::KillClient

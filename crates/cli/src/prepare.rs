@@ -6,7 +6,6 @@ use ostler_agents::Launching;
 use ostler_core::record::{Mode, Session};
 use ostler_store::RunRecord;
 use rustix::fd::OwnedFd;
-use serde_json::Map;
 use std::ffi::CString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
@@ -63,22 +62,14 @@ pub fn prepare(context: &Context, session: &Session, run: u32, native_id: &str, 
     let size = ostler_sys::pty::size(std::io::stdout()).or_else(|| ostler_sys::pty::size(std::io::stdin()));
     let terminal = session.mode == Mode::Terminal;
     let record = RunRecord {
-        run,
-        argv: how.argv,
-        plan: how.plan,
         size: terminal.then(|| size.unwrap_or((24, 80))),
         native_id: how.native_id,
+        begins: !resume,
         transcript,
         database: agent.database(&variable),
-        cgroup: None,
-        bounds: Vec::new(),
         output_limit: terminal.then_some(context.config.terminal_output_limit),
         autosave_ms: context.config.autosave_ms(),
-        started: None,
-        started_ms: 0,
-        agent: None,
-        launcher: None,
-        more: Map::new(),
+        ..RunRecord::new(run, how.argv, how.plan)
     };
     let files = agent.files(&launching);
     Ok(Prepared { record, files, environment: environment(session, &how.variables) })

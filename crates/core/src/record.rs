@@ -71,6 +71,9 @@ pub struct Run<Process> {
     /// The conversation that this run starts or goes on with, when we name it.
     #[serde(default)]
     pub native_id: Option<String>,
+    /// The conversation begins with this run: before it, there was nothing of it anywhere.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub begins: bool,
     /// Where the agent writes its own transcript, when that is known beforehand.
     #[serde(default)]
     pub transcript: Option<String>,
@@ -100,6 +103,36 @@ pub struct Run<Process> {
     /// What a newer version wrote here.
     #[serde(flatten)]
     pub more: Map<String, Value>,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+impl<Process> Run<Process> {
+    /// A run that has no process yet, and of whose conversation nothing is known.
+    #[must_use]
+    pub fn new(run: u32, argv: Vec<String>, plan: Plan) -> Run<Process> {
+        Run {
+            run,
+            argv,
+            plan,
+            size: None,
+            native_id: None,
+            begins: false,
+            transcript: None,
+            database: None,
+            cgroup: None,
+            bounds: Vec::new(),
+            output_limit: None,
+            autosave_ms: None,
+            started: None,
+            started_ms: 0,
+            agent: None,
+            launcher: None,
+            more: Map::new(),
+        }
+    }
 }
 
 /// `holder.json` and `keeper.json`: who they are.

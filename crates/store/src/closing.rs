@@ -4,11 +4,12 @@
 use crate::folder::{Folder, RunFolder};
 use crate::journal::Journal;
 use crate::look::{fold, last_complaint, last_line, look_at, unrecorded_outcome};
+use crate::proof::Kept;
 use crate::{RunRecord, StoreError, limits, proof};
 use jiff::Timestamp;
 use ostler_core::event::{Entry, Event};
 use ostler_core::fact::Tokens;
-use ostler_core::life::State;
+use ostler_core::life::{Message, State};
 use ostler_core::outcome::{Kind, Outcome, Source};
 use ostler_core::record::Session;
 use ostler_sys::clock::since_boot_ms;
@@ -81,18 +82,29 @@ pub fn record_if_lost(folder: &Folder) -> Result<(), StoreError> {
         return Ok(());
     }
     let (session, record) = (folder.session()?, run.record()?);
-    let state = fold(folder, &run, &record, &session)?.state;
+    let mut state = fold(folder, &run, &record, &session)?.state;
     let outcome = unrecorded_outcome(folder, &run, &session, &record, &state)?;
-    let outcome = publish(folder, &run, &session, &record, &state, outcome)?;
-    let entry = Entry {
-        at: Timestamp::now(),
-        ms: since_boot_ms(),
-        run: run.number,
-        out: None,
-        wish: None,
-        inbox: None,
-        event: Event::Ended { outcome },
+    let note = |event: Event| {
+        let (at, ms, run) = (Timestamp::now(), since_boot_ms(), run.number);
+        let entry = Entry { at, ms, run, out: None, wish: None, inbox: None, event };
+        folder.even_when_full(|| Journal::open(folder.dir())?.append(&entry))
     };
+    if let Some(message) = owed(folder, &session, &record, &state)? {
+        note(Event::Returned { n: message.n, place: message.at })?;
+        state = fold(folder, &run, &record, &session)?.state;
+    }
+    let outcome = publish(folder, &run, &session, &record, &state, outcome)?;
     limits::clear(&record);
-    folder.even_when_full(|| Journal::open(folder.dir())?.append(&entry))
+    note(Event::Ended { outcome })
+}
+
+/// The message that it died with, if it never took it in.
+fn owed(folder: &Folder, session: &Session, record: &RunRecord, state: &State) -> Result<Option<Message>, StoreError> {
+    let agent = ostler_agents::find_for(&session.agent, &record.plan);
+    let (Some(agent), Some(message)) = (agent, state.without_answer()) else {
+        return Ok(None);
+    };
+    // What cannot be asked now may be there: nothing is said twice for it.
+    let holds = |kept: &Kept, marks: &[String]| Ok::<_, StoreError>(kept.holds(agent, marks).unwrap_or(true));
+    Ok(proof::is_owed(agent, folder, session, record, state, message, holds)?.then_some(message))
 }

@@ -289,31 +289,15 @@ mod tests {
     use ostler_core::record::{Ending, Mode, Plan, Speaks};
 
     fn record(run: u32) -> RunRecord {
-        RunRecord {
-            run,
-            argv: Vec::new(),
-            plan: Plan {
-                mode: Mode::Headless,
-                keep: false,
-                speaks: Speaks::OneTurn,
-                ending: Ending::EndOfInput,
-                linger_ms: 0,
-                opens: false,
-            },
-            size: None,
-            native_id: None,
-            transcript: None,
-            database: None,
-            cgroup: None,
-            bounds: Vec::new(),
-            output_limit: None,
-            autosave_ms: None,
-            started: None,
-            started_ms: 0,
-            agent: None,
-            launcher: None,
-            more: serde_json::Map::new(),
-        }
+        let plan = Plan {
+            mode: Mode::Headless,
+            keep: false,
+            speaks: Speaks::OneTurn,
+            ending: Ending::EndOfInput,
+            linger_ms: 0,
+            opens: false,
+        };
+        RunRecord::new(run, Vec::new(), plan)
     }
 
     #[test]

@@ -8,7 +8,7 @@ use ostler_core::life::{Message, State};
 use ostler_core::record::{Session, Speaks, Want, Wish};
 use ostler_core::view::View;
 use std::fs::File;
-use std::io;
+use std::io::{self, BufRead, BufReader};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -67,6 +67,33 @@ pub fn find_transcript(agent: &dyn Agent, native_id: &str, cwd: &str) -> Option<
     }
 }
 
+/// Whether an agent can go on with a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begun {
+    Yes,
+    /// There is no trace of it.
+    No,
+    /// There is a file, and nothing in it that the agent would resume; it begins no other of that name either.
+    InNameOnly,
+}
+
+/// Whether there is a conversation to go on with. `transcript`: where it is, as far as that is known. `None` for agents
+/// whose conversations nobody can look into.
+pub fn begun(agent: &dyn Agent, native_id: &str, cwd: &str, transcript: Option<&str>) -> Option<Begun> {
+    // A database says nothing about this conversation: it is there for all of them.
+    if agent.keeps_what_it_names() {
+        return Some(Begun::Yes);
+    }
+    agent.transcript(native_id, cwd, &|name| std::env::var(name).ok())?;
+    // Where its file is may not be known: the agent named it, and everybody died.
+    let found = transcript.map(str::to_owned).or_else(|| find_transcript(agent, native_id, cwd));
+    let Some(file) = found.and_then(|path| File::open(path).ok()) else {
+        return Some(Begun::No);
+    };
+    let begins = BufReader::new(file).split(b'\n').map_while(Result::ok).any(|line| agent.begins_with(&line));
+    Some(if begins { Begun::Yes } else { Begun::InNameOnly })
+}
+
 /// Whether the transcript holds all of them now. One that does not exist holds nothing.
 pub fn holds(agent: &dyn Agent, transcript: &Path, marks: &[String]) -> io::Result<bool> {
     let file = match File::open(transcript) {
@@ -103,6 +130,30 @@ impl Kept {
             Kept::File(path) => holds(agent, path, marks),
             Kept::Database { path, native_id } => database::holds(agent, path, native_id, marks),
         }
+    }
+}
+
+/// Whether the agent never took in this message, which its process ended with: then it is to be said again. `holds` looks into
+/// the conversation.
+pub fn is_owed<E: From<StoreError>>(
+    agent: &dyn Agent,
+    folder: &Folder,
+    session: &Session,
+    record: &RunRecord,
+    state: &State,
+    message: Message,
+    holds: impl FnOnce(&Kept, &[String]) -> Result<bool, E>,
+) -> Result<bool, E> {
+    let Some(mark) = mark_of(agent, folder, message)? else {
+        return Ok(false);
+    };
+    let native_id = state.native_id.as_ref().or(record.native_id.as_ref());
+    // It may have ended before anybody had looked for its file.
+    let found = || Some(Kept::File(find_transcript(agent, native_id?, &session.cwd)?.into()));
+    match Kept::of(record, state).or_else(found) {
+        Some(kept) => Ok(!holds(&kept, &[mark])?),
+        // In a conversation that nobody can look into it may be.
+        None => Ok(record.begins),
     }
 }
 

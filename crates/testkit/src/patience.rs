@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 /// How long any single wait may take before the test has failed. Real agents need seconds for their first word, more on a
 /// busy machine.
-pub const LIMIT: Duration = Duration::from_secs(60);
+pub const LIMIT: Duration = Duration::from_secs(180);
 
 /// Some conditions show in no watched folder (a process that ends, a counter in /proc); they are looked at this often.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);

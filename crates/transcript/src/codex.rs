@@ -1,19 +1,19 @@
 //! Transcripts of codex ("rollouts"): one line after another, no tree.
 //!
 //! Measured with codex 0.166.0: at resume it passes over lines that it cannot read, gives a call without a result the result
-//! "aborted" by itself, and ends a torn line before it appends. So calls are left to it. What it does not survive is a lost
-//! first line; what it loses are results without a call, and what it repeats are copies.
+//! "aborted" by itself, which does not say that the command may have run, and ends a torn line before it appends. What it
+//! does not survive is a lost first line; what it loses are results without a call, and what it repeats are copies.
 
 use crate::edits::Edits;
 use crate::fields::{Known, Name, Object, Words};
-use crate::finding::{CALL_IS_LOST, Finding};
+use crate::finding::{CALL_IS_LOST, Finding, MAY_HAVE_RUN};
 use crate::place::Placed;
 use crate::surface::{self, Records};
 use crate::{Examination, new_uuid};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Read, Seek, SeekFrom};
 
@@ -24,8 +24,11 @@ struct Rollout {
     /// What codex says of itself in every turn, to make a lost beginning from.
     context: Option<u64>,
     thread: Option<u64>,
-    calls: HashSet<Name>,
+    calls: HashMap<Name, u64>,
+    /// What functions returned.
     results: Vec<(Name, u64)>,
+    /// What was returned in another form.
+    others: HashSet<Name>,
     /// Items of the conversation, by their bytes.
     items: Vec<(u64, u64)>,
     first: u64,
@@ -106,8 +109,11 @@ impl Records for Rollout {
                     Some(ItemKind::Returned) if payload.call_id.is_some() => {
                         self.results.push((payload.call_id, start));
                     }
+                    Some(ItemKind::ReturnedOtherwise) if payload.call_id.is_some() => {
+                        self.others.insert(payload.call_id);
+                    }
                     Some(ItemKind::Said) if payload.call_id.is_some() => {
-                        self.calls.insert(payload.call_id);
+                        self.calls.insert(payload.call_id, start);
                     }
                     Some(ItemKind::Returned | ItemKind::ReturnedOtherwise | ItemKind::Said) | None => {}
                 }
@@ -131,11 +137,12 @@ pub fn examine<R: Read + Seek>(mut source: R) -> io::Result<Examination> {
         let copies = drop_copies(&mut rollout, &mut source, &mut edits)?;
         findings.extend((0..copies.len()).map(|_| Finding::Copy));
         for (name, start) in &rollout.results {
-            if !rollout.calls.contains(name) && !copies.contains(start) {
+            if !rollout.calls.contains_key(name) && !copies.contains(start) {
                 result_as_text(&Placed::read(&mut source, *start)?, &mut edits)?;
                 findings.push(Finding::ResultWithoutCall);
             }
         }
+        answer_open_calls(&rollout, &mut source, &mut edits, &mut findings)?;
     }
     if rollout.begins_well == Some(false) && !surface.unseen {
         findings.push(match beginning(&rollout, &mut source)? {
@@ -164,6 +171,47 @@ fn drop_copies(rollout: &mut Rollout, source: &mut (impl Read + Seek), edits: &m
         }
     }
     Ok(copies)
+}
+
+/// Puts a result behind each call of a function that has none.
+fn answer_open_calls(
+    rollout: &Rollout,
+    source: &mut (impl Read + Seek),
+    edits: &mut Edits,
+    findings: &mut Vec<Finding>,
+) -> io::Result<()> {
+    #[derive(Deserialize)]
+    struct Record<'a> {
+        timestamp: Value,
+        #[serde(borrow)]
+        payload: Call<'a>,
+    }
+    #[derive(Deserialize)]
+    struct Call<'a> {
+        #[serde(rename = "type", borrow)]
+        kind: std::borrow::Cow<'a, str>,
+        name: Option<String>,
+        call_id: String,
+    }
+    let returned: HashSet<Name> = rollout.results.iter().map(|(name, _)| *name).collect();
+    let is_open = |name: &Name| !returned.contains(name) && !rollout.others.contains(name);
+    let mut open: Vec<u64> = rollout.calls.iter().filter(|(name, _)| is_open(name)).map(|(_, start)| *start).collect();
+    open.sort_unstable();
+    for start in open {
+        let placed = Placed::read(&mut *source, start)?;
+        // Whatever else has a call's id is left to codex.
+        let Ok(Record { timestamp, payload }) = placed.fields::<Record<'_>>() else { continue };
+        let returns = match payload.kind.as_ref() {
+            "function_call" => "function_call_output",
+            "custom_tool_call" => "custom_tool_call_output",
+            _ => continue,
+        };
+        let result = json!({ "type": returns, "call_id": payload.call_id, "output": MAY_HAVE_RUN });
+        let line = json!({ "timestamp": timestamp, "type": "response_item", "payload": result });
+        edits.insert(placed.end(), format!("\n{line}"));
+        findings.push(Finding::CallWithoutResult { tool: payload.name.unwrap_or_else(|| "a tool".to_owned()) });
+    }
+    Ok(())
 }
 
 fn result_as_text(result: &Placed, edits: &mut Edits) -> io::Result<()> {

@@ -137,6 +137,10 @@ impl Agent for Claude {
         config_folder(variable).map(|folder| Whereabouts::At(stream_json::transcript(&folder, cwd, native_id)))
     }
 
+    fn begins_with(&self, line: &[u8]) -> bool {
+        stream_json::is_message(line)
+    }
+
     fn strike(&self, line: &[u8], wanted: &mut Vec<&str>) {
         stream_json::strike(line, wanted);
     }

@@ -70,6 +70,11 @@ impl Agent for Gemini {
         Some(Whereabouts::Below { folder: format!("{folder}/tmp"), name_ends_with: format!("-{short}.jsonl") })
     }
 
+    /// What it sets up the context with is no message to it.
+    fn begins_with(&self, line: &[u8]) -> bool {
+        serde_json::from_slice::<Recorded<'_>>(line).is_ok_and(|line| line.kind.text().is_some())
+    }
+
     /// Its output carries no ids, so the text itself is looked for.
     fn mark(&self, _id: &str, text: &str) -> String {
         text.to_owned()
@@ -90,7 +95,8 @@ impl Agent for Gemini {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Recorded<'a> {
-    #[serde(borrow)]
+    #[serde(rename = "type", borrow)]
+    kind: Loose<'a>,
     content: Content<'a>,
 }
 

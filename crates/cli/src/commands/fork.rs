@@ -2,7 +2,7 @@
 //! and may even be at work. The copy is made by the agent's own means when it first runs, with the rights that the
 //! original was given and no others.
 
-use super::resume::began;
+use super::resume::begun;
 use super::run::{after_start, check_name, message_of};
 use crate::args::Fork as Args;
 use crate::context::{Context, wish};
@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use ostler_core::id::SessionId;
 use ostler_core::record::{Fork, Mode, Session, Want};
 use ostler_keeper::launch::{Launch, launch};
+use ostler_store::proof::Begun;
 use ostler_store::{look, proof};
 use std::io::IsTerminal;
 
@@ -21,7 +22,7 @@ pub fn run(context: &Context, args: Args) -> Result<Code> {
     if view.agent == "command" {
         return Err(Failure::usage(format!("{} is a command; there is no conversation to copy", place.id)));
     }
-    let Some(native_id) = view.native_id.clone().filter(|_| began(&view)) else {
+    let Some(native_id) = view.native_id.clone().filter(|_| begun(&view) == Begun::Yes) else {
         return Err(Failure::usage(format!("{} has no conversation yet; start a new one", place.id)));
     };
     // A protocol and a recording know of no copies.

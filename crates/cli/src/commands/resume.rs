@@ -18,6 +18,7 @@ use ostler_core::record::{Mode, Want};
 use ostler_core::view::View;
 use ostler_keeper::launch;
 use ostler_store::folder::Folder;
+use ostler_store::proof::Begun;
 use ostler_store::{RunRecord, checkpoints, inbox, proof};
 use std::io::IsTerminal;
 use std::path::Path;
@@ -43,11 +44,9 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
     }
     let folder = place.open()?;
     let mut session = folder.session()?;
-    // A copy that was never made has no name yet, and is made now.
-    let unmade = session.fork.as_ref().map(|_| uuid::Uuid::new_v4().to_string());
-    let Some(native_id) = view.native_id.clone().or(unmade) else {
+    if view.native_id.is_none() && session.fork.is_none() && session.mode == Mode::Terminal {
         return Err(Failure::usage(format!("{} never had a conversation; start a new one", place.id)));
-    };
+    }
     // An end that cannot be recorded is none: somebody has the session.
     if view.run > 0 && folder.run(view.run)?.outcome()?.is_none() {
         return Err(still_runs(&place, &view));
@@ -69,8 +68,10 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
     // Who had to ask before has to ask again, whoever watches: rights never widen.
     session.attended |= attended;
     let number = view.run + 1;
-    refuse_others(&session.agent, &native_id, Some(&folder))?;
-    same_minute::wait_out(&folder, &session, &native_id)?;
+    if let Some(native_id) = &view.native_id {
+        refuse_others(&session.agent, native_id, Some(&folder))?;
+        same_minute::wait_out(&folder, &session, native_id)?;
+    }
     // Nobody may put it away or delete it while its next run begins; the new keeper waits for us to let go.
     let still = match Still::take(&place) {
         Ok(still) => still,
@@ -78,7 +79,14 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
         Err(NotStill::Failed(failure)) => return Err(failure),
     };
     bring_back_transcript(&folder, &view)?;
-    let Prepared { record, files, environment } = prepare(context, &session, number, &native_id, began(&view))?;
+    let begun = begun(&view);
+    let native_id = match &view.native_id {
+        Some(known) if begun != Begun::InNameOnly => known.clone(),
+        // A copy that was never made has no name yet, and is made now; so is what ended before the agent named it.
+        Some(_) | None => uuid::Uuid::new_v4().to_string(),
+    };
+    let goes_on = begun == Begun::Yes;
+    let Prepared { record, files, environment } = prepare(context, &session, number, &native_id, goes_on)?;
     for process in orphans::end_all_of(&folder, place.id, view.run, &native_id)? {
         tell!("ostler: {}: ended what its last run left running: {process}", place.id);
     }
@@ -106,9 +114,10 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
     }
 }
 
-/// Puts the last copy of a transcript in its place when that is gone: gemini deletes conversations of its own accord.
+/// Puts the last copy of a transcript in its place when that is gone, or there is nothing in it: gemini deletes conversations
+/// of its own accord.
 fn bring_back_transcript(folder: &Folder, view: &View) -> Result<()> {
-    let Some(transcript) = proof::own_file(folder, view)?.filter(|path| !Path::new(path).exists()) else {
+    let Some(transcript) = proof::own_file(folder, view)?.filter(|_| begun(view) != Begun::Yes) else {
         return Ok(());
     };
     let all = checkpoints::list(folder)?;
@@ -133,12 +142,11 @@ fn save_transcript(folder: &Folder, view: &View, record: &RunRecord, tell: impl 
 
 /// Whether there is a conversation to go on with. One whose agent died before it wrote anything down has left no trace, and
 /// is begun: told to go on with it, the agent would refuse, each time, and what waits would wait for ever.
-pub fn began(view: &View) -> bool {
-    let kept = ostler_agents::find(&view.agent).is_some_and(|agent| agent.keeps_what_it_names());
-    match &view.transcript {
-        // A database says nothing about this conversation: it is there for all of them.
-        Some(_) | None if kept => view.native_id.is_some() || view.turns > 0,
-        Some(transcript) => Path::new(transcript).exists(),
-        None => view.turns > 0,
-    }
+pub fn begun(view: &View) -> Begun {
+    let Some(native_id) = &view.native_id else {
+        return Begun::No;
+    };
+    let agent = ostler_agents::find(&view.agent);
+    let known = agent.and_then(|agent| proof::begun(agent, native_id, &view.cwd, view.transcript.as_deref()));
+    known.unwrap_or(if view.turns > 0 { Begun::Yes } else { Begun::No })
 }

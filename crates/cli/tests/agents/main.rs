@@ -25,6 +25,7 @@ mod keepers_may_be_killed;
 mod lost_transcripts_are_brought_back;
 mod messages_reach_the_model_once;
 mod money_is_counted;
+mod nothing_accepted_is_forgotten;
 mod one_writer;
 mod opencode_is_proven_by_rows;
 #[path = "../attach/person.rs"]

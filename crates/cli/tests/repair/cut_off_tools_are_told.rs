@@ -3,7 +3,8 @@
 use crate::bed::{Bed, for_every_agent};
 use crate::conversation::is_well_formed;
 use ostler_model::agents::Agent;
-use ostler_testkit::Who;
+use ostler_sys::process::Identity;
+use ostler_testkit::{Session, Who};
 
 fn killed_in_the_middle_of_a_tool(agent: Agent) {
     let Some(bed) = Bed::new(agent) else { return };
@@ -15,42 +16,47 @@ fn killed_in_the_middle_of_a_tool(agent: Agent) {
     let output = bed.harness.run(&["resume", session.id(), "say next"]).exits(0);
     let seen = is_well_formed(&bed);
     assert!(seen.contains("mkfifo gate"), "the prompt is there: {seen}");
-    // Codex says it in its own word, and is left to it.
-    let told = if agent == Agent::Codex { "aborted" } else { "may have run in part or in full" };
-    assert!(seen.contains(told), "{seen}");
-    assert_eq!(output.stderr.contains("ostler: mended: "), agent != Agent::Codex, "{output:?}");
-    if agent != Agent::Codex {
-        let journal = std::fs::read_to_string(session.path().join("journal.jsonl")).unwrap();
-        assert!(journal.contains(r#""what":"mended""#), "{journal}");
-    }
+    assert!(seen.contains("may have run in part or in full"), "{seen}");
+    assert!(output.stderr.contains("ostler: mended: "), "{output:?}");
+    let journal = std::fs::read_to_string(session.path().join("journal.jsonl")).unwrap();
+    assert!(journal.contains(r#""what":"mended""#), "{journal}");
     let again = bed.harness.run(&["repair", session.id()]).exits(0);
     assert!(again.stdout.contains("nothing to mend"), "{again:?}");
 }
 
-#[test]
-fn claude_killed_together_with_both_helpers_is_told() {
-    let Some(bed) = Bed::new(Agent::Claude) else { return };
+/// Nobody is left, but for the command that the agent had started.
+fn only_the_tool_is_left(bed: &Bed) -> (Session<'_>, Identity) {
     let (tool, words) = bed.endless_tool();
     let session = bed.detach(&[], Some(&format!("{tool} ; say never")));
     let left = bed.process(words);
     session.orphan();
-    session.kill(Who::Agent);
+    session.kill_if_alive(Who::Agent);
+    (session, left)
+}
+
+fn killed_together_with_both_helpers(agent: Agent) {
+    let Some(bed) = Bed::new(agent) else { return };
+    let (session, left) = only_the_tool_is_left(&bed);
+    let native_id = session.show().native_id;
     let output = bed.harness.run(&["resume", session.id(), "say next"]).exits(0);
-    assert!(output.stderr.contains("a call of Bash has no result"), "{output:?}");
+    assert_eq!((output.stdout.as_str(), session.show().native_id), ("next\n", native_id), "the same conversation");
     let seen = is_well_formed(&bed);
+    assert!(seen.contains("mkfifo gate"), "the prompt is there: {seen}");
     assert!(seen.contains("may have run in part or in full"), "{seen}");
     assert!(output.stderr.contains("ended what its last run left running: "), "{output:?}");
     assert!(!left.may_live(), "the command that nobody waits for any more");
 }
 
+for_every_agent!(killed_together_with_both_helpers:
+    claude_killed_together_with_both_helpers_is_told Claude,
+    codex_killed_together_with_both_helpers_is_told Codex,
+    gemini_killed_together_with_both_helpers_is_told Gemini,
+);
+
 #[test]
 fn the_tool_of_a_killed_claude_is_found_by_its_output_where_no_cgroup_holds_it() {
     let Some(bed) = Bed::new(Agent::Claude) else { return };
-    let (tool, words) = bed.endless_tool();
-    let session = bed.detach(&[], Some(&format!("{tool} ; say never")));
-    let left = bed.process(words);
-    session.orphan();
-    session.kill(Who::Agent);
+    let (session, left) = only_the_tool_is_left(&bed);
     let file = session.run_file("run.json");
     let mut record: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     let group = std::mem::take(&mut record["cgroup"]);

@@ -66,6 +66,11 @@ pub struct State {
     pub last_fed: Option<Message>,
     /// The message that an earlier run ended with, before its turn was over.
     pub unanswered: Option<Message>,
+    /// The newest turn ended with its process, and not well: its message may never have been taken in.
+    cut_off: bool,
+    /// The message that was last taken back from a process that died with it. None is given again and again to processes
+    /// that die of it.
+    taken_back: Option<u64>,
     /// The inbox has been worked through up to here.
     pub inbox: u64,
     /// It has been told that no further message comes.
@@ -129,6 +134,8 @@ impl State {
             feeding: None,
             last_fed: None,
             unanswered: None,
+            cut_off: false,
+            taken_back: None,
             inbox: 0,
             input_ended: false,
             ready: false,
@@ -167,15 +174,15 @@ impl State {
     /// What carries over into the next run: the conversation, not the process.
     fn next_run(&mut self, run: u32, plan: Plan, started_ms: u64) {
         let before = std::mem::replace(self, State::new(plan));
+        let again = before.without_answer().filter(|message| before.turn || before.taken_back != Some(message.n));
         self.run = run;
         self.process = Process::Running;
         self.started_ms = started_ms;
         self.native_id = before.native_id;
         self.messages = before.messages;
         self.queue = before.queue;
-        // What was typed into a terminal was typed, whatever became of it.
-        let asked_back = before.turn && before.plan.speaks != Speaks::Hooks;
-        self.unanswered = if asked_back { before.last_fed } else { before.unanswered };
+        self.unanswered = again.or(before.unanswered);
+        self.taken_back = before.taken_back;
         self.inbox = before.inbox;
         self.turns = before.turns;
         self.spending = before.spending;
@@ -225,6 +232,8 @@ impl State {
             }
             Event::Returned { n, place } => {
                 self.unanswered = None;
+                self.last_fed = self.last_fed.filter(|message| message.n != *n);
+                self.taken_back = Some(*n);
                 self.queue.insert(0, Message { n: *n, at: *place });
             }
             Event::Delivered { .. } => {
@@ -331,6 +340,7 @@ impl State {
     fn begin_turn(&mut self, heard_before: u64) {
         if self.plan.speaks.converses() && self.process != Process::Exited && !self.turn {
             self.turn = true;
+            self.cut_off = false;
             self.unanswered = None;
             self.interrupt = None;
             if !self.hoped_for {
@@ -359,6 +369,7 @@ impl State {
             self.saved = None;
         }
         self.turn = false;
+        self.cut_off = self.process == Process::Exited && end.verdict != Verdict::Succeeded;
         self.hope_no_longer();
         self.turn_ended_ms = now_ms;
         self.turns += 1;
@@ -409,6 +420,22 @@ impl State {
             Speaks::Bytes => self.process == Process::Running,
             Speaks::Turns | Speaks::OneTurn | Speaks::Hooks => self.turn,
         }
+    }
+
+    /// The message of a turn whose process ended before it, if that was its end. The agent's transcript decides whether it
+    /// was taken in. What was typed into a terminal was typed, whatever became of it.
+    #[must_use]
+    pub fn without_answer(&self) -> Option<Message> {
+        self.last_fed.filter(|_| (self.turn || self.cut_off) && self.plan.speaks != Speaks::Hooks)
+    }
+
+    /// The same when somebody killed the process and the session goes on: then the next process is given it. What a process
+    /// leaves of its own accord, the next one would leave as well.
+    #[must_use]
+    pub fn killed_with(&self) -> Option<Message> {
+        let killed = self.exit.is_some_and(|exit| exit.code.is_none()) && self.stop.is_none();
+        let goes_on = self.plan.keep || !self.queue.is_empty();
+        self.without_answer().filter(|message| killed && goes_on && self.taken_back != Some(message.n))
     }
 
     /// A turn runs, by the agent's own word.

@@ -328,6 +328,9 @@ impl Keeper {
             // The end of the process is the end of the turn, whether or not it was announced.
             let end = output.turn_end_at_exit(exit);
             self.note(Event::TurnEnded { end })?;
+            if let Some(message) = self.state.killed_with() {
+                self.take_back(message)?;
+            }
         }
         pause::at(Point::TreeEmpty);
         self.note(Event::Empty)?;
@@ -336,6 +339,10 @@ impl Keeper {
 
     /// Writes the outcome. Where there is no room for even that, it is tried again until there is.
     fn conclude(&mut self) -> Result<bool, KeeperError> {
+        // What it died with waits for the next run, and everybody can see that it does.
+        if let Some(message) = self.state.without_answer() {
+            self.take_back(message)?;
+        }
         self.leave_conversation();
         self.save_now()?;
         let outcome = judge(&self.state, since_boot_ms());

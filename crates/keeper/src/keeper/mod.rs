@@ -42,7 +42,7 @@ use jiff::Timestamp;
 use ostler_agents::{Agent, Opening};
 use ostler_core::event::{Entry, Event};
 use ostler_core::fact::Fact;
-use ostler_core::life::{Process, State, step};
+use ostler_core::life::{Message, Process, State, step};
 use ostler_core::record::{Mode, Session};
 use ostler_store::feed::Feed;
 use ostler_store::folder::{Folder, RunFolder};
@@ -301,13 +301,13 @@ impl Keeper {
 
     /// A message with which an earlier process died: the agent's transcript decides whether it was ever taken in.
     fn take_back_unanswered(&mut self) -> Result<(), KeeperError> {
-        let (Some(message), Some(kept)) = (self.state.unanswered, Kept::of(&self.record, &self.state)) else {
-            return Ok(());
-        };
-        let Some(mark) = proof::mark_of(self.agent, &self.folder, message)? else {
-            return Ok(());
-        };
-        if !self.is_held(&kept, &[mark])? {
+        self.state.unanswered.map_or(Ok(()), |message| self.take_back(message))
+    }
+
+    /// Puts a message back into the queue unless the agent has it.
+    fn take_back(&mut self, message: Message) -> Result<(), KeeperError> {
+        let holds = |kept: &Kept, marks: &[String]| self.is_held(kept, marks);
+        if proof::is_owed(self.agent, &self.folder, &self.session, &self.record, &self.state, message, holds)? {
             self.note(Event::Returned { n: message.n, place: message.at })?;
         }
         Ok(())

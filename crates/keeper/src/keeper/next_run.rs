@@ -10,10 +10,12 @@ use crate::handles;
 use ostler_agents::Launching;
 use ostler_core::event::Event;
 use ostler_core::outcome::judge;
+use ostler_store::proof::Begun;
 use ostler_store::{RunRecord, StoreError, closing, limits, proof};
 use ostler_sys::clock::since_boot_ms;
 use ostler_sys::pause::{self, Point};
 use std::io;
+use uuid::Uuid;
 
 impl Keeper {
     pub(super) fn next_run(&mut self) -> Result<(), KeeperError> {
@@ -47,11 +49,16 @@ impl Keeper {
         let own_binary = std::env::current_exe()?.to_string_lossy().into_owned();
         let session = ostler_core::record::Session { keep: self.record.plan.keep, ..self.session.clone() };
         let known = self.state.native_id.clone().or_else(|| self.record.native_id.clone());
+        let begun = known.as_ref().map_or(Begun::No, |native_id| {
+            let transcript = self.state.transcript.as_deref().or(self.record.transcript.as_deref());
+            proof::begun(self.agent, native_id, &self.session.cwd, transcript).unwrap_or(Begun::Yes)
+        });
+        let known = known.map(|known| if begun == Begun::InNameOnly { Uuid::new_v4().to_string() } else { known });
         let mut how = self.agent.launch(&Launching {
             session: &session,
             own_binary: &own_binary,
             native_id: known.as_deref().unwrap_or_default(),
-            resume: known.is_some(),
+            resume: begun == Begun::Yes,
             linger_ms: self.record.plan.linger_ms,
             variable: &|name| std::env::var(name).ok(),
             // Only agents in a terminal are started with these, and of those there is no next run.
@@ -66,6 +73,7 @@ impl Keeper {
             run: number,
             argv: how.argv,
             plan: how.plan,
+            begins: begun != Begun::Yes,
             native_id: known,
             cgroup: None,
             bounds: Vec::new(),

@@ -231,31 +231,15 @@ fn session() -> Session {
 }
 
 fn record() -> RunRecord {
-    RunRecord {
-        run: 1,
-        argv: SCRIPT.map(str::to_owned).into(),
-        plan: Plan {
-            mode: Mode::Headless,
-            keep: false,
-            speaks: Speaks::Bytes,
-            ending: Ending::Terminate,
-            linger_ms: 2000,
-            opens: false,
-        },
-        size: None,
-        native_id: None,
-        transcript: None,
-        database: None,
-        cgroup: None,
-        bounds: Vec::new(),
-        output_limit: None,
-        autosave_ms: None,
-        started: None,
-        started_ms: 0,
-        agent: None,
-        launcher: None,
-        more: Default::default(),
-    }
+    let plan = Plan {
+        mode: Mode::Headless,
+        keep: false,
+        speaks: Speaks::Bytes,
+        ending: Ending::Terminate,
+        linger_ms: 2000,
+        opens: false,
+    };
+    RunRecord::new(1, SCRIPT.map(str::to_owned).into(), plan)
 }
 
 fn environment() -> Vec<CString> {

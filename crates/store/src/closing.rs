@@ -5,13 +5,12 @@ use crate::folder::{Folder, RunFolder};
 use crate::journal::Journal;
 use crate::look::{fold, last_complaint, last_line, look_at, unrecorded_outcome};
 use crate::{RunRecord, StoreError, limits, proof};
-use jiff::Timestamp;
 use ostler_core::event::{Entry, Event};
 use ostler_core::fact::Tokens;
 use ostler_core::life::State;
 use ostler_core::outcome::{Kind, Outcome, Source};
 use ostler_core::record::Session;
-use ostler_sys::clock::since_boot_ms;
+use ostler_sys::clock::{self, since_boot_ms};
 use ostler_sys::lock;
 use rustix::fs::OFlags;
 use serde_json::json;
@@ -41,7 +40,7 @@ pub fn publish(
             outcome.more.insert(name.to_owned(), value);
         }
     };
-    note("ended", Timestamp::now().to_string().into());
+    note("ended", clock::now().to_string().into());
     note("native_id", state.native_id.clone().or_else(|| record.native_id.clone()).into());
     note("transcript", proof::whereabouts(record, state).into());
     note("turns_total", state.turns.into());
@@ -85,7 +84,7 @@ pub fn record_if_lost(folder: &Folder) -> Result<(), StoreError> {
     let outcome = unrecorded_outcome(folder, &run, &session, &record, &state)?;
     let outcome = publish(folder, &run, &session, &record, &state, outcome)?;
     let entry = Entry {
-        at: Timestamp::now(),
+        at: clock::now(),
         ms: since_boot_ms(),
         run: run.number,
         out: None,

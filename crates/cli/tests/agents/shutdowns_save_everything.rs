@@ -7,6 +7,7 @@ use ostler_model::agents::Agent;
 use ostler_sys::process::{Identity, Pidfd};
 use ostler_testkit::{Harness, Session, Who, alone, patience};
 use rustix::process::Signal;
+use std::time::Instant;
 
 /// A claude that may also be used in a terminal.
 fn bed() -> Option<Bed> {
@@ -35,13 +36,6 @@ fn told_to_end(harness: &Harness, seed: u64) -> Vec<Identity> {
         }
         told.extend(fresh);
     }
-}
-
-/// Waits until all of them are gone, which has to be long before the init system loses its patience (90 s), and then
-/// kills what is left, as that would: nobody.
-fn gone_in_time(harness: &Harness, told: &[Identity]) {
-    told.iter().for_each(patience::ended);
-    harness.nothing_is_left();
 }
 
 #[track_caller]
@@ -73,8 +67,12 @@ fn shut_down(seed: u64) {
     // Returns when the end of the turn is read, which is before claude has written it down.
     bed.harness.run(&["wait", fresh.id(), "--until", "turn"]).exits(0);
 
+    let begun = Instant::now();
     let told = told_to_end(&bed.harness, seed);
-    gone_in_time(&bed.harness, &told);
+    // Long before the init system loses its patience and kills (90 s), of all of them nobody is left to kill.
+    told.iter().for_each(patience::ended);
+    bed.harness.nothing_is_left();
+    eprintln!("{} processes were gone after {} ms", told.len(), begun.elapsed().as_millis());
     drop(clients);
 
     for (session, kind, saved) in [

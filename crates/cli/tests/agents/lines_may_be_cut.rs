@@ -5,7 +5,6 @@
 use crate::bed::Bed;
 use crate::person::Person;
 use crate::sshd::Sshd;
-use ostler_model::agents::Agent;
 use ostler_sys::process::{Identity, command_line};
 use ostler_testkit::{Session, patience};
 use rustix::process::Signal;
@@ -37,13 +36,6 @@ impl Cut {
             Cut::WindowClosed => people.iter_mut().for_each(Person::closes_the_terminal),
         }
     }
-}
-
-/// A claude that may also be used in a terminal.
-fn bed() -> Option<Bed> {
-    let bed = Bed::new(Agent::Claude)?;
-    Agent::Claude.trust(&bed.harness.root().join("home"), &bed.work()).unwrap();
-    Some(bed)
 }
 
 /// A long turn: its tool goes on when it is let through the gate of this name.
@@ -104,7 +96,7 @@ impl<'a> Work<'a> {
     }
 
     /// The sessions have come to the end of their turns, and all of that is found.
-    fn is_whole(self) {
+    fn proves_whole(self) {
         let Work { bed, started, attached, terminal, people, .. } = self;
         let harness = &bed.harness;
         drop(people);
@@ -128,12 +120,11 @@ impl<'a> Work<'a> {
         assert!(bed.last_request().contains(LAST), "the resumed model has been told all of it");
         terminal.stop();
         harness.nothing_is_left();
-        bed.proves("ssh cut in the middle of a turn: it ends, and all of it is found");
     }
 }
 
 fn cut_over_ssh(cut: Cut) {
-    let Some(bed) = bed() else { return };
+    let Some(bed) = Bed::of_trusting_claude() else { return };
     let Some(sshd) = Sshd::start(&bed.harness) else { return };
     let mut work = Work::begins(&bed, |words| sshd.runs(&bed.harness, words));
     cut.happens_to(&mut work.people, &sshd);
@@ -148,7 +139,8 @@ fn cut_over_ssh(cut: Cut) {
             work.is_hung_up_on();
         }
     }
-    work.is_whole();
+    work.proves_whole();
+    bed.proves("ssh cut in the middle of a turn: it ends, and all of it is found");
 }
 
 #[test]
@@ -173,10 +165,10 @@ fn a_turn_outlives_a_window_with_ssh_that_is_closed() {
 
 #[test]
 fn a_turn_outlives_the_terminal_of_its_client() {
-    let Some(bed) = bed() else { return };
+    let Some(bed) = Bed::of_trusting_claude() else { return };
     let mut work = Work::begins(&bed, |words| Person::runs(&bed.harness, (40, 120), words));
     work.people.iter_mut().for_each(Person::closes_the_terminal);
     work.is_hung_up_on();
     work.is_let_through();
-    work.is_whole();
+    work.proves_whole();
 }

@@ -3,18 +3,10 @@
 
 use crate::bed::Bed;
 use ostler_chaos::random::Random;
-use ostler_model::agents::Agent;
 use ostler_sys::process::{Identity, Pidfd};
 use ostler_testkit::{Harness, Session, Who, alone, patience};
 use rustix::process::Signal;
 use std::time::Instant;
-
-/// A claude that may also be used in a terminal.
-fn bed() -> Option<Bed> {
-    let bed = Bed::new(Agent::Claude)?;
-    Agent::Claude.trust(&bed.harness.root().join("home"), &bed.work()).unwrap();
-    Some(bed)
-}
 
 /// Tells every process of this test, in an order that the seed decides. Who starts another one while it is told is met
 /// by the next round, as an init system does it.
@@ -48,7 +40,7 @@ fn ended(session: &Session<'_>, kind: &str, saved: &str) {
 
 /// One machine with a session in each state.
 fn shut_down(seed: u64) {
-    let Some(bed) = bed() else { return };
+    let Some(bed) = Bed::of_trusting_claude() else { return };
     let keep = |prompt: &str| bed.detach(&["--keep"], Some(prompt));
     let (tool, tool_words) = bed.endless_tool();
     let (idle, streaming, in_tool) =
@@ -111,7 +103,7 @@ fn all_of_it_is_saved_in_another_order() {
 #[test]
 fn one_helper_that_is_told_ends_its_session_properly() {
     for who in [Who::Keeper, Who::Holder] {
-        let Some(bed) = bed() else { return };
+        let Some(bed) = Bed::of_trusting_claude() else { return };
         let session = bed.detach(&["--keep"], Some("stream 100000 20"));
         session.until_printed("word5");
         bed.harness.run(&["send", session.id(), "say waited"]).exits(0);

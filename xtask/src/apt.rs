@@ -9,11 +9,22 @@ pub fn on_path(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|dir| dir.join(program)).find(|file| file.is_file())
 }
 
-/// Installs the packages whose program is missing (each package is named like its program). Returns a sentence for
-/// those that are still missing afterwards.
+/// The package that has a program. Most are named alike.
+fn package(program: &str) -> &str {
+    match program {
+        "sshd" => "openssh-server",
+        alike => alike,
+    }
+}
+
+/// Installs the packages whose program is missing. Returns a sentence for those that are still missing afterwards.
 pub fn install_missing(programs: &[&str]) -> Result<(), String> {
     let missing = |programs: &[&str]| -> Vec<String> {
-        programs.iter().filter(|program| on_path(program).is_none()).map(ToString::to_string).collect()
+        programs
+            .iter()
+            .filter(|program| on_path(program).is_none())
+            .map(|program| package(program).to_owned())
+            .collect()
     };
     let wanted = missing(programs);
     if wanted.is_empty() {

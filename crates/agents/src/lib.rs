@@ -14,6 +14,7 @@ pub mod lines;
 pub mod loose;
 mod named;
 pub mod opencode;
+pub mod parting;
 pub mod reading;
 pub mod replay;
 pub mod stream_json;

@@ -6,7 +6,7 @@
 
 use crate::content::{Content, Part, texts};
 use crate::loose::{Loose, tolerantly};
-use crate::{Answer, Decoder};
+use crate::{Answer, Decoder, parting};
 use memchr::memmem;
 use ostler_core::fact::{Ask, Fact, Tokens, TurnEnd, Verdict};
 use serde::Deserialize;
@@ -23,6 +23,8 @@ const NAME_LIMIT: usize = 200;
 #[derive(Debug, Default)]
 pub struct StreamJson {
     messages: Vec<String>,
+    /// What may be about its breaking off, until it goes on.
+    parting: Vec<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -137,7 +139,7 @@ impl Decoder for StreamJson {
     }
 
     fn messages_so_far(&self) -> Vec<String> {
-        self.messages.clone()
+        self.messages.iter().cloned().chain(self.parting.iter().map(|name| parting::word(name))).collect()
     }
 }
 
@@ -162,8 +164,14 @@ impl StreamJson {
                 blocks(&line.message, facts);
             }
             "user" if main => {
-                self.remember(&line.uuid);
-                results(&line.message, facts);
+                let mut found = Vec::new();
+                results(&line.message, &mut found);
+                if found.iter().any(|fact| matches!(fact, Fact::ToolReturned { failed: false, .. })) {
+                    self.remember(&line.uuid);
+                } else if self.parting.len() < MESSAGES_LIMIT {
+                    self.parting.extend(name(&line.uuid));
+                }
+                facts.append(&mut found);
             }
             "control_request" => facts.extend(asked(&line)),
             "control_cancel_request" => {
@@ -178,11 +186,13 @@ impl StreamJson {
         true
     }
 
-    fn remember(&mut self, name: &Loose<'_>) {
+    /// A message after which the turn goes on, so that what came before it was no parting.
+    fn remember(&mut self, uuid: &Loose<'_>) {
+        self.messages.append(&mut self.parting);
         if self.messages.len() >= MESSAGES_LIMIT {
             self.messages.drain(..MESSAGES_LIMIT / 2);
         }
-        self.messages.extend(name.text().filter(|name| name.len() <= NAME_LIMIT).map(str::to_owned));
+        self.messages.extend(name(uuid));
     }
 
     /// An API error arrives as "success" with `is_error`, so the subtype alone proves nothing.
@@ -204,15 +214,21 @@ impl StreamJson {
                 (Some(status), None) => format!("API error {status}"),
             }),
         };
+        let messages = self.messages_so_far();
+        *self = StreamJson::default();
         TurnEnd {
             verdict,
             text: text.map(str::to_owned),
             reason,
             tokens: line.usage.object().and_then(tokens),
             cost_usd: line.total_cost_usd.amount(),
-            messages: std::mem::take(&mut self.messages),
+            messages,
         }
     }
+}
+
+fn name(uuid: &Loose<'_>) -> Option<String> {
+    uuid.text().filter(|name| name.len() <= NAME_LIMIT).map(str::to_owned)
 }
 
 /// A number, or a word for one.
@@ -485,6 +501,24 @@ mod tests {
             })
             .collect();
         assert_eq!(ends, [vec!["a".to_owned()], vec![]]);
+    }
+
+    #[test]
+    fn what_it_says_of_its_breaking_off_need_not_be_saved_by_one_that_was_told_to_end() {
+        let failed = |uuid: &str| {
+            format!(
+                r#"{{"type":"user","uuid":"{uuid}","message":{{"content":[{{"type":"tool_result","is_error":true}}]}}}}"#
+            )
+        };
+        let said = r#"{"type":"assistant","uuid":"said","message":{"content":[{"type":"text","text":"hi"}]}}"#;
+        let note = r#"{"type":"user","uuid":"note","message":{"content":[{"type":"text","text":"[interrupted]"}]}}"#;
+        let mut decoder = StreamJson::default();
+        for line in [&failed("first"), said, &failed("last"), note] {
+            decoder.line(line.as_bytes(), &mut Vec::new());
+        }
+        let to_find = |told| parting::names_to_find(decoder.messages_so_far(), told);
+        assert_eq!(to_find(true), ["first", "said"], "it went on after the first failure");
+        assert_eq!(to_find(false), ["first", "said", "last", "note"]);
     }
 
     #[test]

@@ -93,7 +93,7 @@ impl Fault {
             Fault::ReusedPids => "reused pids",
             Fault::OlderBinary => "older binary beside a newer one",
             Fault::OtherUser => "another user",
-            Fault::ClockJump => "clock jump",
+            Fault::ClockJump => "clock jumps (hours back, days ahead)",
         }
     }
 
@@ -117,7 +117,8 @@ impl Fault {
             | Fault::TornJournal
             | Fault::TornInbox
             | Fault::GarbageBeside
-            | Fault::OtherBoot => None,
+            | Fault::OtherBoot
+            | Fault::ClockJump => None,
             Fault::FullDisk | Fault::OtherUser => (!root).then_some("needs root"),
             Fault::NoProcesses => {
                 let limited = root && std::path::Path::new(PIDS).join("cgroup.procs").exists();
@@ -126,7 +127,6 @@ impl Fault {
             Fault::ReusedPids if means.own.is_none() => Some("needs cargo xtask chaos, which starts itself again"),
             Fault::ReusedPids => (!root).then_some("needs root"),
             Fault::OlderBinary => means.older.is_none().then_some("needs an earlier ostler: --older PATH"),
-            Fault::ClockJump => Some("the kernel has no wall clock per process, and this one is shared"),
         }
     }
 }

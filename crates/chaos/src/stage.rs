@@ -84,6 +84,7 @@ impl Stage {
         let pauses = harness.root().join("pauses");
         std::fs::create_dir(&pauses).expect("a folder");
         harness.set(pause::VARIABLE, pauses);
+        harness.has_own_clock();
         if let Some(home) = home {
             harness.set("OSTLER_HOME", home);
         }

@@ -100,8 +100,9 @@ pub fn strike(stage: &Stage, fault: Fault, with: &With<'_>, random: &mut Random)
         Fault::OtherBoot => copy_of_another_boot(stage),
         Fault::OlderBinary => older_binary(stage, with.means),
         Fault::OtherUser => other_user(stage),
+        Fault::ClockJump => jump_the_clock(stage, random),
         // Done by whoever prepared the stage.
-        Fault::PausePoint | Fault::ReusedPids | Fault::ClockJump => {}
+        Fault::PausePoint | Fault::ReusedPids => {}
     }
 }
 
@@ -296,6 +297,24 @@ fn older_binary(stage: &Stage, means: &Means) {
     assert_eq!(shown["alive"], Value::Bool(true), "{shown}");
     session.kill_if_alive(Who::Keeper);
     stage.harness.run(&["upgrade"]).exits(0);
+}
+
+/// Seconds that a clock is off: by hours back, days ahead, to the beginning of time and to the end of its year.
+const JUMPS: &[i64] = &[-3600, -5 * 3600, 86_400, 9 * 86_400, 366 * 86_400, -1_700_000_000, 0];
+
+/// Somebody sets the clock again and again, and people go on looking and waiting meanwhile. It is right in the end.
+fn jump_the_clock(stage: &Stage, random: &mut Random) {
+    let session = stage.session();
+    for _ in 0..=random.below(4) {
+        stage.harness.shift_clock(random.pick(JUMPS));
+        moment(random, MOMENT_MS);
+        let listed = stage.harness.run(&["ls", "-a", "--json"]).exits(0);
+        assert!(listed.stdout.contains(session.id()), "not listed: {listed:?}");
+        // 0: everything was answered already, 124: the time has passed. Nothing waits for the clock to come back.
+        let waited = stage.harness.run(&["wait", session.id(), "--until", "turn", "--timeout", "100ms"]);
+        assert!(matches!(waited.code, Some(0 | 124)), "{waited:?}");
+    }
+    stage.harness.shift_clock(0);
 }
 
 /// Another user cannot even look.

@@ -3,10 +3,10 @@
 use crate::config::Config;
 use crate::exit::{Failure, Result};
 use crate::ui::style::Style;
-use jiff::Timestamp;
 use ostler_core::id::SessionId;
 use ostler_core::record::{Want, Wish};
 use ostler_store::home::Home;
+use ostler_sys::clock;
 use std::io::IsTerminal;
 
 pub struct Context {
@@ -45,5 +45,5 @@ pub fn who() -> String {
 
 /// A wish of ours.
 pub fn wish(run: u32, want: Want) -> Wish {
-    Wish { id: uuid::Uuid::new_v4().to_string(), at: Timestamp::now(), by: who(), run, want }
+    Wish { id: uuid::Uuid::new_v4().to_string(), at: clock::now(), by: who(), run, want }
 }

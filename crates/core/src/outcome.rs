@@ -18,6 +18,12 @@ pub struct Exit {
 impl Exit {
     /// The process is gone and nobody can say how. Never read as success.
     pub const UNKNOWN: Exit = Exit { code: None, signal: None };
+
+    /// It ended because somebody told it to: SIGTERM, or the code by which those who catch it say so.
+    #[must_use]
+    pub fn is_by_request(self) -> bool {
+        self.signal == Some(15) || self.code == Some(143)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -24,6 +24,7 @@ pub fn main(arguments: &[String]) -> i32 {
 }
 
 fn tell(run: &str) -> Result<(), StoreError> {
+    // Compared with times that claude notes itself, so by the clock that claude reads.
     let at_ms = u64::try_from(Timestamp::now().as_millisecond()).unwrap_or(0);
     let mut payload = Vec::new();
     std::io::stdin().lock().read_to_end(&mut payload).map_err(StoreError::io("standard input"))?;

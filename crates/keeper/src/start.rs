@@ -3,12 +3,11 @@
 use crate::contain::{Containment, Inside};
 use crate::handles::{self, Handles};
 use crate::writing::Occupied;
-use jiff::Timestamp;
 use ostler_core::record::{Mode, Session};
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::{RunRecord, StoreError, terminal};
 use ostler_sys::cgroup::{Base, Group};
-use ostler_sys::clock::since_boot_ms;
+use ostler_sys::clock::{self, since_boot_ms};
 use ostler_sys::pause::{self, Point};
 use ostler_sys::pipes::Pipe;
 use ostler_sys::process::Identity;
@@ -125,7 +124,7 @@ fn note_agent(record: &RunRecord, run: &RunFolder, inside: Inside) -> Result<(),
         launcher: None,
         cgroup: inside.cgroup.map(|group| group.to_string_lossy().into_owned()),
         bounds: inside.bounds,
-        started: Some(Timestamp::now()),
+        started: Some(clock::now()),
         started_ms: since_boot_ms(),
         ..record.clone()
     };

@@ -8,6 +8,7 @@ use crate::folder::{Folder, read, to_json};
 use jiff::Timestamp;
 use ostler_core::id::SessionId;
 use ostler_core::limits::size;
+use ostler_sys::clock;
 use ostler_sys::dir::Sync;
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -56,8 +57,8 @@ impl Stamp {
     }
 }
 
-/// Notes that the session is put away now. Whoever calls holds `keeper.lock`.
-pub fn note(folder: &Folder, by: &str, transcript: Option<&str>) -> Result<(), StoreError> {
+/// Notes that the session, which ended then, is put away now. Whoever calls holds `keeper.lock`.
+pub fn note(folder: &Folder, by: &str, ended: Timestamp, transcript: Option<&str>) -> Result<(), StoreError> {
     // A database is shared by all of an agent's conversations: that it changed says nothing about this one.
     let transcript = transcript.filter(|path| !path.ends_with(".db"));
     let transcript = match transcript {
@@ -66,7 +67,8 @@ pub fn note(folder: &Folder, by: &str, transcript: Option<&str>) -> Result<(), S
         }
         None => None,
     };
-    let archived = Archived { at: Timestamp::now(), by: by.to_owned(), transcript };
+    // By a clock that is wrong it may have been before it ended; it must not be deleted too soon for that.
+    let archived = Archived { at: clock::now().max(ended), by: by.to_owned(), transcript };
     folder.dir().replace(NAME, &to_json(&archived), Sync::Yes).map_err(StoreError::io(NAME))
 }
 
@@ -109,7 +111,7 @@ mod tests {
         let id = SessionId::parse("0aqx73sx").unwrap();
         assert_eq!(noted(&folder).unwrap(), None);
         std::fs::write(&transcript, "one\n").unwrap();
-        note(&folder, "me", transcript.to_str()).unwrap();
+        note(&folder, "me", Timestamp::UNIX_EPOCH, transcript.to_str()).unwrap();
         let alarm = || noted(&folder).unwrap().unwrap().alarm(id).unwrap();
         assert_eq!(alarm(), None);
         std::fs::write(&transcript, "one\ntwo\n").unwrap();
@@ -125,7 +127,7 @@ mod tests {
     fn a_database_of_all_conversations_says_nothing_about_one() {
         let home = tempfile::tempdir().unwrap();
         let (folder, database) = (Folder::new(Dir::open(home.path()).unwrap()), home.path().join("all.db"));
-        note(&folder, "me", database.to_str()).unwrap();
+        note(&folder, "me", Timestamp::UNIX_EPOCH, database.to_str()).unwrap();
         std::fs::write(&database, "x").unwrap();
         let id = SessionId::parse("0aqx73sx").unwrap();
         assert_eq!(noted(&folder).unwrap().unwrap().alarm(id).unwrap(), None);

@@ -9,6 +9,7 @@ use crate::StoreError;
 use crate::folder::Folder;
 use jiff::Timestamp;
 use ostler_core::id::SessionId;
+use ostler_sys::clock;
 use ostler_sys::dir::{Dir, Sync};
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,9 @@ const INDEX: &str = "index.jsonl";
 const COMPARED: u64 = 64 * 1024;
 /// So many copies are kept of a transcript that is rewritten again and again: the longest, and the newest others.
 const COPIES: usize = 5;
+
+/// So many checkpoints stay whatever the clock says: those of ten minutes, one every five seconds.
+const NEWEST: usize = 120;
 
 /// The transcript as it was at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -123,7 +127,7 @@ pub fn restore(folder: &Folder, checkpoint: &Checkpoint) -> Result<Option<PathBu
         std::fs::create_dir_all(parent)?;
         let beside = |what: &str| {
             let mut name = transcript.as_os_str().to_owned();
-            name.push(format!(".{what}-{}", Timestamp::now().as_nanosecond()));
+            name.push(format!(".{what}-{}", clock::now().as_nanosecond()));
             PathBuf::from(name)
         };
         let mode = std::fs::metadata(transcript).map_or(0o600, |meta| meta.mode() & 0o777);
@@ -248,7 +252,7 @@ fn write_index(dir: &Dir, all: &[Checkpoint]) -> Result<(), StoreError> {
 }
 
 /// Everything of the last ten minutes, then one every ten minutes for a day, then one a day; and always the last of each
-/// copy, which is all of it.
+/// copy, which is all of it, and the newest, however old a clock that was set makes them.
 fn thin(all: &[Checkpoint], now: Timestamp) -> Vec<Checkpoint> {
     let spacing = |at: Timestamp| match now.as_second() - at.as_second() {
         ..600 => 1,
@@ -257,8 +261,10 @@ fn thin(all: &[Checkpoint], now: Timestamp) -> Vec<Checkpoint> {
     };
     let slot = |one: &Checkpoint| (one.copy, spacing(one.at), one.at.as_second() / spacing(one.at));
     let next = all.iter().skip(1).map(Some).chain([None]);
-    let kept = all.iter().zip(next).filter(|(one, next)| next.is_none_or(|next| slot(next) != slot(one)));
-    kept.map(|(one, _)| one.clone()).collect()
+    let old = all.len().saturating_sub(NEWEST);
+    let kept = all.iter().zip(next).enumerate();
+    let kept = kept.filter(|(place, (one, next))| *place >= old || next.is_none_or(|next| slot(next) != slot(one)));
+    kept.map(|(_, (one, _))| one.clone()).collect()
 }
 
 /// Forgets copies of a transcript that is rewritten again and again.
@@ -394,7 +400,20 @@ mod tests {
         }
         let recent = all.iter().filter(|one| one.at > at(100_000 - 600)).count();
         assert!((110..=121).contains(&recent), "{recent}");
-        assert!(all.len() < 120 + 145 + 3, "{}", all.len());
+        assert!(all.len() < NEWEST + 145 + 3, "{}", all.len());
         assert_eq!(all.last().unwrap().length, 19_999);
+    }
+
+    #[test]
+    fn a_clock_that_jumps_a_year_ahead_thins_out_none_of_the_newest() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let mut all = Vec::new();
+        let year = 31_536_000;
+        for (length, second) in [0, 5, 10, 15, year, 20, 25].into_iter().enumerate() {
+            let length = u64::try_from(length).unwrap();
+            all.push(Checkpoint { at: at(second), of: PathBuf::new(), copy: 1, length });
+            all = thin(&all, at(second));
+        }
+        assert_eq!(all.len(), 7);
     }
 }

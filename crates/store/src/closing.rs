@@ -6,13 +6,12 @@ use crate::journal::Journal;
 use crate::look::{fold, last_complaint, last_line, look_at, unrecorded_outcome};
 use crate::proof::Kept;
 use crate::{RunRecord, StoreError, limits, proof};
-use jiff::Timestamp;
 use ostler_core::event::{Entry, Event};
 use ostler_core::fact::Tokens;
 use ostler_core::life::{Message, State};
 use ostler_core::outcome::{Kind, Outcome, Source};
 use ostler_core::record::Session;
-use ostler_sys::clock::since_boot_ms;
+use ostler_sys::clock::{self, since_boot_ms};
 use ostler_sys::lock;
 use rustix::fs::OFlags;
 use serde_json::json;
@@ -42,7 +41,7 @@ pub fn publish(
             outcome.more.insert(name.to_owned(), value);
         }
     };
-    note("ended", Timestamp::now().to_string().into());
+    note("ended", clock::now().to_string().into());
     note("native_id", state.native_id.clone().or_else(|| record.native_id.clone()).into());
     note("transcript", proof::whereabouts(record, state).into());
     note("turns_total", state.turns.into());
@@ -85,7 +84,7 @@ pub fn record_if_lost(folder: &Folder) -> Result<(), StoreError> {
     let mut state = fold(folder, &run, &record, &session)?.state;
     let outcome = unrecorded_outcome(folder, &run, &session, &record, &state)?;
     let note = |event: Event| {
-        let (at, ms, run) = (Timestamp::now(), since_boot_ms(), run.number);
+        let (at, ms, run) = (clock::now(), since_boot_ms(), run.number);
         let entry = Entry { at, ms, run, out: None, wish: None, inbox: None, event };
         folder.even_when_full(|| Journal::open(folder.dir())?.append(&entry))
     };

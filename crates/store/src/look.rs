@@ -20,7 +20,7 @@ use ostler_core::outcome::{Exit, Outcome, Saved, judge};
 use ostler_core::record::{Mode, Plan, Session, Speaks, Want};
 use ostler_core::spending::Spent;
 use ostler_core::view::{Phase, View};
-use ostler_sys::clock::since_boot_ms;
+use ostler_sys::clock::{self, since_boot_ms};
 use ostler_sys::dir::{Dir, FileStat, free_space};
 use ostler_sys::process::{Identity, Life};
 use ostler_sys::socket;
@@ -473,12 +473,14 @@ fn fill(view: &mut View, folded: &Folded, record: &RunRecord, run: &RunFolder) -
         }
     }
     view.updated = updated;
-    view.quiet_s = seconds_since(updated);
+    // Nobody is quiet for longer than it lives, whatever a clock that was set says.
+    let lived_s = record.agent.as_ref().and_then(Identity::lived_ms).map(|ms| ms / 1000);
+    view.quiet_s = seconds_since(updated).min(lived_s.unwrap_or(u64::MAX));
     Ok(())
 }
 
 fn seconds_since(time: Timestamp) -> u64 {
-    u64::try_from(Timestamp::now().as_second() - time.as_second()).unwrap_or(0)
+    u64::try_from(clock::now().as_second() - time.as_second()).unwrap_or(0)
 }
 
 /// What it has printed so far. A list asks once: of most commands one of the two is empty.

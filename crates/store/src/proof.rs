@@ -3,8 +3,9 @@
 
 use crate::folder::Folder;
 use crate::{RunRecord, StoreError, backwards, database, inbox};
-use ostler_agents::{Agent, Whereabouts};
+use ostler_agents::{Agent, Whereabouts, parting};
 use ostler_core::life::{Message, State};
+use ostler_core::outcome::Exit;
 use ostler_core::record::{Session, Speaks, Want, Wish};
 use ostler_core::view::View;
 use std::fs::File;
@@ -24,6 +25,7 @@ pub fn marks(
         Some(turn) if !state.turn_is_told() => turn.messages.clone(),
         Some(_) | None => so_far,
     };
+    marks = parting::names_to_find(marks, state.exit.is_some_and(Exit::is_by_request));
     // What was typed has no name of ours in the transcript; the turn's own marks name it.
     if let Some(prompt) = state.last_fed
         && state.plan.speaks != Speaks::Hooks

@@ -4,12 +4,16 @@
 //! (`pid_max` is often 32768). So a record carries the start time and the boot, and a signal is sent through a pidfd that
 //! was opened *before* the start time was compared: from then on the descriptor can only ever mean that process.
 
+use crate::clock::since_boot_ms;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::sync::OnceLock;
+
+/// The kernel counts start times in hundredths of a second, for programs, on every machine.
+pub const TICK_MS: u64 = 10;
 
 /// One process, for as long as the machine remembers anything: pid, start time in clock ticks since boot, boot id.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -72,6 +76,12 @@ impl Identity {
     #[must_use]
     pub fn start(&self) -> u64 {
         self.start
+    }
+
+    /// How long ago it started; `None` for one of another boot.
+    #[must_use]
+    pub fn lived_ms(&self) -> Option<u64> {
+        (self.boot == boot_id()).then(|| since_boot_ms().saturating_sub(self.start.saturating_mul(TICK_MS)))
     }
 
     /// Whether it lives now. A process that has exited but was not yet collected is gone; one of which only the first

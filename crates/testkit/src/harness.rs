@@ -4,6 +4,7 @@ use crate::leftovers;
 use crate::output::{Output, Started};
 use crate::session::Session;
 use crate::shown::Shown;
+use ostler_sys::clock;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -57,6 +58,20 @@ impl Harness {
     #[must_use]
     pub fn variable(&self, name: &str) -> Option<OsString> {
         self.environment.get(OsStr::new(name)).cloned()
+    }
+
+    /// Gives everything that is started from now on a clock that [`Harness::shift_clock`] sets.
+    pub fn has_own_clock(&mut self) {
+        let file = self.root().join("clock");
+        self.set(clock::VARIABLE, file);
+    }
+
+    /// From now on that clock is off by so many seconds.
+    pub fn shift_clock(&self, seconds: i64) {
+        let file = self.root().join("clock");
+        let (new, text) = (file.with_extension("new"), seconds.to_string());
+        // Whoever looks at it meanwhile must not see half a number.
+        std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, &file)).expect("a file");
     }
 
     /// Writes `config.toml`.

@@ -3,14 +3,11 @@
 //! Links below `/proc/<pid>` and the process's own words only, never its environment: that holds other people's keys.
 
 use jiff::Timestamp;
-use ostler_sys::clock::since_boot_ms;
-use ostler_sys::process::{Identity, Stat, command_line};
+use ostler_sys::clock::{self, since_boot_ms};
+use ostler_sys::process::{Identity, Stat, TICK_MS, command_line};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-
-/// The kernel counts start times in hundredths of a second, for programs, on every machine.
-const TICK_MS: u64 = 10;
 
 /// A process, for people to recognise.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,7 +110,7 @@ pub fn writable_files(pid: i32, below: &Path) -> Vec<PathBuf> {
 /// When a process of this boot started.
 pub fn started(ticks: u64) -> Timestamp {
     let age_ms = since_boot_ms().saturating_sub(ticks.saturating_mul(TICK_MS));
-    let now_ms = Timestamp::now().as_millisecond();
+    let now_ms = clock::now().as_millisecond();
     Timestamp::from_millisecond(now_ms - i64::try_from(age_ms).unwrap_or(0)).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
@@ -162,7 +159,7 @@ mod tests {
     fn a_process_says_since_when_it_runs_and_one_that_is_gone_says_nothing() {
         let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
         let who = of_this_user(i32::try_from(child.id()).unwrap()).unwrap().unwrap();
-        let age = Timestamp::now().as_millisecond() - describe(&who).unwrap().since.as_millisecond();
+        let age = clock::now().as_millisecond() - describe(&who).unwrap().since.as_millisecond();
         assert!((-50..10_000).contains(&age), "{age} ms");
         child.kill().unwrap();
         child.wait().unwrap();

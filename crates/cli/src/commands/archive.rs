@@ -11,13 +11,13 @@ use crate::exit::{Code, Failure, Result};
 use crate::say::{say, tell};
 use crate::still::{NotStill, Still};
 use crate::ui::time::parse_duration;
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use ostler_core::event::StopHow;
 use ostler_core::record::Want;
 use ostler_core::view::{Phase, View};
 use ostler_store::home::Place;
 use ostler_store::{archived, checkpoints, look};
+use ostler_sys::clock;
 use std::path::Path;
 use std::time::Duration;
 
@@ -86,11 +86,11 @@ pub fn put_away(context: &Context, place: &Place) -> Result<()> {
     let folder = place.open()?;
     // What it was is kept, also when somebody writes it while nobody looks.
     if let (Some(transcript), true) = (&view.transcript, context.config.autosave.is_some())
-        && let Some(words) = checkpoints::save(&folder, Path::new(transcript), Timestamp::now())?.words(id)
+        && let Some(words) = checkpoints::save(&folder, Path::new(transcript), clock::now())?.words(id)
     {
         tell!("ostler: {id}: {words}");
     }
-    archived::note(&folder, &who(), view.transcript.as_deref())?;
+    archived::note(&folder, &who(), view.updated, view.transcript.as_deref())?;
     let month = view.created.to_zoned(TimeZone::UTC).strftime("%Y-%m").to_string();
     let archive = context.home.archive();
     let into = context.home.open_or_make(&archive.join(month))?;

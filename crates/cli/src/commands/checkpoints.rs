@@ -10,6 +10,7 @@ use crate::ui::time::{age, parse_duration, size};
 use jiff::Timestamp;
 use ostler_store::checkpoints::{self, Checkpoint};
 use ostler_store::home::Place;
+use ostler_sys::clock;
 
 pub fn run(context: &Context, args: &Checkpoints) -> Result<Code> {
     match (&args.action, &args.id) {
@@ -31,7 +32,7 @@ fn list(place: &Place, json: bool) -> Result<Code> {
         say!("{}: no checkpoints; they are taken while an agent with a transcript works", place.id)?;
         return Ok(Code::Succeeded);
     }
-    let now = Timestamp::now().as_second();
+    let now = clock::now().as_second();
     let mut rows = vec![["TIME", "AGE", "SIZE", "COPY"].map(Cell::new).into()];
     rows.extend(all.iter().map(|one| {
         let since = age(now - one.at.as_second());
@@ -45,7 +46,7 @@ fn restore(context: &Context, word: &str, time: &str) -> Result<Code> {
     let place = context.home.select(word)?;
     let folder = place.open()?;
     let all = checkpoints::list(&folder)?;
-    let wanted = choose(&all, time, Timestamp::now()).ok_or_else(|| {
+    let wanted = choose(&all, time, clock::now()).ok_or_else(|| {
         Failure::usage(format!("{}: no checkpoint {time:?}; ostler checkpoints {} lists them", place.id, place.id))
     })?;
     let _still = Still::take(&place).map_err(|not| match not {
@@ -57,7 +58,7 @@ fn restore(context: &Context, word: &str, time: &str) -> Result<Code> {
     })?;
     let before = checkpoints::restore(&folder, &wanted)?;
     // What we do ourselves is no surprise at the next resume.
-    checkpoints::save(&folder, &wanted.of, Timestamp::now())?;
+    checkpoints::save(&folder, &wanted.of, clock::now())?;
     say!("{}: transcript restored as it was {}", place.id, written(wanted.at))?;
     if let Some(before) = before {
         say!("what it was until now: {}", before.display())?;

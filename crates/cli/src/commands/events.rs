@@ -100,6 +100,6 @@ fn print(lines: Vec<Line>) -> std::result::Result<(), Stop> {
 
 /// Something about a session that stands in no journal.
 fn about(id: SessionId, what: &str) -> Line {
-    let at = jiff::Timestamp::now();
+    let at = ostler_sys::clock::now();
     Line { at, text: format!(r#"{{"session":"{id}","at":"{at}","what":"{what}"}}"#) }
 }

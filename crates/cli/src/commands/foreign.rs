@@ -7,8 +7,8 @@ use crate::foreign::{self, Holder};
 use crate::ui::style::Style;
 use crate::ui::table::{Cell, cut, lay_out};
 use crate::ui::time::age;
-use jiff::Timestamp;
 use ostler_core::SCHEMA;
+use ostler_sys::clock;
 use serde::Serialize;
 use std::io::IsTerminal;
 
@@ -45,7 +45,7 @@ fn table(holders: &[Holder], style: Style) -> String {
         vec![
             Cell::new(&holder.agent),
             Cell::painted(&holder.pid.to_string(), move |text| style.bold(text)),
-            Cell::new(&age(Timestamp::now().as_second() - holder.since.as_second())),
+            Cell::new(&age(clock::now().as_second() - holder.since.as_second())),
             or_dash(&holder.status),
             or_dash(&holder.terminal),
             or_dash(&holder.native_id),

@@ -8,12 +8,12 @@ use crate::args::Fork as Args;
 use crate::context::{Context, wish};
 use crate::exit::{Code, Failure, Result};
 use crate::prepare::{Prepared, prepare};
-use jiff::Timestamp;
 use ostler_core::id::SessionId;
 use ostler_core::record::{Fork, Mode, Session, Want};
 use ostler_keeper::launch::{Launch, launch};
 use ostler_store::proof::Begun;
 use ostler_store::{look, proof};
+use ostler_sys::clock;
 use std::io::IsTerminal;
 
 pub fn run(context: &Context, args: Args) -> Result<Code> {
@@ -58,7 +58,7 @@ pub fn run(context: &Context, args: Args) -> Result<Code> {
         parent: Some(original.id),
         fork: Some(Fork { native_id, transcript, tokens }),
         attended: original.attended || attended,
-        created: Timestamp::now(),
+        created: clock::now(),
         ..original
     };
     let native_id = uuid::Uuid::new_v4().to_string();

@@ -7,12 +7,12 @@ use crate::say::say;
 use crate::ui::style::Style;
 use crate::ui::table::{Cell, lay_out};
 use crate::ui::time::age;
-use jiff::Timestamp;
 use ostler_core::id::SessionId;
 use ostler_core::outcome::Kind;
 use ostler_core::view::{Damaged, Phase, View};
 use ostler_store::home::Shelf;
 use ostler_store::look;
+use ostler_sys::clock;
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -85,7 +85,7 @@ pub fn list<T: Send>(context: &Context, all: bool, keep: impl Fn(Listed) -> T + 
     let shelves = context.home.shelves(all)?;
     let wanted: Vec<(&Shelf, SessionId)> =
         shelves.iter().flat_map(|shelf| shelf.ids.iter().map(move |&id| (shelf, id))).collect();
-    let now = Timestamp::now().as_second();
+    let now = clock::now().as_second();
     let recent = |one: &Listed| match one {
         Listed::Good(view) => all || !view.ended || now - view.updated.as_second() < RECENT_S,
         Listed::Bad(_) => true,
@@ -205,7 +205,7 @@ fn row(view: &View, style: Style) -> Vec<Cell> {
         Cell::painted(&name, move |text| style.bold(text)),
         Cell::painted(&word, paint),
         Cell::new(&agent),
-        Cell::new(&age(Timestamp::now().as_second() - view.created.as_second())),
+        Cell::new(&age(clock::now().as_second() - view.created.as_second())),
         Cell::painted(&tilde(&view.cwd), move |text| style.dim(text)),
         Cell::new(last.lines().next().unwrap_or_default()),
     ]

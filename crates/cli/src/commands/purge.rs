@@ -9,8 +9,8 @@ use crate::exit::{Code, Failure, Result};
 use crate::say::say;
 use crate::still::{NotStill, Still};
 use crate::ui::time::{age, parse_duration};
-use jiff::Timestamp;
 use ostler_store::home::{Home, Place};
+use ostler_sys::clock;
 use ostler_sys::dir::Dir;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ pub fn run(context: &Context, args: &Purge) -> Result<Code> {
     let code = several::each(places, |place| {
         let still = take(&place)?;
         let ended_s = match &still.view {
-            Ok(view) => Timestamp::now().as_second() - view.updated.as_second(),
+            Ok(view) => clock::now().as_second() - view.updated.as_second(),
             // Nobody asked for this one by name, and nobody can say when it ended.
             Err(damage) if args.archived => {
                 return Err(Failure::ours(format!(

@@ -13,13 +13,13 @@ use crate::orphans;
 use crate::prepare::{Prepared, prepare};
 use crate::say::{say, tell};
 use crate::still::{NotStill, Still, until_recorded};
-use jiff::Timestamp;
 use ostler_core::record::{Mode, Want};
 use ostler_core::view::View;
 use ostler_keeper::launch;
 use ostler_store::folder::Folder;
 use ostler_store::proof::Begun;
 use ostler_store::{RunRecord, checkpoints, inbox, proof};
+use ostler_sys::clock;
 use std::io::IsTerminal;
 use std::path::Path;
 
@@ -133,7 +133,7 @@ fn bring_back_transcript(folder: &Folder, view: &View) -> Result<()> {
 fn save_transcript(folder: &Folder, view: &View, record: &RunRecord, tell: impl FnOnce(String)) -> Result<()> {
     if record.autosave_ms.is_some()
         && let Some(transcript) = proof::own_file(folder, view)?
-        && let Some(words) = checkpoints::save(folder, Path::new(&transcript), Timestamp::now())?.words(view.id)
+        && let Some(words) = checkpoints::save(folder, Path::new(&transcript), clock::now())?.words(view.id)
     {
         tell(words);
     }

@@ -12,7 +12,6 @@ use crate::ui::money::spending;
 use crate::ui::table::{Cell, lay_out};
 use crate::ui::time::{age, duration, size};
 use family::Family;
-use jiff::Timestamp;
 use ostler_core::id::SessionId;
 use ostler_core::limits::counted;
 use ostler_core::outcome::{Outcome, Saved};
@@ -22,6 +21,7 @@ use ostler_core::view::View;
 use ostler_store::home::Place;
 use ostler_store::{limits, look};
 use ostler_sys::cgroup::bounds::Usage;
+use ostler_sys::clock;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -111,7 +111,7 @@ fn describe(
     row("command", &view.command.join(" "));
     row("mode", if view.mode == Mode::Terminal { "terminal" } else { "headless" });
     row("where", &tilde(&view.cwd));
-    row("created", &format!("{} ago", age(Timestamp::now().as_second() - view.created.as_second())));
+    row("created", &format!("{} ago", age(clock::now().as_second() - view.created.as_second())));
     if !view.ended {
         row(
             "processes",

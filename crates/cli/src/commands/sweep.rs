@@ -3,6 +3,9 @@
 //!
 //! There is no daemon to do it. It happens at most once an hour, after `run` has started something, and is said on
 //! standard error. It ends nothing and never fails the command: whoever runs, or has messages waiting, is left where it is.
+//! Putting away can be undone; deleting cannot, and wants a clock that can be believed ([`trust`]).
+
+mod trust;
 
 use super::{archive, purge};
 use crate::context::Context;
@@ -14,12 +17,13 @@ use ostler_core::limits::counted;
 use ostler_core::view::View;
 use ostler_store::home::Place;
 use ostler_store::{archived, look};
-use ostler_sys::lock;
+use ostler_sys::{clock, lock};
 use rustix::fs::OFlags;
-use std::time::{Duration, SystemTime};
+use std::io::{Read, Write};
+use std::time::Duration;
+use trust::Look;
 
-const EVERY: Duration = Duration::from_secs(3600);
-/// Locked while somebody sweeps; its time is when that was last done.
+/// Locked while somebody sweeps; has what the clocks showed when that was last done.
 const LOCK: &str = "sweep.lock";
 
 /// Sweeps when it is wanted and due.
@@ -36,27 +40,35 @@ pub fn when_due(context: &Context) {
 fn sweep_once(context: &Context) -> Result<()> {
     let home = context.home.open_or_make(context.home.root())?;
     let file = home.file(LOCK, OFlags::RDWR | OFlags::CREATE)?;
-    let done = std::fs::File::from(rustix::io::fcntl_dupfd_cloexec(&file, 3).map_err(std::io::Error::from)?);
+    let mut noted = std::fs::File::from(rustix::io::fcntl_dupfd_cloexec(&file, 3).map_err(std::io::Error::from)?);
     let Some(_held) = lock::try_exclusive(file)? else {
         return Ok(());
     };
-    // An empty file has never been swept by; one byte is the sign that somebody was.
-    let stat = done.metadata()?;
-    let fresh = stat.modified()?.elapsed().is_ok_and(|age| age < EVERY);
-    if stat.len() > 0 && fresh {
+    let mut text = Vec::new();
+    noted.read_to_end(&mut text)?;
+    // Empty the first time; an older ostler left a file that says nothing.
+    let (before, look) = (serde_json::from_slice::<Look>(&text).ok(), Look::now());
+    if before.as_ref().is_some_and(|before| look.is_soon_after(before)) {
         return Ok(());
     }
-    std::os::unix::fs::FileExt::write_all_at(&done, b"\n", 0)?;
-    done.set_modified(SystemTime::now())?;
+    note(&mut noted, &look)?;
     if let Some(age) = context.config.archive_after {
         let swept = archive_ended(context, age)?;
         say_how_many("archived", swept, "archive_after");
     }
-    if let Some(age) = context.config.purge_after {
+    if let (Some(age), true) = (context.config.purge_after, before.is_some_and(|before| look.agrees_with(&before))) {
         let swept = purge_archived(context, age)?;
         say_how_many("purged", swept, "purge_after");
     }
     Ok(())
+}
+
+/// Whoever is killed in the middle leaves half a note, which is none.
+fn note(file: &mut std::fs::File, look: &Look) -> Result<()> {
+    let text = serde_json::to_vec(look).map_err(std::io::Error::from)?;
+    file.set_len(0)?;
+    std::io::Seek::rewind(file)?;
+    Ok(file.write_all(&text)?)
 }
 
 fn say_how_many(done: &str, count: usize, setting: &str) {
@@ -71,7 +83,7 @@ pub fn is_over(view: &View, age: Duration) -> bool {
 }
 
 pub fn is_older(than: Timestamp, age: Duration) -> bool {
-    let seconds = Timestamp::now().as_second() - than.as_second();
+    let seconds = clock::now().as_second() - than.as_second();
     u64::try_from(seconds).is_ok_and(|seconds| seconds >= age.as_secs())
 }
 

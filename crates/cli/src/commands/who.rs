@@ -10,12 +10,12 @@ use crate::one_writer::name_sessions;
 use crate::ui::style::Style;
 use crate::ui::table::{Cell, lay_out};
 use crate::ui::time::age;
-use jiff::Timestamp;
 use ostler_core::SCHEMA;
 use ostler_core::id::SessionId;
 use ostler_core::view::View;
 use ostler_store::home::NotFound;
 use ostler_store::look;
+use ostler_sys::clock;
 use serde::Serialize;
 
 /// The object behind `who --json`.
@@ -130,7 +130,7 @@ fn as_text(answer: &Answer, word: &str, style: Style) -> String {
         vec![
             Cell::painted(&holder.pid.to_string(), move |text| style.bold(text)),
             Cell::new(&whose),
-            Cell::new(&age(Timestamp::now().as_second() - holder.since.as_second())),
+            Cell::new(&age(clock::now().as_second() - holder.since.as_second())),
             Cell::new(holder.terminal.as_deref().unwrap_or("-")),
             Cell::new(&format!("{}{certain}", holder.known_by.words())),
             Cell::new(&command_words(holder)),

@@ -3,7 +3,7 @@
 //! The copy is made first, as a second name of the same file where the disk allows it, so it costs nothing and cannot be
 //! incomplete. The new file is written in full, synced, and given the old one's mode and owner before it takes its name.
 
-use jiff::Timestamp;
+use ostler_sys::clock;
 use ostler_transcript::{Branches, Examination, Finding, Format, examine};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -75,7 +75,7 @@ impl Looked {
 
     fn back_up(&self) -> io::Result<PathBuf> {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-        let time = Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string();
+        let time = clock::now().strftime("%Y%m%dT%H%M%SZ").to_string();
         for number in 1.. {
             let more = if number == 1 { String::new() } else { format!("-{number}") };
             let backup = self.path.with_file_name(format!("{name}.ostler-{time}{more}.bak"));

@@ -11,12 +11,12 @@ use crate::exit::{Failure, Result};
 use crate::foreign::{self, Holder};
 use crate::say::tell;
 use file::Looked;
-use jiff::Timestamp;
 use ostler_core::event::{Entry, Event};
 use ostler_core::record::Session;
 use ostler_store::RunRecord;
 use ostler_store::folder::Folder;
 use ostler_store::journal::Journal;
+use ostler_sys::clock;
 use ostler_transcript::{Branches, Finding, Format, Remedy};
 use std::path::Path;
 
@@ -64,7 +64,7 @@ pub fn changes(findings: &[Finding]) -> Vec<String> {
 pub fn note(folder: &Folder, run: u32, changes: Vec<String>, backup: &Path) -> Result<()> {
     let mut journal = Journal::open(folder.dir())?;
     journal.append(&Entry {
-        at: Timestamp::now(),
+        at: clock::now(),
         ms: ostler_sys::clock::since_boot_ms(),
         run,
         out: None,

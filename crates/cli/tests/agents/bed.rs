@@ -23,6 +23,13 @@ impl Bed {
         Bed::talking_to(agent, server, &url)
     }
 
+    /// A claude that may also be used in a terminal: it trusts its working directory.
+    pub fn of_trusting_claude() -> Option<Bed> {
+        let bed = Bed::new(Agent::Claude)?;
+        Agent::Claude.trust(&bed.harness.root().join("home"), &bed.work()).unwrap();
+        Some(bed)
+    }
+
     /// The agent is told of a server that is no more.
     pub fn with_dead_server(agent: Agent) -> Option<Bed> {
         let dead = Server::start().unwrap().url();

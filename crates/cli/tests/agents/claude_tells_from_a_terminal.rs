@@ -7,13 +7,6 @@ use ostler_model::agents::Agent;
 use ostler_testkit::{Session, Who};
 use serde_json::json;
 
-/// A claude at its prompt, in a folder that it trusts.
-fn bed() -> Option<Bed> {
-    let bed = Bed::new(Agent::Claude)?;
-    Agent::Claude.trust(&bed.harness.root().join("home"), &bed.work()).unwrap();
-    Some(bed)
-}
-
 /// A session in a terminal whose tools need leave.
 fn in_a_terminal<'a>(bed: &'a Bed, arguments: &[&str]) -> Session<'a> {
     let work = bed.work();
@@ -33,7 +26,7 @@ impl Bed {
 
 #[test]
 fn turns_are_seen_counted_and_saved_and_the_next_run_goes_on() {
-    let Some(bed) = bed() else { return };
+    let Some(bed) = Bed::of_trusting_claude() else { return };
     let session = in_a_terminal(&bed, &[]);
     bed.tells(&session, "say one");
     bed.waits(&session, "turn", 0);
@@ -67,7 +60,7 @@ fn turns_are_seen_counted_and_saved_and_the_next_run_goes_on() {
 
 #[test]
 fn a_question_shows_until_it_is_answered_on_the_screen() {
-    let Some(bed) = bed() else { return };
+    let Some(bed) = Bed::of_trusting_claude() else { return };
     let session = in_a_terminal(&bed, &[]);
     // Allowed, the tool runs until it is let go: the question is over long before the tool is.
     bed.tells(&session, &format!("{} ; say asked", bed.tool("mkfifo gate; cat gate")));
@@ -101,7 +94,7 @@ fn a_question_shows_until_it_is_answered_on_the_screen() {
 
 #[test]
 fn an_api_error_is_a_failed_turn() {
-    let Some(bed) = bed() else { return };
+    let Some(bed) = Bed::of_trusting_claude() else { return };
     let session = in_a_terminal(&bed, &[]);
     bed.tells(&session, "fail 400 always");
     bed.waits(&session, "turn", 1);
@@ -112,7 +105,7 @@ fn an_api_error_is_a_failed_turn() {
 
 #[test]
 fn a_prompt_taken_back_before_the_first_word_ends_the_turn() {
-    let Some(bed) = bed() else { return };
+    let Some(bed) = Bed::of_trusting_claude() else { return };
     let session = in_a_terminal(&bed, &[]);
     bed.tells(&session, "hang");
     bed.asked_for(1);
@@ -127,7 +120,7 @@ fn a_prompt_taken_back_before_the_first_word_ends_the_turn() {
 
 #[test]
 fn clear_and_resume_inside_it_change_the_conversation_and_everything_follows() {
-    let Some(bed) = bed() else { return };
+    let Some(bed) = Bed::of_trusting_claude() else { return };
     let session = in_a_terminal(&bed, &[]);
     bed.tells(&session, "say one");
     bed.waits(&session, "turn", 0);
@@ -159,7 +152,7 @@ fn clear_and_resume_inside_it_change_the_conversation_and_everything_follows() {
 
 #[test]
 fn the_persons_own_hooks_run_beside_ours_from_their_file_and_from_their_arguments() {
-    let Some(bed) = bed() else { return };
+    let Some(bed) = Bed::of_trusting_claude() else { return };
     let claude = bed.harness.root().join("home/.claude");
     let hook = |word: &str| {
         let command = format!("echo {word} >> theirs");
@@ -183,7 +176,7 @@ fn the_persons_own_hooks_run_beside_ours_from_their_file_and_from_their_argument
 
 #[test]
 fn what_happens_while_no_keeper_lives_is_known_at_once_and_counted_once() {
-    let Some(bed) = bed() else { return };
+    let Some(bed) = Bed::of_trusting_claude() else { return };
     let session = in_a_terminal(&bed, &[]);
     bed.tells(&session, "say one");
     bed.waits(&session, "turn", 0);
@@ -209,7 +202,7 @@ fn what_happens_while_no_keeper_lives_is_known_at_once_and_counted_once() {
 
 #[test]
 fn a_subagent_is_not_the_turn() {
-    let Some(bed) = bed() else { return };
+    let Some(bed) = Bed::of_trusting_claude() else { return };
     let session = in_a_terminal(&bed, &[]);
     let task = json!({ "description": "d", "prompt": "say from below", "subagent_type": "general-purpose" });
     bed.tells(&session, &format!("tool Agent {task} ; say above"));

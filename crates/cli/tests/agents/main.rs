@@ -22,6 +22,7 @@ mod forks;
 mod hangs_can_be_interrupted;
 mod interrupts_end_tools;
 mod keepers_may_be_killed;
+mod lines_may_be_cut;
 mod lost_transcripts_are_brought_back;
 mod messages_reach_the_model_once;
 mod money_is_counted;
@@ -31,6 +32,8 @@ mod opencode_is_proven_by_rows;
 #[path = "../attach/person.rs"]
 #[expect(dead_code, reason = "shared with the tests of attach, which need all of it")]
 mod person;
+mod shutdowns_save_everything;
+mod sshd;
 mod stops_lose_nothing;
 mod subagents_stay_apart;
 mod terminals_show_their_screen;

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that finds no value has failed")]
 
 mod any_one_process_may_be_killed;
+mod clocks_may_jump;
 mod deaf_programs_are_killed;
 mod errors_are_one_line;
 mod forks_go_their_own_way;

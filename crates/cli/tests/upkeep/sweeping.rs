@@ -3,7 +3,11 @@
 
 use crate::harness;
 use ostler_testkit::{Harness, Session};
+use serde_json::Value;
 use std::path::PathBuf;
+
+/// Seconds.
+const YEAR: i64 = 366 * 86_400;
 
 fn ended<'a>(harness: &'a Harness, arguments: &[&str]) -> Session<'a> {
     let session = harness.detach(arguments);
@@ -14,6 +18,15 @@ fn ended<'a>(harness: &'a Harness, arguments: &[&str]) -> Session<'a> {
 fn away(harness: &Harness, session: &Session<'_>) -> Option<PathBuf> {
     let months = std::fs::read_dir(harness.home().join("archive")).into_iter().flatten().flatten();
     months.map(|month| month.path().join(session.id())).find(|path| path.exists())
+}
+
+/// The hour that must lie between two sweeps passes for the note of the last one.
+fn an_hour_passes(harness: &Harness) {
+    let note = harness.home().join("sweep.lock");
+    let mut look: Value = serde_json::from_slice(&std::fs::read(&note).unwrap()).unwrap();
+    let at: jiff::Timestamp = look["at"].as_str().unwrap().parse().unwrap();
+    look["at"] = (at - jiff::SignedDuration::from_hours(1)).to_string().into();
+    std::fs::write(note, look.to_string()).unwrap();
 }
 
 #[test]
@@ -51,7 +64,7 @@ fn what_was_put_away_long_ago_is_deleted_counted_from_then() {
     assert!(away(&harness, &first).is_some(), "it was put away just now");
 
     harness.configure("purge_after = \"0s\"\n");
-    std::fs::remove_file(harness.home().join("sweep.lock")).unwrap();
+    an_hour_passes(&harness);
     let output = harness.run(&["run", "--", "true"]).exits(0);
     assert!(output.stderr.contains("purged 1 session"), "{output:?}");
     assert!(away(&harness, &first).is_none() && second.path().exists());
@@ -95,4 +108,30 @@ fn nobody_writes_to_what_was_put_away_without_its_being_seen() {
     assert!(restored.stderr.contains("somebody has written its transcript"), "{restored:?}");
     let copies = harness.run(&["checkpoints", session.id()]).exits(0).stdout;
     assert!(copies.lines().count() > 0, "what it was is kept");
+}
+
+#[test]
+fn a_clock_that_jumps_a_year_ahead_deletes_nothing_unless_it_stays_there() {
+    let mut harness = harness();
+    harness.has_own_clock();
+    let old = ended(&harness, &["--", "true"]);
+    harness.run(&["archive", old.id()]).exits(0);
+    harness.configure("purge_after = \"30d\"\n");
+    let sweep = |shift: i64| {
+        harness.shift_clock(shift);
+        harness.run(&["run", "--", "true"]).exits(0).stderr
+    };
+    assert_eq!(sweep(0), "");
+    an_hour_passes(&harness);
+    assert_eq!(sweep(YEAR), "", "a jump is no age");
+    assert!(away(&harness, &old).is_some());
+    assert_eq!(sweep(0), "", "nor is the way back");
+    an_hour_passes(&harness);
+    assert_eq!(sweep(0), "", "it is not old");
+    assert!(away(&harness, &old).is_some());
+
+    sweep(YEAR);
+    an_hour_passes(&harness);
+    assert!(sweep(YEAR).contains("purged 1 session"), "it is the time now");
+    assert!(away(&harness, &old).is_none());
 }

@@ -2,6 +2,7 @@
 
 use super::state::{Conversation, Process, State};
 use crate::event::StopHow;
+use crate::outcome::Exit;
 use crate::record::{Ending, Mode, Speaks};
 
 /// Something to do. Each one, once done, shows as an event that makes it no longer wanted.
@@ -35,6 +36,9 @@ pub enum Effect {
     WakeAt { ms: u64 },
 }
 
+/// Who wants a session to stop that is told so by a signal to its helpers.
+pub const SYSTEM: &str = "the system";
+
 /// How long an interrupt may take to end a process that is the turn, before it is told more plainly.
 const INSIST_MS: u64 = 3000;
 /// How long a typed message may take to begin a turn.
@@ -43,6 +47,10 @@ const HOPE_MS: u64 = 3000;
 const CLEAR_MS: u64 = 1000;
 /// How long a dead agent's transcript is waited for: another process may still be writing it.
 const LAST_LOOK_MS: u64 = 200;
+/// How long an agent may take to leave that is told so by the machine itself: claude about 30 to 200 ms.
+const ON_ITS_WAY_OUT_MS: u64 = 500;
+/// How much later than the agent we may hear that the machine shuts down: everybody is told, in any order.
+const SHUTDOWN_MS: u64 = 1000;
 
 impl State {
     /// What is to be done now. Empty for a reader, who only wants to know the state.
@@ -67,7 +75,10 @@ impl State {
         }
         let mut effects = Vec::new();
         if self.breaks_off() && !self.interrupt_sent {
-            effects.push(Effect::Interrupt);
+            effects.push(match self.left_to_the_agent_until() {
+                Some(ms) if now_ms < ms => Effect::WakeAt { ms },
+                Some(_) | None => Effect::Interrupt,
+            });
         }
         if self.plan.speaks == Speaks::OneTurn && self.turn_running() && self.feeding.is_none() && !self.input_ended {
             effects.push(Effect::EndInput);
@@ -81,6 +92,13 @@ impl State {
             Leaving::No => effects.extend(self.next_message().map(|n| Effect::Feed { n })),
         }
         effects
+    }
+
+    /// A machine that shuts down tells the agent as well. One that is on its way out has written its transcript already, and
+    /// what an interrupt would make it say would be lost: only one that stays has to be interrupted.
+    fn left_to_the_agent_until(&self) -> Option<u64> {
+        let shutdown = self.stop.as_ref().filter(|stop| stop.by == SYSTEM && self.interrupt.is_none())?;
+        Some(shutdown.at_ms.saturating_add(ON_ITS_WAY_OUT_MS))
     }
 
     /// Where the process is the turn, an interrupt that it does not heed is insisted on: its end is all that was asked for.
@@ -193,6 +211,11 @@ impl State {
         }
         if self.has_something_to_save() && self.saved.is_none() {
             return vec![Effect::Prove { until_ms: self.exit_ms.saturating_add(LAST_LOOK_MS) }];
+        }
+        let told_by_others = !self.was_pushed() && self.exit.is_some_and(Exit::is_by_request);
+        let known_ms = self.exit_ms.saturating_add(SHUTDOWN_MS);
+        if told_by_others && now_ms < known_ms {
+            return vec![Effect::WakeAt { ms: known_ms }];
         }
         if !self.goes_on_without_process() {
             vec![Effect::Conclude]

@@ -15,9 +15,11 @@
 mod effects;
 #[cfg(test)]
 mod every_order;
+#[cfg(test)]
+mod shutdown;
 mod state;
 
-pub use effects::Effect;
+pub use effects::{Effect, SYSTEM};
 pub use state::{Conversation, Message, Process, State, Stop};
 
 use crate::event::Entry;

@@ -458,6 +458,8 @@ impl State {
             || self.terminated_ms.is_some()
             || self.killed_ms.is_some()
             || (self.interrupt_sent && self.stop.is_some())
+            // A machine that shuts down tells the agent itself, and perhaps before it tells us.
+            || (self.stop.is_some() && self.exit.is_some_and(Exit::is_by_request))
             // Between two processes there is none to push.
             || (self.plan.speaks == Speaks::OneTurn && self.stop.as_ref().is_some_and(|stop| stop.at_ms >= self.exit_ms))
     }

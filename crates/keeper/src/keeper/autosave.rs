@@ -2,11 +2,10 @@
 //! nothing new to copy, and no clock runs.
 
 use super::{Keeper, KeeperError};
-use jiff::Timestamp;
 use ostler_core::event::Event;
 use ostler_store::checkpoints;
 use ostler_store::{StoreError, is_full_disk};
-use ostler_sys::clock::since_boot_ms;
+use ostler_sys::clock::{self, since_boot_ms};
 use std::path::Path;
 
 /// However often it is copied: by then an agent has written what it says late.
@@ -54,7 +53,7 @@ impl Keeper {
         let (Some(_), Some(transcript)) = (self.autosave.every_ms, &self.record.transcript) else {
             return Ok(());
         };
-        let words = match checkpoints::save(&self.folder, Path::new(transcript), Timestamp::now()) {
+        let words = match checkpoints::save(&self.folder, Path::new(transcript), clock::now()) {
             Ok(saving) => saving.words(self.session.id),
             Err(StoreError::Io { error, .. }) if is_full_disk(&error) => None,
             Err(error) => Some(format!("its transcript cannot be copied: {error}")),

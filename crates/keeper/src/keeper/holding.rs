@@ -5,7 +5,7 @@ use crate::control::{self, Heard, News};
 use crate::handles::{self, Helper};
 use crate::{HOLDER, holder};
 use ostler_core::event::{Event, StopHow};
-use ostler_core::life::Process;
+use ostler_core::life::{Process, SYSTEM};
 use ostler_core::outcome::Exit;
 use ostler_sys::clock::since_boot_ms;
 use ostler_sys::pause::{self, Point};
@@ -19,7 +19,7 @@ use std::io;
 const NO_HOLDER_MS: u64 = 250;
 
 /// The grace when it is the machine, not a person, that wants the session to end.
-const SHUTDOWN_GRACE_MS: u64 = 3000;
+const SHUTDOWN_GRACE_MS: u64 = 5000;
 
 impl Keeper {
     pub(super) fn check_exit(&mut self) -> Result<(), KeeperError> {
@@ -110,7 +110,7 @@ impl Keeper {
     pub(super) fn wish_shutdown(&mut self, why: &str) -> Result<(), KeeperError> {
         if self.state.stop.is_none() {
             self.note(Event::StopWanted {
-                by: "the system".to_owned(),
+                by: SYSTEM.to_owned(),
                 why: why.to_owned(),
                 how: StopHow::Interrupt,
                 grace_ms: SHUTDOWN_GRACE_MS,

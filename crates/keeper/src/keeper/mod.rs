@@ -38,7 +38,6 @@ use autosave::Autosave;
 use clients::Clients;
 use conversing::Conversing;
 use input::Input;
-use jiff::Timestamp;
 use ostler_agents::{Agent, Opening};
 use ostler_core::event::{Entry, Event};
 use ostler_core::fact::Fact;
@@ -51,7 +50,7 @@ use ostler_store::proof::Kept;
 use ostler_store::telling::Telling;
 use ostler_store::{RunRecord, StoreError, inbox, limits, look, proof};
 use ostler_sys::cgroup::Group;
-use ostler_sys::clock::since_boot_ms;
+use ostler_sys::clock::{self, since_boot_ms};
 use ostler_sys::dir;
 use ostler_sys::lock::{self, Held};
 use ostler_sys::pause::{self, Point, Role};
@@ -124,7 +123,7 @@ struct About {
 
 fn entry(run: u32, about: About, event: Event) -> Entry {
     let About { out, wish, inbox } = about;
-    Entry { at: Timestamp::now(), ms: since_boot_ms(), run, out, wish, inbox, event }
+    Entry { at: clock::now(), ms: since_boot_ms(), run, out, wish, inbox, event }
 }
 
 struct Keeper {

@@ -49,6 +49,7 @@ impl Keeper {
         let Some(telling) = &mut self.output else {
             return Ok(());
         };
+        // By the clock that the agent reads, who has noted its own times.
         let told = telling.own_record(&record, u64::try_from(Timestamp::now().as_millisecond()).unwrap_or(0));
         if let (Some(watch), Some(again_ms)) = (&mut self.own_record, told.again_in_ms) {
             watch.due_ms = Some(watch.due_ms.map_or(now_ms + again_ms, |due| due.min(now_ms + again_ms)));

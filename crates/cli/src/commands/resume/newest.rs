@@ -7,8 +7,8 @@ use crate::exit::{Code, Failure, Result};
 use crate::say::tell;
 use crate::ui::table::{Cell, lay_out};
 use crate::ui::time::age;
-use jiff::Timestamp;
 use ostler_core::view::View;
+use ostler_sys::clock;
 use std::io::IsTerminal;
 
 /// So many are offered.
@@ -69,7 +69,7 @@ fn candidates(context: &Context) -> Result<Vec<View>> {
 }
 
 fn age_of(view: &View) -> String {
-    age(Timestamp::now().as_second() - view.updated.as_second())
+    age(clock::now().as_second() - view.updated.as_second())
 }
 
 fn table(views: &[View]) -> String {

@@ -10,6 +10,7 @@ use ostler_core::event::Event;
 use ostler_core::record::Session;
 use ostler_store::folder::Folder;
 use ostler_store::journal;
+use ostler_sys::clock;
 use rustix::event::{Timespec, poll};
 
 pub fn wait_out(folder: &Folder, session: &Session, native_id: &str) -> Result<()> {
@@ -21,7 +22,7 @@ pub fn wait_out(folder: &Folder, session: &Session, native_id: &str) -> Result<(
         Event::Opened { native_id: Some(id) } if id == native_id => Some(entry.at),
         _ => None,
     });
-    let left = began.map_or(0, |began| left_of_its_minute(began, Timestamp::now()));
+    let left = began.map_or(0, |began| left_of_its_minute(began, clock::now()));
     if left > 0 {
         tell!("ostler: gemini would overwrite a conversation that began in this minute; going on in {left} s");
         // The moment itself is what is waited for.

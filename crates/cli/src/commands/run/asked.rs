@@ -5,10 +5,10 @@ use crate::args::Run;
 use crate::context::{Context, variable};
 use crate::exit::{Failure, Result};
 use crate::own_agents::{OwnAgent, Protocol};
-use jiff::Timestamp;
 use ostler_core::id::{SessionId, is_name};
 use ostler_core::record::{Mode, Session};
 use ostler_core::{MESSAGE_LIMIT, SCHEMA};
+use ostler_sys::clock;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
@@ -273,6 +273,6 @@ pub fn describe(context: &Context, args: Run, asked: &Asked, attended: bool) -> 
         arguments: asked.arguments.clone(),
         attended,
         limits: crate::limits::for_new(context, &args.limits, parent)?,
-        created: Timestamp::now(),
+        created: clock::now(),
     })
 }

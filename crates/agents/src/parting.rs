@@ -1,0 +1,24 @@
+//! What an agent says of its own breaking off: the failure of a tool that it has just ended, the note that it was
+//! interrupted. Told to end by the machine that shuts down (SIGTERM), claude writes its transcript and only then ends its
+//! tools, so such words are printed and never written. They tell nothing that was paid for, and a resumed model is told of
+//! the tool in other words, so a process that was told to end need not have saved them. Every other one must.
+
+/// Before the name of such a message, among the names that the proof looks for.
+const PARTING: &str = "parting:";
+
+/// How such a message is remembered.
+#[must_use]
+pub fn word(name: &str) -> String {
+    format!("{PARTING}{name}")
+}
+
+/// The names that must be in the transcript.
+#[must_use]
+pub fn names_to_find(remembered: Vec<String>, was_told_to_end: bool) -> Vec<String> {
+    let plain = |name: String| match name.strip_prefix(PARTING) {
+        Some(_) if was_told_to_end => None,
+        Some(parting) => Some(parting.to_owned()),
+        None => Some(name),
+    };
+    remembered.into_iter().filter_map(plain).collect()
+}

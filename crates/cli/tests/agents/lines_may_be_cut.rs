@@ -1,0 +1,174 @@
+//! Somebody starts a long turn, or looks at one, over a line that is cut: the turn goes on to its end, and whoever comes
+//! back finds all of it. The client at the far end of the line leaves with it; it is in the line's session, whose terminal
+//! has gone, and the session's own processes are not.
+
+use crate::bed::Bed;
+use crate::person::Person;
+use crate::sshd::Sshd;
+use ostler_sys::process::{Identity, command_line};
+use ostler_testkit::{Session, patience};
+use rustix::process::Signal;
+
+/// What is on the screen in the end.
+const LAST: &str = "word4 word5 word6";
+
+const GATES: [&str; 3] = ["started", "attached", "terminal"];
+
+/// What happens to the line.
+#[derive(Clone, Copy)]
+enum Cut {
+    /// The person's ssh is killed.
+    ClientKilled,
+    /// The server's process for this line is killed.
+    ServerKilled,
+    /// Nothing comes any more from the person's side, and the server gives up.
+    GoesDead,
+    /// The person closes the window in which ssh runs.
+    WindowClosed,
+}
+
+impl Cut {
+    fn happens_to(self, people: &mut [Person], sshd: &Sshd) {
+        match self {
+            Cut::ClientKilled => people.iter().for_each(|person| person.signals(Signal::KILL)),
+            Cut::ServerKilled => sshd.kills_connections(),
+            Cut::GoesDead => people.iter().for_each(|person| person.signals(Signal::STOP)),
+            Cut::WindowClosed => people.iter_mut().for_each(Person::closes_the_terminal),
+        }
+    }
+}
+
+/// A long turn: its tool goes on when it is let through the gate of this name.
+fn long(bed: &Bed, gate: &str) -> String {
+    format!("{} ; stream 6 1", bed.tool(&format!("mkfifo {gate}; cat {gate}")))
+}
+
+/// The clients at the far end, by their words.
+fn clients(bed: &Bed) -> Vec<Identity> {
+    let is_client = |process: &Identity| {
+        let words = command_line(process.pid());
+        let ours = words.first().is_some_and(|program| *program == bed.harness.program().to_string_lossy());
+        ours && words.get(1).is_some_and(|word| word == "run" || word == "attach")
+    };
+    bed.harness.alive().into_iter().filter(is_client).collect()
+}
+
+/// Three people at work: one has started a turn and follows it, one looks at another, and one at a terminal.
+struct Work<'a> {
+    bed: &'a Bed,
+    started: Session<'a>,
+    attached: Session<'a>,
+    terminal: Session<'a>,
+    people: Vec<Person>,
+    clients: Vec<Identity>,
+}
+
+impl<'a> Work<'a> {
+    fn begins(bed: &'a Bed, over_the_line: impl Fn(&[&str]) -> Person) -> Work<'a> {
+        let terminal = bed.detach(&["-t"], None);
+        let mut on_screen = over_the_line(&["attach", terminal.id()]);
+        on_screen.sees("for shortcuts");
+        let attached = bed.detach(&[], Some(&long(bed, "attached")));
+        let mut in_chat = over_the_line(&["attach", attached.id()]);
+        let words = bed.words(&[], Some(&long(bed, "started")));
+        let mut follows = over_the_line(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        bed.harness.run(&["send", terminal.id(), &long(bed, "terminal")]).exits(0);
+        for (person, gate) in [&mut follows, &mut in_chat, &mut on_screen].into_iter().zip(GATES) {
+            let tool = format!("cat {gate}");
+            bed.process(&tool);
+            person.sees(&tool);
+        }
+        let clients = clients(bed);
+        assert_eq!(clients.len(), 3, "three clients at the far end");
+        Work { bed, started: bed.last(), attached, terminal, people: vec![on_screen, in_chat, follows], clients }
+    }
+
+    /// The clients at the far end are gone.
+    fn is_hung_up_on(&self) {
+        self.clients.iter().for_each(patience::ended);
+    }
+
+    /// The turns go on.
+    fn is_let_through(&self) {
+        for gate in GATES {
+            std::fs::write(self.bed.work().join(gate), "").unwrap();
+        }
+    }
+
+    /// The sessions have come to the end of their turns, and all of that is found.
+    fn proves_whole(self) {
+        let Work { bed, started, attached, terminal, people, .. } = self;
+        let harness = &bed.harness;
+        drop(people);
+        for session in [&started, &attached] {
+            harness.run(&["wait", session.id()]).exits(0);
+            let shown = session.show();
+            let outcome = shown.outcome();
+            assert_eq!((outcome.kind.as_str(), outcome.saved.as_str()), ("succeeded", "verified"), "{outcome:?}");
+            Person::runs(harness, (40, 120), &["attach", session.id()]).sees(LAST);
+            harness.run(&["resume", session.id(), "say next"]).exits(0);
+            assert!(bed.last_request().contains(LAST), "the resumed model has been told all of it");
+        }
+        harness.run(&["wait", terminal.id(), "--until", "turn"]).exits(0);
+        Person::runs(harness, (40, 120), &["attach", terminal.id()]).sees(LAST);
+        terminal.stop();
+        assert_eq!(terminal.show().outcome().saved, "verified");
+        harness.run(&["resume", "-d", terminal.id()]).exits(0);
+        Person::runs(harness, (40, 120), &["attach", terminal.id()]).sees(LAST);
+        harness.run(&["send", terminal.id(), "say next"]).exits(0);
+        harness.run(&["wait", terminal.id(), "--until", "turn"]).exits(0);
+        assert!(bed.last_request().contains(LAST), "the resumed model has been told all of it");
+        terminal.stop();
+        harness.nothing_is_left();
+    }
+}
+
+fn cut_over_ssh(cut: Cut) {
+    let Some(bed) = Bed::of_trusting_claude() else { return };
+    let Some(sshd) = Sshd::start(&bed.harness) else { return };
+    let mut work = Work::begins(&bed, |words| sshd.runs(&bed.harness, words));
+    cut.happens_to(&mut work.people, &sshd);
+    match cut {
+        Cut::ClientKilled | Cut::ServerKilled | Cut::WindowClosed => {
+            work.is_hung_up_on();
+            work.is_let_through();
+        }
+        // A server with something to say does not give up.
+        Cut::GoesDead => {
+            work.is_let_through();
+            work.is_hung_up_on();
+        }
+    }
+    work.proves_whole();
+    bed.proves("ssh cut in the middle of a turn: it ends, and all of it is found");
+}
+
+#[test]
+fn a_turn_outlives_an_ssh_that_is_killed() {
+    cut_over_ssh(Cut::ClientKilled);
+}
+
+#[test]
+fn a_turn_outlives_an_sshd_that_is_killed() {
+    cut_over_ssh(Cut::ServerKilled);
+}
+
+#[test]
+fn a_turn_outlives_a_line_that_goes_dead() {
+    cut_over_ssh(Cut::GoesDead);
+}
+
+#[test]
+fn a_turn_outlives_a_window_with_ssh_that_is_closed() {
+    cut_over_ssh(Cut::WindowClosed);
+}
+
+#[test]
+fn a_turn_outlives_the_terminal_of_its_client() {
+    let Some(bed) = Bed::of_trusting_claude() else { return };
+    let mut work = Work::begins(&bed, |words| Person::runs(&bed.harness, (40, 120), words));
+    work.people.iter_mut().for_each(Person::closes_the_terminal);
+    work.is_hung_up_on();
+    work.is_let_through();
+    work.proves_whole();
+}

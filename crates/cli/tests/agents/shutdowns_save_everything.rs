@@ -1,0 +1,117 @@
+//! A machine shuts down: everything is told to end at once, agents, their tools, helpers and clients, in any order, as an
+//! init system tells all processes of a service. Every session then ends by itself, in time, saved, and says who ended it.
+
+use crate::bed::Bed;
+use ostler_chaos::random::Random;
+use ostler_sys::process::{Identity, Pidfd};
+use ostler_testkit::{Harness, Session, Who, alone, patience};
+use rustix::process::Signal;
+use std::time::Instant;
+
+/// Tells every process of this test, in an order that the seed decides. Who starts another one while it is told is met
+/// by the next round, as an init system does it.
+fn told_to_end(harness: &Harness, seed: u64) -> Vec<Identity> {
+    let mut random = Random::new(seed);
+    let mut told: Vec<Identity> = Vec::new();
+    loop {
+        let mut fresh = harness.alive();
+        fresh.retain(|process| !told.contains(process));
+        if fresh.is_empty() {
+            return told;
+        }
+        for last in (1..fresh.len()).rev() {
+            fresh.swap(last, random.below(last + 1));
+        }
+        let pidfds: Vec<Pidfd> = fresh.iter().filter_map(|process| Pidfd::open(process).unwrap()).collect();
+        for pidfd in pidfds {
+            pidfd.signal(Signal::TERM).unwrap();
+        }
+        told.extend(fresh);
+    }
+}
+
+#[track_caller]
+fn ended(session: &Session<'_>, kind: &str, saved: &str) {
+    let shown = session.show();
+    let outcome = shown.outcome();
+    assert_eq!((outcome.kind.as_str(), outcome.saved.as_str()), (kind, saved), "{outcome:?}");
+    assert!(outcome.cause.starts_with("stopped by the system: SIGTERM to the "), "{outcome:?}");
+}
+
+/// One machine with a session in each state.
+fn shut_down(seed: u64) {
+    let Some(bed) = Bed::of_trusting_claude() else { return };
+    let keep = |prompt: &str| bed.detach(&["--keep"], Some(prompt));
+    let (tool, tool_words) = bed.endless_tool();
+    let (idle, streaming, in_tool) =
+        (keep("say idle"), keep("stream 100000 20"), keep(&format!("{tool} ; stream 100000 20")));
+    let (terminal, command) = (bed.detach(&["-t"], None), bed.harness.detach(&["--", "sleep", "600"]));
+    let shell = bed.harness.detach(&["-t", "--", "bash", "--norc"]);
+    bed.harness.run(&["send", terminal.id(), "say on-screen"]).exits(0);
+    bed.harness.run(&["send", streaming.id(), "say waited"]).exits(0);
+    for turn in [&idle, &terminal] {
+        bed.harness.run(&["wait", turn.id(), "--until", "turn"]).exits(0);
+    }
+    streaming.until_printed("word5");
+    bed.process(tool_words);
+    let clients = [["wait", idle.id()], ["attach", streaming.id()]].map(|words| bed.harness.start(&words));
+    let fresh = keep("say fresh");
+    // Returns when the end of the turn is read, which is before claude has written it down.
+    bed.harness.run(&["wait", fresh.id(), "--until", "turn"]).exits(0);
+
+    let begun = Instant::now();
+    let told = told_to_end(&bed.harness, seed);
+    // Long before the init system loses its patience and kills (90 s), of all of them nobody is left to kill.
+    told.iter().for_each(patience::ended);
+    bed.harness.nothing_is_left();
+    eprintln!("{} processes were gone after {} ms", told.len(), begun.elapsed().as_millis());
+    drop(clients);
+
+    for (session, kind, saved) in [
+        (&idle, "succeeded", "verified"),
+        (&fresh, "succeeded", "verified"),
+        (&terminal, "succeeded", "verified"),
+        (&streaming, "stopped", "verified"),
+        (&in_tool, "stopped", "verified"),
+        (&command, "stopped", "not_applicable"),
+        (&shell, "stopped", "not_applicable"),
+    ] {
+        ended(session, kind, saved);
+    }
+    assert_eq!(streaming.show().queued, 1, "what waited waits on");
+    bed.harness.run(&["resume", streaming.id()]).exits(0);
+    assert_eq!(streaming.show().last.as_deref(), Some("waited"));
+    bed.harness.run(&["resume", fresh.id(), "say after"]).exits(0);
+    assert!(bed.last_request().contains(r#""text":"fresh""#), "the answer that was not written down yet is saved");
+    bed.harness.run(&["resume", in_tool.id(), "say after"]).exits(0);
+    assert!(bed.last_request().contains("gate"), "the model is told of the tool that was cut off");
+    bed.proves("everything is told to end at once: all of it saved");
+}
+
+#[test]
+fn all_of_it_is_saved_when_everything_is_told_to_end_at_once() {
+    let _alone = alone();
+    shut_down(1);
+}
+
+#[test]
+fn all_of_it_is_saved_in_another_order() {
+    let _alone = alone();
+    shut_down(2);
+}
+
+#[test]
+fn one_helper_that_is_told_ends_its_session_properly() {
+    for who in [Who::Keeper, Who::Holder] {
+        let Some(bed) = Bed::of_trusting_claude() else { return };
+        let session = bed.detach(&["--keep"], Some("stream 100000 20"));
+        session.until_printed("word5");
+        bed.harness.run(&["send", session.id(), "say waited"]).exits(0);
+        session.signal(who, Signal::TERM);
+        bed.harness.run(&["wait", session.id()]).exits(6);
+        ended(&session, "stopped", "verified");
+        bed.harness.nothing_is_left();
+        let output = bed.harness.run(&["resume", session.id()]).exits(0);
+        assert_eq!(output.stdout, "waited\n", "what waited is delivered: {output:?}");
+    }
+}

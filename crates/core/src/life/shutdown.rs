@@ -1,0 +1,90 @@
+//! A machine that shuts down tells everybody at once, in any order. Whoever hears of it first, the session was stopped.
+
+use super::{Effect, Process, SYSTEM, State, step};
+use crate::event::{Entry, Event, StopHow};
+use crate::outcome::{Exit, Kind, Outcome, judge};
+use crate::record::{Ending, Mode, Plan, Speaks};
+
+struct World {
+    state: State,
+    wanted: Vec<Effect>,
+    now_ms: u64,
+}
+
+impl World {
+    fn new(speaks: Speaks) -> World {
+        let ending = Ending::EndOfInput;
+        let plan = Plan { mode: Mode::Headless, keep: true, speaks, ending, linger_ms: 2000, opens: false };
+        let mut world = World { state: State::new(plan.clone()), wanted: Vec::new(), now_ms: 1000 };
+        world.after(0, Event::Started { plan });
+        world
+    }
+
+    /// Something happens so many milliseconds later.
+    fn after(&mut self, ms: u64, event: Event) {
+        self.now_ms += ms;
+        let entry = Entry {
+            at: jiff::Timestamp::UNIX_EPOCH,
+            ms: self.now_ms,
+            run: 1,
+            out: None,
+            wish: None,
+            inbox: None,
+            event,
+        };
+        (self.state, self.wanted) = step(self.state.clone(), &entry);
+    }
+
+    fn is_told_to_stop(&mut self, ms: u64) {
+        let why = "SIGTERM to the keeper".to_owned();
+        self.after(ms, Event::StopWanted { by: SYSTEM.to_owned(), why, how: StopHow::Interrupt, grace_ms: 5000 });
+    }
+
+    fn exits(&mut self, exit: Exit) {
+        self.after(10, Event::Exited { exit });
+        self.after(0, Event::Empty);
+    }
+
+    fn outcome(&self) -> Outcome {
+        assert_eq!(self.wanted, [Effect::Conclude], "{:?}", self.state);
+        judge(&self.state, self.now_ms)
+    }
+}
+
+const TERMINATED: Exit = Exit { code: None, signal: Some(15) };
+
+#[test]
+fn a_program_that_is_told_before_us_was_stopped_all_the_same() {
+    let mut world = World::new(Speaks::Bytes);
+    world.exits(TERMINATED);
+    let [Effect::WakeAt { ms }] = world.wanted[..] else { unreachable!("{:?}", world.wanted) };
+    assert!(ms > world.now_ms, "it is not judged before we can have heard");
+    world.is_told_to_stop(100);
+    let outcome = world.outcome();
+    assert_eq!((outcome.kind, outcome.cause.as_str()), (Kind::Stopped, "stopped by the system: SIGTERM to the keeper"));
+}
+
+#[test]
+fn a_program_that_somebody_else_has_told_to_end_has_failed() {
+    let mut world = World::new(Speaks::Bytes);
+    world.exits(TERMINATED);
+    world.after(5000, Event::Tick);
+    let outcome = world.outcome();
+    assert_eq!((outcome.kind, outcome.cause.as_str()), (Kind::Failed, "the program was killed by SIGTERM"));
+}
+
+#[test]
+fn an_agent_on_its_way_out_is_not_interrupted_and_one_that_stays_is() {
+    let mut world = World::new(Speaks::Turns);
+    world.after(10, Event::TurnStarted);
+    world.is_told_to_stop(10);
+    assert!(!world.wanted.contains(&Effect::Interrupt), "{:?}", world.wanted);
+    let mut stays = World { state: world.state.clone(), wanted: Vec::new(), now_ms: world.now_ms };
+    stays.after(600, Event::Tick);
+    assert!(stays.wanted.contains(&Effect::Interrupt), "{:?}", stays.wanted);
+
+    world.exits(Exit { code: Some(143), signal: None });
+    assert_eq!(world.state.process, Process::Exited);
+    world.after(0, Event::Saved { saved: crate::outcome::Saved::Verified });
+    assert_eq!(world.outcome().kind, Kind::Stopped);
+}

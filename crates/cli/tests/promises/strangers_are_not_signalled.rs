@@ -91,7 +91,11 @@ fn a_stranger_in_the_record_of_a_helper_is_spared() {
     for record in ["holder.json", "keeper.json"] {
         let session = harness.detach(&["--", "sleep", "600"]);
         let agent = session.living(Who::Agent);
-        session.living(Who::Keeper);
+        // Whoever starts as its keeper asks the record who its holder is; this is about those who know.
+        let journal = session.path().join("journal.jsonl");
+        session.until("its keeper has begun", || {
+            std::fs::read_to_string(&journal).ok()?.contains("keeper_started").then_some(())
+        });
         falsify(&session.path().join(record), None, &stranger);
         stops_without_harm(&harness, &session, &stranger, &agent);
     }

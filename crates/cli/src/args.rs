@@ -1,6 +1,7 @@
 //! The command line, as it is typed.
 
 use clap::{Args, Parser, Subcommand};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Keeps coding-agent sessions: start agents, close the laptop, come back tomorrow.
@@ -65,6 +66,29 @@ pub enum Command {
         #[arg(value_name = "FOLDER")]
         folder: Option<PathBuf>,
     },
+}
+
+impl Command {
+    /// What was typed, if it is one of the commands that are used most and all is well with it. To clap the definitions
+    /// of all commands together are a tree that takes longer to build than most commands take to run; these few are looked
+    /// at by themselves. Whatever else was typed, help and mistakes included, is for the whole tree.
+    pub fn named_alone(arguments: &[OsString]) -> Option<Command> {
+        fn of<A: Args>(words: &[OsString]) -> Option<A> {
+            let alone = A::augment_args(clap::Command::new("ostler"));
+            A::from_arg_matches(&alone.try_get_matches_from(words).ok()?).ok()
+        }
+        let [_, words @ ..] = arguments else {
+            return None;
+        };
+        match words.first()?.to_str()? {
+            "run" => of(words).map(Command::Run),
+            "ls" => of(words).map(Command::Ls),
+            "show" => of(words).map(Command::Show),
+            "wait" => of(words).map(Command::Wait),
+            "send" => of(words).map(Command::Send),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Args)]

@@ -424,3 +424,30 @@ pub enum CheckpointsAction {
         time: String,
     },
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn a_command_looked_at_by_itself_is_the_one_that_the_whole_tree_finds() {
+        let run = words("ostler run -d --name x --label a=b claude fix -- --verbose -d");
+        let whole = Cli::try_parse_from(&run).ok().and_then(|cli| cli.command);
+        let [Some(Command::Run(alone)), Some(Command::Run(whole))] = [Command::named_alone(&run), whole] else {
+            unreachable!("both are a run");
+        };
+        let told = |run: Run| (run.words, run.arguments, run.detach, run.name, run.labels);
+        assert_eq!(told(alone), told(whole));
+    }
+
+    #[test]
+    fn help_mistakes_and_other_commands_are_for_the_whole_tree() {
+        for line in ["ostler", "ostler --help", "ostler run --help", "ostler ls --no-such-flag", "ostler doctor"] {
+            assert!(Command::named_alone(&words(line)).is_none(), "{line}");
+        }
+    }
+}

@@ -527,6 +527,25 @@ mod tests {
     }
 
     #[test]
+    fn one_that_nobody_waits_for_has_done_its_first_thing_when_we_go_on() {
+        let done = Cell::new(None);
+        let child = Start {
+            program: Program::Named("true"),
+            arguments: &texts(&["true"]),
+            environment: &texts(&["PATH=/usr/bin:/bin"]),
+            folder: None,
+            descriptors: &[],
+            leads: Leads::Session,
+            cgroup: None,
+        }
+        .start_unseen_after(&|| done.set(Some(rustix::process::getpid().as_raw_nonzero().get())))
+        .unwrap();
+        assert_eq!(collect(child.pid).and_then(|status| status.code()), Some(0));
+        // Only where memory can be lent do we see what it wrote there.
+        assert!(!cfg!(target_arch = "x86_64") || done.get() == Some(child.pid));
+    }
+
+    #[test]
     fn the_kernel_tells_how_a_stranger_collected_child_ended() {
         let child = start(&["sh", "-c", "exit 7"], None).unwrap();
         let pidfd = Pidfd::adopt(child.pidfd, &Identity::of(child.pid).unwrap().unwrap());

@@ -149,8 +149,32 @@ pub fn is_readable(fd: &OwnedFd, limit: Duration) -> bool {
     matches!(poll(&mut fds, Some(&limit)), Ok(1..))
 }
 
+/// All that is below some processes, seen at one moment and ended when dropped. For what tools keep: a tool that leaves counts on
+/// the terminal's hang-up to end it, which does not reach those who ignore that (everybody, when we run under nohup).
+pub struct Tree(Vec<Process>);
+
+impl Tree {
+    pub fn below(pids: Vec<i32>) -> Result<Self> {
+        Ok(Self(living_below(pids)?))
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        for process in &self.0 {
+            if let Err(error) = process.identity.signal(Signal::KILL) {
+                eprintln!("{process}: {error:#}");
+            }
+        }
+    }
+}
+
 /// Our descendants, after collecting the exits of those that are over.
 fn living_descendants() -> Result<Vec<Process>> {
+    living_below(vec![rustix::process::getpid().as_raw_nonzero().get()])
+}
+
+fn living_below(mut parents: Vec<i32>) -> Result<Vec<Process>> {
     let mut children_of: HashMap<i32, Vec<Process>> = HashMap::new();
     for entry in std::fs::read_dir("/proc").context("cannot look into /proc")? {
         let Some(pid) = entry.ok().and_then(|entry| entry.file_name().to_str()?.parse::<i32>().ok()) else {
@@ -165,7 +189,6 @@ fn living_descendants() -> Result<Vec<Process>> {
     }
     let me = rustix::process::getpid().as_raw_nonzero().get();
     let mut found = Vec::new();
-    let mut parents = vec![me];
     while let Some(parent) = parents.pop() {
         for process in children_of.remove(&parent).unwrap_or_default() {
             parents.push(process.identity.pid);

@@ -1,6 +1,7 @@
 //! The command line, as it is typed.
 
 use clap::{Args, Parser, Subcommand};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Keeps coding-agent sessions: start agents, close the laptop, come back tomorrow.
@@ -65,6 +66,29 @@ pub enum Command {
         #[arg(value_name = "FOLDER")]
         folder: Option<PathBuf>,
     },
+}
+
+impl Command {
+    /// What was typed, if it is one of the commands that are used most and all is well with it. To clap the definitions
+    /// of all commands together are a tree that takes longer to build than most commands take to run; these few are looked
+    /// at by themselves. Whatever else was typed, help and mistakes included, is for the whole tree.
+    pub fn named_alone(arguments: &[OsString]) -> Option<Command> {
+        fn of<A: Args>(words: &[OsString]) -> Option<A> {
+            let alone = A::augment_args(clap::Command::new("ostler"));
+            A::from_arg_matches(&alone.try_get_matches_from(words).ok()?).ok()
+        }
+        let [_, words @ ..] = arguments else {
+            return None;
+        };
+        match words.first()?.to_str()? {
+            "run" => of(words).map(Command::Run),
+            "ls" => of(words).map(Command::Ls),
+            "show" => of(words).map(Command::Show),
+            "wait" => of(words).map(Command::Wait),
+            "send" => of(words).map(Command::Send),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Args)]
@@ -399,4 +423,31 @@ pub enum CheckpointsAction {
         /// A time from the list (or its beginning), an age such as 10m, or last
         time: String,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn a_command_looked_at_by_itself_is_the_one_that_the_whole_tree_finds() {
+        let run = words("ostler run -d --name x --label a=b claude fix -- --verbose -d");
+        let whole = Cli::try_parse_from(&run).ok().and_then(|cli| cli.command);
+        let [Some(Command::Run(alone)), Some(Command::Run(whole))] = [Command::named_alone(&run), whole] else {
+            unreachable!("both are a run");
+        };
+        let told = |run: Run| (run.words, run.arguments, run.detach, run.name, run.labels);
+        assert_eq!(told(alone), told(whole));
+    }
+
+    #[test]
+    fn help_mistakes_and_other_commands_are_for_the_whole_tree() {
+        for line in ["ostler", "ostler --help", "ostler run --help", "ostler ls --no-such-flag", "ostler doctor"] {
+            assert!(Command::named_alone(&words(line)).is_none(), "{line}");
+        }
+    }
 }

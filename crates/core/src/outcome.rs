@@ -2,7 +2,7 @@
 
 use crate::fact::{Tokens, TurnEnd, Verdict};
 use crate::life::{Conversation, State};
-use crate::record::Speaks;
+use crate::record::{Session, Speaks};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -110,6 +110,12 @@ pub struct Outcome {
     /// What was still running when the program had ended, and was ended for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<String>,
+    /// A copy of session.json, and how large that was: a list need not open two files for every session that ever ended. In
+    /// the file only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<Box<Session>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_size: Option<u64>,
     /// What a reader of the ended session would otherwise have to work out again, and what a newer version added.
     #[serde(flatten)]
     pub more: Map<String, Value>,
@@ -143,6 +149,8 @@ pub fn judge(state: &State, now_ms: u64) -> Outcome {
         turns: state.turns_of_run,
         duration_ms: (state.started_ms > 0).then(|| now_ms.saturating_sub(state.started_ms)),
         left: state.left.clone(),
+        session: None,
+        session_size: None,
         more: Map::new(),
     }
 }

@@ -52,7 +52,7 @@ pub fn folder(bytes: &[u8]) {
     let which = which % files().len();
     let home = folder_with(which, bytes);
     let folder = Folder::new(Dir::open(home.path()).unwrap());
-    if let Ok(view) = look::look_at(&folder, false) {
+    if let Ok(view) = look::look_at(look::Depth::Everything, &folder, false) {
         serde_json::to_vec(&view).unwrap();
     }
     let read = Reader::new(&folder, 1).read_on(|_| Ok::<(), StoreError>(()));

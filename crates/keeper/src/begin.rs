@@ -2,9 +2,9 @@
 //!
 //! The race this solves: whoever asked for a session wants to know for certain that it runs, and soon, while loading a
 //! program takes longer than all that a holder has to do. So the launcher leaves a copy of itself behind, which is
-//! loaded already: it starts the agent, then the keeper, tells the launcher, and only then becomes the holder. It is one
-//! process all the time; the agent is its child from the first moment, and who it is stands in holder.json before
-//! the agent runs.
+//! loaded already: it starts the agent, then the keeper, which tells the launcher before it is loaded itself, and only then
+//! becomes the holder. It is one process all the time; the agent is its child from the first moment, and who it is
+//! stands in holder.json before the agent runs.
 
 use crate::files::helper_record;
 use crate::handles::{self, Handles, Helper};
@@ -66,7 +66,8 @@ pub fn begin(beginning: Beginning<'_>) -> Result<(), LaunchError> {
     hear(&report)
 }
 
-/// One packet is all there is: waiting for the end would mean waiting until the copy has become the holder.
+/// The first words are all there is, though good news may come twice: waiting for the end would mean waiting until the copy
+/// has become the holder.
 fn hear(report: &OwnedFd) -> Result<(), LaunchError> {
     let mut words = vec![0; 4096];
     let length = loop {
@@ -78,7 +79,7 @@ fn hear(report: &OwnedFd) -> Result<(), LaunchError> {
     words.truncate(length);
     let text = |words| String::from_utf8_lossy(words).into_owned();
     match words.as_slice() {
-        REPORT_OK => Ok(()),
+        words if words.starts_with(REPORT_OK) => Ok(()),
         [] => Err(LaunchError::Killed),
         [REPORT_PROGRAM, words @ ..] => Err(LaunchError::Program(text(words))),
         [REPORT_HELD, words @ ..] => Err(LaunchError::Held(text(words))),
@@ -98,10 +99,9 @@ impl Beginner<'_> {
     fn become_holder(&self, binary: OwnedFd, piped: Option<OwnedFd>) {
         match self.start(binary, piped) {
             Ok(begun) => {
-                // A launcher that was killed meanwhile does not change what was started.
+                // Again: the keeper may have been killed before it could, and whoever knows already has left.
                 self.tell(REPORT_OK);
                 pause::at(Point::LauncherTold);
-                self.let_the_launcher_go_first();
                 begun.go_on(self.beginning);
             }
             Err(error) => {
@@ -123,7 +123,7 @@ impl Beginner<'_> {
         let _ = rustix::io::write(self.reporter, words);
     }
 
-    /// Whoever waits for the word should not have to wait for a processor that is busy loading a holder. When it has
+    /// Whoever waits for the word should not have to wait for a processor that is busy loading a helper. When it has
     /// heard, it lets go of the pipe.
     fn let_the_launcher_go_first(&self) {
         let moment = rustix::time::Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
@@ -153,11 +153,17 @@ impl Beginner<'_> {
         };
         let agent = start::start(starting, &mut handles, piped, || self.reveal())?;
         pause::at(Point::AgentStarted);
-        // Once there are two of us, either may be killed: only then is the launcher told.
+        // Once there are two of us, either may be killed: only then is the launcher told. By the keeper, because we are
+        // suspended until it is loaded; a launcher that was killed meanwhile does not change what was started.
+        let tell = || {
+            self.tell(REPORT_OK);
+            self.let_the_launcher_go_first();
+        };
         let number = beginning.run.number.to_string();
         let helper = Helper { word: KEEPER, flags: &["--run", &number], more: &[] };
         // No process, no memory: as bad as a keeper that died at once, and the holder tries again.
-        let keeper = handles.start_helper(&helper, beginning.environment).ok().map(|started| started.pidfd);
+        let keeper = handles.start_helper_after(&helper, beginning.environment, &tell);
+        let keeper = keeper.ok().map(|started| started.pidfd);
         pause::at(Point::KeeperStarted);
         Ok(Begun { agent, handles, line, keeper })
     }

@@ -100,6 +100,17 @@ impl Handles {
         self.with_start(helper.word, helper.flags, self.handed(helper.more), environment, |start| start.start_unseen())?
     }
 
+    /// The same, but it does something first, and we go on when it has.
+    pub fn start_helper_after(
+        &self,
+        helper: &Helper<'_>,
+        environment: &[CString],
+        first: &dyn Fn(),
+    ) -> Result<Started, StartError> {
+        let handed = self.handed(helper.more);
+        self.with_start(helper.word, helper.flags, handed, environment, |start| start.start_unseen_after(first))?
+    }
+
     /// Becomes another helper of this session, with all of these, plus `more`. Returns only when that fails.
     pub fn become_helper(&self, helper: &Helper<'_>, environment: &[CString]) -> StartError {
         self.with_start(helper.word, helper.flags, self.handed(helper.more), environment, |start| start.become_it())

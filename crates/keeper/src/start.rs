@@ -12,7 +12,7 @@ use ostler_sys::pause::{self, Point};
 use ostler_sys::pipes::Pipe;
 use ostler_sys::process::Identity;
 use ostler_sys::pty::Pty;
-use ostler_sys::spawn::{First, Leads, Program, Start, StartError, Started};
+use ostler_sys::spawn::{First, Leads, Memory, Program, Start, StartError, Started};
 use ostler_sys::{lock, socket};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use rustix::fs::OFlags;
@@ -158,7 +158,7 @@ fn start_program(
         },
         cgroup: group.map(AsFd::as_fd),
     }
-    .start_after(first)
+    .start_after(if session.limits.memory.is_some() { Memory::Copied } else { Memory::Lent }, first)
 }
 
 fn open_streams(

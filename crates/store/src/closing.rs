@@ -3,7 +3,8 @@
 
 use crate::folder::{Folder, RunFolder};
 use crate::journal::Journal;
-use crate::look::{fold, last_complaint, last_line, look_at, unrecorded_outcome};
+use crate::last::{last_complaint, last_line};
+use crate::look::{Depth, fold, look_at, unrecorded_outcome};
 use crate::proof::Kept;
 use crate::{RunRecord, StoreError, limits, proof};
 use ostler_core::event::{Entry, Event};
@@ -61,7 +62,7 @@ pub fn publish(
 
 /// Records the end of a run that ended with nobody there. Does nothing while anyone of it lives, or when it is recorded.
 pub fn record_if_lost(folder: &Folder) -> Result<(), StoreError> {
-    let view = look_at(folder, false)?;
+    let view = look_at(Depth::Standing, folder, false)?;
     if !view.ended || view.run == 0 {
         return Ok(());
     }
@@ -76,7 +77,7 @@ pub fn record_if_lost(folder: &Folder) -> Result<(), StoreError> {
         return Ok(());
     };
     // Its next run may have begun before the lock was ours.
-    let again = look_at(folder, false)?;
+    let again = look_at(Depth::Standing, folder, false)?;
     if !again.ended || again.run != view.run || run.outcome()?.is_some() {
         return Ok(());
     }

@@ -207,24 +207,16 @@ impl RunFolder {
         Ok(read(&self.dir, "outcome.json")?.map(without_session))
     }
 
-    /// `Ok(false)`: there is one already, and it stays. Beside the outcome stands a copy of the session's record, so that a
-    /// list need not open two files for every session that ever ended.
+    /// `Ok(false)`: there is one already, and it stays.
     pub fn publish_outcome(&self, outcome: &Outcome, session: &Session) -> Result<bool, StoreError> {
-        let mut outcome = outcome.clone();
-        outcome.more.insert(SESSION.to_owned(), serde_json::to_value(session).unwrap_or_default());
-        outcome.more.insert(SESSION_SIZE.to_owned(), to_json(session).len().into());
+        let size = u64::try_from(to_json(session).len()).ok();
+        let outcome = Outcome { session: Some(Box::new(session.clone())), session_size: size, ..outcome.clone() };
         self.dir.publish_once("outcome.json", &to_json(&outcome)).map_err(StoreError::io("outcome.json"))
     }
 }
 
-/// The copy of session.json in outcome.json, and how large the original was.
-const SESSION: &str = "session";
-const SESSION_SIZE: &str = "session_size";
-
-fn without_session(mut outcome: Outcome) -> Outcome {
-    outcome.more.remove(SESSION);
-    outcome.more.remove(SESSION_SIZE);
-    outcome
+fn without_session(outcome: Outcome) -> Outcome {
+    Outcome { session: None, session_size: None, ..outcome }
 }
 
 /// What is known at one glance of a session that had one run, and ended. `None`: one must look closer, also when anything
@@ -236,8 +228,8 @@ pub fn glance(sessions: &Dir, id: SessionId) -> Option<(Session, Outcome)> {
     if sessions.stat(&format!("{id}/runs/2")).ok()?.is_some() {
         return None;
     }
-    let session: Session = serde_json::from_value(outcome.more.remove(SESSION)?).ok()?;
-    let size = outcome.more.remove(SESSION_SIZE)?.as_u64();
+    let session = *outcome.session.take()?;
+    let size = outcome.session_size.take();
     // Written once: whatever has another size now was damaged since.
     let unchanged = sessions.stat(&format!("{id}/session.json")).ok()??.size;
     (session.id == id && session.schema <= SCHEMA && size == Some(unchanged)).then_some((session, outcome))

@@ -25,6 +25,7 @@ pub mod folder;
 pub mod home;
 pub mod inbox;
 pub mod journal;
+mod last;
 pub mod limits;
 pub mod look;
 pub mod pieces;

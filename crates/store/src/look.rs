@@ -7,9 +7,10 @@
 
 use crate::folder::{Folder, RunFolder, glance};
 use crate::home::{Place, Shelf};
+use crate::last::{Streams, last_line_of};
 use crate::pieces::Pieces;
 use crate::telling::Telling;
-use crate::{RunRecord, StoreError, archived, inbox, journal, proof, terminal};
+use crate::{RunRecord, StoreError, archived, inbox, journal, proof};
 use jiff::Timestamp;
 use ostler_core::SCHEMA;
 use ostler_core::event::{Entry, Event};
@@ -17,24 +18,34 @@ use ostler_core::fact::Fact;
 use ostler_core::id::SessionId;
 use ostler_core::life::{Process, State, step};
 use ostler_core::outcome::{Exit, Outcome, Saved, judge};
-use ostler_core::record::{Mode, Plan, Session, Speaks, Want};
+use ostler_core::record::{Plan, Session, Speaks, Want};
 use ostler_core::spending::Spent;
 use ostler_core::view::{Phase, View};
 use ostler_sys::clock::{self, since_boot_ms};
-use ostler_sys::dir::{Dir, FileStat, free_space};
+use ostler_sys::dir::{Dir, free_space};
 use ostler_sys::process::{Identity, Life};
 use ostler_sys::socket;
-
-/// How much of a long last line is kept.
-const LAST_CHARACTERS: usize = 300;
 
 /// A disk with less than this is full: not even a page of output fits beside the records.
 const NO_ROOM: u64 = 16 * 1024;
 
+/// How much a look is to tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// All but the last line. That costs most by far: for a terminal's, its screen is drawn.
+    Standing,
+    Everything,
+}
+
 /// Looks at one session.
 pub fn look(place: &Place) -> Result<View, StoreError> {
+    look_to(Depth::Everything, place)
+}
+
+/// Looks at one session, as far as it is asked for.
+pub fn look_to(depth: Depth, place: &Place) -> Result<View, StoreError> {
     let look = || {
-        let view = look_at(&place.open()?, place.archived)?;
+        let view = look_at(depth, &place.open()?, place.archived)?;
         if view.id == place.id {
             Ok(view)
         } else {
@@ -70,10 +81,10 @@ pub fn look_on(shelf: &Shelf, id: SessionId) -> Result<View, StoreError> {
 }
 
 /// Looks at a session whose folder is open.
-pub fn look_at(folder: &Folder, archived: bool) -> Result<View, StoreError> {
+pub fn look_at(depth: Depth, folder: &Folder, archived: bool) -> Result<View, StoreError> {
     let mut failed = false;
     loop {
-        match look_once(folder, archived) {
+        match look_once(depth, folder, archived) {
             // Where each message has a process of its own, the run that we looked at may be an old one by now.
             Ok(view) if !view.alive && folder.newest_run()? > view.run => {}
             // A run that could not be begun is taken back, perhaps under our eyes.
@@ -83,7 +94,7 @@ pub fn look_at(folder: &Folder, archived: bool) -> Result<View, StoreError> {
     }
 }
 
-fn look_once(folder: &Folder, archived: bool) -> Result<View, StoreError> {
+fn look_once(depth: Depth, folder: &Folder, archived: bool) -> Result<View, StoreError> {
     let session = folder.session()?;
     if session.schema > SCHEMA {
         return Err(StoreError::Newer { file: "session.json".to_owned(), schema: u64::from(session.schema) });
@@ -103,7 +114,7 @@ fn look_once(folder: &Folder, archived: bool) -> Result<View, StoreError> {
         other => Some(other?),
     };
     match run {
-        Some(run) => running(folder, &run, &session, &mut view)?,
+        Some(run) => running(depth, folder, &run, &session, &mut view)?,
         None => {
             view.run = 0;
             never_started(folder, &mut view)?;
@@ -215,17 +226,24 @@ fn show_outcome(view: &mut View, outcome: Outcome) {
     view.outcome = Some(outcome);
 }
 
-fn running(folder: &Folder, run: &RunFolder, session: &Session, view: &mut View) -> Result<(), StoreError> {
+fn running(
+    depth: Depth,
+    folder: &Folder,
+    run: &RunFolder,
+    session: &Session,
+    view: &mut View,
+) -> Result<(), StoreError> {
     let record = run.record()?;
-    if !see(folder, run, &record, session, view)? {
+    if !see(depth, folder, run, &record, session, view)? {
         // The record has changed since: its launcher has written the agent into it and left.
-        see(folder, run, &run.record()?, session, view)?;
+        see(depth, folder, run, &run.record()?, session, view)?;
     }
     Ok(())
 }
 
 /// Fills in the view. False when the record turned out to be an old one.
 fn see(
+    depth: Depth,
     folder: &Folder,
     run: &RunFolder,
     record: &RunRecord,
@@ -265,12 +283,12 @@ fn see(
                 return Ok(true);
             }
             folded = fold(folder, run, record, session)?;
-            fill(view, &folded, record, run)?;
+            fill(depth, view, &folded, record, run)?;
             show_outcome(view, unrecorded_outcome(folder, run, session, record, &folded.state)?);
             return Ok(true);
         }
     }
-    fill(view, &folded, record, run)?;
+    fill(depth, view, &folded, record, run)?;
     view.state = match folded.state.phase() {
         // The program runs, or is about to; what the journal says about it may be yet to come.
         _ if agent.is_none() => Phase::Starting,
@@ -450,7 +468,7 @@ pub fn read_from(run: &Dir, name: &str, position: &mut u64, mut each: impl FnMut
     Ok(())
 }
 
-fn fill(view: &mut View, folded: &Folded, record: &RunRecord, run: &RunFolder) -> Result<(), StoreError> {
+fn fill(depth: Depth, view: &mut View, folded: &Folded, record: &RunRecord, run: &RunFolder) -> Result<(), StoreError> {
     let state = &folded.state;
     view.native_id = state.native_id.clone().or_else(|| record.native_id.clone());
     view.transcript = proof::whereabouts(record, state);
@@ -459,7 +477,10 @@ fn fill(view: &mut View, folded: &Folded, record: &RunRecord, run: &RunFolder) -
     view.queued = u32::try_from(state.queue.len()).unwrap_or(u32::MAX).saturating_add(folded.unseen);
     view.asking = state.asks.first().cloned();
     let streams = Streams::of(run.dir())?;
-    view.last = last_line_of(run.dir(), &view.agent, &record.plan, &streams)?;
+    view.last = match depth {
+        Depth::Standing => None,
+        Depth::Everything => last_line_of(run.dir(), &view.agent, &record.plan, &streams)?,
+    };
     view.alarm.clone_from(&state.alarm);
     if folded.bad_lines > 0 {
         view.alarm = Some(format!("{} lines of the journal are not readable", folded.bad_lines));
@@ -481,105 +502,4 @@ fn fill(view: &mut View, folded: &Folded, record: &RunRecord, run: &RunFolder) -
 
 fn seconds_since(time: Timestamp) -> u64 {
     u64::try_from(clock::now().as_second() - time.as_second()).unwrap_or(0)
-}
-
-/// What it has printed so far. A list asks once: of most commands one of the two is empty.
-struct Streams {
-    out: Option<FileStat>,
-    err: Option<FileStat>,
-}
-
-impl Streams {
-    fn of(run: &Dir) -> Result<Streams, StoreError> {
-        let stat = |name| run.stat(name).map_err(StoreError::io(name));
-        Ok(Streams { out: stat("out")?, err: stat("err")? })
-    }
-}
-
-/// The last thing it printed or said, as plain text; looks only at the end of the output.
-pub fn last_line(run: &Dir, agent: &str, plan: &Plan) -> Result<Option<String>, StoreError> {
-    last_line_of(run, agent, plan, &Streams::of(run)?)
-}
-
-fn last_line_of(run: &Dir, agent: &str, plan: &Plan, streams: &Streams) -> Result<Option<String>, StoreError> {
-    let line = whole_last_line(run, agent, plan, streams)?;
-    // A list is for eyes: whoever wants all of a long line has the logs.
-    Ok(line.map(|line| line.chars().take(LAST_CHARACTERS).collect()))
-}
-
-fn whole_last_line(run: &Dir, agent: &str, plan: &Plan, streams: &Streams) -> Result<Option<String>, StoreError> {
-    let err = || Ok::<_, StoreError>(last_printed(&tail(run, "err", streams.err, 4096)?));
-    let first = match plan.speaks {
-        // What was drawn last need not be what stands lowest; the screen knows.
-        Speaks::Bytes if plan.mode == Mode::Terminal => return last_drawn(run),
-        Speaks::Bytes => last_printed(&tail(run, "out", streams.out, 4096)?),
-        Speaks::Hooks => return last_said(run, agent, plan)?.map_or_else(|| last_drawn(run), |said| Ok(Some(said))),
-        Speaks::Turns | Speaks::OneTurn => last_said(run, agent, plan)?,
-    };
-    match first {
-        Some(line) => Ok(Some(line)),
-        None => err(),
-    }
-}
-
-fn last_drawn(run: &Dir) -> Result<Option<String>, StoreError> {
-    let text = terminal::now(run)?.screen.text();
-    Ok(text.into_iter().rev().map(|line| line.trim().to_owned()).find(|line| !line.is_empty()))
-}
-
-fn last_said(run: &Dir, agent: &str, plan: &Plan) -> Result<Option<String>, StoreError> {
-    let telling = ostler_agents::find_for(agent, plan).and_then(|agent| ostler_agents::telling(agent, plan.speaks));
-    let Some((name, mut decoder)) = telling else {
-        return Ok(None);
-    };
-    let mut facts = Vec::new();
-    let stat = run.stat(name).map_err(StoreError::io(name))?;
-    for line in tail(run, name, stat, 64 * 1024)?.split(|&byte| byte == b'\n') {
-        decoder.line(line, &mut facts);
-    }
-    Ok(facts.into_iter().rev().find_map(said))
-}
-
-fn said(fact: Fact) -> Option<String> {
-    match fact {
-        Fact::Said { text } => text.lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned),
-        Fact::ToolCalled { name, detail } => Some(format!("{name} {detail}").trim_end().to_owned()),
-        Fact::Asked(ask) => Some(ask.text),
-        Fact::Native { .. }
-        | Fact::Transcript { .. }
-        | Fact::Ready
-        | Fact::Opened { .. }
-        | Fact::NotOpened { .. }
-        | Fact::Owed { .. }
-        | Fact::TurnStarted
-        | Fact::Saying { .. }
-        | Fact::Thought { .. }
-        | Fact::ToolReturned { .. }
-        | Fact::Below(_)
-        | Fact::AskClosed { .. }
-        | Fact::TurnEnded(_)
-        | Fact::Unknown { .. }
-        | Fact::PassedOver { .. } => None,
-    }
-}
-
-/// The last line of its standard error.
-pub fn last_complaint(run: &Dir) -> Result<Option<String>, StoreError> {
-    let line = last_printed(&tail(run, "err", Streams::of(run)?.err, 4096)?);
-    Ok(line.map(|line| line.chars().take(LAST_CHARACTERS).collect()))
-}
-
-fn last_printed(bytes: &[u8]) -> Option<String> {
-    let text = String::from_utf8_lossy(bytes);
-    let plain = ostler_screen::printable_lines(&text);
-    plain.lines().map(str::trim).rfind(|line| !line.is_empty()).map(str::to_owned)
-}
-
-fn tail(run: &Dir, name: &str, stat: Option<FileStat>, length: u64) -> Result<Vec<u8>, StoreError> {
-    let size = stat.map_or(0, |stat| stat.size);
-    let mut bytes = Vec::new();
-    if size > 0 {
-        read_from(run, name, &mut size.saturating_sub(length), |piece| bytes.extend_from_slice(piece))?;
-    }
-    Ok(bytes)
 }

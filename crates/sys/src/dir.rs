@@ -70,19 +70,12 @@ impl Dir {
             Err(error) => return Err(error),
         };
         // Most records are small, and a list reads thousands: a short read of a regular file is its end, so that one
-        // call does for most.
-        let mut bytes = vec![0; 2048];
-        let mut length = 0;
+        // call does for most, and as much as fits is what memory is quickest to be had for.
+        let mut bytes = Vec::with_capacity(1024);
         loop {
-            match rustix::io::read(&file, &mut bytes[length..]) {
-                Ok(count) => {
-                    length += count;
-                    if length < bytes.len() {
-                        bytes.truncate(length);
-                        return Ok(Some(bytes));
-                    }
-                    bytes.resize(length * 4, 0);
-                }
+            match rustix::io::read(&file, rustix::buffer::spare_capacity(&mut bytes)) {
+                Ok(_) if bytes.len() < bytes.capacity() => return Ok(Some(bytes)),
+                Ok(_) => bytes.reserve(3 * bytes.len()),
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }

@@ -7,12 +7,13 @@
 //! * Signals go through [`process::Pidfd`], which is opened first and compared afterwards, so that a reused pid can
 //!   never be hit, and which refuses 0, 1, ourselves and our parents.
 //! * "Gone" and "could not look" are different answers; the second is an error.
-//! * [`spawn`] is the one place that forks. The child gets the descriptors it is named and no others.
+//! * [`spawn`] is the one place that starts processes. The child gets the descriptors it is named and no others.
 //! * [`dir::Dir`] is a folder held open. Everything in a session folder is reached relative to it, so that no path is
 //!   too long and a renamed folder stays the same folder.
 
 pub mod cgroup;
 pub mod clock;
+mod clone;
 pub mod descriptors;
 pub mod dir;
 pub mod lock;

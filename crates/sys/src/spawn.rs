@@ -6,13 +6,15 @@
 //! even after the binary on disk was replaced or deleted).
 //!
 //! `start` returns once the new program really runs: we are suspended until the child has either run `exec` or left
-//! (`CLONE_VFORK`), and in a pipe lies what went wrong, or nothing. Memory is copied all the same, so the child may do
-//! things of its own before it runs the program.
+//! ([`Kind::Within`]), and in a pipe lies what went wrong, or nothing. The child may do things of its own before it runs the
+//! program.
 
 #![expect(unsafe_code, reason = "clone3, exec and the child's life between them; each block says why it is sound")]
 
-use rustix::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use crate::clone::{self, Child, Kind};
+use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use rustix::pipe::{PipeFlags, pipe_with};
+use std::cell::Cell;
 use std::ffi::{CStr, CString, NulError};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -59,6 +61,15 @@ pub struct Started {
     pub contained: bool,
 }
 
+/// What a child has for memory until it runs its program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// Ours: at once.
+    Lent,
+    /// A copy of ours: for one whose own is limited, as the kernel would end us with it.
+    Copied,
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     #[error("program not found; is it installed and on PATH?")]
@@ -79,9 +90,6 @@ pub enum StartError {
     #[error(transparent)]
     Text(#[from] NulError),
 }
-
-/// Not libc's constant of that name, which does not fit its type.
-const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 
 /// What the child was doing when it failed; travels over the pipe as one byte.
 #[derive(Clone, Copy)]
@@ -109,7 +117,7 @@ impl Step {
     }
 }
 
-/// Everything the child needs, made before the fork: between fork and exec nothing may allocate.
+/// Everything the child needs to run the program, made before there is a child.
 struct Prepared {
     candidates: Vec<CString>,
     arguments: Vec<*const libc::c_char>,
@@ -122,20 +130,31 @@ struct Prepared {
 impl Start<'_> {
     /// Starts the program and returns when it runs.
     pub fn start(&self) -> Result<Started, StartError> {
-        self.start_after(&|_| Ok(()))
+        self.start_after(Memory::Lent, &|_| Ok(()))
     }
 
     /// The same, but the child does something first, with its own pid and knowing whether it is contained. When we die
     /// before it is done with that, it leaves without having run the program.
-    pub fn start_after(&self, first: &First<'_>) -> Result<Started, StartError> {
-        let (started, report) = self.begin(Some(first))?;
+    pub fn start_after(&self, memory: Memory, first: &First<'_>) -> Result<Started, StartError> {
+        let parent = rustix::process::getpid();
+        let kind = match memory {
+            Memory::Lent => Kind::Within,
+            Memory::Copied => Kind::Before,
+        };
+        let (started, report) =
+            self.begin(kind, &|contained, reporter| do_first(first, contained, parent, reporter))?;
         until_it_runs(started, &report)
     }
 
     /// Returns as soon as the child exists. It has the descriptors from its first moment, whatever becomes of us; whether
     /// it gets to run the program shows in whether it lives.
     pub fn start_unseen(&self) -> Result<Started, StartError> {
-        self.begin(None).map(|(started, _report)| started)
+        self.begin(Kind::Beside, &|_, _| ()).map(|(started, _report)| started)
+    }
+
+    /// The same, but the child does something first, and only when it has run the program, or left, do we go on.
+    pub fn start_unseen_after(&self, first: &dyn Fn()) -> Result<Started, StartError> {
+        self.begin(Kind::Within, &|_, _| first()).map(|(started, _report)| started)
     }
 
     /// Becomes the program: the same process, with the same children, and the same signals blocked and ignored. Returns
@@ -163,47 +182,32 @@ impl Start<'_> {
     }
 
     /// Forks. What comes back is the child and the pipe over which it tells what went wrong.
-    fn begin(&self, first: Option<&First<'_>>) -> Result<(Started, OwnedFd), StartError> {
+    fn begin(&self, kind: Kind, first: &dyn Fn(bool, &OwnedFd)) -> Result<(Started, OwnedFd), StartError> {
         let prepared = self.prepare()?;
         let flags = PipeFlags::CLOEXEC | PipeFlags::NONBLOCK;
         let (report, reporter) = pipe_with(flags).map_err(|error| StartError::Fork(error.into()))?;
-        let parent = rustix::process::getpid();
-        let until = if first.is_some() { Until::ItRuns } else { Until::ItExists };
-
-        let mut contained = self.cgroup.is_some();
-        let (pid, pidfd) = match fork(self.cgroup, until) {
-            // A cgroup that vanished or that we may not enter is no reason not to start.
-            Err(_) if contained => {
-                contained = false;
-                fork(None, until)
-            }
-            first => first,
-        }
-        .map_err(StartError::Fork)?;
-        if pid == 0 {
-            if let Some(first) = first {
-                do_first(first, contained, parent, &reporter);
-            }
+        let child = |contained: bool| {
+            first(contained, &reporter);
             // SAFETY: we are the child, between fork and exec.
             unsafe { default_signals() };
             let mut channel = reporter.as_raw_fd();
             let (step, errno) = self.become_program(&prepared, Some(&mut channel));
             let message = [step as u8, errno.to_ne_bytes()[0], errno.to_ne_bytes()[1]];
-            // SAFETY: a plain write of three bytes that live on this stack, then the end of the child.
-            unsafe {
-                libc::write(channel, message.as_ptr().cast(), message.len());
-                libc::_exit(127);
-            }
-        }
-        drop(reporter);
-        // SAFETY: the kernel just gave us this descriptor (CLONE_PIDFD), nobody else owns it.
-        let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
+            // SAFETY: a plain write of three bytes that live on this stack.
+            unsafe { libc::write(channel, message.as_ptr().cast(), message.len()) };
+        };
+        let contained = self.cgroup.map(|group| clone::make(kind, Some(group), &|| child(true)));
+        let (Child { pid, pidfd }, contained) = match contained {
+            Some(Ok(made)) => (made, true),
+            // A cgroup that vanished or that we may not enter is no reason not to start.
+            Some(Err(_)) | None => (clone::make(kind, None, &|| child(false)).map_err(StartError::Fork)?, false),
+        };
         Ok((Started { pid, pidfd, contained }, report))
     }
 
     /// A process between fork and exec. Only returns on failure, which it can tell over the channel.
     fn become_program(&self, prepared: &Prepared, channel: Option<&mut RawFd>) -> (Step, i32) {
-        // SAFETY: only async-signal-safe system calls on memory prepared before the fork; this process has one thread.
+        // SAFETY: system calls on memory that was prepared before and that nobody changes meanwhile.
         unsafe {
             // Whoever leads a session already is refused, and goes on leading it.
             libc::setsid();
@@ -258,7 +262,7 @@ impl Start<'_> {
                 match errno() {
                     libc::ENOENT | libc::ENOTDIR => {}
                     libc::ENOEXEC => {
-                        // The copy is a stack-local change to memory this child owns alone.
+                        // The slot is there for this; no other process uses it after us.
                         let script = prepared.shell_arguments.as_ptr().cast_mut();
                         *script.add(1) = candidate.as_ptr();
                         libc::execve(c"/bin/sh".as_ptr(), script, prepared.environment.as_ptr());
@@ -324,58 +328,22 @@ fn until_it_runs(started: Started, report: &OwnedFd) -> Result<Started, StartErr
     })
 }
 
-/// When a fork returns to the parent.
-#[derive(Clone, Copy)]
-enum Until {
-    ItExists,
-    /// The child has run `exec`, or left.
-    ItRuns,
-}
-
-/// One child, in its cgroup from its first instruction. Returns (0, _) in the child.
-fn fork(cgroup: Option<BorrowedFd<'_>>, until: Until) -> io::Result<(i32, RawFd)> {
-    let mut pidfd: RawFd = -1;
-    // SAFETY: all-zero is a valid clone_args: plain integers.
-    let mut arguments: libc::clone_args = unsafe { std::mem::zeroed() };
-    arguments.flags = libc::CLONE_PIDFD as u64;
-    if let Until::ItRuns = until {
-        arguments.flags |= libc::CLONE_VFORK as u64;
-    }
-    arguments.pidfd = std::ptr::from_mut(&mut pidfd) as u64;
-    arguments.exit_signal = libc::SIGCHLD as u64;
-    if let Some(group) = cgroup {
-        arguments.flags |= CLONE_INTO_CGROUP;
-        arguments.cgroup = group.as_raw_fd() as u64;
-    }
-    // SAFETY: without CLONE_VM this is fork: the child has its own copy of everything and only calls functions that
-    // are safe after fork. `pidfd` outlives the call.
-    let pid =
-        unsafe { libc::syscall(libc::SYS_clone3, std::ptr::from_mut(&mut arguments), size_of::<libc::clone_args>()) };
-    match i32::try_from(pid) {
-        Ok(pid) if pid >= 0 => Ok((pid, pidfd)),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
 /// Leaves a copy of this process behind, which lives `life` and then is no more: a session of its own, in that cgroup, with
 /// every signal as a fresh program has it. It has all of our descriptors and memory, so this process must have one
 /// thread.
 pub fn branch_off(cgroup: Option<BorrowedFd<'_>>, life: impl FnOnce()) -> io::Result<()> {
-    let (pid, pidfd) = fork(cgroup, Until::ItExists)?;
-    if pid == 0 {
+    let life = Cell::new(Some(life));
+    let child = || {
         // SAFETY: we are the child, and alone in it.
         unsafe {
             default_signals();
             libc::setsid();
         }
-        // Nothing may come back from here into what the copy was doing when it was made, a panic neither.
-        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(life));
-        // SAFETY: ends this process, without what the original left to do at its exit.
-        unsafe { libc::_exit(1) }
-    }
-    // SAFETY: the kernel just gave us this descriptor (CLONE_PIDFD), nobody else owns it.
-    drop(unsafe { OwnedFd::from_raw_fd(pidfd) });
-    Ok(())
+        if let Some(life) = life.take() {
+            life();
+        }
+    };
+    clone::make(Kind::Beside, cgroup, &child).map(drop)
 }
 
 fn errno() -> i32 {
@@ -542,20 +510,39 @@ mod tests {
             leads: Leads::Session,
             cgroup: None,
         };
-        let refused = start.start_after(&|_| Err("not today".to_owned()));
+        let refused = start.start_after(Memory::Lent, &|_| Err("not today".to_owned()));
         assert!(matches!(refused, Err(StartError::First(words)) if words == "not today"));
         assert!(!mark.exists());
-        let killed = start.start_after(&|_| {
+        let killed = start.start_after(Memory::Lent, &|_| {
             let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
             Ok(())
         });
         assert!(matches!(killed, Err(StartError::First(_))), "one that was killed first does not run");
         assert!(!mark.exists());
         let note = |_| std::fs::write(&noted, std::process::id().to_string()).map_err(|error| error.to_string());
-        let child = start.start_after(&note).unwrap();
+        let child = start.start_after(Memory::Lent, &note).unwrap();
         collect(child.pid);
         assert_eq!(std::fs::read_to_string(&noted).unwrap(), child.pid.to_string(), "it is the child that does it");
         assert!(mark.exists());
+    }
+
+    #[test]
+    fn one_that_nobody_waits_for_has_done_its_first_thing_when_we_go_on() {
+        let done = Cell::new(None);
+        let child = Start {
+            program: Program::Named("true"),
+            arguments: &texts(&["true"]),
+            environment: &texts(&["PATH=/usr/bin:/bin"]),
+            folder: None,
+            descriptors: &[],
+            leads: Leads::Session,
+            cgroup: None,
+        }
+        .start_unseen_after(&|| done.set(Some(rustix::process::getpid().as_raw_nonzero().get())))
+        .unwrap();
+        assert_eq!(collect(child.pid).and_then(|status| status.code()), Some(0));
+        // Only where memory can be lent do we see what it wrote there.
+        assert!(!cfg!(target_arch = "x86_64") || done.get() == Some(child.pid));
     }
 
     #[test]

@@ -125,14 +125,21 @@ fn look_at(shelf: &Shelf, id: SessionId) -> Option<Listed> {
 }
 
 fn print_json(context: &Context, all: bool) -> Result<()> {
-    let in_json = |one: Listed| match &one {
-        Listed::Good(view) => serde_json::to_vec(view),
-        Listed::Bad(damaged) => serde_json::to_vec(damaged),
+    let in_json = |one: Listed| {
+        let mut text = Vec::with_capacity(1024);
+        match &one {
+            Listed::Good(view) => serde_json::to_writer(&mut text, view),
+            Listed::Bad(damaged) => serde_json::to_writer(&mut text, damaged),
+        }
+        .map(|()| text)
     };
-    let mut text = b"[".to_vec();
-    for (index, one) in list(context, all, in_json)?.into_iter().enumerate() {
+    let listed = list(context, all, in_json)?.into_iter().collect::<std::result::Result<Vec<_>, _>>();
+    let listed = listed.map_err(std::io::Error::from)?;
+    let mut text = Vec::with_capacity(listed.iter().map(|one| one.len() + 2).sum::<usize>() + 4);
+    text.push(b'[');
+    for (index, one) in listed.iter().enumerate() {
         text.extend_from_slice(if index == 0 { b"\n" } else { b",\n" });
-        text.append(&mut one.map_err(std::io::Error::from)?);
+        text.extend_from_slice(one);
     }
     text.extend_from_slice(b"\n]\n");
     Ok(std::io::stdout().lock().write_all(&text)?)

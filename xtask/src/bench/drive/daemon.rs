@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, PidfdFlags, Signal};
 
-use crate::processes::is_readable;
+use crate::processes::{Tree, is_readable};
 
 const START_LIMIT: Duration = Duration::from_secs(10);
 const END_LIMIT: Duration = Duration::from_secs(10);
@@ -44,6 +44,7 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
+        let _ended_after_it = i32::try_from(self.pid()).ok().and_then(|pid| Tree::below(vec![pid]).ok());
         // Each may fail only because it is gone already, which is what we want.
         let _ = rustix::process::pidfd_send_signal(self.pidfd.as_fd(), Signal::TERM);
         if !is_readable(&self.pidfd, END_LIMIT) {

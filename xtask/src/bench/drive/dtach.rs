@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use crate::bench::Bench;
 use crate::bench::execute::run;
 use crate::bench::scratch::Scratch;
-use crate::processes::{Baseline, Process};
+use crate::processes::{Baseline, Process, Tree};
 
 pub struct Dtach<'a> {
     scratch: &'a Scratch,
@@ -56,6 +56,8 @@ impl<'a> Dtach<'a> {
 
 impl Drop for Sessions {
     fn drop(&mut self) {
+        let pids = self.processes.iter().map(|process| process.identity.pid()).collect();
+        let _ended_with_them = Tree::below(pids);
         for process in &self.processes {
             if let Err(error) = process.identity.signal(Signal::KILL) {
                 eprintln!("{process}: {error:#}");

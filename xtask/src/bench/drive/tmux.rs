@@ -9,6 +9,7 @@ use crate::bench::Bench;
 use crate::bench::execute::run;
 use crate::bench::scratch::Scratch;
 use crate::bench::terminal::{COLUMNS, ROWS};
+use crate::processes::Tree;
 
 pub struct Tmux<'a> {
     scratch: &'a Scratch,
@@ -63,6 +64,7 @@ fn command_at(scratch: &Scratch, program: &Path, socket: &Path) -> Command {
 
 impl Drop for Tmux<'_> {
     fn drop(&mut self) {
+        let _ended_after_it = self.server_pid().and_then(|server| Tree::below(vec![server])).ok();
         if let Err(error) = run(self.command().arg("kill-server")) {
             eprintln!("tmux was not ended by its own means: {error:#}");
         }

@@ -28,13 +28,15 @@ use crate::ui::conversation::Talk;
 use ostler_core::record::{Mode, Speaks};
 use ostler_core::view::View;
 use ostler_store::home::Place;
+use ostler_store::look::{Depth, look_to};
 use tty::Tty;
 
 pub fn run(context: &Context, args: &Attach) -> Result<Code> {
     let place = context.home.select(&args.id)?;
-    let view = look_and_record(&place)?;
+    // What it drew last is about to be seen anyway.
+    let view = look_to(Depth::Standing, &place)?;
     if view.ended {
-        return last_seen(context, &place, &view);
+        return last_seen(context, &place, &look_and_record(&place)?);
     }
     match view.mode {
         Mode::Terminal => terminal(context, &place, args.read_only),

@@ -1,0 +1,117 @@
+//! The last thing that a session printed or said, as plain text: what a list shows of it. Only the end of the output is
+//! read; of a terminal the screen is drawn, because what was drawn last need not be what stands lowest.
+
+use crate::look::read_from;
+use crate::{StoreError, terminal};
+use ostler_core::fact::Fact;
+use ostler_core::record::{Mode, Plan, Speaks};
+use ostler_sys::dir::{Dir, FileStat};
+
+/// How much of a long last line is kept.
+const LAST_CHARACTERS: usize = 300;
+
+/// What it has printed so far. A list asks once: of most commands one of the two is empty.
+pub(crate) struct Streams {
+    pub(crate) out: Option<FileStat>,
+    pub(crate) err: Option<FileStat>,
+}
+
+impl Streams {
+    pub(crate) fn of(run: &Dir) -> Result<Streams, StoreError> {
+        let stat = |name| run.stat(name).map_err(StoreError::io(name));
+        Ok(Streams { out: stat("out")?, err: stat("err")? })
+    }
+}
+
+/// The last thing it printed or said, as plain text; looks only at the end of the output.
+pub fn last_line(run: &Dir, agent: &str, plan: &Plan) -> Result<Option<String>, StoreError> {
+    last_line_of(run, agent, plan, &Streams::of(run)?)
+}
+
+pub(crate) fn last_line_of(
+    run: &Dir,
+    agent: &str,
+    plan: &Plan,
+    streams: &Streams,
+) -> Result<Option<String>, StoreError> {
+    let line = whole_last_line(run, agent, plan, streams)?;
+    // A list is for eyes: whoever wants all of a long line has the logs.
+    Ok(line.map(|line| line.chars().take(LAST_CHARACTERS).collect()))
+}
+
+fn whole_last_line(run: &Dir, agent: &str, plan: &Plan, streams: &Streams) -> Result<Option<String>, StoreError> {
+    let err = || Ok::<_, StoreError>(last_printed(&tail(run, "err", streams.err, 4096)?));
+    let first = match plan.speaks {
+        // What was drawn last need not be what stands lowest; the screen knows.
+        Speaks::Bytes if plan.mode == Mode::Terminal => return last_drawn(run),
+        Speaks::Bytes => last_printed(&tail(run, "out", streams.out, 4096)?),
+        Speaks::Hooks => return last_said(run, agent, plan)?.map_or_else(|| last_drawn(run), |said| Ok(Some(said))),
+        Speaks::Turns | Speaks::OneTurn => last_said(run, agent, plan)?,
+    };
+    match first {
+        Some(line) => Ok(Some(line)),
+        None => err(),
+    }
+}
+
+fn last_drawn(run: &Dir) -> Result<Option<String>, StoreError> {
+    let text = terminal::now(run)?.screen.text();
+    Ok(text.into_iter().rev().map(|line| line.trim().to_owned()).find(|line| !line.is_empty()))
+}
+
+fn last_said(run: &Dir, agent: &str, plan: &Plan) -> Result<Option<String>, StoreError> {
+    let telling = ostler_agents::find_for(agent, plan).and_then(|agent| ostler_agents::telling(agent, plan.speaks));
+    let Some((name, mut decoder)) = telling else {
+        return Ok(None);
+    };
+    let mut facts = Vec::new();
+    let stat = run.stat(name).map_err(StoreError::io(name))?;
+    for line in tail(run, name, stat, 64 * 1024)?.split(|&byte| byte == b'\n') {
+        decoder.line(line, &mut facts);
+    }
+    Ok(facts.into_iter().rev().find_map(said))
+}
+
+fn said(fact: Fact) -> Option<String> {
+    match fact {
+        Fact::Said { text } => text.lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned),
+        Fact::ToolCalled { name, detail } => Some(format!("{name} {detail}").trim_end().to_owned()),
+        Fact::Asked(ask) => Some(ask.text),
+        Fact::Native { .. }
+        | Fact::Transcript { .. }
+        | Fact::Ready
+        | Fact::Opened { .. }
+        | Fact::NotOpened { .. }
+        | Fact::Owed { .. }
+        | Fact::TurnStarted
+        | Fact::Saying { .. }
+        | Fact::Thought { .. }
+        | Fact::ToolReturned { .. }
+        | Fact::Below(_)
+        | Fact::AskClosed { .. }
+        | Fact::TurnEnded(_)
+        | Fact::Unknown { .. }
+        | Fact::PassedOver { .. } => None,
+    }
+}
+
+/// The last line of its standard error.
+pub fn last_complaint(run: &Dir) -> Result<Option<String>, StoreError> {
+    let line = last_printed(&tail(run, "err", Streams::of(run)?.err, 4096)?);
+    Ok(line.map(|line| line.chars().take(LAST_CHARACTERS).collect()))
+}
+
+fn last_printed(bytes: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(bytes);
+    let plain = ostler_screen::printable_lines(&text);
+    plain.lines().map(str::trim).rfind(|line| !line.is_empty()).map(str::to_owned)
+}
+
+fn tail(run: &Dir, name: &str, stat: Option<FileStat>, length: u64) -> Result<Vec<u8>, StoreError> {
+    let size = stat.map_or(0, |stat| stat.size);
+    let mut bytes = Vec::new();
+    if size > 0 {
+        read_from(run, name, &mut size.saturating_sub(length), |piece| bytes.extend_from_slice(piece))?;
+    }
+    Ok(bytes)
+}

@@ -8,6 +8,7 @@ use crate::args::Archive;
 use crate::client::{Granted, make_wish};
 use crate::context::{Context, who};
 use crate::exit::{Code, Failure, Result};
+use crate::one_writer::refuse_others;
 use crate::say::{say, tell};
 use crate::still::{NotStill, Still};
 use crate::ui::time::parse_duration;
@@ -49,6 +50,10 @@ pub fn run(context: &Context, args: &Archive) -> Result<Code> {
         .collect();
     Ok(several::each(told, |(place, granted)| {
         let End { view, was_over } = end(&place, granted?)?;
+        // What somebody else is writing is not over.
+        if let Some(native_id) = &view.native_id {
+            refuse_others(&view.agent, native_id, Some(&place.open()?)).map_err(|failure| about(&place, failure))?;
+        }
         put_away(context, &place)?;
         say!("{}: archived", place.id)?;
         Ok(if was_over || is_saved(&view) { Code::Succeeded } else { Code::NotSaved })

@@ -29,6 +29,7 @@ pub fn run(context: &Context, args: &Wait) -> Result<Code> {
     let deadline = limit.map(|limit| Instant::now() + limit);
     let places = args.ids.iter().map(|id| Ok(context.home.select(id)?)).collect::<Result<Vec<_>>>()?;
     let mut waited = places.into_iter().map(|place| Waited::new(place, args.until)).collect::<Result<Vec<_>>>()?;
+    let mut time_left = true;
     loop {
         for one in waited.iter_mut().filter(|one| one.code.is_none()) {
             one.look(args.until)?;
@@ -37,9 +38,11 @@ pub fn run(context: &Context, args: &Wait) -> Result<Code> {
         if done == waited.len() || (args.any && done > 0) {
             return report(args, &waited);
         }
-        if !sleep(&mut waited, deadline)? {
+        // Only after a last look: what is said is true now, not when the waiting began.
+        if !time_left {
             return time_is_up(args, &waited);
         }
+        time_left = sleep(&mut waited, deadline)?;
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::helpers::Helper;
 use super::mending::Fix;
-use super::{Finding, Level, quoted};
+use super::{Finding, quoted};
 use crate::context::variable;
 use crate::exit::Result;
 use ostler_core::id::SessionId;
@@ -128,10 +128,12 @@ fn left_over(folders: &BTreeSet<PathBuf>, owners: &Owners) -> Vec<Finding> {
                 let pids: Vec<String> = processes.iter().map(i32::to_string).collect();
                 let processes = counted(pids.len() as u64, "process", "processes");
                 let what = format!("{processes} of {id} left in {}, and nobody keeps it", path.display());
-                let finding = Finding::problem(what, format!("kill {}", pids.join(" ")));
-                // Another home's business is not ours to judge.
-                let level = if owners.known.contains(&id) { Level::Problem } else { Level::Note };
-                findings.push(Finding { level, ..finding });
+                findings.push(if owners.known.contains(&id) {
+                    Finding::problem(what, format!("kill {}", pids.join(" ")))
+                } else {
+                    // To its own home it may be a session that the next command keeps again.
+                    Finding::note(what, "ostler doctor with the OSTLER_HOME that it belongs to says what to do")
+                });
             }
             Some(_) | None => {}
         }

@@ -22,6 +22,9 @@ use ostler_core::fact::{Ask, Fact, Tokens, TurnEnd, Verdict};
 use ostler_core::outcome::{Exit, signal_name};
 use ostler_core::record::{Ending, Fork, Mode, Plan, Session, Speaks};
 
+/// Where an agent that draws tells which conversation it is at, below the folder of its run.
+pub const CONVERSATION: &str = "conversation";
+
 /// One kind of agent.
 pub trait Agent: Sync {
     /// What people call it.
@@ -52,6 +55,12 @@ pub trait Agent: Sync {
 
     /// A reader for what its hooks tell, where it has any.
     fn hooks(&self) -> Option<Box<dyn Decoder>> {
+        None
+    }
+
+    /// The conversation that process `pid` of it tells of in a line of [`CONVERSATION`], where we could make it tell.
+    fn told_conversation(&self, line: &[u8], pid: i32) -> Option<String> {
+        let _ = (line, pid);
         None
     }
 

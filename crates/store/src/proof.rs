@@ -44,7 +44,18 @@ pub fn mark_of(agent: &dyn Agent, folder: &Folder, message: Message) -> Result<O
 /// The agent's transcript of a conversation, when it is there.
 #[must_use]
 pub fn find_transcript(agent: &dyn Agent, native_id: &str, cwd: &str) -> Option<String> {
-    match agent.transcript(native_id, cwd, &|name| std::env::var(name).ok())? {
+    find_transcript_with(agent, native_id, cwd, &|name| std::env::var(name).ok())
+}
+
+/// The same where the agent has this environment.
+#[must_use]
+pub fn find_transcript_with(
+    agent: &dyn Agent,
+    native_id: &str,
+    cwd: &str,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Option<String> {
+    match agent.transcript(native_id, cwd, variable)? {
         Whereabouts::At(path) => Some(path),
         Whereabouts::Below { folder, name_ends_with } => {
             let mut open = vec![std::path::PathBuf::from(folder)];

@@ -1,6 +1,7 @@
 //! opencode. One process per turn, and no event that ends it: the end of the process is the end of the turn.
 
 mod saving;
+mod telling;
 
 use crate::loose::{Loose, tolerantly};
 use crate::stream_json::{ToolInput, tool_detail};
@@ -41,9 +42,19 @@ impl Agent for Opencode {
         argv.extend(session.model.iter().flat_map(|model| ["--model".to_owned(), model.clone()]));
         argv.extend(session.arguments.iter().cloned());
         if session.mode == Mode::Terminal {
-            return silent_terminal(argv, request);
+            let variables = telling::variable(request).into_iter().collect();
+            return Launch { variables, ..silent_terminal(argv, request) };
         }
         one_turn(argv, request)
+    }
+
+    fn files(&self, request: &Launching<'_>) -> Vec<(&'static str, Vec<u8>)> {
+        let terminal = request.session.mode == Mode::Terminal;
+        terminal.then(|| (telling::PLUGIN_FILE, telling::PLUGIN.as_bytes().to_vec())).into_iter().collect()
+    }
+
+    fn told_conversation(&self, line: &[u8], pid: i32) -> Option<String> {
+        telling::conversation(line, pid)
     }
 
     fn named_conversation(&self, arguments: &[String]) -> Option<(String, Vec<String>)> {

@@ -32,4 +32,5 @@ mod opencode_is_proven_by_rows;
 mod person;
 mod stops_lose_nothing;
 mod subagents_stay_apart;
+mod terminals_name_their_conversation;
 mod terminals_show_their_screen;

@@ -232,8 +232,9 @@ impl Keeper {
     }
 
     fn prove(&mut self, until_ms: u64) -> Result<bool, KeeperError> {
+        self.name_conversation()?;
         self.learn_transcript()?;
-        let Some(kept) = Kept::of(&self.record, &self.state) else {
+        let Some(kept) = Kept::of(&self.record, &self.state).filter(|_| !self.typed_a_command()) else {
             self.note(Event::Saved { saved: Saved::NotApplicable })?;
             return Ok(true);
         };
@@ -315,6 +316,7 @@ impl Keeper {
             self.note(Event::Alarm { text: format!("the disk is full; its last {lost} bytes of output are lost") })?;
         }
         self.understand()?;
+        self.name_conversation()?;
         let ends_with_process = match self.state.plan.speaks {
             Speaks::OneTurn | Speaks::Hooks => true,
             Speaks::Turns | Speaks::Bytes => false,

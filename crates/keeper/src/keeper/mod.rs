@@ -6,7 +6,8 @@
 //! * [`streams`] and [`input`] move bytes, [`typing`] types messages into terminals, [`own_record`] sees what no hook tells.
 //! * [`wishes`] works through the inbox, [`effects`] does what the life cycle wants.
 //! * [`tree`], [`proof_watch`] and [`inquiry`] serve the hard parts of ending: nothing left behind, nothing lost.
-//! * [`conversing`] sees to it that nobody else writes to the conversation, or that it is said.
+//! * [`conversing`] sees to it that nobody else writes to the conversation, or that it is said; [`naming`] learns which one
+//!   it is from agents that only draw.
 //! * [`clients`] are told that something changed; they read the files themselves. [`making_way`] lets a newer keeper in.
 
 mod autosave;
@@ -17,6 +18,7 @@ mod holding;
 mod input;
 pub mod inquiry;
 mod making_way;
+mod naming;
 mod next_run;
 mod noting;
 mod own_record;
@@ -39,6 +41,7 @@ use clients::Clients;
 use conversing::Conversing;
 use input::Input;
 use jiff::Timestamp;
+use naming::Naming;
 use ostler_agents::{Agent, Opening};
 use ostler_core::event::{Entry, Event};
 use ostler_core::fact::Fact;
@@ -162,6 +165,7 @@ struct Keeper {
     snapshots: Snapshots,
     proof: Option<ProofWatch>,
     conversing: Conversing,
+    naming: Naming,
     autosave: Autosave,
     /// What was told of limits, which is not told twice.
     struck: Option<String>,
@@ -229,6 +233,7 @@ impl Keeper {
             snapshots: Snapshots::new(&run),
             proof: None,
             conversing: Conversing::default(),
+            naming: Naming::default(),
             autosave: Autosave::new(record.autosave_ms),
             struck: None,
             window: None,
@@ -336,6 +341,7 @@ impl Keeper {
             if self.done {
                 return Ok(());
             }
+            self.name_conversation_when_due()?;
             self.autosave()?;
             self.say_what_struck()?;
             self.replace_holder_when_due()?;

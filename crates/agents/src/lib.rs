@@ -161,6 +161,24 @@ pub trait Agent: Sync {
         Box::new(Striking::new(self, marks))
     }
 
+    /// Counts in its transcript what the turn with these marks used, where it does not tell that itself.
+    fn count<'a>(&self, marks: &'a [String]) -> Option<Box<dyn Count + 'a>> {
+        let _ = marks;
+        None
+    }
+
+    /// Where it keeps what the last conversation in a directory has cost, when it does not tell with its turns.
+    fn costs_record(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+        let _ = variable;
+        None
+    }
+
+    /// What that record says about this conversation. `left`: only when the last process there has left in order.
+    fn cost_in(&self, record: &[u8], cwd: &str, native_id: &str, left: bool) -> Option<f64> {
+        let _ = (record, cwd, native_id, left);
+        None
+    }
+
     /// Whether all these marks stand, in whole lines, in its transcript.
     fn transcript_holds(&self, transcript: &[u8], marks: &[String]) -> bool {
         let mut search = self.search(marks);
@@ -176,6 +194,14 @@ pub trait Search {
 
     /// Whether all are found.
     fn is_over(&self) -> bool;
+}
+
+/// Counts what a turn used.
+pub trait Count {
+    /// The next whole line of the transcript, newest first; true when the turn is behind us.
+    fn line(&mut self, line: &[u8]) -> bool;
+
+    fn tokens(&self) -> Tokens;
 }
 
 /// Strikes out what each line holds by itself.

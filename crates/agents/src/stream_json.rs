@@ -74,9 +74,10 @@ struct StreamEvent<'a> {
     delta: Loose<'a, Part<'a>>,
 }
 
+/// What an answer used, as the model's own protocol says it.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Usage<'a> {
+pub(crate) struct Usage<'a> {
     #[serde(borrow)]
     input_tokens: Loose<'a>,
     cache_creation_input_tokens: Loose<'a>,
@@ -220,7 +221,7 @@ fn status(status: &Loose<'_>) -> Option<String> {
     status.count().map(|number| number.to_string()).or_else(|| status.text().map(str::to_owned))
 }
 
-fn tokens(usage: &Usage<'_>) -> Option<Tokens> {
+pub(crate) fn tokens(usage: &Usage<'_>) -> Option<Tokens> {
     let Usage { input_tokens, cache_creation_input_tokens, cache_read_input_tokens, output_tokens } = usage;
     let read = [input_tokens, cache_creation_input_tokens, cache_read_input_tokens];
     Some(Tokens {

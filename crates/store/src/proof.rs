@@ -4,6 +4,7 @@
 use crate::folder::Folder;
 use crate::{RunRecord, StoreError, backwards, database, inbox};
 use ostler_agents::{Agent, Whereabouts};
+use ostler_core::fact::Tokens;
 use ostler_core::life::{Message, State};
 use ostler_core::record::{Session, Speaks, Want, Wish};
 use ostler_core::view::View;
@@ -88,6 +89,16 @@ pub fn holds(agent: &dyn Agent, transcript: &Path, marks: &[String]) -> io::Resu
     let mut search = agent.search(marks);
     backwards::lines(&file, |line| if search.line(line) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })?;
     Ok(search.is_over())
+}
+
+/// What the turn with these marks used, by the agent's transcript; `None` when it does not say.
+pub fn turn_tokens(agent: &dyn Agent, transcript: &Path, marks: &[String]) -> io::Result<Option<Tokens>> {
+    let Some(mut count) = agent.count(marks) else {
+        return Ok(None);
+    };
+    let file = File::open(transcript)?;
+    backwards::lines(&file, |line| if count.line(line) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })?;
+    Ok(Some(count.tokens()))
 }
 
 /// Where an agent keeps a conversation.

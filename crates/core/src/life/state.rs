@@ -266,6 +266,8 @@ impl State {
                 self.asks.retain(|open| open.request != *request);
             }
             Event::TurnEnded { end } => self.end_turn(end, entry.ms),
+            Event::Counted { turn, tokens } => self.spending.count(*turn, *tokens),
+            Event::Cost { usd } => self.spending.cost(entry.run, *usd),
             Event::InterruptWanted { by } => {
                 if self.turn_running() {
                     self.interrupt.get_or_insert_with(|| by.clone());

@@ -338,6 +338,7 @@ impl Keeper {
 
     /// Writes the outcome. Where there is no room for even that, it is tried again until there is.
     fn conclude(&mut self) -> Result<bool, KeeperError> {
+        self.count_at_the_end()?;
         self.leave_conversation();
         self.save_now()?;
         let outcome = judge(&self.state, since_boot_ms());

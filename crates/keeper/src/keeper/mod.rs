@@ -7,12 +7,13 @@
 //! * [`wishes`] works through the inbox, [`effects`] does what the life cycle wants.
 //! * [`tree`], [`proof_watch`] and [`inquiry`] serve the hard parts of ending: nothing left behind, nothing lost.
 //! * [`conversing`] sees to it that nobody else writes to the conversation, or that it is said; [`naming`] learns which one
-//!   it is from agents that only draw.
+//!   it is from agents that only draw, [`counting`] what was used from those that do not tell.
 //! * [`clients`] are told that something changed; they read the files themselves. [`making_way`] lets a newer keeper in.
 
 mod autosave;
 mod clients;
 mod conversing;
+mod counting;
 mod effects;
 mod holding;
 mod input;
@@ -39,6 +40,7 @@ use crate::handles::{self, Handles};
 use autosave::Autosave;
 use clients::Clients;
 use conversing::Conversing;
+use counting::Counting;
 use input::Input;
 use jiff::Timestamp;
 use naming::Naming;
@@ -166,6 +168,7 @@ struct Keeper {
     proof: Option<ProofWatch>,
     conversing: Conversing,
     naming: Naming,
+    counting: Counting,
     autosave: Autosave,
     /// What was told of limits, which is not told twice.
     struck: Option<String>,
@@ -234,6 +237,7 @@ impl Keeper {
             proof: None,
             conversing: Conversing::default(),
             naming: Naming::default(),
+            counting: Counting::default(),
             autosave: Autosave::new(record.autosave_ms),
             struck: None,
             window: None,
@@ -266,6 +270,7 @@ impl Keeper {
             self.folder.keep_reserve();
             let first = look::started(&self.record);
             self.write(first)?;
+            self.note_cost_before()?;
             self.sync_launch();
             pause::at(Point::LaunchSynced);
         }
@@ -273,6 +278,7 @@ impl Keeper {
         let telling = ostler_agents::telling(self.agent, self.record.plan.speaks);
         self.output = telling.map(|source| Telling::from(self.state.turn_out, source, &self.state, &self.session));
         self.take_back_unanswered()?;
+        self.count_what_is_open();
         self.note(Event::KeeperStarted {
             pid: rustix::process::getpid().as_raw_nonzero().get(),
             version: VERSION.to_owned(),
@@ -342,6 +348,7 @@ impl Keeper {
                 return Ok(());
             }
             self.name_conversation_when_due()?;
+            self.count_when_due()?;
             self.autosave()?;
             self.say_what_struck()?;
             self.replace_holder_when_due()?;

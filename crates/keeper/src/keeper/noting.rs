@@ -38,6 +38,9 @@ impl Keeper {
         self.conversing.heed(&entry.event);
         let state = std::mem::replace(&mut self.state, State::new(self.record.plan.clone()));
         self.state = step(state, &entry).0;
+        if matches!(entry.event, Event::TurnEnded { .. }) {
+            self.count_what_is_open();
+        }
         self.changed = true;
         Ok(())
     }

@@ -44,6 +44,8 @@ struct Line<'a> {
     total_cost_usd: Loose<'a>,
     usage: Loose<'a, Usage<'a>>,
     api_error_status: Loose<'a>,
+    /// Set on a message that stands for an error of the model's server.
+    error: Loose<'a>,
 }
 
 #[derive(Default, Deserialize)]
@@ -160,7 +162,10 @@ impl StreamJson {
             }
             "assistant" if main => {
                 self.remember(&line.uuid);
-                blocks(&line.message, facts);
+                // The end of the turn says it again, and nobody has said it.
+                if line.error == Loose::Nothing {
+                    blocks(&line.message, facts);
+                }
             }
             "user" if main => {
                 self.remember(&line.uuid);
@@ -200,6 +205,7 @@ impl StreamJson {
             Verdict::Interrupted => Some("the turn was interrupted".to_owned()),
             Verdict::Failed => Some(match (status(&line.api_error_status), text.filter(|text| !text.is_empty())) {
                 (None, Some(text)) => first_line(text),
+                (Some(status), Some(text)) if text.contains(&status) => first_line(text),
                 (Some(status), Some(text)) => format!("API error {status}: {}", first_line(text)),
                 (None, None) => subtype.to_owned(),
                 (Some(status), None) => format!("API error {status}"),

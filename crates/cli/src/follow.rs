@@ -106,6 +106,14 @@ impl<'a> Printer<'a> {
         Ok(())
     }
 
+    /// Why the last turn failed, when that is the last that was printed.
+    pub fn ended_with(&self) -> Option<String> {
+        match &self.0 {
+            How::Talk { talk, .. } => talk.ended_with().map(str::to_owned),
+            How::Bytes { .. } | How::Drawn { .. } => None,
+        }
+    }
+
     /// Prints the ends of lines that will not come any more.
     pub fn finish(self) -> Result<()> {
         match self.0 {

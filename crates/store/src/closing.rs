@@ -36,6 +36,12 @@ pub fn publish(
         // It had no turn to tell it in.
         outcome.cause = format!("{}: {words}", outcome.cause);
     }
+    // Of a conversation that went wrong, why is what a person wants to read.
+    let went_wrong = matches!(outcome.kind, Kind::Failed | Kind::Lost) && record.plan.speaks.converses();
+    let last = match went_wrong {
+        true => Some(outcome.cause.clone()),
+        false => last_line(run.dir(), &session.agent, &record.plan)?,
+    };
     let mut note = |name: &str, value: serde_json::Value| {
         if !value.is_null() {
             outcome.more.insert(name.to_owned(), value);
@@ -53,7 +59,7 @@ pub fn publish(
     note("cost_usd_total", cost_usd.into());
     note("queued", state.queue.len().into());
     note("inbox", state.inbox.into());
-    note("last", last_line(run.dir(), &session.agent, &record.plan)?.into());
+    note("last", last.into());
     note("alarm", state.alarm.clone().into());
     folder.even_when_full(|| run.publish_outcome(&outcome, session))?;
     run.outcome()?.ok_or_else(|| StoreError::Missing { file: "outcome.json".to_owned() })

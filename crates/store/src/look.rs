@@ -13,7 +13,7 @@ use crate::{RunRecord, StoreError, archived, inbox, journal, proof, terminal};
 use jiff::Timestamp;
 use ostler_core::SCHEMA;
 use ostler_core::event::{Entry, Event};
-use ostler_core::fact::Fact;
+use ostler_core::fact::{Fact, TurnEnd, Verdict};
 use ostler_core::id::SessionId;
 use ostler_core::life::{Process, State, step};
 use ostler_core::outcome::{Exit, Outcome, Saved, judge};
@@ -506,17 +506,16 @@ fn last_line_of(run: &Dir, agent: &str, plan: &Plan, streams: &Streams) -> Resul
 }
 
 fn whole_last_line(run: &Dir, agent: &str, plan: &Plan, streams: &Streams) -> Result<Option<String>, StoreError> {
-    let err = || Ok::<_, StoreError>(last_printed(&tail(run, "err", streams.err, 4096)?));
-    let first = match plan.speaks {
+    match plan.speaks {
         // What was drawn last need not be what stands lowest; the screen knows.
-        Speaks::Bytes if plan.mode == Mode::Terminal => return last_drawn(run),
-        Speaks::Bytes => last_printed(&tail(run, "out", streams.out, 4096)?),
-        Speaks::Hooks => return last_said(run, agent, plan)?.map_or_else(|| last_drawn(run), |said| Ok(Some(said))),
-        Speaks::Turns | Speaks::OneTurn => last_said(run, agent, plan)?,
-    };
-    match first {
-        Some(line) => Ok(Some(line)),
-        None => err(),
+        Speaks::Bytes if plan.mode == Mode::Terminal => last_drawn(run),
+        Speaks::Bytes => match last_printed(&tail(run, "out", streams.out, 4096)?) {
+            Some(line) => Ok(Some(line)),
+            None => Ok(last_printed(&tail(run, "err", streams.err, 4096)?)),
+        },
+        Speaks::Hooks => last_said(run, agent, plan)?.map_or_else(|| last_drawn(run), |said| Ok(Some(said))),
+        // What an agent complains of beside the conversation is no word of it.
+        Speaks::Turns | Speaks::OneTurn => last_said(run, agent, plan),
     }
 }
 
@@ -543,6 +542,7 @@ fn said(fact: Fact) -> Option<String> {
         Fact::Said { text } => text.lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned),
         Fact::ToolCalled { name, detail } => Some(format!("{name} {detail}").trim_end().to_owned()),
         Fact::Asked(ask) => Some(ask.text),
+        Fact::TurnEnded(TurnEnd { verdict: Verdict::Failed, reason, .. }) => reason,
         Fact::Native { .. }
         | Fact::Transcript { .. }
         | Fact::Ready

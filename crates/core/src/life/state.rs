@@ -1,7 +1,7 @@
 //! What is known about a session, folded from its journal.
 
 use crate::event::{Entry, Event, StopHow};
-use crate::fact::{Ask, Tokens, TurnEnd, Verdict};
+use crate::fact::{Ask, Tokens, TurnEnd};
 use crate::outcome::{Exit, Outcome, Saved};
 use crate::record::{Mode, Plan, Speaks};
 use crate::spending::Spending;
@@ -351,11 +351,7 @@ impl State {
     }
 
     fn end_turn(&mut self, end: &TurnEnd, now_ms: u64) {
-        let mut end = end.clone();
-        // A turn that we broke off is interrupted, whatever the agent calls it.
-        if self.interrupt_sent && end.verdict == Verdict::Failed {
-            end.verdict = Verdict::Interrupted;
-        }
+        let end = if self.interrupt_sent { end.clone().after_interrupt() } else { end.clone() };
         if !self.turn {
             // Nobody saw it begin: what is known to be saved is an earlier one.
             self.saved = None;

@@ -293,9 +293,10 @@ pub trait Decoder {
     /// The agent's names for the messages of the turn that is not over yet.
     fn messages_so_far(&self) -> Vec<String>;
 
-    /// How the turn went of an agent whose process has ended without saying so.
-    fn turn_end_at_exit(&mut self, exit: Exit) -> TurnEnd {
-        TurnEnd { messages: self.messages_so_far(), ..cut_off(exit) }
+    /// How the turn went of an agent whose process has ended without saying so. `complaint`: what it said beside the
+    /// conversation as it ended.
+    fn turn_end_at_exit(&mut self, exit: Exit, complaint: Option<&str>) -> TurnEnd {
+        TurnEnd { messages: self.messages_so_far(), ..cut_off(exit, complaint) }
     }
 
     /// What the agent's record of its own process adds (see [`Agent::own_record`]). `now_ms`: milliseconds since 1970.
@@ -314,9 +315,9 @@ pub struct OwnRecord {
 }
 
 /// The end of a turn that ended with its process.
-fn cut_off(exit: Exit) -> TurnEnd {
+fn cut_off(exit: Exit, complaint: Option<&str>) -> TurnEnd {
     let reason = match (exit.code, exit.signal) {
-        (Some(code), _) => format!("the agent exited with {code} before the end of its turn"),
+        (Some(code), _) => explained(format!("the agent exited with {code} before the end of its turn"), complaint),
         (None, Some(signal)) => format!("the agent was killed by {}", signal_name(signal)),
         (None, None) => "the agent is gone and nobody saw how it ended".to_owned(),
     };
@@ -328,6 +329,11 @@ fn cut_off(exit: Exit) -> TurnEnd {
         cost_usd: None,
         messages: Vec::new(),
     }
+}
+
+/// What happened, and why by the agent's own complaint.
+fn explained(what: String, complaint: Option<&str>) -> String {
+    complaint.map_or(what.clone(), |why| format!("{what}: {why}"))
 }
 
 /// Where an agent tells us what happens to it, below the folder of its run, and a reader for that. `None`: nowhere.

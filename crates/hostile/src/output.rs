@@ -27,7 +27,7 @@ fn facts(agent: &dyn Agent, pieces: &[&[u8]]) -> Facts {
         reading.feed(piece, |place, fact| found.push((place.end, fact)));
     }
     let decoder: &mut dyn Decoder = &mut *reading.decoder;
-    (found, decoder.messages_so_far(), decoder.turn_end_at_exit(Exit::UNKNOWN))
+    (found, decoder.messages_so_far(), decoder.turn_end_at_exit(Exit::UNKNOWN, None))
 }
 
 /// How much text is in it.

@@ -61,8 +61,8 @@ impl Telling {
     }
 
     /// How the turn went of an agent that has ended without saying so.
-    pub fn turn_end_at_exit(&mut self, exit: Exit) -> TurnEnd {
-        self.reading.decoder.turn_end_at_exit(exit)
+    pub fn turn_end_at_exit(&mut self, exit: Exit, complaint: Option<&str>) -> TurnEnd {
+        self.reading.decoder.turn_end_at_exit(exit, complaint)
     }
 
     /// The agent's names for what it has said in a turn that is not over.

@@ -204,11 +204,11 @@ impl Decoder for OpencodeLines {
     }
 
     /// It says nothing at the end, so a clean exit after an answer is the report.
-    fn turn_end_at_exit(&mut self, exit: Exit) -> TurnEnd {
+    fn turn_end_at_exit(&mut self, exit: Exit, complaint: Option<&str>) -> TurnEnd {
         let clean = exit.code == Some(0) && self.error.is_none() && self.text.is_some();
         let reason = self.error.take().unwrap_or_else(|| match (exit.code, exit.signal) {
             (Some(0), _) => "the agent ended without an answer".to_owned(),
-            (Some(code), _) => format!("the agent exited with {code}"),
+            (Some(code), _) => crate::explained(format!("the agent exited with {code}"), complaint),
             (None, _) => "the agent was killed in the middle of its turn".to_owned(),
         });
         TurnEnd {
@@ -291,7 +291,7 @@ mod tests {
         let step = br#"{"type":"step_finish","part":{"cost":0.25,"tokens":{"input":5,"output":3,"reasoning":2,"cache":{"read":100,"write":10}}}}"#;
         decoder.line(step, &mut Vec::new());
         decoder.line(step, &mut Vec::new());
-        let end = decoder.turn_end_at_exit(Exit { code: Some(0), signal: None });
+        let end = decoder.turn_end_at_exit(Exit { code: Some(0), signal: None }, None);
         assert_eq!(end.tokens, Some(Tokens { input: 230, output: 10 }));
         assert_eq!(end.cost_usd, Some(0.5));
     }

@@ -16,6 +16,7 @@ fn a_terminal_has_a_conversation(agent: Agent) {
     let session = bed.detach(&["-t"], None);
     let mut person = says(&bed, &session, ready(agent), "stream 3 1", FIRST);
     let native_id = session.until("its conversation is known", || session.look().native_id);
+    session.until("and where it is written", || session.look().transcript);
 
     // A keeper that was replaced knows it as well, and nobody else gets to write to it.
     session.kill(Who::Keeper);
@@ -23,7 +24,8 @@ fn a_terminal_has_a_conversation(agent: Agent) {
     let other =
         bed.harness.run(&[&["run", "-d", agent.name(), "say no", "--"], going_on(agent), &[&native_id]].concat());
     let refused = other.exits(7);
-    assert!(refused.complaint().contains(session.id()), "{refused:?}");
+    let writer = session.living(Who::Agent).pid();
+    assert!(refused.complaint().contains(&format!("process {writer} ")), "{refused:?}");
 
     leaves_by_itself(agent, &mut person);
     bed.harness.run(&["wait", session.id()]);

@@ -23,14 +23,37 @@ const SEARCH_AGAIN_MS: u64 = 5000;
 pub(super) struct Naming {
     position: u64,
     lines: Lines,
-    looked_ms: u64,
-    looked_out: Option<u64>,
-    searched_ms: u64,
+    locks: Looked,
+    transcript: Looked,
 }
 
 impl Default for Naming {
     fn default() -> Naming {
-        Naming { position: 0, lines: Lines::from(0), looked_ms: 0, looked_out: None, searched_ms: 0 }
+        Naming { position: 0, lines: Lines::from(0), locks: Looked::default(), transcript: Looked::default() }
+    }
+}
+
+/// When something was looked at last, and how much had been drawn by then.
+#[derive(Default)]
+struct Looked(Option<(u64, u64)>);
+
+enum Due {
+    Now,
+    At(u64),
+    /// Not before something is drawn.
+    No,
+}
+
+impl Looked {
+    fn due(&mut self, now: u64, drawn: u64, every_ms: u64) -> Due {
+        match self.0 {
+            Some((_, then)) if then == drawn => Due::No,
+            Some((at, _)) if now < at + every_ms => Due::At(at + every_ms),
+            Some(_) | None => {
+                self.0 = Some((now, drawn));
+                Due::Now
+            }
+        }
     }
 }
 
@@ -41,23 +64,29 @@ impl Keeper {
             return Ok(());
         }
         self.hear_conversation()?;
-        let (now, out) = (since_boot_ms(), self.out_position()?);
-        if self.naming.looked_out == Some(out) || !ostler_writers::locks_tell(self.agent.name()) {
-            return Ok(());
+        let (now, drawn) = (since_boot_ms(), self.out_position()?);
+        if ostler_writers::locks_tell(self.agent.name()) {
+            match self.naming.locks.due(now, drawn, LOOK_AGAIN_MS) {
+                Due::Now => self.see_locked_conversation()?,
+                Due::At(ms) => self.wake_by(ms),
+                Due::No => {}
+            }
         }
-        let due = self.naming.looked_ms + LOOK_AGAIN_MS;
-        if self.naming.looked_out.is_some() && now < due {
-            self.wake_by(due);
-            return Ok(());
-        }
-        self.naming.looked_ms = now;
-        self.naming.looked_out = Some(out);
-        self.see_locked_conversation()?;
-        if now >= self.naming.searched_ms + SEARCH_AGAIN_MS {
-            self.naming.searched_ms = now;
-            self.learn_transcript()?;
+        if self.misses_transcript() {
+            match self.naming.transcript.due(now, drawn, SEARCH_AGAIN_MS) {
+                Due::Now => self.learn_transcript()?,
+                Due::At(ms) => self.wake_by(ms),
+                Due::No => {}
+            }
         }
         Ok(())
+    }
+
+    /// The conversation has a name, and its file is not known.
+    fn misses_transcript(&self) -> bool {
+        let named = self.state.native_id.as_ref().or(self.record.native_id.as_ref());
+        let somewhere = |id: &String| self.agent.transcript(id, &self.session.cwd, &writing::variable).is_some();
+        self.record.transcript.is_none() && named.is_some_and(somewhere)
     }
 
     /// Looks now: it is about to leave, or has left.
@@ -113,6 +142,7 @@ impl Keeper {
         if self.record.transcript.take().is_some() {
             self.run.write_record(&self.record)?;
         }
-        self.note(Event::Native { id })
+        self.note(Event::Native { id })?;
+        self.mind_conversation()
     }
 }

@@ -348,8 +348,8 @@ fn answered(ask: &Ask, text: Option<&str>) -> Value {
 /// down, and the next process asks again.
 fn for_this_process(suggestions: &Value) -> Value {
     let mut suggestions = suggestions.clone();
-    for suggestion in suggestions.as_array_mut().into_iter().flatten() {
-        suggestion["destination"] = json!("session");
+    for fields in suggestions.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
+        fields.insert("destination".to_owned(), json!("session"));
     }
     suggestions
 }

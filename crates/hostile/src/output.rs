@@ -2,13 +2,29 @@
 
 use crate::first;
 use ostler_agents::reading::Reading;
-use ostler_agents::{Decoder, Row};
+use ostler_agents::{Agent, Answer, Decoder, Row};
 use ostler_core::fact::{Fact, TurnEnd};
 use ostler_core::outcome::Exit;
 
 fn decode(agent: &str, bytes: &[u8]) {
     let agent = ostler_agents::find(agent).unwrap();
     facts_are_the_same_however_they_arrive(|| agent.decoder(), bytes);
+    can_be_answered(agent, bytes);
+}
+
+/// Whatever it asks, every answer is one line, and so is that there is none.
+pub fn can_be_answered(agent: &dyn Agent, bytes: &[u8]) {
+    let (found, ..) = facts(agent.decoder(), &[first(bytes).1]);
+    for ask in found.iter().filter_map(|(_, fact)| if let Fact::Asked(ask) = fact { Some(ask) } else { None }) {
+        let _ = (ask.words(), ask.questions(), agent.longer(ask));
+        for (allow, always, text) in
+            [(true, false, None), (true, true, None), (true, false, Some("a\nb")), (false, false, None)]
+        {
+            let answer = Answer { allow, always, text: text.map(str::to_owned) };
+            let lines = agent.answer(ask, &answer).into_iter().chain(agent.withdraw(ask));
+            lines.for_each(|line| assert_eq!(line.iter().filter(|&&byte| byte == b'\n').count(), 1));
+        }
+    }
 }
 
 /// And they are no longer than the bytes.

@@ -1,7 +1,7 @@
 //! What agents tell beside or instead of an output: through hooks, over a protocol, in notes of their own.
 
 use crate::first;
-use crate::output::facts_are_the_same_however_they_arrive;
+use crate::output::{can_be_answered, facts_are_the_same_however_they_arrive};
 use ostler_agents::{Agent, Decoder};
 
 fn agent(name: &str) -> &'static dyn Agent {
@@ -36,6 +36,7 @@ fn is_end(fact: &ostler_core::fact::Fact) -> bool {
 
 pub fn acp(bytes: &[u8]) {
     facts_are_the_same_however_they_arrive(|| agent("acp").decoder(), bytes);
+    can_be_answered(agent("acp"), bytes);
 }
 
 /// Only the process itself tells which conversation it is at.

@@ -3,7 +3,8 @@
 
 use crate::folder::{Folder, RunFolder};
 use crate::journal::Journal;
-use crate::look::{fold, last_complaint, last_line, look_at, unrecorded_outcome};
+use crate::last;
+use crate::look::{fold, look_at, unrecorded_outcome};
 use crate::{RunRecord, StoreError, limits, proof};
 use jiff::Timestamp;
 use ostler_core::event::{Entry, Event};
@@ -31,7 +32,7 @@ pub fn publish(
     if outcome.kind == Kind::Failed
         && outcome.source == Source::Exit
         && record.plan.speaks.converses()
-        && let Some(words) = last_complaint(run.dir())?
+        && let Some(words) = last::complaint_of(run.dir())?
     {
         // It had no turn to tell it in.
         outcome.cause = format!("{}: {words}", outcome.cause);
@@ -40,7 +41,7 @@ pub fn publish(
     let went_wrong = matches!(outcome.kind, Kind::Failed | Kind::Lost) && record.plan.speaks.converses();
     let last = match went_wrong {
         true => Some(outcome.cause.clone()),
-        false => last_line(run.dir(), &session.agent, &record.plan)?,
+        false => last::line(run.dir(), &session.agent, &record.plan)?,
     };
     let mut note = |name: &str, value: serde_json::Value| {
         if !value.is_null() {

@@ -7,26 +7,24 @@
 
 use crate::folder::{Folder, RunFolder, glance};
 use crate::home::{Place, Shelf};
+use crate::last::{self, Streams};
 use crate::pieces::Pieces;
 use crate::telling::Telling;
-use crate::{RunRecord, StoreError, archived, inbox, journal, proof, terminal};
+use crate::{RunRecord, StoreError, archived, inbox, journal, proof};
 use jiff::Timestamp;
 use ostler_core::SCHEMA;
 use ostler_core::event::{Entry, Event};
-use ostler_core::fact::{Fact, TurnEnd, Verdict};
+use ostler_core::fact::Fact;
 use ostler_core::id::SessionId;
 use ostler_core::life::{Process, State, step};
 use ostler_core::outcome::{Exit, Outcome, Saved, judge};
-use ostler_core::record::{Mode, Plan, Session, Speaks, Want};
+use ostler_core::record::{Plan, Session, Speaks, Want};
 use ostler_core::spending::Spent;
 use ostler_core::view::{Phase, View};
 use ostler_sys::clock::since_boot_ms;
-use ostler_sys::dir::{Dir, FileStat, free_space};
+use ostler_sys::dir::{Dir, free_space};
 use ostler_sys::process::{Identity, Life};
 use ostler_sys::socket;
-
-/// How much of a long last line is kept.
-const LAST_CHARACTERS: usize = 300;
 
 /// A disk with less than this is full: not even a page of output fits beside the records.
 const NO_ROOM: u64 = 16 * 1024;
@@ -459,7 +457,7 @@ fn fill(view: &mut View, folded: &Folded, record: &RunRecord, run: &RunFolder) -
     view.queued = u32::try_from(state.queue.len()).unwrap_or(u32::MAX).saturating_add(folded.unseen);
     view.asking = state.asks.first().cloned();
     let streams = Streams::of(run.dir())?;
-    view.last = last_line_of(run.dir(), &view.agent, &record.plan, &streams)?;
+    view.last = last::line_of(run.dir(), &view.agent, &record.plan, &streams)?;
     view.alarm.clone_from(&state.alarm);
     if folded.bad_lines > 0 {
         view.alarm = Some(format!("{} lines of the journal are not readable", folded.bad_lines));
@@ -479,127 +477,4 @@ fn fill(view: &mut View, folded: &Folded, record: &RunRecord, run: &RunFolder) -
 
 fn seconds_since(time: Timestamp) -> u64 {
     u64::try_from(Timestamp::now().as_second() - time.as_second()).unwrap_or(0)
-}
-
-/// What it has printed so far. A list asks once: of most commands one of the two is empty.
-struct Streams {
-    out: Option<FileStat>,
-    err: Option<FileStat>,
-}
-
-impl Streams {
-    fn of(run: &Dir) -> Result<Streams, StoreError> {
-        let stat = |name| run.stat(name).map_err(StoreError::io(name));
-        Ok(Streams { out: stat("out")?, err: stat("err")? })
-    }
-}
-
-/// The last thing it printed or said, as plain text; looks only at the end of the output.
-pub fn last_line(run: &Dir, agent: &str, plan: &Plan) -> Result<Option<String>, StoreError> {
-    last_line_of(run, agent, plan, &Streams::of(run)?)
-}
-
-fn last_line_of(run: &Dir, agent: &str, plan: &Plan, streams: &Streams) -> Result<Option<String>, StoreError> {
-    let line = whole_last_line(run, agent, plan, streams)?;
-    // A list is for eyes: whoever wants all of a long line has the logs.
-    Ok(line.map(|line| line.chars().take(LAST_CHARACTERS).collect()))
-}
-
-fn whole_last_line(run: &Dir, agent: &str, plan: &Plan, streams: &Streams) -> Result<Option<String>, StoreError> {
-    match plan.speaks {
-        // What was drawn last need not be what stands lowest; the screen knows.
-        Speaks::Bytes if plan.mode == Mode::Terminal => last_drawn(run),
-        Speaks::Bytes => match last_printed(&tail(run, "out", streams.out, 4096)?) {
-            Some(line) => Ok(Some(line)),
-            None => Ok(last_printed(&tail(run, "err", streams.err, 4096)?)),
-        },
-        Speaks::Hooks => last_said(run, agent, plan)?.map_or_else(|| last_drawn(run), |said| Ok(Some(said))),
-        // What an agent complains of beside the conversation is no word of it.
-        Speaks::Turns | Speaks::OneTurn => last_said(run, agent, plan),
-    }
-}
-
-fn last_drawn(run: &Dir) -> Result<Option<String>, StoreError> {
-    let text = terminal::now(run)?.screen.text();
-    Ok(text.into_iter().rev().map(|line| line.trim().to_owned()).find(|line| !line.is_empty()))
-}
-
-fn last_said(run: &Dir, agent: &str, plan: &Plan) -> Result<Option<String>, StoreError> {
-    let telling = ostler_agents::find_for(agent, plan).and_then(|agent| ostler_agents::telling(agent, plan.speaks));
-    let Some((name, mut decoder)) = telling else {
-        return Ok(None);
-    };
-    let mut facts = Vec::new();
-    let stat = run.stat(name).map_err(StoreError::io(name))?;
-    for line in tail(run, name, stat, 64 * 1024)?.split(|&byte| byte == b'\n') {
-        decoder.line(line, &mut facts);
-    }
-    Ok(facts.into_iter().rev().find_map(said))
-}
-
-fn said(fact: Fact) -> Option<String> {
-    match fact {
-        Fact::Said { text } => text.lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned),
-        Fact::ToolCalled { name, detail } => Some(format!("{name} {detail}").trim_end().to_owned()),
-        Fact::Asked(ask) => Some(ask.text),
-        Fact::TurnEnded(TurnEnd { verdict: Verdict::Failed, reason, .. }) => reason,
-        Fact::Native { .. }
-        | Fact::Transcript { .. }
-        | Fact::Ready
-        | Fact::Opened { .. }
-        | Fact::NotOpened { .. }
-        | Fact::Owed { .. }
-        | Fact::TurnStarted
-        | Fact::Saying { .. }
-        | Fact::Thought { .. }
-        | Fact::ToolReturned { .. }
-        | Fact::Below(_)
-        | Fact::AskClosed { .. }
-        | Fact::TurnEnded(_)
-        | Fact::Unknown { .. }
-        | Fact::PassedOver { .. } => None,
-    }
-}
-
-/// What it complained of last on its standard error: the line that says so itself, which traces may follow, else the last
-/// one. A warning is no reason.
-pub fn last_complaint(run: &Dir) -> Result<Option<String>, StoreError> {
-    let text = tail(run, "err", Streams::of(run)?.err, 64 * 1024)?;
-    let text = String::from_utf8_lossy(&text);
-    Ok(complaint(&ostler_screen::printable_lines(&text)).map(|line| line.chars().take(LAST_CHARACTERS).collect()))
-}
-
-fn complaint(text: &str) -> Option<&str> {
-    let begins = |line: &str, word: &str| line.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word));
-    let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty() && !begins(line, "warning"));
-    lines().rfind(|line| begins(line, "error")).or_else(|| lines().next_back())
-}
-
-fn last_printed(bytes: &[u8]) -> Option<String> {
-    let text = String::from_utf8_lossy(bytes);
-    let plain = ostler_screen::printable_lines(&text);
-    plain.lines().map(str::trim).rfind(|line| !line.is_empty()).map(str::to_owned)
-}
-
-fn tail(run: &Dir, name: &str, stat: Option<FileStat>, length: u64) -> Result<Vec<u8>, StoreError> {
-    let size = stat.map_or(0, |stat| stat.size);
-    let mut bytes = Vec::new();
-    if size > 0 {
-        read_from(run, name, &mut size.saturating_sub(length), |piece| bytes.extend_from_slice(piece))?;
-    }
-    Ok(bytes)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_complaint_is_the_line_that_says_so_and_no_warning() {
-        let traced = "WARNING: PATH\nError: too large\n\nStack backtrace:\n   0: <unknown>\n";
-        assert_eq!(complaint(traced), Some("Error: too large"));
-        assert_eq!(complaint("usage: x\nno such option\nwarning: old\n"), Some("no such option"));
-        assert_eq!(complaint("WARNING: PATH\n"), None);
-        assert_eq!(complaint("é\n"), Some("é"));
-    }
 }

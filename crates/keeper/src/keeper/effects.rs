@@ -13,7 +13,7 @@ use ostler_core::life::{Effect, Message};
 use ostler_core::outcome::{Saved, judge};
 use ostler_core::record::{Ending, Mode, Speaks, Want};
 use ostler_store::proof::Kept;
-use ostler_store::{closing, inbox, limits, look, proof};
+use ostler_store::{closing, inbox, last, limits, proof};
 use ostler_sys::clock::since_boot_ms;
 use ostler_sys::pause::{self, Point};
 use ostler_sys::process::Pidfd;
@@ -329,7 +329,7 @@ impl Keeper {
             && let (Some(output), Some(exit)) = (&mut self.output, self.state.exit)
         {
             // The end of the process is the end of the turn, whether or not it was announced.
-            let complaint = look::last_complaint(self.run.dir())?;
+            let complaint = last::complaint_of(self.run.dir())?;
             let end = output.turn_end_at_exit(exit, complaint.as_deref());
             self.note(Event::TurnEnded { end })?;
         }

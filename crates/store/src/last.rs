@@ -1,0 +1,134 @@
+//! The last that a program printed, drew or said, in one line, for lists: looks only at the end of its files.
+
+use crate::StoreError;
+use crate::look::read_from;
+use crate::terminal;
+use ostler_core::fact::{Fact, TurnEnd, Verdict};
+use ostler_core::record::{Mode, Plan, Speaks};
+use ostler_sys::dir::{Dir, FileStat};
+
+/// How much of a long last line is kept.
+const LAST_CHARACTERS: usize = 300;
+
+/// What it has printed so far. A list asks once: of most commands one of the two is empty.
+pub struct Streams {
+    pub out: Option<FileStat>,
+    pub err: Option<FileStat>,
+}
+
+impl Streams {
+    pub fn of(run: &Dir) -> Result<Streams, StoreError> {
+        let stat = |name| run.stat(name).map_err(StoreError::io(name));
+        Ok(Streams { out: stat("out")?, err: stat("err")? })
+    }
+}
+
+/// The last thing it printed or said, as plain text.
+pub fn line(run: &Dir, agent: &str, plan: &Plan) -> Result<Option<String>, StoreError> {
+    line_of(run, agent, plan, &Streams::of(run)?)
+}
+
+pub fn line_of(run: &Dir, agent: &str, plan: &Plan, streams: &Streams) -> Result<Option<String>, StoreError> {
+    let line = whole_line(run, agent, plan, streams)?;
+    // A list is for eyes: whoever wants all of a long line has the logs.
+    Ok(line.map(|line| line.chars().take(LAST_CHARACTERS).collect()))
+}
+
+fn whole_line(run: &Dir, agent: &str, plan: &Plan, streams: &Streams) -> Result<Option<String>, StoreError> {
+    match plan.speaks {
+        // What was drawn last need not be what stands lowest; the screen knows.
+        Speaks::Bytes if plan.mode == Mode::Terminal => last_drawn(run),
+        Speaks::Bytes => match last_printed(&tail(run, "out", streams.out, 4096)?) {
+            Some(line) => Ok(Some(line)),
+            None => Ok(last_printed(&tail(run, "err", streams.err, 4096)?)),
+        },
+        Speaks::Hooks => last_said(run, agent, plan)?.map_or_else(|| last_drawn(run), |said| Ok(Some(said))),
+        // What an agent complains of beside the conversation is no word of it.
+        Speaks::Turns | Speaks::OneTurn => last_said(run, agent, plan),
+    }
+}
+
+fn last_drawn(run: &Dir) -> Result<Option<String>, StoreError> {
+    let text = terminal::now(run)?.screen.text();
+    Ok(text.into_iter().rev().map(|line| line.trim().to_owned()).find(|line| !line.is_empty()))
+}
+
+fn last_said(run: &Dir, agent: &str, plan: &Plan) -> Result<Option<String>, StoreError> {
+    let telling = ostler_agents::find_for(agent, plan).and_then(|agent| ostler_agents::telling(agent, plan.speaks));
+    let Some((name, mut decoder)) = telling else {
+        return Ok(None);
+    };
+    let mut facts = Vec::new();
+    let stat = run.stat(name).map_err(StoreError::io(name))?;
+    for line in tail(run, name, stat, 64 * 1024)?.split(|&byte| byte == b'\n') {
+        decoder.line(line, &mut facts);
+    }
+    Ok(facts.into_iter().rev().find_map(said))
+}
+
+fn said(fact: Fact) -> Option<String> {
+    match fact {
+        Fact::Said { text } => text.lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned),
+        Fact::ToolCalled { name, detail } => Some(format!("{name} {detail}").trim_end().to_owned()),
+        Fact::Asked(ask) => Some(ask.text),
+        Fact::TurnEnded(TurnEnd { verdict: Verdict::Failed, reason, .. }) => reason,
+        Fact::Native { .. }
+        | Fact::Transcript { .. }
+        | Fact::Ready
+        | Fact::Opened { .. }
+        | Fact::NotOpened { .. }
+        | Fact::Owed { .. }
+        | Fact::TurnStarted
+        | Fact::Saying { .. }
+        | Fact::Thought { .. }
+        | Fact::ToolReturned { .. }
+        | Fact::Below(_)
+        | Fact::AskClosed { .. }
+        | Fact::TurnEnded(_)
+        | Fact::Unknown { .. }
+        | Fact::PassedOver { .. } => None,
+    }
+}
+
+/// What it complained of last on its standard error: the line that says so itself, which traces may follow, else the last
+/// one. A warning is no reason.
+pub fn complaint_of(run: &Dir) -> Result<Option<String>, StoreError> {
+    let text = tail(run, "err", Streams::of(run)?.err, 64 * 1024)?;
+    let text = String::from_utf8_lossy(&text);
+    Ok(complaint(&ostler_screen::printable_lines(&text)).map(|line| line.chars().take(LAST_CHARACTERS).collect()))
+}
+
+fn complaint(text: &str) -> Option<&str> {
+    let begins = |line: &str, word: &str| line.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word));
+    let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty() && !begins(line, "warning"));
+    lines().rfind(|line| begins(line, "error")).or_else(|| lines().next_back())
+}
+
+fn last_printed(bytes: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(bytes);
+    let plain = ostler_screen::printable_lines(&text);
+    plain.lines().map(str::trim).rfind(|line| !line.is_empty()).map(str::to_owned)
+}
+
+fn tail(run: &Dir, name: &str, stat: Option<FileStat>, length: u64) -> Result<Vec<u8>, StoreError> {
+    let size = stat.map_or(0, |stat| stat.size);
+    let mut bytes = Vec::new();
+    if size > 0 {
+        read_from(run, name, &mut size.saturating_sub(length), |piece| bytes.extend_from_slice(piece))?;
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_complaint_is_the_line_that_says_so_and_no_warning() {
+        let traced = "WARNING: PATH\nError: too large\n\nStack backtrace:\n   0: <unknown>\n";
+        assert_eq!(complaint(traced), Some("Error: too large"));
+        assert_eq!(complaint("usage: x\nno such option\nwarning: old\n"), Some("no such option"));
+        assert_eq!(complaint("WARNING: PATH\n"), None);
+        assert_eq!(complaint("é\n"), Some("é"));
+    }
+}

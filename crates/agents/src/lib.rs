@@ -23,6 +23,9 @@ use ostler_core::fact::{Ask, Fact, Tokens, TurnEnd, Verdict};
 use ostler_core::outcome::{Exit, signal_name};
 use ostler_core::record::{Ending, Fork, Mode, Plan, Session, Speaks};
 
+/// Where an agent that draws tells which conversation it is at, below the folder of its run.
+pub const CONVERSATION: &str = "conversation";
+
 /// One kind of agent.
 pub trait Agent: Sync {
     /// What people call it.
@@ -56,6 +59,12 @@ pub trait Agent: Sync {
         None
     }
 
+    /// The conversation that process `pid` of it tells of in a line of [`CONVERSATION`], where we could make it tell.
+    fn told_conversation(&self, line: &[u8], pid: i32) -> Option<String> {
+        let _ = (line, pid);
+        None
+    }
+
     /// Files that it is started with, by name: they are put into the folder of the run.
     fn files(&self, request: &Launching<'_>) -> Vec<(&'static str, Vec<u8>)> {
         let _ = request;
@@ -82,6 +91,12 @@ pub trait Agent: Sync {
     /// line; so the message is a paste, and the return that sends it comes by itself.
     fn keys(&self, text: &str) -> Keys {
         Keys { at_once: pasted(text), after_a_pause: b"\r".to_vec() }
+    }
+
+    /// The key that puts what stands in its prompt line aside until the next prompt is sent; pressed again with an empty line
+    /// it brings that back. `None` when there is none.
+    fn stash_key(&self) -> Option<u8> {
+        None
     }
 
     /// What its input takes as "end this turn" of this conversation; `None` when only a signal does.
@@ -160,6 +175,24 @@ pub trait Agent: Sync {
         Box::new(Striking::new(self, marks))
     }
 
+    /// Counts in its transcript what the turn with these marks used, where it does not tell that itself.
+    fn count<'a>(&self, marks: &'a [String]) -> Option<Box<dyn Count + 'a>> {
+        let _ = marks;
+        None
+    }
+
+    /// Where it keeps what the last conversation in a directory has cost, when it does not tell with its turns.
+    fn costs_record(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+        let _ = variable;
+        None
+    }
+
+    /// What that record says about this conversation. `left`: only when the last process there has left in order.
+    fn cost_in(&self, record: &[u8], cwd: &str, native_id: &str, left: bool) -> Option<f64> {
+        let _ = (record, cwd, native_id, left);
+        None
+    }
+
     /// Whether all these marks stand, in whole lines, in its transcript.
     fn transcript_holds(&self, transcript: &[u8], marks: &[String]) -> bool {
         let mut search = self.search(marks);
@@ -175,6 +208,14 @@ pub trait Search {
 
     /// Whether all are found.
     fn is_over(&self) -> bool;
+}
+
+/// Counts what a turn used.
+pub trait Count {
+    /// The next whole line of the transcript, newest first; true when the turn is behind us.
+    fn line(&mut self, line: &[u8]) -> bool;
+
+    fn tokens(&self) -> Tokens;
 }
 
 /// Strikes out what each line holds by itself.
@@ -266,9 +307,10 @@ pub trait Decoder {
     /// The agent's names for the messages of the turn that is not over yet.
     fn messages_so_far(&self) -> Vec<String>;
 
-    /// How the turn went of an agent whose process has ended without saying so.
-    fn turn_end_at_exit(&mut self, exit: Exit) -> TurnEnd {
-        TurnEnd { messages: self.messages_so_far(), ..cut_off(exit) }
+    /// How the turn went of an agent whose process has ended without saying so. `complaint`: what it said beside the
+    /// conversation as it ended.
+    fn turn_end_at_exit(&mut self, exit: Exit, complaint: Option<&str>) -> TurnEnd {
+        TurnEnd { messages: self.messages_so_far(), ..cut_off(exit, complaint) }
     }
 
     /// What the agent's record of its own process adds (see [`Agent::own_record`]). `now_ms`: milliseconds since 1970.
@@ -287,9 +329,9 @@ pub struct OwnRecord {
 }
 
 /// The end of a turn that ended with its process.
-fn cut_off(exit: Exit) -> TurnEnd {
+fn cut_off(exit: Exit, complaint: Option<&str>) -> TurnEnd {
     let reason = match (exit.code, exit.signal) {
-        (Some(code), _) => format!("the agent exited with {code} before the end of its turn"),
+        (Some(code), _) => explained(format!("the agent exited with {code} before the end of its turn"), complaint),
         (None, Some(signal)) => format!("the agent was killed by {}", signal_name(signal)),
         (None, None) => "the agent is gone and nobody saw how it ended".to_owned(),
     };
@@ -301,6 +343,11 @@ fn cut_off(exit: Exit) -> TurnEnd {
         cost_usd: None,
         messages: Vec::new(),
     }
+}
+
+/// What happened, and why by the agent's own complaint.
+fn explained(what: String, complaint: Option<&str>) -> String {
+    complaint.map_or(what.clone(), |why| format!("{what}: {why}"))
 }
 
 /// Where an agent tells us what happens to it, below the folder of its run, and a reader for that. `None`: nowhere.

@@ -46,6 +46,8 @@ struct Line<'a> {
     total_cost_usd: Loose<'a>,
     usage: Loose<'a, Usage<'a>>,
     api_error_status: Loose<'a>,
+    /// Set on a message that stands for an error of the model's server.
+    error: Loose<'a>,
 }
 
 #[derive(Default, Deserialize)]
@@ -76,9 +78,10 @@ struct StreamEvent<'a> {
     delta: Loose<'a, Part<'a>>,
 }
 
+/// What an answer used, as the model's own protocol says it.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Usage<'a> {
+pub(crate) struct Usage<'a> {
     #[serde(borrow)]
     input_tokens: Loose<'a>,
     cache_creation_input_tokens: Loose<'a>,
@@ -161,7 +164,10 @@ impl StreamJson {
             }
             "assistant" if main => {
                 self.remember(&line.uuid);
-                blocks(&line.message, facts);
+                // The end of the turn says it again, and nobody has said it.
+                if line.error == Loose::Nothing {
+                    blocks(&line.message, facts);
+                }
             }
             "user" if main => {
                 let mut found = Vec::new();
@@ -209,6 +215,7 @@ impl StreamJson {
             Verdict::Interrupted => Some("the turn was interrupted".to_owned()),
             Verdict::Failed => Some(match (status(&line.api_error_status), text.filter(|text| !text.is_empty())) {
                 (None, Some(text)) => first_line(text),
+                (Some(status), Some(text)) if text.contains(&status) => first_line(text),
                 (Some(status), Some(text)) => format!("API error {status}: {}", first_line(text)),
                 (None, None) => subtype.to_owned(),
                 (Some(status), None) => format!("API error {status}"),
@@ -236,7 +243,7 @@ fn status(status: &Loose<'_>) -> Option<String> {
     status.count().map(|number| number.to_string()).or_else(|| status.text().map(str::to_owned))
 }
 
-fn tokens(usage: &Usage<'_>) -> Option<Tokens> {
+pub(crate) fn tokens(usage: &Usage<'_>) -> Option<Tokens> {
     let Usage { input_tokens, cache_creation_input_tokens, cache_read_input_tokens, output_tokens } = usage;
     let read = [input_tokens, cache_creation_input_tokens, cache_read_input_tokens];
     Some(Tokens {
@@ -357,8 +364,8 @@ fn answered(ask: &Ask, text: Option<&str>) -> Value {
 /// down, and the next process asks again.
 fn for_this_process(suggestions: &Value) -> Value {
     let mut suggestions = suggestions.clone();
-    for suggestion in suggestions.as_array_mut().into_iter().flatten() {
-        suggestion["destination"] = json!("session");
+    for fields in suggestions.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
+        fields.insert("destination".to_owned(), json!("session"));
     }
     suggestions
 }

@@ -40,7 +40,7 @@ pub struct Printer<'a>(How<'a>);
 
 enum How<'a> {
     /// A conversation.
-    Talk { reader: Reader<'a>, talk: Talk, talking: Talking },
+    Talk { reader: Box<Reader<'a>>, talk: Talk, talking: Talking },
     /// What a program prints, both streams.
     Bytes { run: RunFolder, streams: [Stream; 2], show: Show },
     /// What a program draws, as text.
@@ -61,7 +61,7 @@ impl<'a> Printer<'a> {
         let plan = run.record()?.plan;
         let how = match (plan.speaks, plan.mode, show) {
             (Speaks::Turns | Speaks::OneTurn, _, Show::Plain) => {
-                How::Talk { reader: Reader::new(folder, first_run), talk, talking }
+                How::Talk { reader: Box::new(Reader::new(folder, first_run)), talk, talking }
             }
             (Speaks::Bytes | Speaks::Hooks, Mode::Terminal, Show::Plain) => {
                 let replay = Replay::from(trimmed(folder, &run)?);
@@ -104,6 +104,14 @@ impl<'a> Printer<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Why the last turn failed, when that is the last that was printed.
+    pub fn ended_with(&self) -> Option<String> {
+        match &self.0 {
+            How::Talk { talk, .. } => talk.ended_with().map(str::to_owned),
+            How::Bytes { .. } | How::Drawn { .. } => None,
+        }
     }
 
     /// Prints the ends of lines that will not come any more.

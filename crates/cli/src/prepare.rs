@@ -52,6 +52,11 @@ pub fn prepare(context: &Context, session: &Session, run: u32, native_id: &str, 
     if let Some(ending) = own.and_then(|own| own.ending(session.mode)) {
         how.plan.ending = ending;
     }
+    if let Some(package) = crate::installed::package(agent.name())
+        && crate::program::find_in_path(agent.name()).is_none()
+    {
+        return Err(Failure::usage(format!("{} is not installed; npm install -g {package}", agent.name())));
+    }
     if let Some(program) = how.argv.first_mut() {
         // Behind a protocol stands an agent that may have a launcher of its own.
         let maker = if how.plan.opens { ostler_agents::acp::behind(program) } else { None };

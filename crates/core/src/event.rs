@@ -1,7 +1,7 @@
 //! What happens in the life of a session. The journal is a list of these, one JSON object per line; the state of a
 //! session is what [`crate::life`] makes of them in order.
 
-use crate::fact::{Ask, TurnEnd};
+use crate::fact::{Ask, Tokens, TurnEnd};
 use crate::outcome::{Exit, Outcome, Saved};
 use crate::record::Plan;
 use jiff::Timestamp;
@@ -115,6 +115,16 @@ pub enum Event {
     },
     TurnEnded {
         end: TurnEnd,
+    },
+    /// What a turn used, by the agent's transcript: it did not tell at its end.
+    Counted {
+        turn: u32,
+        tokens: Tokens,
+    },
+    /// What the conversation has cost by the agent's own record of it: first as a run begins, then when it is over. Its turns
+    /// do not tell.
+    Cost {
+        usd: f64,
     },
     /// Somebody wants the running turn to end.
     InterruptWanted {
@@ -245,6 +255,8 @@ mod tests {
             Event::AskClosed { request: by() },
             Event::Answered { request: by(), by: by(), allowed: true, always: Some(by()) },
             Event::TurnEnded { end },
+            Event::Counted { turn: 1, tokens: Tokens { input: 2, output: 3 } },
+            Event::Cost { usd: 0.5 },
             Event::InterruptWanted { by: by() },
             Event::InterruptSent,
             Event::StopWanted { by: by(), why: by(), how: StopHow::Kill, grace_ms: 1 },

@@ -114,6 +114,20 @@ pub struct TurnEnd {
     pub messages: Vec<String>,
 }
 
+impl TurnEnd {
+    /// The same of a turn that we had broken off: it is interrupted, whatever the agent calls that.
+    #[must_use]
+    pub fn after_interrupt(self) -> TurnEnd {
+        match self.verdict {
+            Verdict::Failed => {
+                let reason = Some("the turn was interrupted".to_owned());
+                TurnEnd { verdict: Verdict::Interrupted, reason, ..self }
+            }
+            Verdict::Succeeded | Verdict::Interrupted => self,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {

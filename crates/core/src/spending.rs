@@ -21,8 +21,18 @@ pub struct Spent {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Spending {
     turns: Vec<Spent>,
+    /// What whole runs have cost whose turns tell nothing of it.
+    runs_usd: Vec<RunCost>,
     /// The agent's own counter of money, of the present process.
     counter_usd: f64,
+}
+
+/// What a run has cost whose turns tell nothing of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct RunCost {
+    run: u32,
+    began_at_usd: f64,
+    cost_usd: Option<f64>,
 }
 
 impl Spending {
@@ -35,6 +45,25 @@ impl Spending {
             counter - before
         });
         self.turns.push(Spent { run, turn, tokens: end.tokens, cost_usd });
+    }
+
+    /// What a turn used is known now; what its agent said about it stands.
+    pub fn count(&mut self, turn: u32, tokens: Tokens) {
+        if let Some(spent) = self.turns.iter_mut().find(|spent| spent.turn == turn) {
+            spent.tokens.get_or_insert(tokens);
+        }
+    }
+
+    /// The agent's own record of what the conversation has cost: the first of a run is what it began with. Where its turns
+    /// say what they cost, they stand.
+    pub fn cost(&mut self, run: u32, usd: f64) {
+        let told = self.turns.iter().any(|spent| spent.run == run && spent.cost_usd.is_some());
+        match self.runs_usd.iter_mut().find(|of| of.run == run) {
+            // One that went down has begun again.
+            Some(of) if !told => of.cost_usd = Some(if usd < of.began_at_usd { usd } else { usd - of.began_at_usd }),
+            Some(_) => {}
+            None => self.runs_usd.push(RunCost { run, began_at_usd: usd, cost_usd: None }),
+        }
     }
 
     /// The next process counts from zero.
@@ -50,27 +79,27 @@ impl Spending {
     /// Of one run; `None` when nothing is known.
     #[must_use]
     pub fn of_run(&self, run: u32) -> (Option<Tokens>, Option<f64>) {
-        total(self.turns.iter().filter(|spent| spent.run == run))
+        self.total(|of| of == run)
     }
 
     /// Of the whole session.
     #[must_use]
     pub fn of_session(&self) -> (Option<Tokens>, Option<f64>) {
-        total(self.turns.iter())
+        self.total(|_| true)
     }
-}
 
-fn total<'a>(turns: impl Iterator<Item = &'a Spent>) -> (Option<Tokens>, Option<f64>) {
-    let (mut tokens, mut cost) = (None, None);
-    for spent in turns {
-        if let Some(more) = spent.tokens {
+    fn total(&self, counts: impl Fn(u32) -> bool) -> (Option<Tokens>, Option<f64>) {
+        let (mut tokens, mut cost) = (None, None);
+        let turns = self.turns.iter().filter(|spent| counts(spent.run));
+        let runs = self.runs_usd.iter().filter(|of| counts(of.run)).filter_map(|of| of.cost_usd);
+        for more in turns.clone().filter_map(|spent| spent.tokens) {
             *tokens.get_or_insert_with(Tokens::default) += more;
         }
-        if let Some(more) = spent.cost_usd {
+        for more in turns.filter_map(|spent| spent.cost_usd).chain(runs) {
             *cost.get_or_insert(0.0) += more;
         }
+        (tokens, cost)
     }
-    (tokens, cost)
 }
 
 #[cfg(test)]
@@ -111,5 +140,32 @@ mod tests {
         spending.note(1, 2, &end(1, None));
         spending.note(1, 3, &end(1, Some(1.0)));
         assert_eq!(spending.of_session().1, Some(4.0));
+    }
+
+    #[test]
+    fn a_run_whose_turns_tell_no_cost_has_that_of_its_process() {
+        let mut spending = Spending::default();
+        spending.note(1, 1, &end(1, Some(2.0)));
+        spending.cost(1, 0.0);
+        spending.cost(1, 9.0);
+        spending.cost(2, 1.0);
+        spending.note(2, 2, &end(1, None));
+        assert_eq!(spending.of_run(2).1, None, "not known while it runs");
+        spending.cost(2, 1.5);
+        spending.cost(2, 1.5);
+        assert_eq!((spending.of_run(1).1, spending.of_run(2).1), (Some(2.0), Some(0.5)));
+        assert_eq!(spending.of_session().1, Some(2.5));
+    }
+
+    #[test]
+    fn what_is_counted_later_never_replaces_what_was_told() {
+        let mut spending = Spending::default();
+        spending.note(1, 1, &end(10, None));
+        spending.note(1, 2, &TurnEnd { tokens: None, ..end(0, None) });
+        for turn in [1, 2, 3] {
+            spending.count(turn, Tokens { input: 5, output: 5 });
+        }
+        spending.count(2, Tokens { input: 6, output: 6 });
+        assert_eq!(spending.of_session().0, Some(Tokens { input: 15, output: 6 }));
     }
 }

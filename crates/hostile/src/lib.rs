@@ -10,6 +10,7 @@ mod files;
 mod output;
 mod records;
 mod screen;
+mod telling;
 
 /// What is to be broken.
 #[derive(Clone, Copy)]
@@ -31,6 +32,11 @@ pub fn targets() -> Vec<Target> {
         target("transcript-codex", output::codex_transcript),
         target("transcript-gemini", output::gemini_transcript),
         target("rows-opencode", output::opencode_rows),
+        target("hooks", telling::hooks),
+        target("own-record", telling::own_record),
+        target("acp", telling::acp),
+        target("conversation", telling::conversation),
+        target("counted", telling::counted),
         target("records", records::records),
         target("journal", records::journal),
         target("wire", records::wire),

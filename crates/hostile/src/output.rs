@@ -2,17 +2,37 @@
 
 use crate::first;
 use ostler_agents::reading::Reading;
-use ostler_agents::{Agent, Decoder, Row};
+use ostler_agents::{Agent, Answer, Decoder, Row};
 use ostler_core::fact::{Fact, TurnEnd};
 use ostler_core::outcome::Exit;
 
-/// However the bytes arrive, the facts are the same, and they are no longer than the bytes.
 fn decode(agent: &str, bytes: &[u8]) {
     let agent = ostler_agents::find(agent).unwrap();
+    facts_are_the_same_however_they_arrive(|| agent.decoder(), bytes);
+    can_be_answered(agent, bytes);
+}
+
+/// Whatever it asks, every answer is one line, and so is that there is none.
+pub fn can_be_answered(agent: &dyn Agent, bytes: &[u8]) {
+    let (found, ..) = facts(agent.decoder(), &[first(bytes).1]);
+    for ask in found.iter().filter_map(|(_, fact)| if let Fact::Asked(ask) = fact { Some(ask) } else { None }) {
+        let _ = (ask.words(), ask.questions(), agent.longer(ask));
+        for (allow, always, text) in
+            [(true, false, None), (true, true, None), (true, false, Some("a\nb")), (false, false, None)]
+        {
+            let answer = Answer { allow, always, text: text.map(str::to_owned) };
+            let lines = agent.answer(ask, &answer).into_iter().chain(agent.withdraw(ask));
+            lines.for_each(|line| assert_eq!(line.iter().filter(|&&byte| byte == b'\n').count(), 1));
+        }
+    }
+}
+
+/// And they are no longer than the bytes.
+pub fn facts_are_the_same_however_they_arrive(decoder: impl Fn() -> Box<dyn Decoder>, bytes: &[u8]) {
     let (cut, bytes) = first(bytes);
-    let whole = facts(agent, &[bytes]);
+    let whole = facts(decoder(), &[bytes]);
     let pieces: Vec<&[u8]> = bytes.chunks(cut + 1).collect();
-    assert_eq!(format!("{whole:?}"), format!("{:?}", facts(agent, &pieces)));
+    assert_eq!(format!("{whole:?}"), format!("{:?}", facts(decoder(), &pieces)));
     let length: usize = whole.0.iter().map(|(_, fact)| said(fact)).sum();
     // A text may be a fact twice (as it is said, and as the answer), and half a byte of garbage may become three.
     assert!(length <= 8 * bytes.len() + 64, "{length} bytes of facts out of {}", bytes.len());
@@ -20,14 +40,14 @@ fn decode(agent: &str, bytes: &[u8]) {
 
 type Facts = (Vec<(u64, Fact)>, Vec<String>, TurnEnd);
 
-fn facts(agent: &dyn Agent, pieces: &[&[u8]]) -> Facts {
-    let mut reading = Reading::from(0, agent.decoder());
+fn facts(decoder: Box<dyn Decoder>, pieces: &[&[u8]]) -> Facts {
+    let mut reading = Reading::from(0, decoder);
     let mut found = Vec::new();
     for piece in pieces {
         reading.feed(piece, |place, fact| found.push((place.end, fact)));
     }
     let decoder: &mut dyn Decoder = &mut *reading.decoder;
-    (found, decoder.messages_so_far(), decoder.turn_end_at_exit(Exit::UNKNOWN))
+    (found, decoder.messages_so_far(), decoder.turn_end_at_exit(Exit::UNKNOWN, None))
 }
 
 /// How much text is in it.

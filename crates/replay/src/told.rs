@@ -57,6 +57,12 @@ impl Run {
 }
 
 impl Recording {
+    /// Whether somebody breaks a turn off in it, for which whoever plays it is waited.
+    #[must_use]
+    pub fn is_interrupted(&self) -> bool {
+        self.runs.iter().flat_map(Run::cues).any(|cue| cue.told == Told::Interrupt)
+    }
+
     /// What is told without anybody resuming the conversation: of an agent with a process for each message everything,
     /// else what its first process is told.
     #[must_use]

@@ -3,7 +3,7 @@
 
 use crate::folder::{Folder, RunFolder};
 use crate::journal::Journal;
-use crate::last::{last_complaint, last_line};
+use crate::last;
 use crate::look::{Depth, fold, look_at, unrecorded_outcome};
 use crate::proof::Kept;
 use crate::{RunRecord, StoreError, limits, proof};
@@ -32,11 +32,17 @@ pub fn publish(
     if outcome.kind == Kind::Failed
         && outcome.source == Source::Exit
         && record.plan.speaks.converses()
-        && let Some(words) = last_complaint(run.dir())?
+        && let Some(words) = last::complaint_of(run.dir())?
     {
         // It had no turn to tell it in.
         outcome.cause = format!("{}: {words}", outcome.cause);
     }
+    // Of a conversation that went wrong, why is what a person wants to read.
+    let went_wrong = matches!(outcome.kind, Kind::Failed | Kind::Lost) && record.plan.speaks.converses();
+    let last = match went_wrong {
+        true => Some(outcome.cause.clone()),
+        false => last::line(run.dir(), &session.agent, &record.plan)?,
+    };
     let mut note = |name: &str, value: serde_json::Value| {
         if !value.is_null() {
             outcome.more.insert(name.to_owned(), value);
@@ -54,7 +60,7 @@ pub fn publish(
     note("cost_usd_total", cost_usd.into());
     note("queued", state.queue.len().into());
     note("inbox", state.inbox.into());
-    note("last", last_line(run.dir(), &session.agent, &record.plan)?.into());
+    note("last", last.into());
     note("alarm", state.alarm.clone().into());
     folder.even_when_full(|| run.publish_outcome(&outcome, session))?;
     run.outcome()?.ok_or_else(|| StoreError::Missing { file: "outcome.json".to_owned() })

@@ -29,7 +29,12 @@ pub struct Reader<'a> {
     places: HashMap<u64, u64>,
     /// Things that happened when the output had reached that position.
     between: VecDeque<(u32, u64, Item)>,
+    /// The running turn was told to end.
+    broken_off: bool,
 }
+
+/// What was noted when all the output of a run had been collected.
+const BEHIND_ALL: u64 = u64::MAX;
 
 struct Run {
     number: u32,
@@ -43,7 +48,15 @@ impl<'a> Reader<'a> {
     /// From the beginning of this run; the first is 1.
     #[must_use]
     pub fn new(folder: &'a Folder, first_run: u32) -> Reader<'a> {
-        Reader { folder, first_run, run: None, journal_end: 0, places: HashMap::new(), between: VecDeque::new() }
+        Reader {
+            folder,
+            first_run,
+            run: None,
+            journal_end: 0,
+            places: HashMap::new(),
+            between: VecDeque::new(),
+            broken_off: false,
+        }
     }
 
     /// What has come since the last call, part by part: a long past is never in memory as a whole.
@@ -85,6 +98,7 @@ impl<'a> Reader<'a> {
                     continue;
                 }
                 Event::Feeding { n } => {
+                    self.broken_off = false;
                     let Some(&at) = self.places.get(&n) else { continue };
                     match inbox::read_one(self.folder.dir(), at)?.map(|wish| wish.want) {
                         Some(Want::Message { text, .. }) => Item::Told { n, text },
@@ -92,12 +106,26 @@ impl<'a> Reader<'a> {
                     }
                 }
                 Event::Answered { by, allowed, always, .. } => Item::Answered { by, allowed, always },
+                Event::InterruptSent => {
+                    self.broken_off = true;
+                    continue;
+                }
+                Event::TurnStarted => {
+                    self.broken_off = false;
+                    continue;
+                }
+                // One that the output tells of is found there.
+                Event::TurnEnded { end } if entry.out.is_none() => {
+                    let end = if self.broken_off { end.after_interrupt() } else { end };
+                    Item::Agent(Fact::TurnEnded(end))
+                }
                 _ => continue,
             };
             if entry.run < self.first_run {
                 continue;
             }
-            self.between.push_back((entry.run, entry.out.unwrap_or(0), item));
+            let place = entry.out.unwrap_or(if matches!(item, Item::Agent(_)) { BEHIND_ALL } else { 0 });
+            self.between.push_back((entry.run, place, item));
         }
         Ok(())
     }
@@ -129,6 +157,10 @@ impl<'a> Reader<'a> {
             }
         }
         take_until(between, *number, reading.end(), items);
+        // Nothing more of this run can come before what stands behind all of it.
+        if items.is_empty() && between.front().is_some_and(|(run, at, _)| (*run, *at) == (*number, BEHIND_ALL)) {
+            take_until(between, *number, BEHIND_ALL, items);
+        }
         Ok(())
     }
 }

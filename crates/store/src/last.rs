@@ -1,9 +1,9 @@
-//! The last thing that a session printed or said, as plain text: what a list shows of it. Only the end of the output is
-//! read; of a terminal the screen is drawn, because what was drawn last need not be what stands lowest.
+//! The last that a program printed, drew or said, in one line, for lists: looks only at the end of its files.
 
+use crate::StoreError;
 use crate::look::read_from;
-use crate::{StoreError, terminal};
-use ostler_core::fact::Fact;
+use crate::terminal;
+use ostler_core::fact::{Fact, TurnEnd, Verdict};
 use ostler_core::record::{Mode, Plan, Speaks};
 use ostler_sys::dir::{Dir, FileStat};
 
@@ -11,46 +11,40 @@ use ostler_sys::dir::{Dir, FileStat};
 const LAST_CHARACTERS: usize = 300;
 
 /// What it has printed so far. A list asks once: of most commands one of the two is empty.
-pub(crate) struct Streams {
-    pub(crate) out: Option<FileStat>,
-    pub(crate) err: Option<FileStat>,
+pub struct Streams {
+    pub out: Option<FileStat>,
+    pub err: Option<FileStat>,
 }
 
 impl Streams {
-    pub(crate) fn of(run: &Dir) -> Result<Streams, StoreError> {
+    pub fn of(run: &Dir) -> Result<Streams, StoreError> {
         let stat = |name| run.stat(name).map_err(StoreError::io(name));
         Ok(Streams { out: stat("out")?, err: stat("err")? })
     }
 }
 
-/// The last thing it printed or said, as plain text; looks only at the end of the output.
-pub fn last_line(run: &Dir, agent: &str, plan: &Plan) -> Result<Option<String>, StoreError> {
-    last_line_of(run, agent, plan, &Streams::of(run)?)
+/// The last thing it printed or said, as plain text.
+pub fn line(run: &Dir, agent: &str, plan: &Plan) -> Result<Option<String>, StoreError> {
+    line_of(run, agent, plan, &Streams::of(run)?)
 }
 
-pub(crate) fn last_line_of(
-    run: &Dir,
-    agent: &str,
-    plan: &Plan,
-    streams: &Streams,
-) -> Result<Option<String>, StoreError> {
-    let line = whole_last_line(run, agent, plan, streams)?;
+pub fn line_of(run: &Dir, agent: &str, plan: &Plan, streams: &Streams) -> Result<Option<String>, StoreError> {
+    let line = whole_line(run, agent, plan, streams)?;
     // A list is for eyes: whoever wants all of a long line has the logs.
     Ok(line.map(|line| line.chars().take(LAST_CHARACTERS).collect()))
 }
 
-fn whole_last_line(run: &Dir, agent: &str, plan: &Plan, streams: &Streams) -> Result<Option<String>, StoreError> {
-    let err = || Ok::<_, StoreError>(last_printed(&tail(run, "err", streams.err, 4096)?));
-    let first = match plan.speaks {
+fn whole_line(run: &Dir, agent: &str, plan: &Plan, streams: &Streams) -> Result<Option<String>, StoreError> {
+    match plan.speaks {
         // What was drawn last need not be what stands lowest; the screen knows.
-        Speaks::Bytes if plan.mode == Mode::Terminal => return last_drawn(run),
-        Speaks::Bytes => last_printed(&tail(run, "out", streams.out, 4096)?),
-        Speaks::Hooks => return last_said(run, agent, plan)?.map_or_else(|| last_drawn(run), |said| Ok(Some(said))),
-        Speaks::Turns | Speaks::OneTurn => last_said(run, agent, plan)?,
-    };
-    match first {
-        Some(line) => Ok(Some(line)),
-        None => err(),
+        Speaks::Bytes if plan.mode == Mode::Terminal => last_drawn(run),
+        Speaks::Bytes => match last_printed(&tail(run, "out", streams.out, 4096)?) {
+            Some(line) => Ok(Some(line)),
+            None => Ok(last_printed(&tail(run, "err", streams.err, 4096)?)),
+        },
+        Speaks::Hooks => last_said(run, agent, plan)?.map_or_else(|| last_drawn(run), |said| Ok(Some(said))),
+        // What an agent complains of beside the conversation is no word of it.
+        Speaks::Turns | Speaks::OneTurn => last_said(run, agent, plan),
     }
 }
 
@@ -77,6 +71,7 @@ fn said(fact: Fact) -> Option<String> {
         Fact::Said { text } => text.lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned),
         Fact::ToolCalled { name, detail } => Some(format!("{name} {detail}").trim_end().to_owned()),
         Fact::Asked(ask) => Some(ask.text),
+        Fact::TurnEnded(TurnEnd { verdict: Verdict::Failed, reason, .. }) => reason,
         Fact::Native { .. }
         | Fact::Transcript { .. }
         | Fact::Ready
@@ -95,10 +90,18 @@ fn said(fact: Fact) -> Option<String> {
     }
 }
 
-/// The last line of its standard error.
-pub fn last_complaint(run: &Dir) -> Result<Option<String>, StoreError> {
-    let line = last_printed(&tail(run, "err", Streams::of(run)?.err, 4096)?);
-    Ok(line.map(|line| line.chars().take(LAST_CHARACTERS).collect()))
+/// What it complained of last on its standard error: the line that says so itself, which traces may follow, else the last
+/// one. A warning is no reason.
+pub fn complaint_of(run: &Dir) -> Result<Option<String>, StoreError> {
+    let text = tail(run, "err", Streams::of(run)?.err, 64 * 1024)?;
+    let text = String::from_utf8_lossy(&text);
+    Ok(complaint(&ostler_screen::printable_lines(&text)).map(|line| line.chars().take(LAST_CHARACTERS).collect()))
+}
+
+fn complaint(text: &str) -> Option<&str> {
+    let begins = |line: &str, word: &str| line.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word));
+    let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty() && !begins(line, "warning"));
+    lines().rfind(|line| begins(line, "error")).or_else(|| lines().next_back())
 }
 
 fn last_printed(bytes: &[u8]) -> Option<String> {
@@ -114,4 +117,18 @@ fn tail(run: &Dir, name: &str, stat: Option<FileStat>, length: u64) -> Result<Ve
         read_from(run, name, &mut size.saturating_sub(length), |piece| bytes.extend_from_slice(piece))?;
     }
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_complaint_is_the_line_that_says_so_and_no_warning() {
+        let traced = "WARNING: PATH\nError: too large\n\nStack backtrace:\n   0: <unknown>\n";
+        assert_eq!(complaint(traced), Some("Error: too large"));
+        assert_eq!(complaint("usage: x\nno such option\nwarning: old\n"), Some("no such option"));
+        assert_eq!(complaint("WARNING: PATH\n"), None);
+        assert_eq!(complaint("é\n"), Some("é"));
+    }
 }

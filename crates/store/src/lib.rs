@@ -4,6 +4,7 @@
 //! * [`folder`]: one session's folder with its records.
 //! * [`journal`], [`inbox`], [`feed`]: the files that grow, each with its own rule for a torn end.
 //! * [`look`]: what is true of a session now, from files and kernel, without locks.
+//! * [`last`]: the last line of a session, for lists.
 //! * [`pieces`], [`backwards`]: files of any length, in little memory, from their beginning or their end.
 //! * [`proof`]: whether a turn is in the agent's own transcript, or its [`database`].
 //! * [`closing`]: writing the outcome, once.
@@ -25,7 +26,7 @@ pub mod folder;
 pub mod home;
 pub mod inbox;
 pub mod journal;
-mod last;
+pub mod last;
 pub mod limits;
 pub mod look;
 pub mod pieces;

@@ -7,7 +7,7 @@
 
 use crate::folder::{Folder, RunFolder, glance};
 use crate::home::{Place, Shelf};
-use crate::last::{Streams, last_line_of};
+use crate::last::{self, Streams};
 use crate::pieces::Pieces;
 use crate::telling::Telling;
 use crate::{RunRecord, StoreError, archived, inbox, journal, proof};
@@ -479,7 +479,7 @@ fn fill(depth: Depth, view: &mut View, folded: &Folded, record: &RunRecord, run:
     let streams = Streams::of(run.dir())?;
     view.last = match depth {
         Depth::Standing => None,
-        Depth::Everything => last_line_of(run.dir(), &view.agent, &record.plan, &streams)?,
+        Depth::Everything => last::line_of(run.dir(), &view.agent, &record.plan, &streams)?,
     };
     view.alarm.clone_from(&state.alarm);
     if folded.bad_lines > 0 {

@@ -4,6 +4,7 @@
 use crate::folder::Folder;
 use crate::{RunRecord, StoreError, backwards, database, inbox};
 use ostler_agents::{Agent, Whereabouts, parting};
+use ostler_core::fact::Tokens;
 use ostler_core::life::{Message, State};
 use ostler_core::outcome::Exit;
 use ostler_core::record::{Session, Speaks, Want, Wish};
@@ -46,7 +47,18 @@ pub fn mark_of(agent: &dyn Agent, folder: &Folder, message: Message) -> Result<O
 /// The agent's transcript of a conversation, when it is there.
 #[must_use]
 pub fn find_transcript(agent: &dyn Agent, native_id: &str, cwd: &str) -> Option<String> {
-    match agent.transcript(native_id, cwd, &|name| std::env::var(name).ok())? {
+    find_transcript_with(agent, native_id, cwd, &|name| std::env::var(name).ok())
+}
+
+/// The same where the agent has this environment.
+#[must_use]
+pub fn find_transcript_with(
+    agent: &dyn Agent,
+    native_id: &str,
+    cwd: &str,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Option<String> {
+    match agent.transcript(native_id, cwd, variable)? {
         Whereabouts::At(path) => Some(path),
         Whereabouts::Below { folder, name_ends_with } => {
             let mut open = vec![std::path::PathBuf::from(folder)];
@@ -106,6 +118,16 @@ pub fn holds(agent: &dyn Agent, transcript: &Path, marks: &[String]) -> io::Resu
     let mut search = agent.search(marks);
     backwards::lines(&file, |line| if search.line(line) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })?;
     Ok(search.is_over())
+}
+
+/// What the turn with these marks used, by the agent's transcript; `None` when it does not say.
+pub fn turn_tokens(agent: &dyn Agent, transcript: &Path, marks: &[String]) -> io::Result<Option<Tokens>> {
+    let Some(mut count) = agent.count(marks) else {
+        return Ok(None);
+    };
+    let file = File::open(transcript)?;
+    backwards::lines(&file, |line| if count.line(line) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })?;
+    Ok(Some(count.tokens()))
 }
 
 /// Where an agent keeps a conversation.

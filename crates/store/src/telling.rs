@@ -17,6 +17,8 @@ pub struct Telling {
     position: u64,
     /// Facts up to here are known already.
     known: u64,
+    /// The conversation that this session is a copy of.
+    origin: Option<String>,
 }
 
 impl Telling {
@@ -32,7 +34,8 @@ impl Telling {
         let mut used = state.tokens_before();
         used += session.fork.as_ref().map(|fork| fork.tokens).unwrap_or_default();
         decoder.used_before(used);
-        Telling { name, reading: Reading::from(position, decoder), position, known: state.understood }
+        let origin = session.fork.as_ref().map(|fork| fork.native_id.clone());
+        Telling { name, reading: Reading::from(position, decoder), position, known: state.understood, origin }
     }
 
     /// What there is to read now.
@@ -46,8 +49,11 @@ impl Telling {
             return Ok(None);
         };
         let mut found = Vec::new();
+        let origin = self.origin.as_deref();
         self.reading.feed(bytes, |place, fact| {
-            if place.end > self.known {
+            // Claude names the original as it starts in a terminal, and the copy with its first prompt.
+            let is_origin = place.start == 0 && origin.is_some_and(|origin| names(&fact, origin));
+            if place.end > self.known && !is_origin {
                 found.push((place.end, fact));
             }
         });
@@ -55,8 +61,8 @@ impl Telling {
     }
 
     /// How the turn went of an agent that has ended without saying so.
-    pub fn turn_end_at_exit(&mut self, exit: Exit) -> TurnEnd {
-        self.reading.decoder.turn_end_at_exit(exit)
+    pub fn turn_end_at_exit(&mut self, exit: Exit, complaint: Option<&str>) -> TurnEnd {
+        self.reading.decoder.turn_end_at_exit(exit, complaint)
     }
 
     /// The agent's names for what it has said in a turn that is not over.
@@ -68,5 +74,29 @@ impl Telling {
     /// What the agent's record of its own process adds.
     pub fn own_record(&mut self, record: &[u8], now_ms: u64) -> OwnRecord {
         self.reading.decoder.own_record(record, now_ms)
+    }
+}
+
+/// Whether it says that the agent is at this conversation.
+fn names(fact: &Fact, conversation: &str) -> bool {
+    match fact {
+        Fact::Native { id } => id == conversation,
+        Fact::Transcript { path } => path.contains(conversation),
+        Fact::Ready
+        | Fact::Opened { .. }
+        | Fact::NotOpened { .. }
+        | Fact::TurnStarted
+        | Fact::Saying { .. }
+        | Fact::Said { .. }
+        | Fact::Thought { .. }
+        | Fact::ToolCalled { .. }
+        | Fact::ToolReturned { .. }
+        | Fact::Below(_)
+        | Fact::Asked(_)
+        | Fact::AskClosed { .. }
+        | Fact::Owed { .. }
+        | Fact::TurnEnded(_)
+        | Fact::Unknown { .. }
+        | Fact::PassedOver { .. } => false,
     }
 }

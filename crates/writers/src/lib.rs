@@ -40,14 +40,23 @@ pub fn everywhere(variable: Variable<'_>) -> io::Result<Vec<Holder>> {
     Ok(holder::once_each(found))
 }
 
-/// The conversation that this process of the agent is at, where the agent's own locks tell.
-pub fn conversation_of(agent: &str, pid: i32, variable: Variable<'_>) -> io::Result<Option<String>> {
-    let found = match agent {
-        "codex" => codex::locked(variable, None)?,
-        _ => Vec::new(),
-    };
-    let is_its = |holder: &Holder| holder.pid == pid || processes::descends_from(holder.pid, pid);
-    Ok(found.into_iter().find(is_its).and_then(|holder| holder.native_id))
+/// Whether this agent's own locks tell which conversation a process of it is at.
+#[must_use]
+pub fn locks_tell(agent: &str) -> bool {
+    agent == "codex"
+}
+
+/// The conversation that this process of the agent is at, where the agent's own locks tell. `known`: what it was at last.
+pub fn conversation_of(
+    agent: &str,
+    pid: i32,
+    known: Option<&str>,
+    variable: Variable<'_>,
+) -> io::Result<Option<String>> {
+    if !locks_tell(agent) {
+        return Ok(None);
+    }
+    codex::conversation_of(pid, known, variable)
 }
 
 /// The processes that hold this one conversation, but for `agent` and what it has started. Asks only what that one

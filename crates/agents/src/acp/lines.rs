@@ -128,7 +128,8 @@ impl AcpLines {
         if self.history {
             return;
         }
-        match serde_json::from_value::<Happening>(params["update"].take()) {
+        let update = params.get_mut("update").map(Value::take).unwrap_or_default();
+        match serde_json::from_value::<Happening>(update) {
             Ok(Happening::AgentMessageChunk { content }) => {
                 self.end_thought(facts);
                 if let Some(text) = content["text"].as_str().filter(|text| !text.is_empty()) {

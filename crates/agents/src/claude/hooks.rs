@@ -158,10 +158,10 @@ impl Decoder for Hooks {
     }
 
     /// Whoever leaves in the middle of a turn has broken it off.
-    fn turn_end_at_exit(&mut self, exit: Exit) -> TurnEnd {
+    fn turn_end_at_exit(&mut self, exit: Exit, complaint: Option<&str>) -> TurnEnd {
         match (exit.code, exit.signal) {
             (Some(_), _) => self.broken_off("left before the end of its turn"),
-            (None, _) => TurnEnd { messages: self.messages_so_far(), ..crate::cut_off(exit) },
+            (None, _) => TurnEnd { messages: self.messages_so_far(), ..crate::cut_off(exit, complaint) },
         }
     }
 

@@ -2,11 +2,12 @@
 //! terminal it draws, and [`hooks`] tell what happens.
 
 mod arguments;
+mod counted;
 pub mod hooks;
 mod saved;
 
 use crate::stream_json::{self, StreamJson};
-use crate::{Agent, Answer, Decoder, Launch, Launching, Search, Striking, Whereabouts, named};
+use crate::{Agent, Answer, Count, Decoder, Launch, Launching, Search, Striking, Whereabouts, named};
 use ostler_core::fact::Ask;
 use ostler_core::record::{Ending, Mode, Plan, Speaks};
 
@@ -105,12 +106,30 @@ impl Agent for Claude {
         settings.map(|settings| (SETTINGS, settings.to_string().into_bytes())).into_iter().collect()
     }
 
+    fn count<'a>(&self, marks: &'a [String]) -> Option<Box<dyn Count + 'a>> {
+        counted::Counted::new(marks).map(|count| Box::new(count) as Box<dyn Count>)
+    }
+
+    fn costs_record(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+        set("CLAUDE_CONFIG_DIR").or_else(|| set("HOME")).map(|folder| format!("{folder}/.claude.json"))
+    }
+
+    fn cost_in(&self, record: &[u8], cwd: &str, native_id: &str, left: bool) -> Option<f64> {
+        counted::cost(record, cwd, native_id, left)
+    }
+
     fn own_record(&self, pid: i32, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
         config_folder(variable).map(|folder| format!("{folder}/sessions/{pid}.json"))
     }
 
     fn message(&self, message: &crate::Message<'_>) -> Vec<u8> {
         stream_json::message(message.id, message.text)
+    }
+
+    /// Ctrl-S.
+    fn stash_key(&self) -> Option<u8> {
+        Some(0x13)
     }
 
     fn interrupt(&self, _native_id: &str, id: &str) -> Option<Vec<u8>> {

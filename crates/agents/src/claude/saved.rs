@@ -28,6 +28,12 @@ pub fn reply(prompt: &str, text: &str) -> String {
     format!("{REPLY}{prompt}:{}", last.chars().skip(skipped).collect::<String>())
 }
 
+/// The prompt that a mark names.
+#[must_use]
+pub fn prompt_in(mark: &str) -> Option<&str> {
+    mark.strip_prefix(PROMPT)
+}
+
 /// Whether this is a mark of ours and not one of claude's own names.
 #[must_use]
 pub fn is_mark(mark: &str) -> bool {
@@ -136,12 +142,12 @@ impl Reply<'_> {
 }
 
 /// What a line says about what is above it.
-struct Above {
-    parent: Option<String>,
-    prompt_id: Option<String>,
+pub struct Above {
+    pub parent: Option<String>,
+    pub prompt_id: Option<String>,
 }
 
-enum Climbed<'a> {
+pub enum Climbed<'a> {
     /// A line that names this prompt.
     To(&'a str),
     /// A line that has not been read yet.
@@ -150,7 +156,7 @@ enum Climbed<'a> {
 }
 
 /// Up the tree from this line. A damaged one may go in circles, which end nowhere.
-fn climb(mut place: String, above: &HashMap<String, Above>) -> Climbed<'_> {
+pub fn climb(mut place: String, above: &HashMap<String, Above>) -> Climbed<'_> {
     for _ in 0..=above.len() {
         match above.get(&place) {
             None => return Climbed::Unread(place),

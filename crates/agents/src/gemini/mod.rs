@@ -1,5 +1,6 @@
 //! Gemini CLI. One process per turn: it takes the prompt from its input, and a further message resumes the conversation.
 
+use crate::codex;
 use crate::content::{self, Content};
 use crate::lines::LINE_LIMIT;
 use crate::loose::{Loose, tolerantly};
@@ -207,11 +208,17 @@ impl GeminiLines {
         TurnEnd {
             verdict: if succeeded { Verdict::Succeeded } else { Verdict::Failed },
             text: Some(self.text.clone()).filter(|text| !text.is_empty()),
-            reason: (!succeeded)
-                .then(|| error.unwrap_or("the turn failed").lines().next().unwrap_or_default().to_owned()),
+            reason: (!succeeded).then(|| reason(error.unwrap_or("the turn failed"))),
             tokens,
             cost_usd: None,
             messages: self.messages_so_far(),
         }
     }
+}
+
+/// An API error arrives as JSON between brackets; a person wants the sentence in it.
+fn reason(message: &str) -> String {
+    let inner = message.strip_prefix("[API Error: ").and_then(|rest| rest.trim_end().strip_suffix(']'));
+    inner
+        .map_or_else(|| crate::stream_json::first_line(message), |inner| format!("API error: {}", codex::reason(inner)))
 }

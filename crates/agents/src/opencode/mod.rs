@@ -1,6 +1,7 @@
 //! opencode. One process per turn, and no event that ends it: the end of the process is the end of the turn.
 
 mod saving;
+mod telling;
 
 use crate::loose::{Loose, tolerantly};
 use crate::stream_json::{ToolInput, tool_detail};
@@ -41,9 +42,19 @@ impl Agent for Opencode {
         argv.extend(session.model.iter().flat_map(|model| ["--model".to_owned(), model.clone()]));
         argv.extend(session.arguments.iter().cloned());
         if session.mode == Mode::Terminal {
-            return silent_terminal(argv, request);
+            let variables = telling::variable(request).into_iter().collect();
+            return Launch { variables, ..silent_terminal(argv, request) };
         }
         one_turn(argv, request)
+    }
+
+    fn files(&self, request: &Launching<'_>) -> Vec<(&'static str, Vec<u8>)> {
+        let terminal = request.session.mode == Mode::Terminal;
+        terminal.then(|| (telling::PLUGIN_FILE, telling::PLUGIN.as_bytes().to_vec())).into_iter().collect()
+    }
+
+    fn told_conversation(&self, line: &[u8], pid: i32) -> Option<String> {
+        telling::conversation(line, pid)
     }
 
     fn named_conversation(&self, arguments: &[String]) -> Option<(String, Vec<String>)> {
@@ -193,11 +204,11 @@ impl Decoder for OpencodeLines {
     }
 
     /// It says nothing at the end, so a clean exit after an answer is the report.
-    fn turn_end_at_exit(&mut self, exit: Exit) -> TurnEnd {
+    fn turn_end_at_exit(&mut self, exit: Exit, complaint: Option<&str>) -> TurnEnd {
         let clean = exit.code == Some(0) && self.error.is_none() && self.text.is_some();
         let reason = self.error.take().unwrap_or_else(|| match (exit.code, exit.signal) {
             (Some(0), _) => "the agent ended without an answer".to_owned(),
-            (Some(code), _) => format!("the agent exited with {code}"),
+            (Some(code), _) => crate::explained(format!("the agent exited with {code}"), complaint),
             (None, _) => "the agent was killed in the middle of its turn".to_owned(),
         });
         TurnEnd {
@@ -280,7 +291,7 @@ mod tests {
         let step = br#"{"type":"step_finish","part":{"cost":0.25,"tokens":{"input":5,"output":3,"reasoning":2,"cache":{"read":100,"write":10}}}}"#;
         decoder.line(step, &mut Vec::new());
         decoder.line(step, &mut Vec::new());
-        let end = decoder.turn_end_at_exit(Exit { code: Some(0), signal: None });
+        let end = decoder.turn_end_at_exit(Exit { code: Some(0), signal: None }, None);
         assert_eq!(end.tokens, Some(Tokens { input: 230, output: 10 }));
         assert_eq!(end.cost_usd, Some(0.5));
     }

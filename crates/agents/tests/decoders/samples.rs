@@ -30,7 +30,7 @@ impl Sample {
         }
         let said_so = facts.iter().any(|fact| matches!(fact, Fact::TurnEnded(_)));
         if !said_so {
-            facts.push(Fact::TurnEnded(reading.decoder.turn_end_at_exit(Exit { code: Some(0), signal: None })));
+            facts.push(Fact::TurnEnded(reading.decoder.turn_end_at_exit(Exit { code: Some(0), signal: None }, None)));
         }
         facts
     }

@@ -25,7 +25,7 @@ fn understood(recording: &Recording) -> String {
         run.printed().for_each(|line| decoder.line(line.as_bytes(), &mut facts));
         if !facts.iter().any(|fact| matches!(fact, Fact::TurnEnded(_))) {
             writeln!(text, "(its exit is the end of its turn)").unwrap();
-            facts.push(Fact::TurnEnded(decoder.turn_end_at_exit(exit(run.end().unwrap()))));
+            facts.push(Fact::TurnEnded(decoder.turn_end_at_exit(exit(run.end().unwrap()), None)));
         }
         for fact in facts {
             writeln!(text, "{fact:?}").unwrap();

@@ -61,6 +61,12 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
         )));
     }
     if session.mode == Mode::Terminal && !args.detach {
+        if !super::attach::is_possible() {
+            let id = place.id;
+            return Err(Failure::usage(format!(
+                "{id} needs a terminal to show it on; ostler resume -d {id} goes on without one"
+            )));
+        }
         super::attach::check_place(&place)?;
     }
     session.keep = args.keep;

@@ -16,16 +16,24 @@ pub struct Talk {
     style: Style,
     /// Text of the agent that was shown while it was being written.
     streamed: String,
+    /// Why the last turn failed, when nothing was shown after that.
+    ended_with: Option<String>,
 }
 
 impl Talk {
     pub fn new(style: Style) -> Talk {
-        Talk { style, streamed: String::new() }
+        Talk { style, streamed: String::new(), ended_with: None }
+    }
+
+    /// Why the last turn failed, when that is the last that was shown.
+    pub fn ended_with(&self) -> Option<&str> {
+        self.ended_with.as_deref()
     }
 
     /// What the agent says goes to one side (standard output), everything about it to the other.
     pub fn show(&mut self, item: &Item, said: &mut String, about: &mut String) {
         let style = self.style;
+        self.ended_with = None;
         match item {
             Item::Told { text, .. } => {
                 self.end_streamed(said);
@@ -102,6 +110,7 @@ impl Talk {
                 if let Some(reason) = &end.reason {
                     about.push_str(&format!("{}\n", style.red(&printable(reason))));
                 }
+                self.ended_with.clone_from(&end.reason);
             }
             Fact::PassedOver { bytes } => {
                 self.end_streamed(said);

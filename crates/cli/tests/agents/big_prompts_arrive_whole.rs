@@ -25,3 +25,16 @@ for_every_agent!(takes_a_megabyte:
     gemini_takes_a_megabyte Gemini,
     opencode_takes_a_megabyte Opencode,
 );
+
+/// It takes a megabyte of characters and no more, and says so beside the conversation.
+#[test]
+fn what_codex_finds_too_long_is_a_failure_with_its_reason_in_one_line() {
+    let Some(bed) = Bed::new(Agent::Codex) else { return };
+    let prompt = bed.harness.root().join("prompt");
+    std::fs::write(&prompt, "long ".repeat(600_000)).unwrap();
+    let output = bed.harness.run(&["run", "-f", prompt.to_str().unwrap(), "codex"]).exits(1);
+    let shown = bed.last().show();
+    let cause = &shown.outcome().cause;
+    assert!(cause.contains("Input exceeds the maximum length") && !cause.contains('\n'), "{shown:?}");
+    assert!(output.stderr.contains(cause.as_str()) && shown.last.as_ref() == Some(cause), "{output:?}");
+}

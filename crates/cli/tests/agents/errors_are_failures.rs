@@ -39,7 +39,11 @@ fn failed(bed: &Bed, output: Output, reasons: &[&str]) {
     assert_eq!(outcome.kind, "failed", "{outcome:?}");
     assert!(!outcome.cause.contains('\n'), "not one line: {:?}", outcome.cause);
     assert!(reasons.iter().any(|reason| outcome.cause.contains(reason)), "no reason: {outcome:?}");
-    assert!(output.stderr.contains(&outcome.cause), "{output:?}");
+    assert_eq!(output.stderr.matches(&outcome.cause).count(), 1, "said once: {output:?}");
+    assert_eq!(output.stdout, "", "an error is no answer");
+    assert_eq!(shown.last.as_deref(), Some(outcome.cause.as_str()));
+    let logs = bed.harness.run(&["logs", session.id()]).exits(0).stdout;
+    assert_eq!(logs.matches(&outcome.cause).count(), 1, "{logs}");
     bed.harness.run(&["wait", session.id()]).exits(1);
 }
 

@@ -13,6 +13,8 @@ fn quiet_until_interrupted(bed: &Bed, session: Session<'_>) {
     bed.harness.run(&["wait", session.id()]).exits(6);
     let shown = session.show();
     assert_eq!((shown.outcome().kind.as_str(), shown.turns), ("interrupted", 1), "{shown:?}");
+    let logs = bed.harness.run(&["logs", session.id()]).exits(0).stdout;
+    assert!(logs.ends_with("the turn was interrupted\n"), "{logs}");
     bed.harness.nothing_is_left();
 }
 

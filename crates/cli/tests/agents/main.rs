@@ -36,4 +36,5 @@ mod shutdowns_save_everything;
 mod sshd;
 mod stops_lose_nothing;
 mod subagents_stay_apart;
+mod terminals_name_their_conversation;
 mod terminals_show_their_screen;

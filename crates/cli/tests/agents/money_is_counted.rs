@@ -82,6 +82,54 @@ fn is_counted(agent: Agent) {
     }
 }
 
+/// In a terminal claude tells nothing of it; its transcript and its own records do.
+#[test]
+fn what_claude_uses_in_a_terminal_is_counted() {
+    const ANSWER: (u64, u64) = (ostler_model::INPUT_TOKENS, ostler_model::OUTPUT_TOKENS);
+    let answers = |count: u64| (count * ANSWER.0, count * ANSWER.1);
+    let Some(bed) = Bed::new(Agent::Claude) else { return };
+    bed.agent.trust(&bed.harness.root().join("home"), &bed.work()).unwrap();
+    let session = bed.detach(&["-t"], None);
+    let show = || bed.harness.run(&["show", "--json", session.id()]).exits(0).json();
+    let sends = |text: &str| {
+        let turns = session.look().turns;
+        bed.harness.run(&["send", session.id(), text]).exits(0);
+        session.until_look("the turn is counted", |view| {
+            view.turns > turns
+                && ostler_store::look::spent(&session.place().open().unwrap())
+                    .unwrap()
+                    .iter()
+                    .all(|turn| turn.tokens.is_some())
+        });
+    };
+    sends("say one");
+    let below = serde_json::json!({ "description": "d", "prompt": "say below", "subagent_type": "general-purpose" });
+    sends(&format!("{} ; tool Agent {below} ; say two", bed.tool("echo ran")));
+    let shown = show();
+    let turns: Vec<_> = shown["spent"].as_array().unwrap().iter().map(|turn| tokens(&turn["tokens"])).collect();
+    assert_eq!(turns, [answers(1), answers(3)], "the subagent's is not the turn's");
+    assert_eq!(tokens(&shown["tokens"]), answers(4), "of the session, while it lives");
+
+    bed.harness.run(&["stop", session.id()]).exits(0);
+    let stopped = show();
+    let cost = dollars(&stopped["outcome"]["cost_usd"]);
+    assert!(cost > 0.0, "{stopped}");
+    assert_eq!(tokens(&stopped["outcome"]["tokens"]), answers(4));
+    bed.harness.run(&["resume", "-d", session.id()]).exits(0);
+    sends("say three");
+    bed.harness.run(&["stop", session.id()]).exits(0);
+    let resumed = show();
+    assert_eq!(
+        (tokens(&resumed["outcome"]["tokens"]), tokens(&resumed["tokens"])),
+        (answers(1), answers(5)),
+        "{resumed}"
+    );
+    let (run, all) = (dollars(&resumed["outcome"]["cost_usd"]), dollars(&resumed["cost_usd"]));
+    // The first run had five answers, the subagent's among them, and perhaps a title; claude counts on when it is resumed.
+    assert!(run > 0.0 && cost > 4.5 * run && same(all, cost + run), "{resumed}");
+    bed.proves("terminal: tokens as the model counted them");
+}
+
 for_every_agent!(is_counted:
     what_claude_uses_is_counted Claude,
     what_codex_uses_is_counted Codex,

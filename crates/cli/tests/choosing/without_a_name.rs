@@ -12,6 +12,16 @@ fn on_a_machine_with_no_agent_it_is_said_what_to_install_and_that_the_demo_works
 }
 
 #[test]
+fn one_that_is_named_and_not_installed_comes_with_the_command_that_installs_it() {
+    let (harness, _) = harness_with(&[]);
+    for words in [&["run", "codex", "x"][..], &["run", "-d", "-t", "codex"]] {
+        let output = harness.run(words).exits(2);
+        assert_eq!(output.complaint(), "ostler: codex is not installed; npm install -g @openai/codex");
+    }
+    assert!(harness.ls().is_empty());
+}
+
+#[test]
 fn the_only_one_that_is_installed_gets_the_prompt() {
     let (harness, _) = harness_with(&["codex"]);
     let session = harness.detach(&["fix the failing test"]);

@@ -39,6 +39,25 @@ fn a_program_that_cannot_be_started() {
 }
 
 #[test]
+fn a_prompt_file_that_is_missing() {
+    let harness = harness();
+    let output = harness.run(&["run", "-f", "/no/such/file", "demo"]).exits(2);
+    assert!(output.complaint().ends_with("; -f FILE needs a file with the prompt"), "{output:?}");
+    left_nothing(&harness);
+}
+
+#[test]
+fn a_terminal_session_is_not_resumed_where_nobody_could_see_it() {
+    let harness = harness();
+    let session = harness.detach(&["-t", "demo"]);
+    harness.run(&["stop", session.id()]);
+    let output = harness.run(&["resume", session.id(), "say x"]).exits(2);
+    assert!(output.complaint().contains(&format!("ostler resume -d {}", session.id())), "{output:?}");
+    assert_eq!(session.show().run, 1);
+    harness.nothing_is_left();
+}
+
+#[test]
 fn a_folder_that_is_missing_or_none() {
     let harness = harness();
     let file = harness.root().join("file");

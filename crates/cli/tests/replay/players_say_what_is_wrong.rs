@@ -24,6 +24,17 @@ fn what_is_no_recording_is_refused_before_anything_starts() {
 }
 
 #[test]
+fn one_that_waits_to_be_interrupted_says_so() {
+    let harness = Harness::new(env!("CARGO_BIN_EXE_ostler"));
+    for (name, waits) in [("codex-interrupted", true), ("claude-interrupted", true), ("codex-reply", false)] {
+        let file = format!("replay:{}", recorded(name).file.display());
+        let output = harness.run(&["run", "-d", &file, "--", "--speed", "max"]).exits(0);
+        assert_eq!(output.stderr.contains("ostler interrupt @last"), waits, "{name}: {output:?}");
+        harness.session(output.stdout.trim_end()).stop();
+    }
+}
+
+#[test]
 fn an_answer_that_was_not_given_then_ends_it_with_the_reason() {
     let harness = Harness::new(env!("CARGO_BIN_EXE_ostler"));
     let session = start(&harness, &recorded("claude-denied").file);

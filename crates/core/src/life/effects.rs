@@ -190,7 +190,11 @@ impl State {
     }
 
     fn has_something_to_save(&self) -> bool {
-        self.plan.speaks.converses() && (self.last_turn.is_some() || self.turn_running())
+        match self.plan.speaks {
+            Speaks::Turns | Speaks::OneTurn | Speaks::Hooks => self.last_turn.is_some() || self.turn_running(),
+            // Who only draws tells of no turn, but what was typed for somebody must not be lost.
+            Speaks::Bytes => self.plan.mode == Mode::Terminal && self.last_fed.is_some(),
+        }
     }
 
     fn next_message(&self) -> Option<u64> {

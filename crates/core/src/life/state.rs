@@ -275,6 +275,8 @@ impl State {
                 self.asks.retain(|open| open.request != *request);
             }
             Event::TurnEnded { end } => self.end_turn(end, entry.ms),
+            Event::Counted { turn, tokens } => self.spending.count(*turn, *tokens),
+            Event::Cost { usd } => self.spending.cost(entry.run, *usd),
             Event::InterruptWanted { by } => {
                 if self.turn_running() {
                     self.interrupt.get_or_insert_with(|| by.clone());
@@ -359,11 +361,7 @@ impl State {
     }
 
     fn end_turn(&mut self, end: &TurnEnd, now_ms: u64) {
-        let mut end = end.clone();
-        // A turn that we broke off is interrupted, whatever the agent calls it.
-        if self.interrupt_sent && end.verdict == Verdict::Failed {
-            end.verdict = Verdict::Interrupted;
-        }
+        let end = if self.interrupt_sent { end.clone().after_interrupt() } else { end.clone() };
         if !self.turn {
             // Nobody saw it begin: what is known to be saved is an earlier one.
             self.saved = None;

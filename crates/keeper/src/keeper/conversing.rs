@@ -8,7 +8,6 @@ use super::{Keeper, KeeperError};
 use crate::control::{self, Order};
 use crate::{handles, writing};
 use ostler_core::event::Event;
-use ostler_core::record::Mode;
 use ostler_sys::process::Identity;
 use ostler_writers::Conversation;
 use ostler_writers::lock::{Occupant, Taken, Writers};
@@ -48,20 +47,6 @@ impl Keeper {
                 Ok(Some(who)) => self.alarm_once(format!("another session has this conversation too: {who}"))?,
                 Err(error) => self.alarm_once(format!("cannot lock the conversation: {error}"))?,
             }
-        }
-        Ok(())
-    }
-
-    /// In a terminal an agent tells us nothing; what it has locked does.
-    pub(super) fn name_conversation(&mut self) -> Result<(), KeeperError> {
-        if self.record.plan.mode != Mode::Terminal || self.state.native_id.is_some() {
-            return Ok(());
-        }
-        let found = ostler_writers::conversation_of(self.agent.name(), self.process.pid(), &writing::variable);
-        // Who cannot look will be asked again; nothing depends on it now.
-        if let Ok(Some(id)) = found {
-            self.note(Event::Native { id })?;
-            self.learn_transcript()?;
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use ostler_core::life::{Effect, Message};
 use ostler_core::outcome::{Saved, judge};
 use ostler_core::record::{Ending, Mode, Speaks, Want};
 use ostler_store::proof::Kept;
-use ostler_store::{closing, inbox, limits, proof};
+use ostler_store::{closing, inbox, last, limits, proof};
 use ostler_sys::clock::since_boot_ms;
 use ostler_sys::pause::{self, Point};
 use ostler_sys::process::Pidfd;
@@ -127,6 +127,7 @@ impl Keeper {
             Mode::Terminal => {
                 let keys = self.agent.keys(&text);
                 self.keys_to_come = KeysToCome::after(&name, &text, keys.after_a_pause, self.out_position()?);
+                self.put_draft_aside(&name)?;
                 let last = self.state.last_turn.as_ref().map(|turn| turn.verdict);
                 let line_is_empty = self.record.plan.speaks != Speaks::Hooks || last != Some(Verdict::Interrupted);
                 if line_is_empty { keys.at_once } else { [CLEAR_LINE, &keys.at_once].concat() }
@@ -232,8 +233,9 @@ impl Keeper {
     }
 
     fn prove(&mut self, until_ms: u64) -> Result<bool, KeeperError> {
+        self.name_conversation()?;
         self.learn_transcript()?;
-        let Some(kept) = Kept::of(&self.record, &self.state) else {
+        let Some(kept) = Kept::of(&self.record, &self.state).filter(|_| !self.typed_a_command()) else {
             self.note(Event::Saved { saved: Saved::NotApplicable })?;
             return Ok(true);
         };
@@ -315,6 +317,7 @@ impl Keeper {
             self.note(Event::Alarm { text: format!("the disk is full; its last {lost} bytes of output are lost") })?;
         }
         self.understand()?;
+        self.name_conversation()?;
         let ends_with_process = match self.state.plan.speaks {
             Speaks::OneTurn | Speaks::Hooks => true,
             Speaks::Turns | Speaks::Bytes => false,
@@ -326,7 +329,8 @@ impl Keeper {
             && let (Some(output), Some(exit)) = (&mut self.output, self.state.exit)
         {
             // The end of the process is the end of the turn, whether or not it was announced.
-            let end = output.turn_end_at_exit(exit);
+            let complaint = last::complaint_of(self.run.dir())?;
+            let end = output.turn_end_at_exit(exit, complaint.as_deref());
             self.note(Event::TurnEnded { end })?;
             if let Some(message) = self.state.killed_with() {
                 self.take_back(message)?;
@@ -343,6 +347,7 @@ impl Keeper {
         if let Some(message) = self.state.without_answer() {
             self.take_back(message)?;
         }
+        self.count_at_the_end()?;
         self.leave_conversation();
         self.save_now()?;
         let outcome = judge(&self.state, since_boot_ms());

@@ -3,20 +3,24 @@
 //!
 //! One thread, one `poll`, no timer while nothing is due: an idle session costs no wake-up at all.
 //!
-//! * [`streams`] and [`input`] move bytes, [`typing`] types messages into terminals, [`own_record`] sees what no hook tells.
+//! * [`streams`] and [`input`] move bytes, [`typing`] types messages into terminals beside a person's [`draft`], [`own_record`] sees what no hook tells.
 //! * [`wishes`] works through the inbox, [`effects`] does what the life cycle wants.
 //! * [`tree`], [`proof_watch`] and [`inquiry`] serve the hard parts of ending: nothing left behind, nothing lost.
-//! * [`conversing`] sees to it that nobody else writes to the conversation, or that it is said.
+//! * [`conversing`] sees to it that nobody else writes to the conversation, or that it is said; [`naming`] learns which one
+//!   it is from agents that only draw, [`counting`] what was used from those that do not tell.
 //! * [`clients`] are told that something changed; they read the files themselves. [`making_way`] lets a newer keeper in.
 
 mod autosave;
 mod clients;
 mod conversing;
+mod counting;
+mod draft;
 mod effects;
 mod holding;
 mod input;
 pub mod inquiry;
 mod making_way;
+mod naming;
 mod next_run;
 mod noting;
 mod own_record;
@@ -37,7 +41,10 @@ use crate::handles::{self, Handles};
 use autosave::Autosave;
 use clients::Clients;
 use conversing::Conversing;
+use counting::Counting;
+use draft::Draft;
 use input::Input;
+use naming::Naming;
 use ostler_agents::{Agent, Opening};
 use ostler_core::event::{Entry, Event};
 use ostler_core::fact::Fact;
@@ -155,12 +162,15 @@ struct Keeper {
     streams: Streams,
     input: Input,
     keys_to_come: Option<KeysToCome>,
+    draft: Draft,
     output: Option<Telling>,
     own_record: Option<OwnRecordWatch>,
     clients: Clients,
     snapshots: Snapshots,
     proof: Option<ProofWatch>,
     conversing: Conversing,
+    naming: Naming,
+    counting: Counting,
     autosave: Autosave,
     /// What was told of limits, which is not told twice.
     struck: Option<String>,
@@ -222,12 +232,15 @@ impl Keeper {
             streams: Streams::new(record.plan.mode),
             input: Input::new(folder.even_when_full(input)?),
             keys_to_come: None,
+            draft: Draft::default(),
             output: None,
             own_record: None,
             clients: Clients::default(),
             snapshots: Snapshots::new(&run),
             proof: None,
             conversing: Conversing::default(),
+            naming: Naming::default(),
+            counting: Counting::default(),
             autosave: Autosave::new(record.autosave_ms),
             struck: None,
             window: None,
@@ -260,6 +273,7 @@ impl Keeper {
             self.folder.keep_reserve();
             let first = look::started(&self.record);
             self.write(first)?;
+            self.note_cost_before()?;
             self.sync_launch();
             pause::at(Point::LaunchSynced);
         }
@@ -267,6 +281,7 @@ impl Keeper {
         let telling = ostler_agents::telling(self.agent, self.record.plan.speaks);
         self.output = telling.map(|source| Telling::from(self.state.turn_out, source, &self.state, &self.session));
         self.take_back_unanswered()?;
+        self.count_what_is_open();
         self.note(Event::KeeperStarted {
             pid: rustix::process::getpid().as_raw_nonzero().get(),
             version: VERSION.to_owned(),
@@ -335,6 +350,8 @@ impl Keeper {
             if self.done {
                 return Ok(());
             }
+            self.name_conversation_when_due()?;
+            self.count_when_due()?;
             self.autosave()?;
             self.say_what_struck()?;
             self.replace_holder_when_due()?;

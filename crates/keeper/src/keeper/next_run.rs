@@ -88,7 +88,7 @@ impl Keeper {
     /// Notes where the transcript is, once the agent has told its name for the conversation.
     pub(super) fn learn_transcript(&mut self) -> Result<(), KeeperError> {
         if self.record.transcript.is_none()
-            && let Some(native_id) = &self.state.native_id
+            && let Some(native_id) = self.state.native_id.as_ref().or(self.record.native_id.as_ref())
         {
             self.record.transcript = proof::find_transcript(self.agent, native_id, &self.session.cwd);
             if self.record.transcript.is_some() {

@@ -167,6 +167,7 @@ fn is_old(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Level;
     use super::*;
 
     #[test]

@@ -180,7 +180,8 @@ fn too_long() -> Failure {
 }
 
 fn read_prompt(path: &Path) -> Result<String> {
-    let mut file = std::fs::File::open(path).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
+    let wrong = |error| Failure::usage(format!("{}: {error}; -f FILE needs a file with the prompt", path.display()));
+    let mut file = std::fs::File::open(path).map_err(wrong)?;
     text(read_all(&mut file, &path.display().to_string())?)
 }
 

@@ -92,10 +92,11 @@ pub fn follow_to_the_end(place: &Place, attended: bool) -> Result<Code> {
     loop {
         match follow(place, &mut printer, Some(signals.as_fd()), false)? {
             Left::Ended(view) => {
+                let told = printer.ended_with();
                 if speaks(&folder)? {
                     printer.finish()?;
                 }
-                return Ok(conclude(&view, style));
+                return Ok(conclude(&view, style, told.as_deref()));
             }
             Left::Asks(view) if attended => super::attach::ask_inline(place, &view, style)?,
             Left::Asks(view) => {

@@ -3,6 +3,7 @@
 use super::asked::Asked;
 use crate::args::Run;
 use crate::exit::{Failure, Result};
+use crate::say::tell;
 use ostler_agents::replay::PREFIX;
 use ostler_core::record::Mode;
 use ostler_replay::Recording;
@@ -25,6 +26,11 @@ pub fn check(args: &Run, file: &str) -> Result<Asked> {
     let prompt = messages.next();
     if prompt.is_none() && !args.keep {
         return Err(wrong(&"nobody says anything in it"));
+    }
+    if recording.is_interrupted() {
+        tell!(
+            "ostler: in this recording somebody breaks a turn off; ostler interrupt @last (or Ctrl-C here) does that now"
+        );
     }
     Ok(Asked {
         agent: agent.name().to_owned(),

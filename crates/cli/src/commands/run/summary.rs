@@ -10,8 +10,8 @@ use ostler_core::fact::Tokens;
 use ostler_core::outcome::{Kind, Outcome, Saved};
 use ostler_core::view::View;
 
-/// The last lines: what was achieved, what was kept and where, and what to do next.
-pub fn conclude(view: &View, style: Style) -> Code {
+/// The last lines: what was achieved, what was kept and where, and what to do next. `told`: what stands just above them.
+pub fn conclude(view: &View, style: Style, told: Option<&str>) -> Code {
     let Some(outcome) = &view.outcome else {
         return Code::Ours;
     };
@@ -21,7 +21,7 @@ pub fn conclude(view: &View, style: Style) -> Code {
     let silent = !converses(view) && plain && outcome.left.is_empty();
     if !silent {
         // Nobody is left to be told when standard error is gone.
-        let _ = err(summary(view, outcome, style).as_bytes());
+        let _ = err(summary(view, outcome, style, told).as_bytes());
     }
     code
 }
@@ -36,7 +36,7 @@ fn used(tokens: Option<Tokens>, cost_usd: Option<f64>) -> Vec<String> {
     tokens.into_iter().chain(dollars(cost_usd)).collect()
 }
 
-fn summary(view: &View, outcome: &Outcome, style: Style) -> String {
+fn summary(view: &View, outcome: &Outcome, style: Style, told: Option<&str>) -> String {
     let printable = |text: &str| ostler_screen::printable(text).into_owned();
     let verdict = match outcome.kind {
         Kind::Succeeded => style.green("✔ succeeded"),
@@ -60,7 +60,7 @@ fn summary(view: &View, outcome: &Outcome, style: Style) -> String {
         facts.extend((!session.is_empty()).then(|| format!("session: {session}")));
     }
     let mut text = format!("\n{verdict}  {}\n", facts.join(" · "));
-    if outcome.kind != Kind::Succeeded {
+    if outcome.kind != Kind::Succeeded && told != Some(outcome.cause.as_str()) {
         text.push_str(&format!("  {}\n", printable(&outcome.cause)));
     }
     for process in &outcome.left {

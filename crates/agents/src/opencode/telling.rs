@@ -1,0 +1,63 @@
+//! How an opencode in a terminal tells its conversation. Its output is a drawing, its database does not say who wrote a row,
+//! and it takes no name of ours. But it runs plugins: ours ([`PLUGIN`]) notes with every prompt which conversation that
+//! goes to. It comes with the environment, beside whatever else a person has there, and into none of their files.
+
+use crate::Launching;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// The plugin, as a file of the run. It writes beside itself, into [`crate::CONVERSATION`].
+pub const PLUGIN_FILE: &str = "telling.js";
+pub const PLUGIN: &str = include_str!("telling.js");
+
+/// Settings of opencode in the environment; its lists of plugins are joined.
+const SETTINGS: &str = "OPENCODE_CONFIG_CONTENT";
+
+/// The variable that makes opencode load the plugin. `None` when what a person has set there is nothing that we could add
+/// to; then the conversation stays without a name.
+pub fn variable(request: &Launching<'_>) -> Option<(String, String)> {
+    let theirs = (request.variable)(SETTINGS).filter(|text| !text.trim().is_empty());
+    let mut settings: Value = theirs.map_or(Ok(json!({})), |text| serde_json::from_str(&text)).ok()?;
+    let plugins = settings.as_object_mut()?.entry("plugin").or_insert_with(|| json!([])).as_array_mut()?;
+    plugins.push(json!(address(&format!("{}/{PLUGIN_FILE}", request.folder))));
+    Some((SETTINGS.to_owned(), settings.to_string()))
+}
+
+/// A file as an address.
+fn address(path: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte);
+    let encoded =
+        path.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") });
+    format!("file://{}", encoded.collect::<String>())
+}
+
+#[derive(Deserialize)]
+struct Told {
+    pid: i32,
+    id: String,
+}
+
+/// The conversation that this process told of. An opencode that a tool has started inherits the plugin and is somebody else.
+pub fn conversation(line: &[u8], pid: i32) -> Option<String> {
+    let told: Told = serde_json::from_slice(line).ok()?;
+    (told.pid == pid).then_some(told.id)
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_holds_whatever_a_folder_is_called() {
+        assert_eq!(address("/a b/é.d_e%/x.js"), "file:///a%20b/%C3%A9.d_e%25/x.js");
+    }
+
+    #[test]
+    fn only_the_process_itself_tells() {
+        let line = serde_json::to_vec(&json!({"pid": 7, "id": "ses_1"})).unwrap();
+        assert_eq!(conversation(&line, 7), Some("ses_1".to_owned()));
+        assert_eq!(conversation(&line, 8), None);
+        assert_eq!(conversation(b"{\"pid\":7", 7), None);
+    }
+}

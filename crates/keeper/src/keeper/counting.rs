@@ -1,0 +1,104 @@
+//! What a turn used, from an agent that does not tell at its end: claude in a terminal. Its transcript says, and is written a
+//! little later; so it is looked at a few times after the turn, and for the last time before the outcome is written. What
+//! the conversation has cost it notes as it leaves.
+
+use super::{Keeper, KeeperError};
+use crate::writing;
+use ostler_core::event::Event;
+use ostler_core::record::Speaks;
+use ostler_store::proof::{self, Kept};
+use ostler_sys::clock::since_boot_ms;
+use std::path::PathBuf;
+
+/// How long after the turn it is looked at. Measured: the end of a turn was on disk after 102 ms at the latest.
+const LOOKS_MS: [u64; 4] = [0, 150, 1000, 5000];
+
+/// The turns that are not counted yet.
+#[derive(Default)]
+pub(super) struct Counting(Vec<Open>);
+
+struct Open {
+    turn: u32,
+    transcript: PathBuf,
+    marks: Vec<String>,
+    ended_ms: u64,
+    looks: usize,
+}
+
+impl Open {
+    /// When it is looked at next; `None`: not before the end.
+    fn due_ms(&self) -> Option<u64> {
+        LOOKS_MS.get(self.looks).map(|after_ms| self.ended_ms + after_ms)
+    }
+}
+
+impl Keeper {
+    /// The newest turn is to be counted, when nobody told.
+    pub(super) fn count_what_is_open(&mut self) {
+        let uncounted = self.state.spending.turns().last().filter(|spent| spent.tokens.is_none());
+        let (Some(turn), Some(end)) = (uncounted.map(|spent| spent.turn), &self.state.last_turn) else {
+            return;
+        };
+        let known = self.counting.0.iter().any(|open| open.turn == turn);
+        if known || self.record.plan.speaks != Speaks::Hooks || self.agent.count(&end.messages).is_none() {
+            return;
+        }
+        if let Some(Kept::File(transcript)) = Kept::of(&self.record, &self.state) {
+            let (marks, ended_ms) = (end.messages.clone(), since_boot_ms());
+            self.counting.0.push(Open { turn, transcript, marks, ended_ms, looks: 0 });
+        }
+    }
+
+    pub(super) fn count_when_due(&mut self) -> Result<(), KeeperError> {
+        let now = since_boot_ms();
+        for mut open in std::mem::take(&mut self.counting.0) {
+            let held = |open: &Open| proof::holds(self.agent, &open.transcript, &open.marks).unwrap_or(false);
+            if open.due_ms().is_some_and(|due| due <= now) {
+                open.looks += 1;
+                if held(&open) {
+                    self.count(&open)?;
+                    continue;
+                }
+            }
+            if let Some(due) = open.due_ms() {
+                self.wake_by(due);
+            }
+            self.counting.0.push(open);
+        }
+        Ok(())
+    }
+
+    /// Whatever is in the transcript now is all that there will be.
+    pub(super) fn count_at_the_end(&mut self) -> Result<(), KeeperError> {
+        std::mem::take(&mut self.counting.0).iter().try_for_each(|open| self.count(open))?;
+        match self.cost_so_far(true) {
+            Some(usd) => self.note(Event::Cost { usd }),
+            None => Ok(()),
+        }
+    }
+
+    /// What the conversation had cost before this run.
+    pub(super) fn note_cost_before(&mut self) -> Result<(), KeeperError> {
+        if self.record.plan.speaks != Speaks::Hooks || self.agent.costs_record(&writing::variable).is_none() {
+            return Ok(());
+        }
+        let usd = self.cost_so_far(false).unwrap_or(0.0);
+        self.note(Event::Cost { usd })
+    }
+
+    fn cost_so_far(&self, left: bool) -> Option<f64> {
+        let record =
+            self.agent.costs_record(&writing::variable).filter(|_| self.record.plan.speaks == Speaks::Hooks)?;
+        let native_id = self.state.native_id.as_ref().or(self.record.native_id.as_ref())?;
+        // The agent's own file, which it may have lost.
+        self.agent.cost_in(&std::fs::read(record).ok()?, &self.session.cwd, native_id, left)
+    }
+
+    /// A transcript that cannot be read says nothing, and what it would have said is not known.
+    fn count(&mut self, open: &Open) -> Result<(), KeeperError> {
+        match proof::turn_tokens(self.agent, &open.transcript, &open.marks) {
+            Ok(Some(tokens)) => self.note(Event::Counted { turn: open.turn, tokens }),
+            Ok(None) | Err(_) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Which conversation an agent is at that draws and tells nothing: `show`, the writers' lock, strangers and the next resume
+//! want to know, also when it quits by itself.
+//!
+//! opencode's plugin of ours notes it with every prompt, in a file of the run; a look at its size costs nothing. codex has a
+//! lock on each conversation that it has opened: those are looked at when it has drawn something, once a second at most, and
+//! nobody looks while it stands still.
+
+use super::{Keeper, KeeperError};
+use crate::writing;
+use ostler_agents::CONVERSATION;
+use ostler_agents::lines::{Line, Lines};
+use ostler_core::event::Event;
+use ostler_core::life::Process;
+use ostler_core::record::{Mode, Speaks, Want};
+use ostler_store::{inbox, look};
+use ostler_sys::clock::since_boot_ms;
+
+const LOOK_AGAIN_MS: u64 = 1000;
+/// A transcript comes some time after the conversation has a name, and is looked for among all of them.
+const SEARCH_AGAIN_MS: u64 = 5000;
+
+/// How far has been looked.
+pub(super) struct Naming {
+    position: u64,
+    lines: Lines,
+    locks: Looked,
+    transcript: Looked,
+}
+
+impl Default for Naming {
+    fn default() -> Naming {
+        Naming { position: 0, lines: Lines::from(0), locks: Looked::default(), transcript: Looked::default() }
+    }
+}
+
+/// When something was looked at last, and how much had been drawn by then.
+#[derive(Default)]
+struct Looked(Option<(u64, u64)>);
+
+enum Due {
+    Now,
+    At(u64),
+    /// Not before something is drawn.
+    No,
+}
+
+impl Looked {
+    fn due(&mut self, now: u64, drawn: u64, every_ms: u64) -> Due {
+        match self.0 {
+            Some((_, then)) if then == drawn => Due::No,
+            Some((at, _)) if now < at + every_ms => Due::At(at + every_ms),
+            Some(_) | None => {
+                self.0 = Some((now, drawn));
+                Due::Now
+            }
+        }
+    }
+}
+
+impl Keeper {
+    /// Looks when there may be something new.
+    pub(super) fn name_conversation_when_due(&mut self) -> Result<(), KeeperError> {
+        if !self.draws_in_silence() || self.state.process != Process::Running {
+            return Ok(());
+        }
+        self.hear_conversation()?;
+        let (now, drawn) = (since_boot_ms(), self.out_position()?);
+        if ostler_writers::locks_tell(self.agent.name()) {
+            match self.naming.locks.due(now, drawn, LOOK_AGAIN_MS) {
+                Due::Now => self.see_locked_conversation()?,
+                Due::At(ms) => self.wake_by(ms),
+                Due::No => {}
+            }
+        }
+        if self.misses_transcript() {
+            match self.naming.transcript.due(now, drawn, SEARCH_AGAIN_MS) {
+                Due::Now => self.learn_transcript()?,
+                Due::At(ms) => self.wake_by(ms),
+                Due::No => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The conversation has a name, and its file is not known.
+    fn misses_transcript(&self) -> bool {
+        let named = self.state.native_id.as_ref().or(self.record.native_id.as_ref());
+        let somewhere = |id: &String| self.agent.transcript(id, &self.session.cwd, &writing::variable).is_some();
+        self.record.transcript.is_none() && named.is_some_and(somewhere)
+    }
+
+    /// Looks now: it is about to leave, or has left.
+    pub(super) fn name_conversation(&mut self) -> Result<(), KeeperError> {
+        if !self.draws_in_silence() {
+            return Ok(());
+        }
+        self.hear_conversation()?;
+        if self.state.process == Process::Running {
+            self.see_locked_conversation()?;
+        }
+        self.learn_transcript()
+    }
+
+    /// Whether what was typed last is for the agent's program and not for its model: such words are in no transcript.
+    pub(super) fn typed_a_command(&self) -> bool {
+        let typed = self.state.last_fed.filter(|_| self.draws_in_silence());
+        let wish = typed.and_then(|message| inbox::read_one(self.folder.dir(), message.at).ok().flatten());
+        matches!(wish.map(|wish| wish.want), Some(Want::Message { text, .. }) if text.starts_with(['/', '!']))
+    }
+
+    fn draws_in_silence(&self) -> bool {
+        self.record.plan.mode == Mode::Terminal && self.record.plan.speaks == Speaks::Bytes
+    }
+
+    /// What it has told of its own accord; the last word counts.
+    fn hear_conversation(&mut self) -> Result<(), KeeperError> {
+        let (agent, pid) = (self.agent, self.process.pid());
+        let (lines, mut told) = (&mut self.naming.lines, None);
+        look::read_from(self.run.dir(), CONVERSATION, &mut self.naming.position, |bytes| {
+            lines.feed(bytes, |line, _| match line {
+                Line::Whole(line) => told = agent.told_conversation(line, pid).or(told.take()),
+                Line::TooLong { .. } => {}
+            });
+        })?;
+        told.map_or(Ok(()), |id| self.is_at(id))
+    }
+
+    fn see_locked_conversation(&mut self) -> Result<(), KeeperError> {
+        let known = self.state.native_id.as_deref();
+        let found = ostler_writers::conversation_of(self.agent.name(), self.process.pid(), known, &writing::variable);
+        // Who cannot look will be asked again; nothing depends on it now.
+        match found {
+            Ok(Some(id)) => self.is_at(id),
+            Ok(None) | Err(_) => Ok(()),
+        }
+    }
+
+    fn is_at(&mut self, id: String) -> Result<(), KeeperError> {
+        if self.state.native_id.as_ref() == Some(&id) {
+            return Ok(());
+        }
+        if self.record.transcript.take().is_some() {
+            self.run.write_record(&self.record)?;
+        }
+        self.note(Event::Native { id })?;
+        self.mind_conversation()
+    }
+}

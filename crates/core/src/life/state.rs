@@ -421,10 +421,12 @@ impl State {
     }
 
     /// The message of a turn whose process ended before it, if that was its end. The agent's transcript decides whether it
-    /// was taken in. What was typed into a terminal was typed, whatever became of it.
+    /// was taken in. What was typed into a terminal was typed, whatever became of it; what somebody interrupted was
+    /// broken off on purpose.
     #[must_use]
     pub fn without_answer(&self) -> Option<Message> {
-        self.last_fed.filter(|_| (self.turn || self.cut_off) && self.plan.speaks != Speaks::Hooks)
+        let cut_off = (self.turn || self.cut_off) && self.interrupt.is_none();
+        self.last_fed.filter(|_| cut_off && self.plan.speaks != Speaks::Hooks)
     }
 
     /// The same when somebody killed the process and the session goes on: then the next process is given it. What a process

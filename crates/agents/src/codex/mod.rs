@@ -66,6 +66,11 @@ impl Agent for Codex {
         set("CODEX_HOME").or_else(|| set("HOME").map(|home| format!("{home}/.codex")))
     }
 
+    /// Escape. A signal would end it.
+    fn interrupt_keys(&self) -> Option<Vec<u8>> {
+        Some(b"\x1b".to_vec())
+    }
+
     fn transcript(
         &self,
         native_id: &str,

@@ -60,6 +60,11 @@ impl Agent for Gemini {
         variable("HOME").filter(|home| !home.is_empty()).map(|home| format!("{home}/.gemini"))
     }
 
+    /// Escape. A signal would end it.
+    fn interrupt_keys(&self) -> Option<Vec<u8>> {
+        Some(b"\x1b".to_vec())
+    }
+
     fn transcript(
         &self,
         native_id: &str,

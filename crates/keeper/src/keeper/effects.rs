@@ -154,12 +154,12 @@ impl Keeper {
     }
 
     fn interrupt(&mut self) -> Result<(), KeeperError> {
-        let name = format!("interrupt-{}", self.state.turns);
+        // Of agents whose turns nobody tells us, the last interrupt tells this one apart.
+        let name = format!("interrupt-{}-{}", self.state.turns, self.state.interrupt_sent_ms);
         let input = match (self.record.plan.mode, self.record.plan.speaks) {
             (Mode::Headless, Speaks::Turns | Speaks::OneTurn) => self.agent.interrupt(&self.native_id(), &name),
-            (Mode::Terminal, Speaks::Hooks) => self.agent.interrupt_keys(),
-            (Mode::Headless, Speaks::Bytes | Speaks::Hooks)
-            | (Mode::Terminal, Speaks::Bytes | Speaks::Turns | Speaks::OneTurn) => None,
+            (Mode::Terminal, Speaks::Hooks | Speaks::Bytes) => self.agent.interrupt_keys(),
+            (Mode::Headless, Speaks::Bytes | Speaks::Hooks) | (Mode::Terminal, Speaks::Turns | Speaks::OneTurn) => None,
         };
         if let Some(bytes) = input {
             self.input.put(&name, bytes)?;

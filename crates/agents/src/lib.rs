@@ -17,6 +17,7 @@ pub mod opencode;
 pub mod parting;
 pub mod reading;
 pub mod replay;
+mod shapes;
 pub mod stream_json;
 
 use ostler_core::fact::{Ask, Fact, Tokens, TurnEnd, Verdict};

@@ -94,12 +94,6 @@ pub trait Agent: Sync {
         Keys { at_once: pasted(text), after_a_pause: b"\r".to_vec() }
     }
 
-    /// The key that puts what stands in its prompt line aside until the next prompt is sent; pressed again with an empty line
-    /// it brings that back. `None` when there is none.
-    fn stash_key(&self) -> Option<u8> {
-        None
-    }
-
     /// What its input takes as "end this turn" of this conversation; `None` when only a signal does.
     fn interrupt(&self, native_id: &str, id: &str) -> Option<Vec<u8>> {
         let _ = (native_id, id);

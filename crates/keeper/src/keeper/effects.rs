@@ -127,7 +127,6 @@ impl Keeper {
             Mode::Terminal => {
                 let keys = self.agent.keys(&text);
                 self.keys_to_come = KeysToCome::after(&name, &text, keys.after_a_pause, self.out_position()?);
-                self.put_draft_aside(&name)?;
                 let last = self.state.last_turn.as_ref().map(|turn| turn.verdict);
                 let line_is_empty = self.record.plan.speaks != Speaks::Hooks || last != Some(Verdict::Interrupted);
                 if line_is_empty { keys.at_once } else { [CLEAR_LINE, &keys.at_once].concat() }

@@ -367,7 +367,7 @@ impl Keeper {
 
     fn finish(&mut self) -> Result<(), KeeperError> {
         self.clients.tell_changed()?;
-        self.folder.spend_reserve();
+        self.folder.release_reserve();
         limits::clear(&self.record);
         // From here on nobody is to be met: who knocks reads the outcome.
         self.folder.dir().remove("sock")?;

@@ -419,8 +419,6 @@ impl Keeper {
         if self.streams.disk_full || !self.unwritten.is_empty() {
             self.try_disk_again()?;
         }
-        // The last of it is for records: also what a client that wants an end has just set free.
-        self.streams.disk_full |= !self.has_room_for_output()?;
         if !self.snapshots.are_behind(self.out_position()?) {
             self.changed |= self.streams.pump(&self.handles)?;
         }

@@ -17,6 +17,7 @@ pub mod opencode;
 pub mod parting;
 pub mod reading;
 pub mod replay;
+mod shapes;
 pub mod stream_json;
 
 use ostler_core::fact::{Ask, Fact, Tokens, TurnEnd, Verdict};
@@ -91,12 +92,6 @@ pub trait Agent: Sync {
     /// line; so the message is a paste, and the return that sends it comes by itself.
     fn keys(&self, text: &str) -> Keys {
         Keys { at_once: pasted(text), after_a_pause: b"\r".to_vec() }
-    }
-
-    /// The key that puts what stands in its prompt line aside until the next prompt is sent; pressed again with an empty line
-    /// it brings that back. `None` when there is none.
-    fn stash_key(&self) -> Option<u8> {
-        None
     }
 
     /// What its input takes as "end this turn" of this conversation; `None` when only a signal does.

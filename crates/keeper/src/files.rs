@@ -29,13 +29,10 @@ pub fn write_exit(folder: &Folder, run: &RunFolder, status: Option<WaitStatus>) 
     let code = number(status.and_then(WaitStatus::code));
     let signal = number(status.and_then(WaitStatus::signal));
     let text = format!("{{\"code\":{code},\"signal\":{signal}}}\n");
-    let write = || run.dir().replace("exit.json", text.as_bytes(), Sync::Yes);
-    write().or_else(|error| {
-        if ostler_store::is_full_disk(&error) {
-            folder.spend_reserve();
-            write()
-        } else {
-            Err(error)
+    loop {
+        match run.dir().replace("exit.json", text.as_bytes(), Sync::Yes) {
+            Err(error) if ostler_store::is_full_disk(&error) && folder.spend_reserve() => {}
+            other => return other,
         }
-    })
+    }
 }

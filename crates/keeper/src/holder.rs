@@ -90,6 +90,10 @@ fn run(arguments: &[String]) -> io::Result<()> {
         Some(pid) => AgentWatch { process: child(pid)?, watch: Watch::Child },
         None => stand_in(&folder, &run, &mut handles)?,
     };
+    if matches!(agent.watch, Watch::Over) {
+        // Whoever wrote it down may have told a keeper that was no longer listening.
+        control::tell(&line, News::Exited)?;
+    }
     let keeping = match handles.copy(KEEPER_PROCESS)? {
         Some(pidfd) => Keeping::Alive { pidfd, since_ms: since_boot_ms() },
         None => Keeping::Pausing { until_ms: 0 },

@@ -26,7 +26,8 @@ pub fn publish(
     state: &State,
     mut outcome: Outcome,
 ) -> Result<Outcome, StoreError> {
-    if let Some(words) = limits::struck(session, record) {
+    let struck = limits::struck(session, record);
+    if let Some(words) = &struck {
         outcome.cause = format!("{}; {words}", outcome.cause);
     }
     if outcome.kind == Kind::Failed
@@ -61,7 +62,8 @@ pub fn publish(
     note("queued", state.queue.len().into());
     note("inbox", state.inbox.into());
     note("last", last.into());
-    note("alarm", state.alarm.clone().into());
+    // Who is struck and gone in a moment was seen by nobody before.
+    note("alarm", state.alarm.clone().or(struck).into());
     folder.even_when_full(|| run.publish_outcome(&outcome, session))?;
     run.outcome()?.ok_or_else(|| StoreError::Missing { file: "outcome.json".to_owned() })
 }

@@ -162,20 +162,25 @@ impl Folder {
         let _ = self.dir.reserve(RESERVED, RESERVE);
     }
 
-    /// Gives the reserve up: now is when it is needed.
-    pub fn spend_reserve(&self) {
+    /// Gives up a piece of the reserve: now is when it is needed. Not all of it at once, because a program that still writes
+    /// may be quicker than we are. False when nothing is left.
+    pub fn spend_reserve(&self) -> bool {
+        self.dir.shorten(RESERVED, RESERVE / 8).unwrap_or(false)
+    }
+
+    /// Gives it all up: nothing more will be written.
+    pub fn release_reserve(&self) {
         // When it is gone already there is nothing to give.
         let _ = self.dir.empty(RESERVED);
     }
 
     /// Does something that needs a little disk space, with the reserve if it must be.
     pub fn even_when_full<T>(&self, mut action: impl FnMut() -> Result<T, StoreError>) -> Result<T, StoreError> {
-        match action() {
-            Err(error) if error.is_full_disk() => {
-                self.spend_reserve();
-                action()
+        loop {
+            match action() {
+                Err(error) if error.is_full_disk() && self.spend_reserve() => {}
+                other => return other,
             }
-            other => other,
         }
     }
 }

@@ -220,6 +220,14 @@ impl Dir {
     pub fn empty(&self, name: &str) -> io::Result<()> {
         Ok(rustix::fs::ftruncate(self.file(name, OFlags::WRONLY)?, 0)?)
     }
+
+    /// Makes a file this much shorter. False when it was empty already.
+    pub fn shorten(&self, name: &str, by: u64) -> io::Result<bool> {
+        let file = self.file(name, OFlags::WRONLY)?;
+        let size = u64::try_from(rustix::fs::fstat(&file)?.st_size).unwrap_or(0);
+        rustix::fs::ftruncate(&file, size.saturating_sub(by))?;
+        Ok(size > 0)
+    }
 }
 
 impl AsFd for Dir {

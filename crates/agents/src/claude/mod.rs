@@ -127,11 +127,6 @@ impl Agent for Claude {
         stream_json::message(message.id, message.text)
     }
 
-    /// Ctrl-S.
-    fn stash_key(&self) -> Option<u8> {
-        Some(0x13)
-    }
-
     fn interrupt(&self, _native_id: &str, id: &str) -> Option<Vec<u8>> {
         Some(stream_json::interrupt(id))
     }

@@ -2,6 +2,7 @@
 
 use crate::content::{self, Content};
 use crate::loose::{Loose, tolerantly};
+use crate::shapes::{Problem, Usage};
 use crate::{Agent, Decoder, Launch, Launching, Whereabouts, named, one_turn, silent_terminal};
 use ostler_core::fact::{Fact, Tokens, TurnEnd, Verdict};
 use ostler_core::record::Mode;
@@ -64,6 +65,11 @@ impl Agent for Codex {
     fn conversations_folder(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
         set("CODEX_HOME").or_else(|| set("HOME").map(|home| format!("{home}/.codex")))
+    }
+
+    /// Escape. A signal would end it.
+    fn interrupt_keys(&self) -> Option<Vec<u8>> {
+        Some(b"\x1b".to_vec())
     }
 
     fn transcript(
@@ -132,21 +138,6 @@ struct Item<'a> {
     exit_code: Loose<'a>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Problem<'a> {
-    #[serde(borrow)]
-    message: Loose<'a>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Usage<'a> {
-    #[serde(borrow)]
-    input_tokens: Loose<'a>,
-    output_tokens: Loose<'a>,
-}
-
 #[derive(Debug, Default)]
 struct CodexLines {
     text: Option<String>,
@@ -212,11 +203,10 @@ impl CodexLines {
     /// It counts from the beginning of the thread.
     fn turn_end(&mut self, line: &Line<'_>, verdict: Verdict, reason: Option<String>) -> TurnEnd {
         let before = self.used_before;
-        let tokens = line.usage.object().and_then(|usage| {
-            Some(Tokens {
-                input: usage.input_tokens.count().unwrap_or(0).saturating_sub(before.input),
-                output: usage.output_tokens.count()?.saturating_sub(before.output),
-            })
+        let all = line.usage.object().and_then(Usage::tokens);
+        let tokens = all.map(|all| Tokens {
+            input: all.input.saturating_sub(before.input),
+            output: all.output.saturating_sub(before.output),
         });
         let text = self.text.take();
         TurnEnd { verdict, reason, tokens, cost_usd: None, messages: text.iter().cloned().collect(), text }

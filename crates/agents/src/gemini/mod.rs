@@ -4,9 +4,10 @@ use crate::codex;
 use crate::content::{self, Content};
 use crate::lines::LINE_LIMIT;
 use crate::loose::{Loose, tolerantly};
+use crate::shapes::{Problem, Usage};
 use crate::stream_json::{ToolInput, tool_detail};
 use crate::{Agent, Decoder, Launch, Launching, Whereabouts, named, one_turn, silent_terminal};
-use ostler_core::fact::{Fact, Tokens, TurnEnd, Verdict};
+use ostler_core::fact::{Fact, TurnEnd, Verdict};
 use ostler_core::record::Mode;
 use serde::Deserialize;
 
@@ -58,6 +59,11 @@ impl Agent for Gemini {
     }
     fn conversations_folder(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
         variable("HOME").filter(|home| !home.is_empty()).map(|home| format!("{home}/.gemini"))
+    }
+
+    /// Escape. A signal would end it.
+    fn interrupt_keys(&self) -> Option<Vec<u8>> {
+        Some(b"\x1b".to_vec())
     }
 
     fn transcript(
@@ -114,23 +120,8 @@ struct Line<'a> {
     parameters: Loose<'a, ToolInput<'a>>,
     output: Loose<'a>,
     status: Loose<'a>,
-    stats: Loose<'a, Stats<'a>>,
+    stats: Loose<'a, Usage<'a>>,
     error: Loose<'a, Problem<'a>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Stats<'a> {
-    #[serde(borrow)]
-    input_tokens: Loose<'a>,
-    output_tokens: Loose<'a>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Problem<'a> {
-    #[serde(borrow)]
-    message: Loose<'a>,
 }
 
 #[derive(Debug, Default)]
@@ -202,9 +193,7 @@ impl GeminiLines {
     fn turn_end(&self, line: &Line<'_>) -> TurnEnd {
         let succeeded = line.status.is("success");
         let error = line.error.object().and_then(|error| error.message.text()).or(line.error.text());
-        let tokens = line.stats.object().and_then(|stats| {
-            Some(Tokens { input: stats.input_tokens.count().unwrap_or(0), output: stats.output_tokens.count()? })
-        });
+        let tokens = line.stats.object().and_then(Usage::tokens);
         TurnEnd {
             verdict: if succeeded { Verdict::Succeeded } else { Verdict::Failed },
             text: Some(self.text.clone()).filter(|text| !text.is_empty()),

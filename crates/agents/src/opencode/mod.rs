@@ -4,6 +4,7 @@ mod saving;
 mod telling;
 
 use crate::loose::{Loose, tolerantly};
+use crate::shapes;
 use crate::stream_json::{ToolInput, tool_detail};
 use crate::{Agent, Decoder, Launch, Launching, Row, Whereabouts, named, one_turn, silent_terminal};
 use ostler_core::fact::{Fact, Tokens, TurnEnd, Verdict};
@@ -174,14 +175,7 @@ struct Problem<'a> {
     #[serde(borrow)]
     name: Loose<'a>,
     message: Loose<'a>,
-    data: Loose<'a, Data<'a>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Data<'a> {
-    #[serde(borrow)]
-    message: Loose<'a>,
+    data: Loose<'a, shapes::Problem<'a>>,
 }
 
 #[derive(Debug, Default)]

@@ -230,28 +230,3 @@ fn a_message_waits_for_the_prompt_and_never_answers_a_dialog() {
     session.stop();
     bed.saw_once(&["say hello"]);
 }
-
-#[test]
-fn what_a_person_is_just_writing_is_not_sent_with_a_message_and_is_there_afterwards() {
-    let Some(bed) = Bed::of_trusting_claude() else { return };
-    let session = in_a_terminal(&bed, &[]);
-    let mut person = Person::runs(&bed.harness, (40, 120), &["attach", session.id()]);
-    person.sees("for shortcuts");
-    person.types(b"my draft");
-    person.sees("my draft");
-    for (message, answer) in [("say one", "● one"), ("say two", "● two")] {
-        bed.tells(&session, message);
-        person.sees(answer);
-        bed.waits(&session, "turn", 0);
-        person.sees("my draft");
-    }
-    // Sent by the person it is a message like any other, and nothing is left of it.
-    person.types(b"\r");
-    person.sees_that("the draft is sent", |_| bed.seen().len() == 3);
-    bed.waits(&session, "turn", 0);
-    bed.tells(&session, "say four");
-    person.sees("● four");
-    session.stop();
-    bed.saw_once(&["say one", "say two", "my draft", "say four"]);
-    bed.proves("terminal: a draft is neither sent nor lost");
-}

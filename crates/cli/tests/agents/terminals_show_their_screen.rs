@@ -3,6 +3,7 @@
 use crate::bed::{Bed, for_every_agent};
 use crate::person::Person;
 use ostler_model::agents::Agent;
+use ostler_model::{Ending, Request};
 
 fn in_a_terminal(agent: Agent) {
     let Some(bed) = Bed::new(agent) else { return };
@@ -25,6 +26,32 @@ fn in_a_terminal(agent: Agent) {
     bed.harness.nothing_is_left();
     bed.proves("terminal: attach, send, detach");
 }
+
+fn interrupted_in_a_terminal(agent: Agent) {
+    let Some(bed) = Bed::new(agent) else { return };
+    agent.trust(&bed.harness.root().join("home"), &bed.work()).unwrap();
+    let session = bed.detach(&["-t"], None);
+    let mut person = Person::runs(&bed.harness, (40, 120), &["attach", session.id()]);
+    person.sees(ready(agent));
+    bed.harness.run(&["send", session.id(), "stream 100000 20"]).exits(0);
+    person.sees("word7 ");
+    bed.harness.run(&["interrupt", session.id()]).exits(0);
+    let hung_up = |request: &Request| request.turn().is_some() && request.ending == Ending::ClosedEarly;
+    bed.server.wait_for(|requests| requests.iter().any(hung_up)).unwrap();
+    bed.harness.run(&["send", session.id(), "say afterwards"]).exits(0);
+    person.sees("afterwards");
+    assert!(session.show().alive, "the session is kept");
+    person.types(b"\x1c");
+    person.is_left_with(0);
+    bed.harness.run(&["stop", session.id()]).exits(0);
+    bed.proves("terminal: interrupt ends the turn, and the next message works");
+}
+
+for_every_agent!(interrupted_in_a_terminal:
+    claude_is_interrupted_in_a_terminal Claude,
+    codex_is_interrupted_in_a_terminal Codex,
+    gemini_is_interrupted_in_a_terminal Gemini,
+);
 
 /// What its prompt looks like when it takes input.
 pub fn ready(agent: Agent) -> &'static str {

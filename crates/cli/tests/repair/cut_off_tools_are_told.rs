@@ -43,7 +43,9 @@ fn killed_together_with_both_helpers(agent: Agent) {
     let seen = is_well_formed(&bed);
     assert!(seen.contains("mkfifo gate"), "the prompt is there: {seen}");
     assert!(seen.contains("may have run in part or in full"), "{seen}");
-    assert!(output.stderr.contains("ended what its last run left running: "), "{output:?}");
+    // Codex sees to it that its commands end with it, a moment later.
+    let ended = output.stderr.contains("ended what its last run left running: ");
+    assert!(ended || agent == Agent::Codex, "{output:?}");
     assert!(!left.may_live(), "the command that nobody waits for any more");
 }
 

@@ -97,7 +97,11 @@ impl Keeper {
             Err(error) => return self.alarm_once(format!("cannot look for other writers: {error}")),
         };
         for stranger in found {
-            let words = format!("{} has joined this conversation; ostler who {}", stranger.words(), self.session.id);
+            let words = format!(
+                "{} joined this conversation; ostler who {} tells who is there now",
+                stranger.words(),
+                self.session.id
+            );
             if self.conversing.joined.insert(stranger.identity) {
                 self.alarm_once(words)?;
             }

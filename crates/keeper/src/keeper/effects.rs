@@ -127,7 +127,6 @@ impl Keeper {
             Mode::Terminal => {
                 let keys = self.agent.keys(&text);
                 self.keys_to_come = KeysToCome::after(&name, &text, keys.after_a_pause, self.out_position()?);
-                self.put_draft_aside(&name)?;
                 let last = self.state.last_turn.as_ref().map(|turn| turn.verdict);
                 let line_is_empty = self.record.plan.speaks != Speaks::Hooks || last != Some(Verdict::Interrupted);
                 if line_is_empty { keys.at_once } else { [CLEAR_LINE, &keys.at_once].concat() }
@@ -154,12 +153,12 @@ impl Keeper {
     }
 
     fn interrupt(&mut self) -> Result<(), KeeperError> {
-        let name = format!("interrupt-{}", self.state.turns);
+        // Of agents whose turns nobody tells us, the last interrupt tells this one apart.
+        let name = format!("interrupt-{}-{}", self.state.turns, self.state.interrupt_sent_ms);
         let input = match (self.record.plan.mode, self.record.plan.speaks) {
             (Mode::Headless, Speaks::Turns | Speaks::OneTurn) => self.agent.interrupt(&self.native_id(), &name),
-            (Mode::Terminal, Speaks::Hooks) => self.agent.interrupt_keys(),
-            (Mode::Headless, Speaks::Bytes | Speaks::Hooks)
-            | (Mode::Terminal, Speaks::Bytes | Speaks::Turns | Speaks::OneTurn) => None,
+            (Mode::Terminal, Speaks::Hooks | Speaks::Bytes) => self.agent.interrupt_keys(),
+            (Mode::Headless, Speaks::Bytes | Speaks::Hooks) | (Mode::Terminal, Speaks::Turns | Speaks::OneTurn) => None,
         };
         if let Some(bytes) = input {
             self.input.put(&name, bytes)?;
@@ -368,7 +367,7 @@ impl Keeper {
 
     fn finish(&mut self) -> Result<(), KeeperError> {
         self.clients.tell_changed()?;
-        self.folder.spend_reserve();
+        self.folder.release_reserve();
         limits::clear(&self.record);
         // From here on nobody is to be met: who knocks reads the outcome.
         self.folder.dir().remove("sock")?;

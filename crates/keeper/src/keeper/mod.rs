@@ -3,7 +3,7 @@
 //!
 //! One thread, one `poll`, no timer while nothing is due: an idle session costs no wake-up at all.
 //!
-//! * [`streams`] and [`input`] move bytes, [`typing`] types messages into terminals beside a person's [`draft`], [`own_record`] sees what no hook tells.
+//! * [`streams`] and [`input`] move bytes, [`typing`] types messages into terminals, [`own_record`] sees what no hook tells.
 //! * [`wishes`] works through the inbox, [`effects`] does what the life cycle wants.
 //! * [`tree`], [`proof_watch`] and [`inquiry`] serve the hard parts of ending: nothing left behind, nothing lost.
 //! * [`conversing`] sees to it that nobody else writes to the conversation, or that it is said; [`naming`] learns which one
@@ -14,7 +14,6 @@ mod autosave;
 mod clients;
 mod conversing;
 mod counting;
-mod draft;
 mod effects;
 mod holding;
 mod input;
@@ -42,7 +41,6 @@ use autosave::Autosave;
 use clients::Clients;
 use conversing::Conversing;
 use counting::Counting;
-use draft::Draft;
 use input::Input;
 use naming::Naming;
 use ostler_agents::{Agent, Opening};
@@ -162,7 +160,6 @@ struct Keeper {
     streams: Streams,
     input: Input,
     keys_to_come: Option<KeysToCome>,
-    draft: Draft,
     output: Option<Telling>,
     own_record: Option<OwnRecordWatch>,
     clients: Clients,
@@ -232,7 +229,6 @@ impl Keeper {
             streams: Streams::new(record.plan.mode),
             input: Input::new(folder.even_when_full(input)?),
             keys_to_come: None,
-            draft: Draft::default(),
             output: None,
             own_record: None,
             clients: Clients::default(),

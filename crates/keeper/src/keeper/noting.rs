@@ -36,7 +36,6 @@ impl Keeper {
             }
         }
         self.conversing.heed(&entry.event);
-        self.draft.heed(&entry.event, self.state.hoped_for);
         let state = std::mem::replace(&mut self.state, State::new(self.record.plan.clone()));
         self.state = step(state, &entry).0;
         if matches!(entry.event, Event::TurnEnded { .. }) {

@@ -60,7 +60,6 @@ impl Keeper {
         let Some(attached) = attached.filter(|attached| !attached.read_only) else {
             return Ok(());
         };
-        self.draft.typed(keys, self.agent.stash_key());
         match self.input.keys(&attached.name, position, keys) {
             Ok(received) => self.clients.say(index, &Reply::Keys { received })?,
             // Asked for again when there is room.

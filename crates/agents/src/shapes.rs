@@ -1,0 +1,30 @@
+//! Parts of lines that look the same whoever wrote them.
+
+use crate::loose::Loose;
+use ostler_core::fact::Tokens;
+use serde::Deserialize;
+
+/// What went wrong.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub struct Problem<'a> {
+    #[serde(borrow)]
+    pub message: Loose<'a>,
+}
+
+/// What was used.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub struct Usage<'a> {
+    #[serde(borrow)]
+    input_tokens: Loose<'a>,
+    output_tokens: Loose<'a>,
+}
+
+impl Usage<'_> {
+    /// Nothing, unless the answer was counted.
+    #[must_use]
+    pub fn tokens(&self) -> Option<Tokens> {
+        Some(Tokens { input: self.input_tokens.count().unwrap_or(0), output: self.output_tokens.count()? })
+    }
+}

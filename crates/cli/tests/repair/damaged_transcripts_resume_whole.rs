@@ -133,7 +133,7 @@ fn claude_gets_everything_that_survived() {
             Case {
                 name: "everything twice",
                 damage: |lines| joined(lines.iter().flat_map(|line| [line, line])),
-                says: "a record stood twice",
+                says: "records stood twice: their copies taken out",
                 sees: ALL,
             },
             Case {
@@ -176,7 +176,13 @@ fn codex_gets_everything_that_survived() {
             Case {
                 name: "everything twice",
                 damage: |lines| joined(lines[..1].iter().chain(lines[1..].iter().flat_map(|line| [line, line]))),
-                says: "a record stood twice",
+                says: "records stood twice: their copies taken out",
+                sees: ALL,
+            },
+            Case {
+                name: "the file twice",
+                damage: |lines| [joined(lines), joined(lines)].concat(),
+                says: "records stood twice: their copies taken out",
                 sees: ALL,
             },
             Case { name: "lost beginning", damage: |lines| without(lines, 0), says: "made anew", sees: ALL },

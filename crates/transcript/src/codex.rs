@@ -6,7 +6,7 @@
 //! rollout that begins a second time it shows the model nothing that came before.
 
 use crate::edits::Edits;
-use crate::fields::{Known, Name, Object, Words};
+use crate::fields::{Known, Name, Object, Words, number};
 use crate::finding::{CALL_IS_LOST, Finding, MAY_HAVE_RUN, count_copy};
 use crate::place::Placed;
 use crate::surface::{self, Records};
@@ -15,7 +15,6 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Read, Seek, SeekFrom};
 
 #[derive(Debug, Default)]
@@ -177,12 +176,6 @@ impl Records for Everything {
         }
         is_record
     }
-}
-
-fn number(bytes: &[u8]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    bytes.hash(&mut hasher);
-    hasher.finish()
 }
 
 /// Where records begin that stood before, to the byte: time and number included, which codex never repeats in what is said.

@@ -4,6 +4,7 @@
 //! disturbed (nobody: a conversation that a living process holds is left alone), and how the file is replaced.
 
 pub mod file;
+pub mod lost;
 pub mod target;
 
 use crate::context::{Context, variable};

@@ -48,6 +48,11 @@ impl Target {
         };
         let file = view.transcript.clone().or_else(found).map(PathBuf::from).filter(|file| file.is_file());
         let Some(file) = file else {
+            if let Some(gone) = &view.transcript {
+                let words =
+                    format!("{gone} is gone; ostler checkpoints restore {} last puts its last copy back", view.id);
+                return Err(Failure::new(Code::NoSession, words));
+            }
             return Err(Failure::new(Code::NoSession, format!("{} has no transcript; nothing was said", view.id)));
         };
         Ok(Target { file, format, native_id: view.native_id.clone(), session: Some(Box::new(view)) })

@@ -36,6 +36,11 @@ pub enum Finding {
         line: u64,
         records: usize,
     },
+    /// Whole records stood on one line, and nothing else.
+    Fused {
+        line: u64,
+        records: usize,
+    },
     TooLong {
         line: u64,
     },
@@ -85,6 +90,7 @@ impl Finding {
             | Finding::Broken { .. }
             | Finding::BadBytes { .. }
             | Finding::Freed { .. }
+            | Finding::Fused { .. }
             | Finding::CallWithoutResult { .. }
             | Finding::ResultWithoutCall
             | Finding::LostParent
@@ -110,6 +116,9 @@ impl fmt::Display for Finding {
             Finding::BadBytes { line } => write!(f, "line {line} has bytes that are no text: replaced"),
             Finding::Freed { line, records } => {
                 write!(f, "line {line} is broken: {} in it saved", counted(*records, "whole record"))
+            }
+            Finding::Fused { line, records } => {
+                write!(f, "line {line} holds {}: each on a line of its own now", counted(*records, "record"))
             }
             Finding::TooLong { line } => write!(f, "line {line} is too long to be looked into: left as it is"),
             Finding::CallWithoutResult { tool } => {

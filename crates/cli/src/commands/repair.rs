@@ -7,7 +7,7 @@ use crate::exit::{Code, Failure, Result};
 use crate::repair::file::Looked;
 use crate::repair::lost::Kept;
 use crate::repair::target::Target;
-use crate::repair::{changes, holder, note};
+use crate::repair::{changes, holder, note, split_off};
 use crate::say::say;
 use crate::still::{NotStill, Still};
 use ostler_core::view::View;
@@ -76,7 +76,14 @@ pub fn run(context: &Context, args: &Repair) -> Result<Code> {
         if other.examination.mends() {
             std::fs::remove_file(other.mend().map_err(cannot)?.backup).map_err(cannot)?;
         }
-        say!("the other conversation: {}; {} --resume {id} goes on with it", shown(path), target.format.agent())?;
+        let goes_on = match &target.session {
+            Some(view) => {
+                let original = context.home.select(view.id.as_str())?.open()?.session()?;
+                format!("ostler resume {}", split_off::keep(context, original, id, path)?)
+            }
+            None => format!("{} --resume {id}", target.format.agent()),
+        };
+        say!("the other conversation: {}; {goes_on} goes on with it", shown(path))?;
     }
     Ok(if beyond { Code::Failed } else { Code::Succeeded })
 }

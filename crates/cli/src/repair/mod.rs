@@ -5,6 +5,7 @@
 
 pub mod file;
 pub mod lost;
+pub mod split_off;
 pub mod target;
 
 use crate::context::{Context, variable};

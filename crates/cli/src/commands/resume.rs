@@ -125,10 +125,16 @@ fn bring_back_transcript(folder: &Folder, view: &View) -> Result<()> {
         return Ok(());
     };
     let all = checkpoints::list(folder)?;
-    if let Some(last) = all.iter().rfind(|one| one.of == Path::new(&transcript)) {
-        checkpoints::restore(folder, last)?;
-        let bytes = crate::ui::time::size(last.length);
-        tell!("ostler: {}: its transcript was gone; the last copy ({bytes}) is in its place again", view.id);
+    match all.iter().rfind(|one| one.of == Path::new(&transcript)) {
+        Some(last) => {
+            checkpoints::restore(folder, last)?;
+            let bytes = crate::ui::time::size(last.length);
+            tell!("ostler: {}: its transcript was gone; the last copy ({bytes}) is in its place again", view.id);
+        }
+        None if view.turns > 0 => {
+            tell!("ostler: {}: its transcript is gone and there is no copy; the agent begins anew", view.id);
+        }
+        None => {}
     }
     Ok(())
 }

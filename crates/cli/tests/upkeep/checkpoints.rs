@@ -115,4 +115,7 @@ fn no_copy_is_taken_where_none_is_wanted() {
     harness.run(&["wait", session.id()]).exits(0);
     assert!(listed(&harness, &session).is_empty());
     assert!(!session.path().join("checkpoints").exists());
+    std::fs::remove_file(session.show().transcript.unwrap()).unwrap();
+    let resumed = harness.run(&["resume", session.id(), "say two"]).exits(0);
+    assert!(resumed.stderr.contains("its transcript is gone and there is no copy"), "{}", resumed.stderr);
 }

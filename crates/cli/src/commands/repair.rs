@@ -103,9 +103,10 @@ fn bring_back(context: &Context, view: &View, target: &Target, dry_run: bool) ->
     let left = if dry_run {
         kept.look()?
     } else {
-        kept.bring_back(view.run, |words| {
+        kept.bring_back(view.run, |words, backup| {
             lost = Lost::BroughtBack;
-            say!("mended: {words}")
+            say!("mended: {words}")?;
+            say!("as it was: {}", tilde(&backup.to_string_lossy()))
         })?
     };
     if let Some(loss) = left {

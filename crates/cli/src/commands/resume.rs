@@ -4,6 +4,7 @@ mod newest;
 mod same_minute;
 mod takeover;
 
+use super::ls::tilde;
 use super::run::{follow_to_the_end, message_of};
 use crate::args::Resume;
 use crate::context::{Context, wish};
@@ -146,8 +147,8 @@ fn bring_back_lost(folder: &Folder, view: &View) -> Result<()> {
     };
     let format = Format::of_agent(&view.agent);
     let kept = Kept { folder, id: view.id, transcript: Path::new(&transcript), format };
-    let mended = |words: &str| -> Result<()> {
-        tell!("ostler: mended: {words}");
+    let mended = |words: &str, backup: &Path| -> Result<()> {
+        tell!("ostler: mended: {words}; as it was: {}", tilde(&backup.to_string_lossy()));
         Ok(())
     };
     if let Some(lost) = kept.bring_back(view.run, mended)? {

@@ -51,9 +51,9 @@ impl Loss {
 }
 
 impl Kept<'_> {
-    /// Puts back what can be; returns what cannot. One line for each goes to `tell`, and into the journal of the run. The
-    /// caller holds `keeper.lock`.
-    pub fn bring_back(&self, run: u32, mut tell: impl FnMut(&str) -> Result<()>) -> Result<Option<Loss>> {
+    /// Puts back what can be; returns what cannot. Each goes to `tell`, with where the file as it was is now, and into the
+    /// journal of the run. The caller holds `keeper.lock`.
+    pub fn bring_back(&self, run: u32, mut tell: impl FnMut(&str, &Path) -> Result<()>) -> Result<Option<Loss>> {
         // Each round makes the transcript hold all of one more copy.
         for _ in checkpoints::earlier(self.folder, self.transcript)? {
             let Some(loss) = self.look()? else {
@@ -63,7 +63,7 @@ impl Kept<'_> {
                 break;
             }
             let backup = self.mend(&loss)?;
-            tell(&loss.words)?;
+            tell(&loss.words, &backup)?;
             note(self.folder, run, vec![loss.words], &backup)?;
         }
         self.look()

@@ -43,6 +43,7 @@ fn a_transcript_that_was_cut_is_put_back_at_the_resume() {
 
     let resumed = harness.run(&["resume", session.id(), "say two"]).exits(0);
     assert!(resumed.stderr.contains("mended: the transcript was cut from"), "{}", resumed.stderr);
+    assert!(resumed.stderr.contains("; as it was: "), "{}", resumed.stderr);
     assert!(std::fs::read(&transcript).unwrap().starts_with(&whole));
     let again = harness.run(&["resume", session.id(), "say three"]).exits(0);
     assert!(!again.stderr.contains("the transcript"), "{}", again.stderr);

@@ -48,6 +48,16 @@ struct Line<'a> {
     api_error_status: Loose<'a>,
     /// Set on a message that stands for an error of the model's server.
     error: Loose<'a>,
+    num_turns: Loose<'a>,
+    terminal_reason: Loose<'a>,
+    errors: Option<&'a RawValue>,
+}
+
+impl Line<'_> {
+    /// Of the end of a turn: nothing was done, and no reason is given why it ended, as there is after an interrupt.
+    fn never_began(&self) -> bool {
+        self.num_turns.count() == Some(0) && self.terminal_reason == Loose::Nothing
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -207,7 +217,8 @@ impl StreamJson {
         let subtype = line.subtype.text().unwrap_or("");
         let verdict = match (subtype, line.is_error.flag()) {
             ("success", None | Some(false)) => Verdict::Succeeded,
-            ("error_during_execution", _) => Verdict::Interrupted,
+            // Told to go on with a conversation that is not there, it says the same of a turn that never began.
+            ("error_during_execution", _) if !line.never_began() => Verdict::Interrupted,
             _ => Verdict::Failed,
         };
         let reason = match verdict {
@@ -217,7 +228,7 @@ impl StreamJson {
                 (None, Some(text)) => first_line(text),
                 (Some(status), Some(text)) if text.contains(&status) => first_line(text),
                 (Some(status), Some(text)) => format!("API error {status}: {}", first_line(text)),
-                (None, None) => subtype.to_owned(),
+                (None, None) => first_error(line.errors).unwrap_or_else(|| subtype.to_owned()),
                 (Some(status), None) => format!("API error {status}"),
             }),
         };
@@ -236,6 +247,11 @@ impl StreamJson {
 
 fn name(uuid: &Loose<'_>) -> Option<String> {
     uuid.text().filter(|name| name.len() <= NAME_LIMIT).map(str::to_owned)
+}
+
+fn first_error(errors: Option<&RawValue>) -> Option<String> {
+    let errors: Vec<String> = serde_json::from_str(errors?.get()).ok()?;
+    errors.first().map(|error| first_line(error))
 }
 
 /// A number, or a word for one.
@@ -490,6 +506,19 @@ mod tests {
         let [Fact::TurnEnded(end)] = &facts[..] else { unreachable!("{facts:?}") };
         assert_eq!(end.verdict, Verdict::Failed);
         assert_eq!(end.reason.as_deref(), Some("API error 529: Overloaded"));
+    }
+
+    #[test]
+    fn a_conversation_that_is_not_there_is_a_failure_and_an_interrupt_is_none() {
+        let missing = r#"{"type":"result","subtype":"error_during_execution","is_error":true,"num_turns":0,
+            "errors":["No conversation found with session ID: s"]}"#;
+        let interrupted = r#"{"type":"result","subtype":"error_during_execution","is_error":true,"num_turns":0,
+            "terminal_reason":"aborted_streaming","errors":["[ede_diagnostic] result_type=user"]}"#;
+        let facts = facts_of(&[missing, interrupted]);
+        let [Fact::TurnEnded(failed), Fact::TurnEnded(cut_off)] = &facts[..] else { unreachable!("{facts:?}") };
+        assert_eq!(failed.verdict, Verdict::Failed);
+        assert_eq!(failed.reason.as_deref(), Some("No conversation found with session ID: s"));
+        assert_eq!(cut_off.verdict, Verdict::Interrupted);
     }
 
     #[test]

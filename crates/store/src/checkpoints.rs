@@ -38,6 +38,9 @@ pub struct Checkpoint {
     pub copy: u32,
     /// How much of it.
     pub length: u64,
+    /// That it differs from earlier copies is known and right: it was put back or mended by us.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub settled: bool,
 }
 
 /// What came of saving.
@@ -90,7 +93,7 @@ pub fn save(folder: &Folder, transcript: &Path, at: Timestamp) -> Result<Saving,
     let highest = all.iter().map(|one| one.copy).max().unwrap_or(0);
     let number = all.iter().rfind(|one| one.of == transcript).map_or(highest + 1, |one| one.copy);
     let copied = copy_length(&dir, number)?;
-    let checkpoint = |copy| Checkpoint { at, of: transcript.to_owned(), copy, length: size };
+    let checkpoint = |copy| Checkpoint { at, of: transcript.to_owned(), copy, length: size, settled: false };
     let same = match &file {
         Some(file) => size >= copied && ends_alike(file, &open_copy(&dir, number)?, copied)?,
         None => copied == 0,
@@ -111,6 +114,50 @@ pub fn save(folder: &Folder, transcript: &Path, at: Timestamp) -> Result<Saving,
     Ok(Saving::Rewritten { copied, now: size })
 }
 
+/// Copies what is new, and notes that the transcript is right as it is, whatever earlier copies have.
+pub fn settle(folder: &Folder, transcript: &Path, at: Timestamp) -> Result<(), StoreError> {
+    save(folder, transcript, at)?;
+    let Some(dir) = open(folder.dir(), false)? else {
+        return Ok(());
+    };
+    if earlier_in(&dir, transcript)?.len() < 2 {
+        return Ok(());
+    }
+    let mut all = list_in(&dir)?;
+    if let Some(last) = all.iter_mut().rfind(|one| one.of == transcript) {
+        last.settled = true;
+    }
+    write_index(&dir, &all)
+}
+
+/// What a transcript can be measured by: the last checkpoint of each of its copies since it was settled, newest first.
+pub fn earlier(folder: &Folder, transcript: &Path) -> Result<Vec<Checkpoint>, StoreError> {
+    open(folder.dir(), false)?.map_or_else(|| Ok(Vec::new()), |dir| earlier_in(&dir, transcript))
+}
+
+fn earlier_in(dir: &Dir, transcript: &Path) -> Result<Vec<Checkpoint>, StoreError> {
+    let of_it: Vec<Checkpoint> = list_in(dir)?.into_iter().filter(|one| one.of == transcript).collect();
+    let settled = of_it.iter().rposition(|one| one.settled).unwrap_or(0);
+    let mut found: Vec<Checkpoint> = Vec::new();
+    for one in of_it[settled.min(of_it.len())..].iter().rev() {
+        if found.iter().all(|other| other.copy != one.copy) {
+            found.push(one.clone());
+        }
+    }
+    Ok(found)
+}
+
+/// The copy of a checkpoint. It may have grown since.
+pub fn copy(folder: &Folder, checkpoint: &Checkpoint) -> Result<File, StoreError> {
+    let dir = open(folder.dir(), false)?.ok_or_else(|| StoreError::Missing { file: FOLDER.to_owned() })?;
+    open_copy(&dir, checkpoint.copy)
+}
+
+/// Whether a transcript begins with what was copied of it, as far as the end of the copy tells.
+pub fn is_followed_by(folder: &Folder, checkpoint: &Checkpoint, transcript: &File) -> Result<bool, StoreError> {
+    ends_alike(transcript, &copy(folder, checkpoint)?, checkpoint.length)
+}
+
 /// All of them, oldest first.
 pub fn list(folder: &Folder) -> Result<Vec<Checkpoint>, StoreError> {
     open(folder.dir(), false)?.map_or_else(|| Ok(Vec::new()), |dir| list_in(&dir))
@@ -119,8 +166,7 @@ pub fn list(folder: &Folder) -> Result<Vec<Checkpoint>, StoreError> {
 /// Puts a checkpoint in the place of its transcript. What was there is kept beside it, under the name that comes back.
 pub fn restore(folder: &Folder, checkpoint: &Checkpoint) -> Result<Option<PathBuf>, StoreError> {
     let transcript = checkpoint.of.as_path();
-    let dir = open(folder.dir(), false)?.ok_or_else(|| StoreError::Missing { file: FOLDER.to_owned() })?;
-    let mut copy = open_copy(&dir, checkpoint.copy)?.take(checkpoint.length);
+    let mut copy = copy(folder, checkpoint)?.take(checkpoint.length);
     let failed = |error| StoreError::Io { file: transcript.to_string_lossy().into_owned(), error };
     let mut put = || -> io::Result<Option<PathBuf>> {
         let parent = transcript.parent().unwrap_or(Path::new("/"));
@@ -263,7 +309,8 @@ fn thin(all: &[Checkpoint], now: Timestamp) -> Vec<Checkpoint> {
     let next = all.iter().skip(1).map(Some).chain([None]);
     let old = all.len().saturating_sub(NEWEST);
     let kept = all.iter().zip(next).enumerate();
-    let kept = kept.filter(|(place, (one, next))| *place >= old || next.is_none_or(|next| slot(next) != slot(one)));
+    let kept = kept
+        .filter(|(place, (one, next))| *place >= old || one.settled || next.is_none_or(|next| slot(next) != slot(one)));
     kept.map(|(_, (one, _))| one.clone()).collect()
 }
 
@@ -390,12 +437,31 @@ mod tests {
     }
 
     #[test]
+    fn a_transcript_is_measured_by_every_copy_since_it_was_settled() {
+        let stage = Stage::set();
+        let copies = || -> Vec<u32> {
+            earlier(&stage.folder, &stage.transcript()).unwrap().iter().map(|one| one.copy).collect()
+        };
+        stage.write("one\n");
+        stage.save(1);
+        stage.write("two\n");
+        stage.save(2);
+        assert_eq!(copies(), [2, 1]);
+        stage.write("three\n");
+        settle(&stage.folder, &stage.transcript(), Timestamp::from_second(3).unwrap()).unwrap();
+        assert_eq!(copies(), [3]);
+        stage.write("four\n");
+        stage.save(4);
+        assert_eq!(copies(), [4, 3]);
+    }
+
+    #[test]
     fn old_checkpoints_are_thinned_out_by_age() {
         let at = |second| Timestamp::from_second(second).unwrap();
         let mut all = Vec::new();
         for second in 0..20_000 {
             let length = u64::try_from(second).unwrap();
-            all.push(Checkpoint { at: at(second * 5), of: PathBuf::new(), copy: 1, length });
+            all.push(Checkpoint { at: at(second * 5), of: PathBuf::new(), copy: 1, length, settled: false });
             all = thin(&all, at(second * 5));
         }
         let recent = all.iter().filter(|one| one.at > at(100_000 - 600)).count();
@@ -411,7 +477,7 @@ mod tests {
         let year = 31_536_000;
         for (length, second) in [0, 5, 10, 15, year, 20, 25].into_iter().enumerate() {
             let length = u64::try_from(length).unwrap();
-            all.push(Checkpoint { at: at(second), of: PathBuf::new(), copy: 1, length });
+            all.push(Checkpoint { at: at(second), of: PathBuf::new(), copy: 1, length, settled: false });
             all = thin(&all, at(second));
         }
         assert_eq!(all.len(), 7);

@@ -19,24 +19,26 @@ fn main() -> Result<(), Box<dyn Error>> {
     let lines = make(&damaged, megabytes * 1_000_000)?;
     let size = std::fs::metadata(&damaged)?.len();
 
-    let (start, worked) = (Instant::now(), cpu_seconds()?);
+    let (start, before) = (Instant::now(), cpu_seconds()?);
     let source = File::open(&damaged)?;
     let examination = examine(Format::Claude, &source, Branches::Join)?;
-    let (looked, worked) = (start.elapsed(), cpu_seconds()? - worked);
+    let (looked, worked_to_look) = (start.elapsed(), cpu_seconds()? - before);
     let mut target = BufWriter::with_capacity(1 << 20, File::create(&mended)?);
     examination.edits.apply(&source, &mut target)?;
     target.flush()?;
-    let written = start.elapsed();
+    let (written, worked_to_write) = (start.elapsed(), cpu_seconds()? - before);
     let start = Instant::now();
     let again = examine(Format::Claude, File::open(&mended)?, Branches::Join)?;
     let verified = start.elapsed();
 
-    let rate = |time: std::time::Duration| (size as f64 / 1e6 / time.as_secs_f64()).round();
+    let per = |seconds: f64| (size as f64 / 1e6 / seconds).round();
+    let rate = |time: std::time::Duration| per(time.as_secs_f64());
     println!(
         "{}",
         json!({
             "bytes": size, "lines": lines, "findings": examination.findings.len(), "left": again.findings.len(),
-            "look_mb_s": rate(looked), "look_mb_per_cpu_s": (size as f64 / 1e6 / worked).round(), "look_and_write_mb_s": rate(written), "verify_mb_s": rate(verified),
+            "look_mb_s": rate(looked), "look_and_write_mb_s": rate(written), "verify_mb_s": rate(verified),
+            "look_mb_per_cpu_s": per(worked_to_look), "look_and_write_mb_per_cpu_s": per(worked_to_write),
             "peak_kib": peak_kib()?,
         })
     );

@@ -2,19 +2,19 @@
 //!
 //! Measured with codex 0.166.0: at resume it passes over lines that it cannot read, gives a call without a result the result
 //! "aborted" by itself, which does not say that the command may have run, and ends a torn line before it appends. What it
-//! does not survive is a lost first line; what it loses are results without a call, and what it repeats are copies.
+//! does not survive is a lost first line; what it loses are results without a call, and what it repeats are copies; of a
+//! rollout that begins a second time it shows the model nothing that came before.
 
 use crate::edits::Edits;
-use crate::fields::{Known, Name, Object, Words};
-use crate::finding::{CALL_IS_LOST, Finding, MAY_HAVE_RUN};
+use crate::fields::{Known, Name, Object, Words, number};
+use crate::finding::{CALL_IS_LOST, Finding, MAY_HAVE_RUN, count_copy};
 use crate::place::Placed;
 use crate::surface::{self, Records};
 use crate::{Examination, new_uuid};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use std::collections::{HashMap, HashSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::{self, Read, Seek, SeekFrom};
 
 #[derive(Debug, Default)]
@@ -29,8 +29,9 @@ struct Rollout {
     results: Vec<(Name, u64)>,
     /// What was returned in another form.
     others: HashSet<Name>,
-    /// Items of the conversation, by their bytes.
-    items: Vec<(u64, u64)>,
+    /// Items of the conversation, and what begins one, by their bytes.
+    told: Vec<(u64, u64)>,
+    messages: usize,
     first: u64,
 }
 
@@ -102,9 +103,8 @@ impl Records for Rollout {
         }
         match kind.0 {
             Some(Kind::Item) => {
-                let mut hasher = DefaultHasher::new();
-                bytes.hash(&mut hasher);
-                self.items.push((hasher.finish(), start));
+                self.told.push((number(bytes), start));
+                self.messages += 1;
                 match payload.kind.0 {
                     Some(ItemKind::Returned) if payload.call_id.is_some() => {
                         self.results.push((payload.call_id, start));
@@ -120,7 +120,8 @@ impl Records for Rollout {
             }
             Some(Kind::Context) => self.context = self.context.or(Some(start)),
             Some(Kind::Usage) => self.thread = self.thread.or(Some(start)),
-            Some(Kind::Beginning) | None => {}
+            Some(Kind::Beginning) => self.told.push((number(bytes), start)),
+            None => {}
         }
         true
     }
@@ -134,8 +135,12 @@ pub fn examine<R: Read + Seek>(mut source: R) -> io::Result<Examination> {
     let mut findings = surface.findings;
     let mut edits = Edits::default();
     if !surface.unseen {
-        let copies = drop_copies(&mut rollout, &mut source, &mut edits)?;
-        findings.extend((0..copies.len()).map(|_| Finding::Copy));
+        let copies = copies(&mut rollout, &mut source)?;
+        for copy in &copies {
+            let copy = Placed::read(&mut source, *copy)?;
+            edits.cut(copy.start, copy.line_end());
+            count_copy(&mut findings);
+        }
         for (name, start) in &rollout.results {
             if !rollout.calls.contains_key(name) && !copies.contains(start) {
                 result_as_text(&Placed::read(&mut source, *start)?, &mut edits)?;
@@ -154,20 +159,45 @@ pub fn examine<R: Read + Seek>(mut source: R) -> io::Result<Examination> {
         });
     }
     edits.then(surface.edits);
-    Ok(Examination { findings, edits, moved: Vec::new(), messages: rollout.items.len() })
+    Ok(Examination { findings, edits, moved: Vec::new(), messages: rollout.messages })
 }
 
-/// Takes out items that stand twice, to the byte: time and number included, which codex never repeats.
-fn drop_copies(rollout: &mut Rollout, source: &mut (impl Read + Seek), edits: &mut Edits) -> io::Result<HashSet<u64>> {
-    rollout.items.sort_unstable();
-    let mut copies = HashSet::new();
-    for two in rollout.items.windows(2) {
-        if two[0].0 == two[1].0 {
-            let copy = Placed::read(&mut *source, two[1].1)?;
-            if copy.text == Placed::read(&mut *source, two[0].1)?.text {
-                edits.cut(copy.start, copy.line_end());
-                copies.insert(copy.start);
-            }
+/// Every record of a file, by its bytes.
+#[derive(Debug, Default)]
+struct Everything(Vec<(u64, u64)>);
+
+impl Records for Everything {
+    const OPENINGS: &'static [&'static str] = Rollout::OPENINGS;
+
+    fn take(&mut self, start: u64, bytes: &[u8]) -> bool {
+        let is_record = serde_json::from_slice::<Line>(bytes).is_ok();
+        if is_record {
+            self.0.push((number(bytes), start));
+        }
+        is_record
+    }
+}
+
+/// Where records begin that stood before, to the byte: time and number included, which codex never repeats in what is said.
+/// Only where that stands twice is the rest looked at, since two notes of one moment may well be alike.
+fn copies(rollout: &mut Rollout, source: &mut (impl Read + Seek)) -> io::Result<BTreeSet<u64>> {
+    let told = same(&mut rollout.told, source)?;
+    if told.is_empty() {
+        return Ok(told);
+    }
+    source.seek(SeekFrom::Start(0))?;
+    let mut all = Everything::default();
+    surface::read(&mut *source, &mut all)?;
+    same(&mut all.0, source)
+}
+
+fn same(records: &mut [(u64, u64)], source: &mut (impl Read + Seek)) -> io::Result<BTreeSet<u64>> {
+    records.sort_unstable();
+    let mut copies = BTreeSet::new();
+    for two in records.windows(2).filter(|two| two[0].0 == two[1].0) {
+        let copy = Placed::read(&mut *source, two[1].1)?;
+        if copy.text == Placed::read(&mut *source, two[0].1)?.text {
+            copies.insert(copy.start);
         }
     }
     Ok(copies)

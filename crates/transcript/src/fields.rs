@@ -14,6 +14,14 @@ use std::marker::PhantomData;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(pub u64);
 
+/// Bytes as a number.
+#[must_use]
+pub fn number(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    hasher.finish()
+}
+
 impl Name {
     #[must_use]
     pub fn of(text: &str) -> Name {

@@ -36,6 +36,11 @@ pub enum Finding {
         line: u64,
         records: usize,
     },
+    /// Whole records stood on one line, and nothing else.
+    Fused {
+        line: u64,
+        records: usize,
+    },
     TooLong {
         line: u64,
     },
@@ -45,8 +50,10 @@ pub enum Finding {
     ResultWithoutCall,
     /// A message hangs on one that is not in the file.
     LostParent,
-    /// The same record twice.
-    Copy,
+    /// Records that stand twice.
+    Copies {
+        records: usize,
+    },
     /// Two records under one id: the agent believes the later one.
     SameId,
     /// Two processes wrote at once.
@@ -83,10 +90,11 @@ impl Finding {
             | Finding::Broken { .. }
             | Finding::BadBytes { .. }
             | Finding::Freed { .. }
+            | Finding::Fused { .. }
             | Finding::CallWithoutResult { .. }
             | Finding::ResultWithoutCall
             | Finding::LostParent
-            | Finding::Copy
+            | Finding::Copies { .. }
             | Finding::Joined { .. }
             | Finding::Split { .. }
             | Finding::BeginningMade
@@ -109,13 +117,17 @@ impl fmt::Display for Finding {
             Finding::Freed { line, records } => {
                 write!(f, "line {line} is broken: {} in it saved", counted(*records, "whole record"))
             }
+            Finding::Fused { line, records } => {
+                write!(f, "line {line} holds {}: each on a line of its own now", counted(*records, "record"))
+            }
             Finding::TooLong { line } => write!(f, "line {line} is too long to be looked into: left as it is"),
             Finding::CallWithoutResult { tool } => {
                 write!(f, "a call of {tool} has no result: the agent is told that it may have run")
             }
             Finding::ResultWithoutCall => f.write_str("a tool's result has no call: kept as text"),
             Finding::LostParent => f.write_str("a message hung on one that is lost: hung on the one before it"),
-            Finding::Copy => f.write_str("a record stood twice: its copy taken out"),
+            Finding::Copies { records: 1 } => f.write_str("a record stood twice: its copy taken out"),
+            Finding::Copies { records } => write!(f, "{records} records stood twice: their copies taken out"),
             Finding::SameId => f.write_str("two different records have one id: the agent believes the later one"),
             Finding::Joined { messages } => {
                 write!(f, "two processes wrote at once: {} joined in", counted(*messages, "message"))
@@ -138,6 +150,17 @@ impl fmt::Display for Finding {
                 write!(f, "{} of an earlier copy are missing", counted(*messages, "message"))
             }
         }
+    }
+}
+
+/// Adds a copy to those that were found: a doubled file has thousands, and they are one thing to tell.
+pub(crate) fn count_copy(findings: &mut Vec<Finding>) {
+    let known = findings
+        .iter_mut()
+        .find_map(|finding| if let Finding::Copies { records } = finding { Some(records) } else { None });
+    match known {
+        Some(records) => *records += 1,
+        None => findings.push(Finding::Copies { records: 1 }),
     }
 }
 

@@ -19,6 +19,7 @@ mod finding;
 mod gemini;
 mod lines;
 mod place;
+mod rejoin;
 mod salvage;
 mod shrunken;
 mod split;
@@ -27,6 +28,7 @@ mod surface;
 pub use edits::{Edit, Edits};
 pub use finding::{Finding, MAY_HAVE_RUN, Remedy};
 pub use lines::LONGEST;
+pub use rejoin::{Rejoined, rejoin};
 pub use shrunken::missing_from;
 pub use split::Moved;
 

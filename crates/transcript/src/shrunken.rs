@@ -3,9 +3,9 @@
 //! Agents have been seen to rewrite transcripts to a stub when they resume. A transcript only ever grows, so a record of
 //! the copy that is not in the transcript any more is lost.
 
+use crate::fields::number;
 use crate::lines::Lines;
 use std::collections::HashSet;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Read};
 
 /// How many records of the copy the transcript does not have. Records that the transcript has twice or in another order
@@ -26,12 +26,6 @@ pub fn missing_from(transcript: impl Read, copy: impl Read) -> io::Result<usize>
         missing += usize::from(line.bytes.is_some_and(lost));
     }
     Ok(missing)
-}
-
-fn number(bytes: &[u8]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    bytes.hash(&mut hasher);
-    hasher.finish()
 }
 
 #[cfg(test)]

@@ -79,28 +79,33 @@ pub fn read<T: Records>(source: impl Read, records: &mut T) -> io::Result<Surfac
             continue;
         }
         records.broken(line.start, bytes);
-        let length = bytes.len() as u64;
-        surface.findings.push(match line.ended {
-            true => Finding::Broken { line: number, bytes: length },
-            false => Finding::TornTail { bytes: length },
-        });
-        let saved = salvage::records(bytes, T::OPENINGS);
+        let mut lost = bytes.trim_ascii().len();
         let mut kept_to = line.start;
         let mut count = 0;
-        for range in saved {
+        for range in salvage::records(bytes, T::OPENINGS) {
             let (start, end) = (line.start + range.start as u64, line.start + range.end as u64);
-            if std::str::from_utf8(&bytes[range.clone()]).is_ok() && records.take(start, &bytes[range]) {
+            if std::str::from_utf8(&bytes[range.clone()]).is_ok() && records.take(start, &bytes[range.clone()]) {
                 let parting = if count == 0 { "" } else { "\n" };
                 surface.edits.replace(kept_to, start, parting);
                 kept_to = end;
                 count += 1;
+                lost = lost.saturating_sub(range.len());
             }
         }
+        let lost = lost as u64;
+        surface.findings.extend(match (lost, line.ended) {
+            (0, _) => None,
+            (bytes, true) => Some(Finding::Broken { line: number, bytes }),
+            (bytes, false) => Some(Finding::TornTail { bytes }),
+        });
         if count == 0 {
             surface.edits.cut(line.start, line.end);
         } else {
             surface.edits.replace(kept_to, line.end, "\n");
-            surface.findings.push(Finding::Freed { line: number, records: count });
+            surface.findings.push(match lost {
+                0 => Finding::Fused { line: number, records: count },
+                _ => Finding::Freed { line: number, records: count },
+            });
         }
     }
     if !any {

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that finds no value has failed")]
 
-use ostler_transcript::{Branches, Finding, Format, examine};
+use ostler_transcript::{Branches, Finding, Format, MAY_HAVE_RUN, examine};
 use serde_json::{Value, json};
 use std::io::Cursor;
 
@@ -42,9 +42,14 @@ fn rollout() -> Vec<Value> {
 }
 
 #[test]
-fn a_rollout_is_left_alone_and_so_is_its_unfinished_call() {
+fn a_rollout_is_left_alone_and_a_call_without_result_gets_one() {
     assert_eq!(mend(Format::Codex, &file(&rollout())).1, []);
-    assert_eq!(mend(Format::Codex, &file(&rollout()[..5])).1, [], "codex itself says \"aborted\"");
+    let (mended, findings) = mend(Format::Codex, &file(&rollout()[..5]));
+    assert_eq!(findings, [Finding::CallWithoutResult { tool: "exec_command".to_owned() }]);
+    assert_eq!(
+        (&mended[4]["payload"]["call_id"], &mended[4]["payload"]["output"]),
+        (&json!("c"), &json!(MAY_HAVE_RUN))
+    );
 }
 
 #[test]
@@ -53,10 +58,21 @@ fn a_result_without_its_call_stays_as_words_and_copies_go() {
     records.remove(3);
     records.push(records[2].clone());
     let (mended, findings) = mend(Format::Codex, &file(&records));
-    assert_eq!(findings, [Finding::Copy, Finding::ResultWithoutCall]);
+    assert_eq!(findings, [Finding::Copies { records: 1 }, Finding::ResultWithoutCall]);
     assert_eq!(mended.len(), 5);
     assert_eq!((&mended[4]["payload"]["type"], &mended[4]["payload"]["role"]), (&json!("message"), &json!("user")));
     assert!(mended[4]["payload"]["content"][0]["text"].as_str().unwrap().ends_with("\n\nout"));
+}
+
+#[test]
+fn a_doubled_rollout_is_the_single_one_and_notes_that_are_alike_stay() {
+    let once = rollout();
+    let (mended, findings) = mend(Format::Codex, &file(&[once.clone(), once.clone()].concat()));
+    assert_eq!(findings, [Finding::Copies { records: once.len() }]);
+    assert_eq!(findings[0].to_string(), "6 records stood twice: their copies taken out");
+    assert_eq!(mended, once);
+    let alike = [once.clone(), vec![once[4].clone()]].concat();
+    assert_eq!(mend(Format::Codex, &file(&alike)).1, [], "two notes of one moment");
 }
 
 #[test]
@@ -67,7 +83,7 @@ fn a_lost_beginning_is_made_anew_from_what_is_there_or_not_at_all() {
         (&mended[0]["type"], &mended[0]["payload"]["id"], &mended[0]["payload"]["cwd"]),
         (&json!("session_meta"), &json!("t"), &json!("/w"))
     );
-    let bare = examine(Format::Codex, Cursor::new(file(&rollout()[2..4])), Branches::Join).unwrap();
+    let bare = examine(Format::Codex, Cursor::new(file(&rollout()[2..3])), Branches::Join).unwrap();
     assert!(bare.is_beyond_mending() && !bare.mends(), "{:?}", bare.findings);
 }
 

@@ -4,7 +4,7 @@ mod agents;
 mod answer;
 mod archive;
 mod attach;
-mod checkpoints;
+pub mod checkpoints;
 mod doctor;
 mod events;
 mod foreign;

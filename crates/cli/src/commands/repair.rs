@@ -5,11 +5,15 @@ use crate::args::Repair;
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
 use crate::repair::file::Looked;
+use crate::repair::lost::Kept;
 use crate::repair::target::Target;
-use crate::repair::{changes, holder, note};
+use crate::repair::{changes, holder, note, split_off};
 use crate::say::say;
 use crate::still::{NotStill, Still};
 use ostler_core::view::View;
+use ostler_store::checkpoints;
+use ostler_store::folder::Folder;
+use ostler_sys::clock;
 use ostler_transcript::{Branches, Finding, Remedy};
 use std::path::Path;
 
@@ -35,6 +39,10 @@ pub fn run(context: &Context, args: &Repair) -> Result<Code> {
         Some(view) if view.alive => return Err(runs(view)),
         Some(_) | None => None,
     };
+    let lost = match &target.session {
+        Some(view) => bring_back(context, view, &target, args.dry_run)?,
+        None => Lost::Nothing,
+    };
     let branches = if args.split { Branches::Split } else { Branches::Join };
     let cannot = |error| Failure::ours(format!("{} cannot be mended: {error}", shown(&target.file)));
     let looked = Looked::at(&target.file, target.format, branches).map_err(cannot)?;
@@ -47,16 +55,19 @@ pub fn run(context: &Context, args: &Repair) -> Result<Code> {
     let mends = looked.examination.mends();
     if args.dry_run || !mends {
         report(&looked.examination.findings, "to mend")?;
-        return match (mends, beyond) {
+        return match (mends || lost == Lost::ToBringBack, beyond) {
             (true, _) => say!("not mended: {whole}; without --dry-run it is").map(|()| Code::Failed),
             (false, true) => say!("nothing to mend it from: {whole}").map(|()| Code::Failed),
+            (false, false) if lost == Lost::BroughtBack => say!("{whole}").map(|()| Code::Succeeded),
             (false, false) => say!("nothing to mend: {whole}").map(|()| Code::Succeeded),
         };
     }
     let written = looked.mend().map_err(cannot)?;
     report(&written.findings, "mended")?;
     if let (Some(view), Some(_still)) = (&target.session, &still) {
-        note(&context.home.select(view.id.as_str())?.open()?, view.run, changes(&written.findings), &written.backup)?;
+        let folder = context.home.select(view.id.as_str())?.open()?;
+        note(&folder, view.run, changes(&written.findings), &written.backup)?;
+        settle(&folder, &target.file)?;
     }
     say!("as it was: {}", shown(&written.backup))?;
     for (id, path) in &written.moved {
@@ -65,9 +76,59 @@ pub fn run(context: &Context, args: &Repair) -> Result<Code> {
         if other.examination.mends() {
             std::fs::remove_file(other.mend().map_err(cannot)?.backup).map_err(cannot)?;
         }
-        say!("the other conversation: {}; {} --resume {id} goes on with it", shown(path), target.format.agent())?;
+        let goes_on = match &target.session {
+            Some(view) => {
+                let original = context.home.select(view.id.as_str())?.open()?.session()?;
+                format!("ostler resume {}", split_off::keep(context, original, id, path)?)
+            }
+            None => format!("{} --resume {id}", target.format.agent()),
+        };
+        say!("the other conversation: {}; {goes_on} goes on with it", shown(path))?;
     }
     Ok(if beyond { Code::Failed } else { Code::Succeeded })
+}
+
+/// What the copies of a session's transcript have and the transcript has not.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lost {
+    Nothing,
+    ToBringBack,
+    BroughtBack,
+}
+
+fn bring_back(context: &Context, view: &View, target: &Target, dry_run: bool) -> Result<Lost> {
+    let folder = context.home.select(view.id.as_str())?.open()?;
+    let kept = Kept { folder: &folder, id: view.id, transcript: &target.file, format: Some(target.format) };
+    let mut lost = Lost::Nothing;
+    let left = if dry_run {
+        kept.look()?
+    } else {
+        kept.bring_back(view.run, |words, backup| {
+            lost = Lost::BroughtBack;
+            say!("mended: {words}")?;
+            say!("as it was: {}", tilde(&backup.to_string_lossy()))
+        })?
+    };
+    if let Some(loss) = left {
+        if loss.can_be_mended() {
+            lost = Lost::ToBringBack;
+            say!("to mend: {}", loss.words)?;
+        } else {
+            say!("note: {}", loss.words)?;
+        }
+    }
+    if lost == Lost::BroughtBack {
+        settle(&folder, &target.file)?;
+    }
+    Ok(lost)
+}
+
+/// Where there are copies, another one is begun: what we do ourselves is no surprise at the next resume.
+fn settle(folder: &Folder, transcript: &Path) -> Result<()> {
+    if !checkpoints::earlier(folder, transcript)?.is_empty() {
+        checkpoints::settle(folder, transcript, clock::now())?;
+    }
+    Ok(())
 }
 
 fn report(findings: &[Finding], mending: &str) -> Result<()> {

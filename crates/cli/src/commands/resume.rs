@@ -4,6 +4,7 @@ mod newest;
 mod same_minute;
 mod takeover;
 
+use super::ls::tilde;
 use super::run::{follow_to_the_end, message_of};
 use crate::args::Resume;
 use crate::context::{Context, wish};
@@ -11,15 +12,18 @@ use crate::exit::{Code, Failure, Result};
 use crate::one_writer::{refuse_others, still_runs};
 use crate::orphans;
 use crate::prepare::{Prepared, prepare};
+use crate::repair::lost::Kept;
 use crate::say::{say, tell};
 use crate::still::{NotStill, Still, until_recorded};
+use jiff::Timestamp;
 use ostler_core::record::{Mode, Want};
 use ostler_core::view::View;
 use ostler_keeper::launch;
 use ostler_store::folder::Folder;
 use ostler_store::proof::Begun;
-use ostler_store::{RunRecord, checkpoints, inbox, proof};
+use ostler_store::{RunRecord, StoreError, checkpoints, inbox, proof};
 use ostler_sys::clock;
+use ostler_transcript::Format;
 use std::io::IsTerminal;
 use std::path::Path;
 
@@ -85,6 +89,7 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
         Err(NotStill::Failed(failure)) => return Err(failure),
     };
     bring_back_transcript(&folder, &view)?;
+    bring_back_lost(&folder, &view)?;
     let begun = begun(&view);
     let native_id = match &view.native_id {
         Some(known) if begun != Begun::InNameOnly => known.clone(),
@@ -97,10 +102,10 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
         tell!("ostler: {}: ended what its last run left running: {process}", place.id);
     }
     // Some agents rewrite a transcript when they resume it, and so may we.
-    save_transcript(&folder, &view, &record, |words| tell!("ostler: {}: {words}", place.id))?;
+    save_transcript(&folder, &view, &record, checkpoints::save)?;
     crate::repair::before_resume(context, &folder, &session, &record)?;
-    // What was mended is no surprise to anyone.
-    save_transcript(&folder, &view, &record, |_| {})?;
+    // What was mended, and what was told, is no surprise to anyone.
+    save_transcript(&folder, &view, &record, checkpoints::settle)?;
     if !launch::resume(&folder, &session, &record, &files, &environment)? {
         return Err(still_runs(&place, &view));
     }
@@ -127,21 +132,48 @@ fn bring_back_transcript(folder: &Folder, view: &View) -> Result<()> {
         return Ok(());
     };
     let all = checkpoints::list(folder)?;
-    if let Some(last) = all.iter().rfind(|one| one.of == Path::new(&transcript)) {
-        checkpoints::restore(folder, last)?;
-        let bytes = crate::ui::time::size(last.length);
-        tell!("ostler: {}: its transcript was gone; the last copy ({bytes}) is in its place again", view.id);
+    match all.iter().rfind(|one| one.of == Path::new(&transcript)) {
+        Some(last) => {
+            checkpoints::restore(folder, last)?;
+            let bytes = crate::ui::time::size(last.length);
+            tell!("ostler: {}: its transcript was gone; the last copy ({bytes}) is in its place again", view.id);
+        }
+        None if view.turns > 0 => {
+            tell!("ostler: {}: its transcript is gone and there is no copy; the agent begins anew", view.id);
+        }
+        None => {}
+    }
+    Ok(())
+}
+
+/// Puts back what a transcript has lost and its copies have, and tells what cannot be put back.
+fn bring_back_lost(folder: &Folder, view: &View) -> Result<()> {
+    let Some(transcript) = proof::own_file(folder, view)?.filter(|path| Path::new(path).is_file()) else {
+        return Ok(());
+    };
+    let format = Format::of_agent(&view.agent);
+    let kept = Kept { folder, id: view.id, transcript: Path::new(&transcript), format };
+    let mended = |words: &str, backup: &Path| -> Result<()> {
+        tell!("ostler: mended: {words}; as it was: {}", tilde(&backup.to_string_lossy()));
+        Ok(())
+    };
+    if let Some(lost) = kept.bring_back(view.run, mended)? {
+        tell!("ostler: {}: {}", view.id, lost.words);
     }
     Ok(())
 }
 
 /// Copies what is new of the transcript, where that is wanted.
-fn save_transcript(folder: &Folder, view: &View, record: &RunRecord, tell: impl FnOnce(String)) -> Result<()> {
+fn save_transcript<T>(
+    folder: &Folder,
+    view: &View,
+    record: &RunRecord,
+    save: fn(&Folder, &Path, Timestamp) -> std::result::Result<T, StoreError>,
+) -> Result<()> {
     if record.autosave_ms.is_some()
         && let Some(transcript) = proof::own_file(folder, view)?
-        && let Some(words) = checkpoints::save(folder, Path::new(&transcript), clock::now())?.words(view.id)
     {
-        tell(words);
+        save(folder, Path::new(&transcript), clock::now())?;
     }
     Ok(())
 }

@@ -10,12 +10,17 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+/// A file that may be replaced.
+pub struct Original {
+    path: PathBuf,
+    pub file: File,
+    as_it_was: Metadata,
+}
+
 /// A transcript that was looked at.
 pub struct Looked {
-    path: PathBuf,
+    original: Original,
     format: Format,
-    file: File,
-    as_it_was: Metadata,
     pub examination: Examination,
 }
 
@@ -33,21 +38,18 @@ const ROUNDS: usize = 8;
 
 impl Looked {
     pub fn at(path: &Path, format: Format, branches: Branches) -> io::Result<Looked> {
-        // A link would be replaced by the file that it leads to.
-        let path = std::fs::canonicalize(path)?;
-        let file = File::open(&path)?;
-        let as_it_was = file.metadata()?;
-        let examination = examine(format, &file, branches)?;
-        Ok(Looked { path, format, file, as_it_was, examination })
+        let original = Original::open(path)?;
+        let examination = examine(format, &original.file, branches)?;
+        Ok(Looked { original, format, examination })
     }
 
     /// Puts the mended file in the place of the old one, until there is nothing to mend.
     pub fn mend(self) -> io::Result<Written> {
-        let backup = self.back_up()?;
+        let backup = self.original.back_up()?;
         let mut moved = self.write()?;
         let mut findings = self.examination.findings;
         for _ in 0..ROUNDS {
-            let again = Looked::at(&self.path, self.format, Branches::Join)?;
+            let again = Looked::at(&self.original.path, self.format, Branches::Join)?;
             if !again.examination.mends() {
                 break;
             }
@@ -58,22 +60,39 @@ impl Looked {
     }
 
     fn write(&self) -> io::Result<Vec<(String, PathBuf)>> {
+        let original = &self.original;
         let mut moved = Vec::new();
         for branch in &self.examination.moved {
-            let path = self.path.with_file_name(format!("{}.jsonl", branch.id));
-            self.replace(&path, |out| branch.write(&self.file, out))?;
+            let path = original.path.with_file_name(format!("{}.jsonl", branch.id));
+            original.write_as(&path, |out| branch.write(&original.file, out))?;
             moved.push((branch.id.clone(), path));
         }
-        self.replace(&self.path, |out| self.examination.edits.apply(&self.file, out))?;
-        File::open(self.folder())?.sync_all()?;
+        original.replace(|out| self.examination.edits.apply(&original.file, out))?;
         Ok(moved)
+    }
+}
+
+impl Original {
+    pub fn open(path: &Path) -> io::Result<Original> {
+        // A link would be replaced by the file that it leads to.
+        let path = std::fs::canonicalize(path)?;
+        let file = File::open(&path)?;
+        let as_it_was = file.metadata()?;
+        Ok(Original { path, file, as_it_was })
+    }
+
+    /// Puts what is written in its place.
+    pub fn replace(&self, write: impl Fn(&mut BufWriter<File>) -> io::Result<()>) -> io::Result<()> {
+        self.write_as(&self.path, write)?;
+        File::open(self.folder())?.sync_all()
     }
 
     fn folder(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new("/"))
     }
 
-    fn back_up(&self) -> io::Result<PathBuf> {
+    /// Keeps it under another name beside it.
+    pub fn back_up(&self) -> io::Result<PathBuf> {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         let time = clock::now().strftime("%Y%m%dT%H%M%SZ").to_string();
         for number in 1.. {
@@ -92,7 +111,7 @@ impl Looked {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    fn replace(&self, path: &Path, write: impl Fn(&mut BufWriter<File>) -> io::Result<()>) -> io::Result<()> {
+    fn write_as(&self, path: &Path, write: impl Fn(&mut BufWriter<File>) -> io::Result<()>) -> io::Result<()> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let temporary = path.with_file_name(format!(".{name}.ostler-{}", std::process::id()));
         let written = self.fill(&temporary, write).and_then(|()| std::fs::rename(&temporary, path));

@@ -4,6 +4,8 @@
 //! disturbed (nobody: a conversation that a living process holds is left alone), and how the file is replaced.
 
 pub mod file;
+pub mod lost;
+pub mod split_off;
 pub mod target;
 
 use crate::context::{Context, variable};

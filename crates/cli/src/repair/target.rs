@@ -48,6 +48,11 @@ impl Target {
         };
         let file = view.transcript.clone().or_else(found).map(PathBuf::from).filter(|file| file.is_file());
         let Some(file) = file else {
+            if let Some(gone) = &view.transcript {
+                let words =
+                    format!("{gone} is gone; ostler checkpoints restore {} last puts its last copy back", view.id);
+                return Err(Failure::new(Code::NoSession, words));
+            }
             return Err(Failure::new(Code::NoSession, format!("{} has no transcript; nothing was said", view.id)));
         };
         Ok(Target { file, format, native_id: view.native_id.clone(), session: Some(Box::new(view)) })
@@ -69,10 +74,12 @@ impl Target {
     }
 }
 
-/// Where an agent would have put it, for a file that tells nothing.
+/// How an agent would have named it, for a file that tells nothing. One with something in it is believed to be an agent's
+/// only where agents put theirs.
 fn by_name(file: &Path) -> Option<Format> {
     let name = file.file_name()?.to_str()?;
-    let folder = |name: &str| file.ancestors().any(|folder| folder.file_name().is_some_and(|own| own == name));
+    let empty = file.metadata().is_ok_and(|file| file.len() == 0);
+    let folder = |name: &str| empty || file.ancestors().any(|folder| folder.file_name().is_some_and(|own| own == name));
     match name {
         _ if name.starts_with("rollout-") => Some(Format::Codex),
         _ if name.starts_with("session-") && folder("chats") => Some(Format::Gemini),

@@ -1,15 +1,23 @@
 //! A transcript that its owner lost is put back before the conversation goes on: gemini deletes conversations when another
-//! gemini starts in the same folder.
+//! gemini starts in the same folder, and files are emptied, cut and replaced behind an agent's back.
 
 use crate::bed::{Bed, for_every_agent};
 use ostler_model::agents::Agent;
 
 fn is_brought_back(agent: Agent) {
+    goes_on_whole_after(agent, |transcript| std::fs::remove_file(transcript).unwrap());
+}
+
+fn is_brought_back_into_an_empty_file(agent: Agent) {
+    goes_on_whole_after(agent, |transcript| std::fs::write(transcript, "").unwrap());
+}
+
+fn goes_on_whole_after(agent: Agent, loss: fn(&str)) {
     let Some(bed) = Bed::new(agent) else { return };
     bed.follow("say one").exits(0);
     let session = bed.last();
     let transcript = session.show().transcript.unwrap();
-    std::fs::remove_file(&transcript).unwrap();
+    loss(&transcript);
     let resumed = bed.harness.run(&["resume", session.id(), "say two"]).exits(0);
     assert!(resumed.stderr.contains("its transcript was gone"), "{}", resumed.stderr);
     let told = bed.last_request();
@@ -23,3 +31,72 @@ for_every_agent!(is_brought_back:
     a_transcript_of_codex_is_brought_back Codex,
     a_transcript_of_gemini_is_brought_back Gemini,
 );
+
+for_every_agent!(is_brought_back_into_an_empty_file:
+    an_emptied_transcript_of_claude_is_brought_back Claude,
+    an_emptied_transcript_of_codex_is_brought_back Codex,
+    an_emptied_transcript_of_gemini_is_brought_back Gemini,
+);
+
+#[test]
+fn what_a_running_claude_lost_is_put_before_what_it_wrote_since() {
+    let Some(bed) = Bed::new(Agent::Claude) else { return };
+    let session = bed.detach(&["--keep"], Some("say one"));
+    bed.harness.run(&["wait", "--until", "turn", session.id()]).exits(0);
+    let transcript = session.show().transcript.unwrap();
+    session.until("a copy of the first turn", || {
+        let copied = bed.harness.run(&["checkpoints", session.id(), "--json"]).exits(0).stdout;
+        let last: serde_json::Value = serde_json::from_str(copied.lines().last()?).ok()?;
+        (last["length"] == std::fs::metadata(&transcript).ok()?.len()).then_some(())
+    });
+    std::fs::remove_file(&transcript).unwrap();
+    bed.harness.run(&["send", session.id(), "say two"]).exits(0);
+    bed.harness.run(&["wait", "--until", "turn", session.id()]).exits(0);
+    session.stop();
+    assert!(!std::fs::read_to_string(&transcript).unwrap().contains("say one"));
+
+    let resumed = bed.harness.run(&["resume", session.id(), "say three"]).exits(0);
+    assert!(resumed.stderr.contains("had gone from the transcript: put back"), "{}", resumed.stderr);
+    assert_eq!(bed.seen(), ["say one", "say two", "say three"]);
+    let told = bed.last_request();
+    assert!(["say one", "say two", "say three"].iter().all(|said| told.contains(said)), "{told}");
+    let again = bed.harness.run(&["repair", session.id(), "--dry-run"]).exits(0);
+    assert!(again.stdout.contains("nothing to mend"), "{}", again.stdout);
+}
+
+fn is_put_back_when_cut(agent: Agent) {
+    let Some(bed) = Bed::new(agent) else { return };
+    bed.follow("say one").exits(0);
+    let session = bed.last();
+    bed.harness.run(&["resume", session.id(), "say two"]).exits(0);
+    let transcript = session.show().transcript.unwrap();
+    let whole = std::fs::read(&transcript).unwrap();
+    std::fs::write(&transcript, &whole[..whole.len() / 2]).unwrap();
+    let looked = bed.harness.run(&["repair", session.id(), "--dry-run"]).exits(1);
+    assert!(looked.stdout.contains("to mend: the transcript was cut"), "{}", looked.stdout);
+    let resumed = bed.harness.run(&["resume", session.id(), "say three"]).exits(0);
+    assert!(resumed.stderr.contains("the transcript was cut"), "{}", resumed.stderr);
+    let told = bed.last_request();
+    assert!(["say one", "say two", "say three"].iter().all(|said| told.contains(said)), "{told}");
+}
+
+for_every_agent!(is_put_back_when_cut:
+    a_cut_transcript_of_claude_is_put_back Claude,
+    a_cut_transcript_of_codex_is_put_back Codex,
+    a_cut_transcript_of_gemini_is_put_back Gemini,
+);
+
+#[test]
+fn a_transcript_that_claude_does_not_know_is_told_and_fails_with_its_words() {
+    let Some(bed) = Bed::new(Agent::Claude) else { return };
+    bed.follow("say one").exits(0);
+    let session = bed.last();
+    let transcript = session.show().transcript.unwrap();
+    std::fs::write(&transcript, "{\"type\":\"user\"}\n").unwrap();
+    let resumed = bed.harness.run(&["resume", session.id(), "say two"]).exits(1);
+    assert!(resumed.stderr.contains("ostler checkpoints restore"), "{}", resumed.stderr);
+    let outcome = session.show();
+    let outcome = outcome.outcome();
+    assert_eq!(outcome.kind, "failed", "{outcome:?}");
+    assert!(outcome.cause.contains("No conversation found"), "{outcome:?}");
+}

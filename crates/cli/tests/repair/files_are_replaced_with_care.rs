@@ -53,11 +53,36 @@ fn an_empty_file_and_one_of_nobody_are_said_to_be_so() {
     let harness = Harness::new(env!("CARGO_BIN_EXE_ostler"));
     let path = file(&harness, "");
     harness.run(&["repair", path.to_str().unwrap()]).exits(2);
-    let folder = harness.root().join("projects/p");
+    let folder = harness.root().join("kept elsewhere");
     std::fs::create_dir_all(&folder).unwrap();
-    let empty = folder.join("3f8e7a52-9d5b-4c1e-8a37-2b6d90e1c4f5.jsonl");
-    write(&empty, "").unwrap();
-    let output = harness.run(&["repair", empty.to_str().unwrap()]).exits(1);
-    assert!(output.stdout.starts_with("beyond mending: the file is empty"), "{output:?}");
+    let names = [
+        "3f8e7a52-9d5b-4c1e-8a37-2b6d90e1c4f5.jsonl",
+        "rollout-2026-11-15T07-00-00-3f8e7a52-9d5b-4c1e-8a37-2b6d90e1c4f5.jsonl",
+        "session-2026-11-15T07-00-3f8e7a52.jsonl",
+    ];
+    for name in names {
+        let empty = folder.join(name);
+        write(&empty, "").unwrap();
+        let output = harness.run(&["repair", empty.to_str().unwrap()]).exits(1);
+        assert!(output.stdout.starts_with("beyond mending: the file is empty"), "{output:?}");
+    }
+    let other = folder.join(names[0]);
+    write(&other, "no record\n").unwrap();
+    harness.run(&["repair", other.to_str().unwrap()]).exits(2);
     harness.run(&["repair", "nothing-of-that-name"]).exits(3);
+}
+
+#[test]
+fn records_on_one_line_are_parted_and_nothing_is_said_to_be_lost() {
+    let harness = Harness::new(env!("CARGO_BIN_EXE_ostler"));
+    let next = |own: &str, parent: &str| {
+        let hung = WHOLE.replace(r#""parentUuid":null"#, &format!(r#""parentUuid":"{parent}""#));
+        hung.replace(r#""uuid":"a""#, &format!(r#""uuid":"{own}""#))
+    };
+    let (second, third) = (next("b", "a"), next("c", "b"));
+    let path = file(&harness, &format!("{WHOLE}{}{third}", second.trim_end()));
+    let output = harness.run(&["repair", path.to_str().unwrap()]).exits(0);
+    assert!(output.stdout.starts_with("mended: line 2 holds 2 records: each on a line of its own now\n"), "{output:?}");
+    assert!(!output.stdout.contains("taken out"), "{output:?}");
+    assert_eq!(read(&path).unwrap(), format!("{WHOLE}{second}{third}").into_bytes());
 }

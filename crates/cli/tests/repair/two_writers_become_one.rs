@@ -23,14 +23,13 @@ fn to_its_end(bed: &Bed, prompt: &str, id: [&str; 2]) {
 }
 
 /// Both are in the middle of a tool when the other one writes.
-fn two_at_once(bed: &Bed) {
-    to_its_end(bed, "say beginning", ["--session-id", ID]);
+fn two_at_once(bed: &Bed, id: &str) {
     let prompt = |name: &str| format!("{} ; say end-{name}", bed.tool(&format!("mkfifo {name}; cat {name}")));
-    let mut both = ["one", "two"].map(|name| claude(bed, &prompt(name), ["--resume", ID]));
+    let mut both = ["one", "two"].map(|name| claude(bed, &prompt(name), ["--resume", id]));
     for name in ["one", "two"] {
         bed.process(&format!("cat {name}"));
     }
-    let refused = bed.harness.run(&["repair", ID]).exits(7);
+    let refused = bed.harness.run(&["repair", id]).exits(7);
     let named = both.iter().any(|child| refused.complaint().contains(&format!("process {}", child.id())));
     assert!(named, "one of them is named: {refused:?}");
     for name in ["one", "two"] {
@@ -49,7 +48,8 @@ fn repair(bed: &Bed, flags: &[&str]) -> Output {
 #[test]
 fn after_repair_the_model_sees_both_in_one_conversation() {
     let Some(bed) = Bed::new(Agent::Claude) else { return };
-    two_at_once(&bed);
+    to_its_end(&bed, "say beginning", ["--session-id", ID]);
+    two_at_once(&bed, ID);
     let told = repair(&bed, &["--dry-run"]).exits(1);
     assert!(told.stdout.contains("two processes wrote at once"), "{told:?}");
     let mended = repair(&bed, &[]).exits(0);
@@ -72,7 +72,8 @@ fn written(bed: &Bed) -> String {
 #[test]
 fn with_split_they_are_two_conversations_that_both_go_on() {
     let Some(bed) = Bed::new(Agent::Claude) else { return };
-    two_at_once(&bed);
+    to_its_end(&bed, "say beginning", ["--session-id", ID]);
+    two_at_once(&bed, ID);
     let before = written(&bed);
     let output = repair(&bed, &["--split"]).exits(0);
     let other = output.stdout.split("--resume ").nth(1).and_then(|rest| rest.split(' ').next());
@@ -81,6 +82,38 @@ fn with_split_they_are_two_conversations_that_both_go_on() {
     let mut ends = Vec::new();
     for id in [ID, &other] {
         to_its_end(&bed, "say after", ["--resume", id]);
+        let seen = is_well_formed(&bed);
+        assert!(seen.contains("beginning"), "{seen}");
+        ends.push(["one", "two"].map(|name| seen.contains(&format!(r#""text":"end-{name}""#))));
+    }
+    ends.sort_unstable();
+    assert_eq!(ends, [[false, true], [true, false]], "each has one of the two");
+}
+
+#[test]
+fn with_split_a_session_of_ours_becomes_two_that_both_go_on() {
+    let Some(bed) = Bed::new(Agent::Claude) else { return };
+    bed.follow("say beginning").exits(0);
+    let session = bed.last();
+    two_at_once(&bed, &session.show().native_id.unwrap());
+    let output = bed.harness.run(&["repair", "--split", session.id()]).exits(0);
+    let listed = bed.harness.run(&["ls", "-a", "--json"]).exits(0).json();
+    let other = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|one| one["parent"] == session.id())
+        .unwrap_or_else(|| panic!("{output:?}"));
+    assert_eq!((&other["state"], &other["agent"]), (&"ended".into(), &"claude".into()), "{other}");
+    let other = other["id"].as_str().unwrap();
+    assert!(output.stdout.contains(&format!("ostler resume {other} goes on with it")), "{output:?}");
+    bed.harness.run(&["logs", other]).exits(0);
+    let family = bed.harness.run(&["show", session.id()]).exits(0);
+    assert!(family.stdout.contains(other), "{family:?}");
+    let mut ends = Vec::new();
+    for id in [session.id(), other] {
+        let resumed = bed.harness.run(&["resume", id, "say after"]).exits(0);
+        assert!(!resumed.stderr.contains("mended"), "{resumed:?}");
         let seen = is_well_formed(&bed);
         assert!(seen.contains("beginning"), "{seen}");
         ends.push(["one", "two"].map(|name| seen.contains(&format!(r#""text":"end-{name}""#))));

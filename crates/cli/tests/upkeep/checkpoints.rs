@@ -26,27 +26,75 @@ fn the_transcript_is_copied_while_a_turn_runs_and_at_its_end() {
     assert!(copy == std::fs::read(&transcript).unwrap());
 }
 
-#[test]
-fn a_transcript_that_shrank_is_told_at_the_resume_and_can_be_put_back() {
-    let harness = harness();
+/// An ended session, its transcript, and what is in that.
+fn ended(harness: &Harness) -> (Session<'_>, String, Vec<u8>) {
     let session = harness.detach(&["demo", "say one"]);
     harness.run(&["wait", session.id()]).exits(0);
     let transcript = session.show().transcript.unwrap();
     let whole = std::fs::read(&transcript).unwrap();
-    let time = listed(&harness, &session).last().unwrap()["at"].as_str().unwrap().to_owned();
-    let stub = whole.iter().position(|&byte| byte == b'\n').unwrap() + 1;
-    std::fs::write(&transcript, &whole[..stub]).unwrap();
+    (session, transcript, whole)
+}
 
-    let resumed = harness.run(&["resume", session.id(), "say two"]);
-    assert!(resumed.stderr.contains("its transcript shrank from"), "{}", resumed.stderr);
-    harness.run(&["wait", session.id()]).exits(0);
-    let copy = std::fs::read(session.path().join("checkpoints/1.copy")).unwrap();
-    assert!(copy == whole, "the longer copy is kept");
+#[test]
+fn a_transcript_that_was_cut_is_put_back_at_the_resume() {
+    let harness = harness();
+    let (session, transcript, whole) = ended(&harness);
+    std::fs::write(&transcript, &whole[..whole.len() / 2]).unwrap();
 
-    harness.run(&["checkpoints", "restore", session.id(), "yesterday"]).exits(2);
-    let restored = harness.run(&["checkpoints", "restore", session.id(), &time]).exits(0);
+    let resumed = harness.run(&["resume", session.id(), "say two"]).exits(0);
+    assert!(resumed.stderr.contains("mended: the transcript was cut from"), "{}", resumed.stderr);
+    assert!(resumed.stderr.contains("; as it was: "), "{}", resumed.stderr);
+    assert!(std::fs::read(&transcript).unwrap().starts_with(&whole));
+    let again = harness.run(&["resume", session.id(), "say three"]).exits(0);
+    assert!(!again.stderr.contains("the transcript"), "{}", again.stderr);
+}
+
+#[test]
+fn a_transcript_that_was_replaced_is_told_once_with_what_puts_the_copy_back() {
+    let harness = harness();
+    let (session, transcript, whole) = ended(&harness);
+    let text = String::from_utf8(whole.clone()).unwrap();
+    std::fs::write(&transcript, text.replace("say one", "say ten")).unwrap();
+
+    let resumed = harness.run(&["resume", session.id(), "say two"]).exits(0);
+    let command = resumed.stderr.split("ostler checkpoints restore ").nth(1).unwrap_or_else(|| panic!("{resumed:?}"));
+    let time = command.split(' ').nth(1).unwrap();
+    let again = harness.run(&["resume", session.id(), "say three"]).exits(0);
+    assert!(!again.stderr.contains("checkpoints restore"), "{}", again.stderr);
+
+    let restored = harness.run(&["checkpoints", "restore", session.id(), time]).exits(0);
     assert!(restored.stdout.contains("before-restore"), "{}", restored.stdout);
     assert!(std::fs::read(&transcript).unwrap() == whole);
+}
+
+#[test]
+fn what_was_put_back_on_purpose_stays() {
+    let harness = harness();
+    let (session, transcript, _) = ended(&harness);
+    harness.run(&["resume", session.id(), "say two"]).exits(0);
+    let first = listed(&harness, &session)[0]["at"].as_str().unwrap().to_owned();
+    harness.run(&["checkpoints", "restore", session.id(), &first]).exits(0);
+    let resumed = harness.run(&["resume", session.id(), "say three"]).exits(0);
+    assert!(!resumed.stderr.contains("the transcript"), "{}", resumed.stderr);
+    assert!(!std::fs::read_to_string(&transcript).unwrap().contains("say two"));
+}
+
+#[test]
+fn a_time_that_means_several_copies_or_none_is_refused_and_they_are_named() {
+    let harness = harness();
+    let (session, transcript, whole) = ended(&harness);
+    harness.run(&["resume", session.id(), "say two"]).exits(0);
+    let grown = std::fs::read(&transcript).unwrap();
+    assert!(grown.len() > whole.len());
+    let shown = harness.run(&["checkpoints", session.id()]).exits(0).stdout;
+    let times: Vec<&str> = shown.lines().skip(1).filter_map(|row| row.split_whitespace().next()).collect();
+    assert!(times.len() > 1, "{shown}");
+    for time in ["", "2", "yesterday"] {
+        let refused = harness.run(&["checkpoints", "restore", session.id(), time]).exits(2);
+        assert!(refused.complaint().contains(times[times.len() - 1]), "{refused:?}");
+    }
+    assert!(std::fs::read(&transcript).unwrap() == grown);
+    harness.run(&["checkpoints", "restore", session.id(), times[0]]).exits(0);
 }
 
 #[test]
@@ -68,4 +116,7 @@ fn no_copy_is_taken_where_none_is_wanted() {
     harness.run(&["wait", session.id()]).exits(0);
     assert!(listed(&harness, &session).is_empty());
     assert!(!session.path().join("checkpoints").exists());
+    std::fs::remove_file(session.show().transcript.unwrap()).unwrap();
+    let resumed = harness.run(&["resume", session.id(), "say two"]).exits(0);
+    assert!(resumed.stderr.contains("its transcript is gone and there is no copy"), "{}", resumed.stderr);
 }

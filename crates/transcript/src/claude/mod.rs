@@ -13,7 +13,7 @@ mod writers;
 
 use crate::edits::Edits;
 use crate::fields::Name;
-use crate::finding::Finding;
+use crate::finding::{Finding, count_copy};
 use crate::place::Placed;
 use crate::surface;
 use crate::{Branches, Examination, Moved};
@@ -103,7 +103,7 @@ impl<'a, R: Read + Seek> Mending<'a, R> {
             if copy.text == Placed::read(&mut *self.source, self.tree.scan.start(first))?.text {
                 instead.insert(later, first);
                 self.out.edits.cut(copy.start, copy.line_end());
-                self.out.findings.push(Finding::Copy);
+                count_copy(&mut self.out.findings);
             } else {
                 // As claude does: the later one of those that it knows stands for both.
                 let unknown = self.tree.is_strange(later) && !self.tree.is_strange(first);
@@ -132,7 +132,7 @@ impl<'a, R: Read + Seek> Mending<'a, R> {
                 if rewrite::say_the_same(&kept, &double)? {
                     if instead.insert(second, first).is_none() {
                         self.out.edits.cut(double.start, double.line_end());
-                        self.out.findings.push(Finding::Copy);
+                        count_copy(&mut self.out.findings);
                     }
                 } else if self.tree.role(second) == Role::Result {
                     self.doubled.insert(second);

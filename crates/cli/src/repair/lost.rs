@@ -1,0 +1,164 @@
+//! What the copies of a transcript have and the transcript itself has lost: it was cut, or deleted, or replaced behind the
+//! back of the agent that writes it. What can be put back is put back, and of the rest is said what brings it back.
+//!
+//! A transcript that somebody put back or mended on purpose is the measure from then on, whatever older copies have.
+
+use super::file::Original;
+use super::note;
+use crate::commands::checkpoints::to_the_millisecond;
+use crate::exit::{Failure, Result};
+use crate::ui::time::size;
+use ostler_core::id::SessionId;
+use ostler_store::checkpoints::{self, Checkpoint};
+use ostler_store::folder::Folder;
+use ostler_transcript::{Format, Rejoined, missing_from, rejoin};
+use std::fs::File;
+use std::io::{self, Read, Seek, Take};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// A transcript of a session, and its copies.
+pub struct Kept<'a> {
+    pub folder: &'a Folder,
+    pub id: SessionId,
+    pub transcript: &'a Path,
+    pub format: Option<Format>,
+}
+
+/// Something that only a copy has.
+pub struct Loss {
+    pub words: String,
+    copy: Checkpoint,
+    way: Way,
+}
+
+enum Way {
+    /// Nothing was written since it was cut.
+    PutBack,
+    /// It went on without what it hangs on.
+    Join(Rejoined),
+    /// Nobody can tell how the two belong together.
+    None,
+}
+
+impl Loss {
+    pub fn can_be_mended(&self) -> bool {
+        match self.way {
+            Way::PutBack | Way::Join(_) => true,
+            Way::None => false,
+        }
+    }
+}
+
+impl Kept<'_> {
+    /// Puts back what can be; returns what cannot. Each goes to `tell`, with where the file as it was is now, and into the
+    /// journal of the run. The caller holds `keeper.lock`.
+    pub fn bring_back(&self, run: u32, mut tell: impl FnMut(&str, &Path) -> Result<()>) -> Result<Option<Loss>> {
+        // Each round makes the transcript hold all of one more copy.
+        for _ in checkpoints::earlier(self.folder, self.transcript)? {
+            let Some(loss) = self.look()? else {
+                return Ok(None);
+            };
+            if !loss.can_be_mended() {
+                break;
+            }
+            let backup = self.mend(&loss)?;
+            tell(&loss.words, &backup)?;
+            note(self.folder, run, vec![loss.words], &backup)?;
+        }
+        self.look()
+    }
+
+    /// What is lost; what can be put back comes first.
+    pub fn look(&self) -> Result<Option<Loss>> {
+        let cannot = |error| self.cannot(error);
+        let original = Original::open(self.transcript).map_err(cannot)?;
+        let now = original.file.metadata().map_err(cannot)?.len();
+        let mut missing = None;
+        for copy in checkpoints::earlier(self.folder, self.transcript)? {
+            if checkpoints::is_followed_by(self.folder, &copy, &original.file)? {
+                continue;
+            }
+            let time = to_the_millisecond(copy.at);
+            let held = checkpoints::copy(self.folder, &copy)?;
+            if now < copy.length && begins_with(&held, &original.file, now).map_err(cannot)? {
+                let (whole, now) = (size(copy.length), size(now));
+                let words = format!("the transcript was cut from {whole} to {now}: put back from the copy of {time}");
+                return Ok(Some(Loss { words, copy, way: Way::PutBack }));
+            }
+            if self.format == Some(Format::Claude) {
+                let joined = rejoin(&original.file, from_start(&held, copy.length).map_err(cannot)?).map_err(cannot)?;
+                if let Some(joined) = joined {
+                    let messages = counted(joined.messages, "message");
+                    let words = format!("{messages} had gone from the transcript: put back from the copy of {time}");
+                    return Ok(Some(Loss { words, copy, way: Way::Join(joined) }));
+                }
+            }
+            if missing.is_none() {
+                let mut transcript = &original.file;
+                transcript.rewind().map_err(cannot)?;
+                let copied = from_start(&held, copy.length).map_err(cannot)?;
+                let records = missing_from(transcript, copied).map_err(cannot)?;
+                let words = format!(
+                    "the transcript lacks {} of the copy of {time}; ostler checkpoints restore {} {time} puts that copy back",
+                    counted(records, "record"),
+                    self.id
+                );
+                missing = (records > 0).then_some(Loss { words, copy, way: Way::None });
+            }
+        }
+        Ok(missing)
+    }
+
+    fn mend(&self, loss: &Loss) -> Result<PathBuf> {
+        match &loss.way {
+            Way::PutBack => {
+                let backup = checkpoints::restore(self.folder, &loss.copy)?;
+                Ok(backup.unwrap_or_else(|| self.transcript.to_owned()))
+            }
+            Way::Join(joined) => {
+                let copy = checkpoints::copy(self.folder, &loss.copy)?;
+                let join = || -> io::Result<PathBuf> {
+                    let original = Original::open(self.transcript)?;
+                    let backup = original.back_up()?;
+                    let length = loss.copy.length;
+                    original.replace(|out| joined.write(&original.file, from_start(&copy, length)?, out))?;
+                    Ok(backup)
+                };
+                join().map_err(|error| self.cannot(error))
+            }
+            Way::None => Err(Failure::ours(loss.words.clone())),
+        }
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "it is the last word about the error")]
+    fn cannot(&self, error: io::Error) -> Failure {
+        Failure::ours(format!("{} cannot be compared with its copies: {error}", self.transcript.display()))
+    }
+}
+
+fn from_start(mut copy: &File, length: u64) -> io::Result<Take<&File>> {
+    copy.rewind()?;
+    Ok(copy.take(length))
+}
+
+/// Whether the first bytes of two files are the same.
+fn begins_with(copy: &File, transcript: &File, length: u64) -> io::Result<bool> {
+    const PIECE: usize = 1 << 16;
+    let (mut one, mut other) = (vec![0; PIECE], vec![0; PIECE]);
+    let mut at = 0;
+    while at < length {
+        let count = usize::try_from(length - at).unwrap_or(PIECE).min(PIECE);
+        copy.read_exact_at(&mut one[..count], at)?;
+        transcript.read_exact_at(&mut other[..count], at)?;
+        if one[..count] != other[..count] {
+            return Ok(false);
+        }
+        at += count as u64;
+    }
+    Ok(true)
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}

@@ -1,0 +1,83 @@
+//! A conversation that left another's transcript becomes a session of its own: ended, its parent recorded, ready to be
+//! resumed with the rights that the other one had.
+
+use crate::context::Context;
+use crate::exit::Result;
+use crate::prepare::prepare;
+use ostler_core::id::SessionId;
+use ostler_core::outcome::{Kind, Outcome, Saved, Source};
+use ostler_core::record::Session;
+use ostler_keeper::launch::hidden_name;
+use ostler_store::folder::Folder;
+use ostler_store::{RunRecord, StoreError};
+use ostler_sys::clock;
+use ostler_sys::dir::Dir;
+use serde_json::{Map, Value};
+use std::path::Path;
+
+/// Makes the session of a conversation that `original` had until now.
+pub fn keep(context: &Context, original: Session, native_id: &str, transcript: &Path) -> Result<SessionId> {
+    let session = Session {
+        id: SessionId::from_random(uuid::Uuid::new_v4().as_u128() as u64),
+        name: None,
+        keep: false,
+        parent: Some(original.id),
+        fork: None,
+        created: clock::now(),
+        ..original
+    };
+    let transcript = transcript.to_string_lossy().into_owned();
+    let prepared = prepare(context, &session, 1, native_id, true)?;
+    let record = RunRecord { transcript: Some(transcript.clone()), ..prepared.record };
+    let outcome = ended(&session, native_id, transcript);
+    let sessions = context.home.open_or_make(&context.home.sessions())?;
+    let hidden = hidden_name(session.id.as_str());
+    let written = write(&sessions, &hidden, &session, &record, &outcome);
+    if written.is_err() {
+        // What is left of it has a name that nobody takes for a session.
+        let _ = std::fs::remove_dir_all(context.home.sessions().join(&hidden));
+    }
+    written?;
+    Ok(session.id)
+}
+
+/// Nobody sees it before it is whole.
+fn write(
+    sessions: &Dir,
+    hidden: &str,
+    session: &Session,
+    record: &RunRecord,
+    outcome: &Outcome,
+) -> std::result::Result<(), StoreError> {
+    let failed = |error| StoreError::Io { file: hidden.to_owned(), error };
+    sessions.make_dir(hidden).map_err(failed)?;
+    let folder = Folder::new(sessions.open_dir(hidden).map_err(failed)?);
+    folder.write_session(session)?;
+    let run = folder.make_run(record.run)?;
+    run.write_record(record)?;
+    run.publish_outcome(outcome, session)?;
+    sessions.rename_new(hidden, sessions, session.id.as_str()).map_err(failed)
+}
+
+/// Everything that was said stands in its transcript, where it was before.
+fn ended(session: &Session, native_id: &str, transcript: String) -> Outcome {
+    let parent = session.parent.map(|id| format!(" from {id}")).unwrap_or_default();
+    let known =
+        [("native_id", native_id.to_owned()), ("transcript", transcript), ("ended", session.created.to_string())];
+    let more: Map<String, Value> = known.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
+    Outcome {
+        kind: Kind::Stopped,
+        source: Source::Ostler,
+        exit_code: None,
+        signal: None,
+        saved: Saved::Verified,
+        cause: format!("split off{parent}: two processes had written one conversation"),
+        text: None,
+        tokens: None,
+        cost_usd: None,
+        turns: 0,
+        duration_ms: None,
+        left: Vec::new(),
+        more,
+    }
+}

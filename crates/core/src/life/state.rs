@@ -21,6 +21,14 @@ pub struct Message {
     pub at: u64,
 }
 
+/// A message that was given to a process that ended with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unanswered {
+    pub message: Message,
+    /// The run of that process.
+    pub run: u32,
+}
+
 /// Whether messages can be given to the process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Conversation {
@@ -65,7 +73,7 @@ pub struct State {
     /// The message that began the newest turn.
     pub last_fed: Option<Message>,
     /// The message that an earlier run ended with, before its turn was over.
-    pub unanswered: Option<Message>,
+    pub unanswered: Option<Unanswered>,
     /// The newest turn ended with its process, and not well: its message may never have been taken in.
     cut_off: bool,
     /// The message that was last taken back from a process that died with it. None is given again and again to processes
@@ -181,7 +189,7 @@ impl State {
         self.native_id = before.native_id;
         self.messages = before.messages;
         self.queue = before.queue;
-        self.unanswered = again.or(before.unanswered);
+        self.unanswered = again.map(|message| Unanswered { message, run: before.run }).or(before.unanswered);
         self.taken_back = before.taken_back;
         self.inbox = before.inbox;
         self.turns = before.turns;

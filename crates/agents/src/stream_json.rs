@@ -46,6 +46,16 @@ struct Line<'a> {
     total_cost_usd: Loose<'a>,
     usage: Loose<'a, Usage<'a>>,
     api_error_status: Loose<'a>,
+    task_id: Loose<'a>,
+    patch: Loose<'a, Patch<'a>>,
+}
+
+/// What has changed about a task.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Patch<'a> {
+    #[serde(borrow)]
+    status: Loose<'a>,
 }
 
 #[derive(Default, Deserialize)]
@@ -108,6 +118,17 @@ pub struct ToolInput<'a> {
 struct Question<'a> {
     #[serde(borrow)]
     question: Loose<'a>,
+}
+
+/// A task that was put into the background, or what became of it.
+fn background(line: &Line<'_>) -> Option<Fact> {
+    let runs = match line.subtype.text()? {
+        "task_started" => true,
+        "task_notification" => false,
+        "task_updated" => ["pending", "running"].contains(&line.patch.object()?.status.text()?),
+        _ => return None,
+    };
+    Some(Fact::Background { task: line.task_id.text()?.to_owned(), runs })
 }
 
 /// The first line of it; empty when there is none.
@@ -180,7 +201,8 @@ impl StreamJson {
             "result" => facts.push(Fact::TurnEnded(self.turn_end(&line))),
             "assistant" => below(&line.message, blocks, facts),
             "user" => below(&line.message, results, facts),
-            "stream_event" | "system" | "control_response" => {}
+            "system" => facts.extend(background(&line)),
+            "stream_event" | "control_response" => {}
             other => facts.push(Fact::Unknown { kind: other.to_owned() }),
         }
         true
@@ -519,6 +541,16 @@ mod tests {
         let to_find = |told| parting::names_to_find(decoder.messages_so_far(), told);
         assert_eq!(to_find(true), ["first", "said"], "it went on after the first failure");
         assert_eq!(to_find(false), ["first", "said", "last", "note"]);
+    }
+
+    #[test]
+    fn a_task_in_the_background_runs_until_its_end_is_told() {
+        let line = |rest: &str| format!(r#"{{"type":"system","task_id":"t",{rest}}}"#);
+        let runs = |rest: &str| facts_of(&[&line(rest)]);
+        let told = |runs| [Fact::Background { task: "t".to_owned(), runs }];
+        assert_eq!(runs(r#""subtype":"task_started""#), told(true));
+        assert_eq!(runs(r#""subtype":"task_updated","patch":{"status":"killed"}"#), told(false));
+        assert_eq!(runs(r#""subtype":"task_notification","status":"completed""#), told(false));
     }
 
     #[test]

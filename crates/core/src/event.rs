@@ -116,6 +116,11 @@ pub enum Event {
     TurnEnded {
         end: TurnEnd,
     },
+    /// A task in the agent's background runs, or does so no longer.
+    Background {
+        task: String,
+        runs: bool,
+    },
     /// Somebody wants the running turn to end.
     InterruptWanted {
         by: String,
@@ -245,6 +250,7 @@ mod tests {
             Event::AskClosed { request: by() },
             Event::Answered { request: by(), by: by(), allowed: true, always: Some(by()) },
             Event::TurnEnded { end },
+            Event::Background { task: by(), runs: true },
             Event::InterruptWanted { by: by() },
             Event::InterruptSent,
             Event::StopWanted { by: by(), why: by(), how: StopHow::Kill, grace_ms: 1 },

@@ -45,6 +45,7 @@ fn said(fact: &Fact) -> usize {
         Fact::Owed { name, line } => name.len() + line.len(),
         Fact::Asked(ask) => ask.text.len(),
         Fact::AskClosed { request } => request.len(),
+        Fact::Background { task, .. } => task.len(),
         Fact::TurnEnded(end) => end.text.as_ref().map_or(0, String::len),
         Fact::Ready | Fact::TurnStarted | Fact::Unknown { .. } | Fact::PassedOver { .. } => 0,
     }

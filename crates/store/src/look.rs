@@ -426,6 +426,9 @@ pub fn event_of(fact: Fact, state: &State) -> Option<Event> {
         Fact::Asked(ask) => Some(Event::Asked { ask }),
         Fact::AskClosed { request } => Some(Event::AskClosed { request }),
         Fact::TurnEnded(end) => Some(Event::TurnEnded { end }),
+        Fact::Background { task, runs } => {
+            (state.tasks.contains(&task) != runs).then_some(Event::Background { task, runs })
+        }
         Fact::PassedOver { bytes } => Some(Event::Alarm {
             text: format!("a line of {} MB in its output was too long to read", bytes / 1_000_000),
         }),
@@ -557,6 +560,7 @@ fn said(fact: Fact) -> Option<String> {
         | Fact::ToolReturned { .. }
         | Fact::Below(_)
         | Fact::AskClosed { .. }
+        | Fact::Background { .. }
         | Fact::TurnEnded(_)
         | Fact::Unknown { .. }
         | Fact::PassedOver { .. } => None,

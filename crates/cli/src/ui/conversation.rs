@@ -116,6 +116,7 @@ impl Talk {
             | Fact::Owed { .. }
             | Fact::TurnStarted
             | Fact::AskClosed { .. }
+            | Fact::Background { .. }
             | Fact::Unknown { .. } => {}
         }
     }

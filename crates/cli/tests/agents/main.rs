@@ -10,6 +10,7 @@ mod acp;
 mod acp_agents_are_kept;
 mod acp_asks;
 mod acp_turns_end_as_reported;
+mod background_tasks_begin_no_turn;
 mod bed;
 mod big_prompts_arrive_whole;
 mod claude_allows_for_longer;

@@ -41,6 +41,9 @@ pub enum Conversation {
     },
 }
 
+/// So many tasks in its background are told apart; that there are any is all that matters.
+const TASKS_LIMIT: usize = 1000;
+
 /// The wish to end the session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stop {
@@ -97,6 +100,8 @@ pub struct State {
     /// What each turn has used.
     pub spending: Spending,
     pub asks: Vec<Ask>,
+    /// What goes on in its background, beside its turns.
+    pub tasks: Vec<String>,
     /// Who wants the running turn to end.
     pub interrupt: Option<String>,
     pub interrupt_sent: bool,
@@ -156,6 +161,7 @@ impl State {
             last_turn: None,
             spending: Spending::default(),
             asks: Vec::new(),
+            tasks: Vec::new(),
             interrupt: None,
             interrupt_sent: false,
             interrupt_sent_ms: 0,
@@ -283,6 +289,12 @@ impl State {
                 self.asks.retain(|open| open.request != *request);
             }
             Event::TurnEnded { end } => self.end_turn(end, entry.ms),
+            Event::Background { task, runs } => {
+                self.tasks.retain(|known| known != task);
+                if *runs && self.tasks.len() < TASKS_LIMIT {
+                    self.tasks.push(task.clone());
+                }
+            }
             Event::InterruptWanted { by } => {
                 if self.turn_running() {
                     self.interrupt.get_or_insert_with(|| by.clone());

@@ -23,6 +23,7 @@ mod forks;
 mod hangs_can_be_interrupted;
 mod interrupts_end_tools;
 mod keepers_may_be_killed;
+mod kills_are_stops;
 mod lines_may_be_cut;
 mod lost_transcripts_are_brought_back;
 mod messages_reach_the_model_once;

@@ -329,7 +329,11 @@ impl Keeper {
             && let (Some(output), Some(exit)) = (&mut self.output, self.state.exit)
         {
             // The end of the process is the end of the turn, whether or not it was announced.
-            let end = output.turn_end_at_exit(exit);
+            let mut end = output.turn_end_at_exit(exit);
+            // Whom we killed in the middle of a turn has not failed.
+            if self.state.killed_ms.is_some() && end.verdict == Verdict::Failed {
+                end.verdict = Verdict::Interrupted;
+            }
             self.note(Event::TurnEnded { end })?;
             if let Some(message) = self.state.killed_with() {
                 self.take_back(message)?;

@@ -243,6 +243,8 @@ pub struct Row<'a> {
     /// What the agent wrote about the message, and about the part.
     pub message_data: &'a [u8],
     pub part_data: &'a [u8],
+    /// What somebody said before that (milliseconds since 1970) is another message, though it be of the same words.
+    pub since_ms: u64,
 }
 
 /// What a conversation is opened with.

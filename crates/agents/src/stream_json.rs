@@ -51,6 +51,8 @@ struct Line<'a> {
     num_turns: Loose<'a>,
     terminal_reason: Loose<'a>,
     errors: Option<&'a RawValue>,
+    task_id: Loose<'a>,
+    patch: Loose<'a, Patch<'a>>,
 }
 
 impl Line<'_> {
@@ -58,6 +60,14 @@ impl Line<'_> {
     fn never_began(&self) -> bool {
         self.num_turns.count() == Some(0) && self.terminal_reason == Loose::Nothing
     }
+}
+
+/// What has changed about a task.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Patch<'a> {
+    #[serde(borrow)]
+    status: Loose<'a>,
 }
 
 #[derive(Default, Deserialize)]
@@ -121,6 +131,17 @@ pub struct ToolInput<'a> {
 struct Question<'a> {
     #[serde(borrow)]
     question: Loose<'a>,
+}
+
+/// A task that was put into the background, or what became of it.
+fn background(line: &Line<'_>) -> Option<Fact> {
+    let runs = match line.subtype.text()? {
+        "task_started" => true,
+        "task_notification" => false,
+        "task_updated" => ["pending", "running"].contains(&line.patch.object()?.status.text()?),
+        _ => return None,
+    };
+    Some(Fact::Background { task: line.task_id.text()?.to_owned(), runs })
 }
 
 /// The first line of it; empty when there is none.
@@ -196,7 +217,8 @@ impl StreamJson {
             "result" => facts.push(Fact::TurnEnded(self.turn_end(&line))),
             "assistant" => below(&line.message, blocks, facts),
             "user" => below(&line.message, results, facts),
-            "stream_event" | "system" | "control_response" => {}
+            "system" => facts.extend(background(&line)),
+            "stream_event" | "control_response" => {}
             other => facts.push(Fact::Unknown { kind: other.to_owned() }),
         }
         true
@@ -555,6 +577,16 @@ mod tests {
         let to_find = |told| parting::names_to_find(decoder.messages_so_far(), told);
         assert_eq!(to_find(true), ["first", "said"], "it went on after the first failure");
         assert_eq!(to_find(false), ["first", "said", "last", "note"]);
+    }
+
+    #[test]
+    fn a_task_in_the_background_runs_until_its_end_is_told() {
+        let line = |rest: &str| format!(r#"{{"type":"system","task_id":"t",{rest}}}"#);
+        let runs = |rest: &str| facts_of(&[&line(rest)]);
+        let told = |runs| [Fact::Background { task: "t".to_owned(), runs }];
+        assert_eq!(runs(r#""subtype":"task_started""#), told(true));
+        assert_eq!(runs(r#""subtype":"task_updated","patch":{"status":"killed"}"#), told(false));
+        assert_eq!(runs(r#""subtype":"task_notification","status":"completed""#), told(false));
     }
 
     #[test]

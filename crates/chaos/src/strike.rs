@@ -11,7 +11,7 @@ use rustix::process::{Pid, Resource, Rlimit, Signal};
 use serde_json::Value;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -322,8 +322,7 @@ fn other_user(stage: &Stage) {
     let open = |path: &Path| std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("our own");
     let root = stage.harness.root();
     open(root);
-    let copy: PathBuf = root.join("ostler-copy");
-    std::fs::copy(stage.harness.program(), &copy).expect("room");
+    let copy = stage.harness.copied_program("ostler-copy");
     open(&copy);
     for words in [&["ls"][..], &["stop", stage.session().id()], &["send", stage.session().id(), "mine now"]] {
         let mut command = stage.harness.command("setpriv");

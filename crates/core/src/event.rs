@@ -126,6 +126,11 @@ pub enum Event {
     Cost {
         usd: f64,
     },
+    /// A task in the agent's background runs, or does so no longer.
+    Background {
+        task: String,
+        runs: bool,
+    },
     /// Somebody wants the running turn to end.
     InterruptWanted {
         by: String,
@@ -257,6 +262,7 @@ mod tests {
             Event::TurnEnded { end },
             Event::Counted { turn: 1, tokens: Tokens { input: 2, output: 3 } },
             Event::Cost { usd: 0.5 },
+            Event::Background { task: by(), runs: true },
             Event::InterruptWanted { by: by() },
             Event::InterruptSent,
             Event::StopWanted { by: by(), why: by(), how: StopHow::Kill, grace_ms: 1 },

@@ -35,6 +35,8 @@ pub enum Fact {
     Asked(Ask),
     /// It no longer waits for the answer to this.
     AskClosed { request: String },
+    /// A task that goes on beside its turns runs, or does so no longer. Of its end it hears, and begins a turn about it.
+    Background { task: String, runs: bool },
     /// Its protocol has it wait for this line, which is put into its input once under this name.
     Owed { name: String, line: Vec<u8> },
     /// The turn is over, by the agent's own word.

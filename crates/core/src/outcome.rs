@@ -156,8 +156,11 @@ pub fn judge(state: &State, now_ms: u64) -> Outcome {
 }
 
 fn verdict(state: &State, exit: Exit) -> (Kind, Source, String) {
-    let forced =
-        if state.killed_ms.is_some() && state.wants_kill_explained() { "; killed at the end of the grace" } else { "" };
+    let forced = match (state.killed_ms.is_some() && state.wants_kill_explained(), state.end_asked_ms) {
+        (false, _) => "",
+        (true, Some(_)) => "; killed at the end of the grace",
+        (true, None) => WITH_TASKS,
+    };
     // Only a stop that reached the process before it ended by itself counts as one.
     let stopped = state.stop.as_ref().filter(|_| state.was_pushed());
     match state.plan.speaks {
@@ -166,7 +169,7 @@ fn verdict(state: &State, exit: Exit) -> (Kind, Source, String) {
                 let cause = match (stopped, reason) {
                     (Some(stop), _) => format!("stopped by {}: {}{forced}", stop.by, stop.why),
                     (None, Some(reason)) => reason.clone(),
-                    (None, None) => format!("the agent reported the end of its turn{}", after_report(exit)),
+                    (None, None) => format!("the agent reported the end of its turn{}", after_report(state, exit)),
                 };
                 // Stopped in the middle of a turn is a word of its own, even though the agent ended that turn politely.
                 let broken_off = stopped.is_some_and(|stop| stop.in_turn) && *verdict == Verdict::Interrupted;
@@ -210,7 +213,13 @@ fn verdict(state: &State, exit: Exit) -> (Kind, Source, String) {
     }
 }
 
-fn after_report(exit: Exit) -> String {
+/// Why somebody was killed who had not been asked to leave.
+const WITH_TASKS: &str = "; killed before its background tasks, so that it began no turn about their end";
+
+fn after_report(state: &State, exit: Exit) -> String {
+    if state.killed_ms.is_some() && state.end_asked_ms.is_none() {
+        return WITH_TASKS.to_owned();
+    }
     match (exit.code, exit.signal) {
         (Some(0), _) | (None, None) => String::new(),
         (Some(code), _) => format!("; its process then exited with {code}"),

@@ -77,6 +77,10 @@ pub struct Run<Process> {
     /// Where the agent writes its own transcript, when that is known beforehand.
     #[serde(default)]
     pub transcript: Option<String>,
+    /// How long that was when the run began, of an agent that takes one message per run and whose transcript has no name for
+    /// it of ours: an older message of the same words stands before.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub written_before: u64,
     /// Where the agent keeps all its conversations, when that is a database and not a file for each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub database: Option<String>,
@@ -105,6 +109,10 @@ pub struct Run<Process> {
     pub more: Map<String, Value>,
 }
 
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 fn is_false(flag: &bool) -> bool {
     !flag
 }
@@ -121,6 +129,7 @@ impl<Process> Run<Process> {
             native_id: None,
             begins: false,
             transcript: None,
+            written_before: 0,
             database: None,
             cgroup: None,
             bounds: Vec::new(),

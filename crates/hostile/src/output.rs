@@ -65,6 +65,7 @@ fn said(fact: &Fact) -> usize {
         Fact::Owed { name, line } => name.len() + line.len(),
         Fact::Asked(ask) => ask.text.len(),
         Fact::AskClosed { request } => request.len(),
+        Fact::Background { task, .. } => task.len(),
         Fact::TurnEnded(end) => end.text.as_ref().map_or(0, String::len),
         Fact::Ready | Fact::TurnStarted | Fact::Unknown { .. } | Fact::PassedOver { .. } => 0,
     }
@@ -117,6 +118,6 @@ pub fn opencode_rows(bytes: &[u8]) {
     let prompt = agent.mark("", "go");
     let marks = [prompt.as_str(), "part prt_1", "part prt_1 2"];
     let mut wanted = marks.to_vec();
-    agent.strike_row(&Row { part: "prt_1", message_data, part_data }, &mut wanted);
+    agent.strike_row(&Row { part: "prt_1", message_data, part_data, since_ms: 0 }, &mut wanted);
     assert!(wanted.len() + 1 >= marks.len());
 }

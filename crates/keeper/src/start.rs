@@ -5,7 +5,7 @@ use crate::handles::{self, Handles};
 use crate::writing::Occupied;
 use ostler_core::record::{Mode, Session};
 use ostler_store::folder::{Folder, RunFolder};
-use ostler_store::{RunRecord, StoreError, terminal};
+use ostler_store::{RunRecord, StoreError, proof, terminal};
 use ostler_sys::cgroup::{Base, Group};
 use ostler_sys::clock::{self, since_boot_ms};
 use ostler_sys::pause::{self, Point};
@@ -126,6 +126,7 @@ fn note_agent(record: &RunRecord, run: &RunFolder, inside: Inside) -> Result<(),
         bounds: inside.bounds,
         started: Some(clock::now()),
         started_ms: since_boot_ms(),
+        written_before: proof::written_before(record),
         ..record.clone()
     };
     Ok(if record.run == 1 { run.write_first_record(&record) } else { run.write_record(&record) }?)

@@ -256,6 +256,7 @@ impl Stage<'_> {
                 | Fact::ToolCalled { .. }
                 | Fact::ToolReturned { .. }
                 | Fact::AskClosed { .. }
+                | Fact::Background { .. }
                 | Fact::Transcript { .. }
                 | Fact::Ready
                 | Fact::Below(_)

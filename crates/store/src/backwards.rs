@@ -5,7 +5,7 @@ use memchr::memrchr;
 use ostler_core::MESSAGE_LIMIT;
 use std::fs::File;
 use std::io;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::os::unix::fs::FileExt;
 
 /// How much is read at once.
@@ -14,9 +14,12 @@ const PIECE: usize = 256 * 1024;
 /// The longest line that is read: that of the longest message, with room for what JSON adds to it.
 const LINE_LIMIT: u64 = 2 * MESSAGE_LIMIT as u64 + (1 << 20);
 
-/// Calls `each` with every whole line, without its newline, the last one first, until it has seen enough.
-pub fn lines(file: &File, each: impl FnMut(&[u8]) -> ControlFlow<()>) -> io::Result<()> {
-    match lines_in(file, file.metadata()?.len(), PIECE, LINE_LIMIT, each) {
+/// Calls `each` with every whole line from there on, without its newline, the last one first, until it has seen enough. A
+/// file that ends before that was written anew, and all of it is looked at.
+pub fn lines(file: &File, from: u64, each: impl FnMut(&[u8]) -> ControlFlow<()>) -> io::Result<()> {
+    let size = file.metadata()?.len();
+    let from = if from > size { 0 } else { from };
+    match lines_in(file, from..size, PIECE, LINE_LIMIT, each) {
         // Somebody has shortened it: what we were about to read is not in it.
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(()),
         other => other,
@@ -25,18 +28,18 @@ pub fn lines(file: &File, each: impl FnMut(&[u8]) -> ControlFlow<()>) -> io::Res
 
 fn lines_in(
     file: &File,
-    size: u64,
+    range: Range<u64>,
     piece: usize,
     limit: u64,
     mut each: impl FnMut(&[u8]) -> ControlFlow<()>,
 ) -> io::Result<()> {
     let mut buffer = vec![0; piece];
     // Where the piece in the buffer begins, and where the line ends that is being looked at; none before the last newline.
-    let mut start = size;
+    let mut start = range.end;
     let mut line_end: Option<u64> = None;
     let mut filled = 0;
-    while start > 0 {
-        let count = usize::try_from(start).unwrap_or(usize::MAX).min(piece);
+    while start > range.start {
+        let count = usize::try_from(start - range.start).unwrap_or(usize::MAX).min(piece);
         start -= count as u64;
         filled = count;
         let bytes = &mut buffer[..count];
@@ -54,7 +57,9 @@ fn lines_in(
         }
     }
     match line_end {
-        Some(end) if end <= limit => with_line(file, &buffer[..filled], 0, end, &mut each).map(|_| ()),
+        Some(end) if end - range.start <= limit => {
+            with_line(file, &buffer[..filled], range.start, end, &mut each).map(|_| ())
+        }
         Some(_) | None => Ok(()),
     }
 }
@@ -83,17 +88,18 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(300))]
 
         #[test]
-        fn every_whole_line_of_a_readable_length_comes_once_and_newest_first(text in prop::collection::vec(prop_oneof![1 => Just(b'\n'), 5 => any::<u8>()], 0..120), piece in 1..40usize) {
+        fn every_whole_line_of_a_readable_length_comes_once_and_newest_first(text in prop::collection::vec(prop_oneof![1 => Just(b'\n'), 5 => any::<u8>()], 0..120), from in 0..140usize, piece in 1..40usize) {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("transcript");
             std::fs::write(&path, &text).unwrap();
             let mut found = Vec::new();
             let file = File::open(&path).unwrap();
-            lines_in(&file, text.len() as u64, piece, LIMIT, |line| {
+            let from = from.min(text.len());
+            lines_in(&file, from as u64..text.len() as u64, piece, LIMIT, |line| {
                 found.push(line.to_vec());
                 ControlFlow::Continue(())
             }).unwrap();
-            let whole = text.split_inclusive(|&byte| byte == b'\n').filter_map(|line| line.strip_suffix(b"\n"));
+            let whole = text[from..].split_inclusive(|&byte| byte == b'\n').filter_map(|line| line.strip_suffix(b"\n"));
             let mut wanted: Vec<Vec<u8>> = whole.filter(|line| line.len() as u64 <= LIMIT).map(<[u8]>::to_vec).collect();
             wanted.reverse();
             prop_assert_eq!(found, wanted);

@@ -12,17 +12,24 @@ use std::time::Duration;
 /// How long somebody else may keep the database to themselves.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Whether the rows of this conversation hold all these marks. A database that does not exist holds nothing.
-pub fn holds(agent: &dyn Agent, database: &Path, native_id: &str, marks: &[String]) -> io::Result<bool> {
+/// Whether the rows of this conversation hold all these marks, somebody's messages since then (milliseconds since 1970). A
+/// database that does not exist holds nothing.
+pub fn holds(agent: &dyn Agent, database: &Path, native_id: &str, since_ms: u64, marks: &[String]) -> io::Result<bool> {
     if !database.exists() {
         return Ok(marks.is_empty());
     }
     let mut wanted: Vec<&str> = marks.iter().map(String::as_str).collect();
-    strike(agent, database, native_id, &mut wanted).map_err(io::Error::other)?;
+    strike(agent, database, native_id, since_ms, &mut wanted).map_err(io::Error::other)?;
     Ok(wanted.is_empty())
 }
 
-fn strike(agent: &dyn Agent, database: &Path, native_id: &str, wanted: &mut Vec<&str>) -> rusqlite::Result<()> {
+fn strike(
+    agent: &dyn Agent,
+    database: &Path,
+    native_id: &str,
+    since_ms: u64,
+    wanted: &mut Vec<&str>,
+) -> rusqlite::Result<()> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(database, flags)?;
     connection.busy_timeout(PATIENCE)?;
@@ -39,7 +46,7 @@ fn strike(agent: &dyn Agent, database: &Path, native_id: &str, wanted: &mut Vec<
         let mut found = one.query(params![part])?;
         if let Some(row) = found.next()? {
             let (message_data, part_data) = (row.get_ref(0)?.as_bytes()?, row.get_ref(1)?.as_bytes()?);
-            agent.strike_row(&Row { part: &part, message_data, part_data }, wanted);
+            agent.strike_row(&Row { part: &part, message_data, part_data, since_ms }, wanted);
         }
     }
     Ok(())
@@ -68,26 +75,28 @@ mod tests {
                 "PRAGMA journal_mode = WAL;
                  CREATE TABLE message (id text PRIMARY KEY, session_id text, data text);
                  CREATE TABLE part (id text PRIMARY KEY, message_id text, session_id text, data text);
-                 INSERT INTO message VALUES ('m1', 's', '{\"role\":\"user\"}');
+                 INSERT INTO message VALUES ('m1', 's', '{\"role\":\"user\",\"time\":{\"created\":5}}');
                  INSERT INTO part VALUES ('p1', 'm1', 's', '{\"type\":\"text\",\"text\":\"one\"}');",
             )
             .unwrap();
         assert!(folder.path().join("opencode.db-wal").metadata().unwrap().len() > 0);
-        assert!(holds(agent(), &path, "s", &marks(&["one"])).unwrap());
-        assert!(!holds(agent(), &path, "s", &marks(&["one", "two"])).unwrap());
-        assert!(!holds(agent(), &path, "another", &marks(&["one"])).unwrap());
+        assert!(holds(agent(), &path, "s", 0, &marks(&["one"])).unwrap());
+        assert!(!holds(agent(), &path, "s", 0, &marks(&["one", "two"])).unwrap());
+        assert!(holds(agent(), &path, "s", 5, &marks(&["one"])).unwrap());
+        assert!(!holds(agent(), &path, "s", 6, &marks(&["one"])).unwrap(), "an older one of the same words");
+        assert!(!holds(agent(), &path, "another", 0, &marks(&["one"])).unwrap());
         drop(writer);
-        assert!(holds(agent(), &path, "s", &marks(&["one"])).unwrap());
+        assert!(holds(agent(), &path, "s", 0, &marks(&["one"])).unwrap());
     }
 
     #[test]
     fn no_database_holds_nothing_and_one_of_another_make_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(!holds(agent(), &folder.path().join("none.db"), "s", &marks(&["one"])).unwrap());
+        assert!(!holds(agent(), &folder.path().join("none.db"), "s", 0, &marks(&["one"])).unwrap());
         let other = folder.path().join("other.db");
         Connection::open(&other).unwrap().execute_batch("CREATE TABLE t (x)").unwrap();
-        assert!(holds(agent(), &other, "s", &marks(&["one"])).is_err());
+        assert!(holds(agent(), &other, "s", 0, &marks(&["one"])).is_err());
         std::fs::write(&other, [b'x'; 5000]).unwrap();
-        assert!(holds(agent(), &other, "s", &marks(&["one"])).is_err());
+        assert!(holds(agent(), &other, "s", 0, &marks(&["one"])).is_err());
     }
 }

@@ -84,6 +84,7 @@ fn said(fact: Fact) -> Option<String> {
         | Fact::ToolReturned { .. }
         | Fact::Below(_)
         | Fact::AskClosed { .. }
+        | Fact::Background { .. }
         | Fact::TurnEnded(_)
         | Fact::Unknown { .. }
         | Fact::PassedOver { .. } => None,

@@ -444,6 +444,9 @@ pub fn event_of(fact: Fact, state: &State) -> Option<Event> {
         Fact::Asked(ask) => Some(Event::Asked { ask }),
         Fact::AskClosed { request } => Some(Event::AskClosed { request }),
         Fact::TurnEnded(end) => Some(Event::TurnEnded { end }),
+        Fact::Background { task, runs } => {
+            (state.tasks.contains(&task) != runs).then_some(Event::Background { task, runs })
+        }
         Fact::PassedOver { bytes } => Some(Event::Alarm {
             text: format!("a line of {} MB in its output was too long to read", bytes / 1_000_000),
         }),

@@ -108,15 +108,26 @@ pub fn begun(agent: &dyn Agent, native_id: &str, cwd: &str, transcript: Option<&
     Some(if begins { Begun::Yes } else { Begun::InNameOnly })
 }
 
-/// Whether the transcript holds all of them now. One that does not exist holds nothing.
-pub fn holds(agent: &dyn Agent, transcript: &Path, marks: &[String]) -> io::Result<bool> {
+/// How far the transcript has been written before a run of an agent that takes one message per run: whoever of those is
+/// told the same words twice has to be found telling them twice.
+#[must_use]
+pub fn written_before(record: &RunRecord) -> u64 {
+    let transcript = record.transcript.as_ref().filter(|_| record.plan.speaks == Speaks::OneTurn);
+    transcript.and_then(|path| std::fs::metadata(path).ok()).map_or(0, |file| file.len())
+}
+
+/// Whether the transcript, from there on, holds all of them now. One that does not exist holds nothing.
+pub fn holds(agent: &dyn Agent, transcript: &Path, from: u64, marks: &[String]) -> io::Result<bool> {
     let file = match File::open(transcript) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(marks.is_empty()),
         Err(error) => return Err(error),
     };
     let mut search = agent.search(marks);
-    backwards::lines(&file, |line| if search.line(line) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })?;
+    backwards::lines(&file, from, |line| match search.line(line) {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    })?;
     Ok(search.is_over())
 }
 
@@ -126,15 +137,27 @@ pub fn turn_tokens(agent: &dyn Agent, transcript: &Path, marks: &[String]) -> io
         return Ok(None);
     };
     let file = File::open(transcript)?;
-    backwards::lines(&file, |line| if count.line(line) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })?;
+    backwards::lines(
+        &file,
+        0,
+        |line| if count.line(line) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) },
+    )?;
     Ok(Some(count.tokens()))
 }
 
-/// Where an agent keeps a conversation.
+/// Where an agent keeps a conversation, and where in it a run began.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kept {
-    File(PathBuf),
-    Database { path: PathBuf, native_id: String },
+    File {
+        path: PathBuf,
+        from: u64,
+    },
+    Database {
+        path: PathBuf,
+        native_id: String,
+        /// Milliseconds since 1970.
+        since_ms: u64,
+    },
 }
 
 impl Kept {
@@ -142,23 +165,26 @@ impl Kept {
     #[must_use]
     pub fn of(record: &RunRecord, state: &State) -> Option<Kept> {
         if let Some(transcript) = own_transcript(record, state) {
-            return Some(Kept::File(transcript.into()));
+            // In another file than the one that was known, nothing of this run was written before.
+            let from = if record.transcript.as_ref() == Some(transcript) { record.written_before } else { 0 };
+            return Some(Kept::File { path: transcript.into(), from });
         }
         let native_id = state.native_id.clone().or_else(|| record.native_id.clone())?;
-        record.database.as_ref().map(|path| Kept::Database { path: path.into(), native_id })
+        let since_ms = record.started.map_or(0, |started| u64::try_from(started.as_millisecond()).unwrap_or(0));
+        record.database.as_ref().map(|path| Kept::Database { path: path.into(), native_id, since_ms })
     }
 
     /// Whether it holds all these marks now.
     pub fn holds(&self, agent: &dyn Agent, marks: &[String]) -> io::Result<bool> {
         match self {
-            Kept::File(path) => holds(agent, path, marks),
-            Kept::Database { path, native_id } => database::holds(agent, path, native_id, marks),
+            Kept::File { path, from } => holds(agent, path, *from, marks),
+            Kept::Database { path, native_id, since_ms } => database::holds(agent, path, native_id, *since_ms, marks),
         }
     }
 }
 
-/// Whether the agent never took in this message, which its process ended with: then it is to be said again. `holds` looks into
-/// the conversation.
+/// Whether the agent never took in this message, which its process ended with: then it is to be said again. `record` is of the
+/// run in which it was given; `holds` looks into the conversation.
 pub fn is_owed<E: From<StoreError>>(
     agent: &dyn Agent,
     folder: &Folder,
@@ -173,7 +199,7 @@ pub fn is_owed<E: From<StoreError>>(
     };
     let native_id = state.native_id.as_ref().or(record.native_id.as_ref());
     // It may have ended before anybody had looked for its file.
-    let found = || Some(Kept::File(find_transcript(agent, native_id?, &session.cwd)?.into()));
+    let found = || Some(Kept::File { path: find_transcript(agent, native_id?, &session.cwd)?.into(), from: 0 });
     match Kept::of(record, state).or_else(found) {
         Some(kept) => Ok(!holds(&kept, &[mark])?),
         // In a conversation that nobody can look into it may be.
@@ -216,7 +242,7 @@ pub fn finished_turn_is_saved(
     match (kept.holds(agent, &marks), &kept) {
         // A newer agent may keep its rows in another way, which proves nothing and is no fault of the session.
         (Err(_), Kept::Database { .. }) => Ok(false),
-        (held, Kept::File(path)) => held.map_err(StoreError::io(path.to_string_lossy())),
+        (held, Kept::File { path, .. }) => held.map_err(StoreError::io(path.to_string_lossy())),
         (Ok(held), Kept::Database { .. }) => Ok(held),
     }
 }

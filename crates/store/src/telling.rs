@@ -94,6 +94,7 @@ fn names(fact: &Fact, conversation: &str) -> bool {
         | Fact::Below(_)
         | Fact::Asked(_)
         | Fact::AskClosed { .. }
+        | Fact::Background { .. }
         | Fact::Owed { .. }
         | Fact::TurnEnded(_)
         | Fact::Unknown { .. }

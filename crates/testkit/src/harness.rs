@@ -98,6 +98,16 @@ impl Harness {
         &self.program
     }
 
+    /// A copy of the program, made by another process: a file that is open for writing here is so as well in whatever another
+    /// test starts in that moment, and then cannot be run.
+    #[must_use]
+    pub fn copied_program(&self, name: &str) -> PathBuf {
+        let copy = self.root().join(name);
+        let made = self.command("cp").arg(&self.program).arg(&copy).status().expect("cp");
+        assert!(made.success(), "no copy of the program");
+        copy
+    }
+
     /// The fake agent, which cargo builds beside the program.
     #[must_use]
     pub fn misbehave(&self) -> String {

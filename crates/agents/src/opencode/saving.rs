@@ -31,6 +31,14 @@ pub fn text(id: &str, text: &str) -> String {
 struct Message<'a> {
     #[serde(borrow)]
     role: Loose<'a>,
+    time: Loose<'a, Time<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Time<'a> {
+    #[serde(borrow)]
+    created: Loose<'a>,
 }
 
 #[derive(Default, Deserialize)]
@@ -55,9 +63,11 @@ pub fn strike(row: &Row<'_>, wanted: &mut Vec<&str>) {
         let Ok(data) = serde_json::from_slice::<Part<'_>>(data) else {
             return false;
         };
+        let message = serde_json::from_slice::<Message<'_>>(row.message_data).unwrap_or_default();
         let written = data.text.text().unwrap_or_default();
         let found = match data.kind.text() {
-            Some("text") if is_of_user(row.message_data) => prompt(written),
+            Some("text") if is_of_user(&message) && is_older(&message, row.since_ms) => return true,
+            Some("text") if is_of_user(&message) => prompt(written),
             Some("text") => text(row.part, written),
             Some("tool") if is_running(&data) => return true,
             Some(_) | None => part(row.part),
@@ -67,8 +77,13 @@ pub fn strike(row: &Row<'_>, wanted: &mut Vec<&str>) {
     });
 }
 
-fn is_of_user(message: &[u8]) -> bool {
-    serde_json::from_slice::<Message<'_>>(message).is_ok_and(|message| message.role.is("user"))
+fn is_of_user(message: &Message<'_>) -> bool {
+    message.role.is("user")
+}
+
+fn is_older(message: &Message<'_>, than_ms: u64) -> bool {
+    let created = message.time.object().and_then(|time| time.created.count());
+    created.is_some_and(|created| created < than_ms)
 }
 
 fn is_running(tool: &Part<'_>) -> bool {
@@ -80,9 +95,14 @@ fn is_running(tool: &Part<'_>) -> bool {
 mod tests {
     use super::*;
 
-    fn left<'a>(part_data: &str, role: &str, mut wanted: Vec<&'a str>) -> Vec<&'a str> {
-        let message = format!(r#"{{"role":"{role}"}}"#);
-        let row = Row { part: "prt_1", message_data: message.as_bytes(), part_data: part_data.as_bytes() };
+    fn left<'a>(part_data: &str, role: &str, wanted: Vec<&'a str>) -> Vec<&'a str> {
+        left_of(1000, part_data, role, wanted)
+    }
+
+    fn left_of<'a>(created: u64, part_data: &str, role: &str, mut wanted: Vec<&'a str>) -> Vec<&'a str> {
+        let message = format!(r#"{{"role":"{role}","time":{{"created":{created}}}}}"#);
+        let row =
+            Row { part: "prt_1", message_data: message.as_bytes(), part_data: part_data.as_bytes(), since_ms: 1000 };
         strike(&row, &mut wanted);
         wanted
     }
@@ -104,5 +124,6 @@ mod tests {
         let row = r#"{"type":"text","text":"go on"}"#;
         assert!(left(row, "user", vec![&wanted]).is_empty());
         assert_eq!(left(row, "assistant", vec![&wanted]), [&wanted]);
+        assert_eq!(left_of(999, row, "user", vec![&wanted]), [&wanted], "said before");
     }
 }

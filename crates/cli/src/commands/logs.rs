@@ -86,6 +86,7 @@ fn fact_to_json(fact: &Fact) -> serde_json::Value {
         Fact::ToolReturned { text, failed } => json!({ "kind": "tool_returned", "text": text, "failed": failed }),
         Fact::Asked(ask) => json!({ "kind": "asked", "ask": ask }),
         Fact::AskClosed { request } => json!({ "kind": "ask_closed", "request": request }),
+        Fact::Background { task, runs } => json!({ "kind": "background", "task": task, "runs": runs }),
         Fact::TurnEnded(end) => json!({ "kind": "turn_ended", "end": end }),
         Fact::Unknown { kind } => json!({ "kind": "unknown", "name": kind }),
         Fact::PassedOver { bytes } => json!({ "kind": "passed_over", "bytes": bytes }),

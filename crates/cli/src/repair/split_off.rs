@@ -78,6 +78,8 @@ fn ended(session: &Session, native_id: &str, transcript: String) -> Outcome {
         turns: 0,
         duration_ms: None,
         left: Vec::new(),
+        session: None,
+        session_size: None,
         more,
     }
 }

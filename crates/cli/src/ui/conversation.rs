@@ -125,6 +125,7 @@ impl Talk {
             | Fact::Owed { .. }
             | Fact::TurnStarted
             | Fact::AskClosed { .. }
+            | Fact::Background { .. }
             | Fact::Unknown { .. } => {}
         }
     }

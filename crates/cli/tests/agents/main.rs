@@ -10,6 +10,7 @@ mod acp;
 mod acp_agents_are_kept;
 mod acp_asks;
 mod acp_turns_end_as_reported;
+mod background_tasks_begin_no_turn;
 mod bed;
 mod big_prompts_arrive_whole;
 mod claude_allows_for_longer;
@@ -22,6 +23,7 @@ mod forks;
 mod hangs_can_be_interrupted;
 mod interrupts_end_tools;
 mod keepers_may_be_killed;
+mod kills_are_stops;
 mod lines_may_be_cut;
 mod lost_transcripts_are_brought_back;
 mod messages_reach_the_model_once;
@@ -32,6 +34,7 @@ mod opencode_is_proven_by_rows;
 #[path = "../attach/person.rs"]
 #[expect(dead_code, reason = "shared with the tests of attach, which need all of it")]
 mod person;
+mod same_words_are_two_messages;
 mod shutdowns_save_everything;
 mod sshd;
 mod stops_lose_nothing;

@@ -4,7 +4,7 @@
 use crate::bed::Bed;
 use ostler_chaos::random::Random;
 use ostler_sys::process::{Identity, Pidfd};
-use ostler_testkit::{Harness, Session, Who, alone, patience};
+use ostler_testkit::{Harness, Session, Who, alone, held, patience, times};
 use rustix::process::Signal;
 use std::time::Instant;
 
@@ -97,7 +97,13 @@ fn all_of_it_is_saved_when_everything_is_told_to_end_at_once() {
 #[test]
 fn all_of_it_is_saved_in_another_order() {
     let _alone = alone();
-    shut_down(2);
+    let rounds = times(1, 20);
+    (0..rounds).for_each(|round| shut_down(2 + round as u64));
+    held(
+        "SIGTERM to everything at once, tools included",
+        rounds,
+        "each of seven sessions saved, and stopped by the system",
+    );
 }
 
 #[test]

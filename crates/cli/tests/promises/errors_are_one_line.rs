@@ -90,8 +90,7 @@ fn a_home_that_may_not_be_written() {
     }
     let harness = harness();
     std::fs::set_permissions(harness.root(), std::fs::Permissions::from_mode(0o755)).unwrap();
-    let copy = harness.root().join("copy");
-    std::fs::copy(harness.program(), &copy).unwrap();
+    let copy = harness.copied_program("copy");
     let mut command = harness.command("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&copy);
     command.args(["run", "-d", "--", "true"]).current_dir("/");

@@ -8,7 +8,7 @@ use std::io::BufRead;
 #[test]
 fn a_following_run_that_is_killed_or_loses_its_terminal_leaves_the_session_running() {
     let harness = harness();
-    for signal in [Signal::KILL, Signal::HUP, Signal::TERM] {
+    for (signal, code) in [(Signal::KILL, None), (Signal::HUP, Some(124)), (Signal::TERM, Some(124))] {
         let misbehave = harness.misbehave();
         let mut command = harness.command(harness.program());
         command.args(["run", "--", &misbehave, "say=ready", "forever"]);
@@ -18,7 +18,7 @@ fn a_following_run_that_is_killed_or_loses_its_terminal_leaves_the_session_runni
         assert_eq!(line, "ready\n");
         let pidfd = ostler_sys::process::Pidfd::open(launcher.process()).unwrap().unwrap();
         pidfd.signal(signal).unwrap();
-        ostler_testkit::patience::ended(launcher.process());
+        assert_eq!(launcher.finish().code, code, "a script must not take {signal:?} for the end of the session");
         let listed = harness.ls();
         let alive: Vec<_> = listed.iter().filter(|shown| !shown.ended).collect();
         assert_eq!(alive.len(), 1, "{signal:?}");

@@ -53,8 +53,7 @@ fn a_user_without_a_cgroup_of_their_own_gets_a_scope_that_holds_everything() {
     };
     let harness = harness();
     // Where cargo builds may be closed to others.
-    let (program, home) = (harness.root().join("ostler-for-all"), harness.root().join("user"));
-    std::fs::copy(harness.program(), &program).unwrap();
+    let (program, home) = (harness.copied_program("ostler-for-all"), harness.root().join("user"));
     std::fs::create_dir(&home).unwrap();
     std::os::unix::fs::chown(&home, Some(4242), Some(4242)).unwrap();
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);

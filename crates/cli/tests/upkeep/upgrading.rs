@@ -18,9 +18,7 @@ fn every_keeper_is_replaced_by_one_of_the_new_binary_and_no_agent_notices() {
     ];
     let before = sessions.map(|session| [Who::Agent, Who::Holder, Who::Keeper].map(|who| session.living(who)));
     let pollers = sessions.map(|session| Poller::start(&session, |seen| seen.alive));
-    let newer = harness.root().join("ostler-newer");
-    std::fs::copy(harness.program(), &newer).unwrap();
-
+    let newer = harness.copied_program("ostler-newer");
     let output = harness.command(&newer).arg("upgrade").output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let said = String::from_utf8(output.stdout).unwrap();

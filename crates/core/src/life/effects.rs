@@ -2,7 +2,7 @@
 
 use super::state::{Conversation, Process, State};
 use crate::event::StopHow;
-use crate::outcome::Exit;
+use crate::outcome::{Exit, Saved};
 use crate::record::{Ending, Mode, Speaks};
 
 /// Something to do. Each one, once done, shows as an event that makes it no longer wanted.
@@ -169,6 +169,9 @@ impl State {
         if self.has_something_to_save() && self.saved.is_none() && self.end_asked_ms.is_none() {
             return vec![Effect::Prove { until_ms: half_way(since_ms) }];
         }
+        if self.ends_unheard() {
+            return if self.killed_ms.is_none() { vec![Effect::Signal { signal: 9 }] } else { Vec::new() };
+        }
         let Some(asked_ms) = self.end_asked_ms else {
             return vec![Effect::AskToLeave];
         };
@@ -187,6 +190,13 @@ impl State {
             Some(ms) if self.terminated_ms.is_none() => vec![Effect::WakeAt { ms }],
             Some(_) | None => vec![Effect::WakeAt { ms: kill_ms }],
         }
+    }
+
+    /// Asked to leave, an agent ends what goes on in its background, hears of that, and begins a turn about it that nobody
+    /// sees the end of. Where all that it said is proven to be saved, it is killed first, and its tasks after it.
+    fn ends_unheard(&self) -> bool {
+        let open = !self.tasks.is_empty() && !self.turn_running();
+        self.end_asked_ms.is_none() && (self.killed_ms.is_some() || (open && self.saved == Some(Saved::Verified)))
     }
 
     fn has_something_to_save(&self) -> bool {

@@ -68,6 +68,7 @@ fn event() -> impl Strategy<Value = Event> {
         (1..6u64, any::<bool>()).prop_map(move |(n, now)| Event::Accepted { n, place: 0, by: by(), now }),
         (1..6u64).prop_map(move |n| Event::Withdrawn { n, by: by() }),
         Just(Event::Asked { ask: ask() }),
+        any::<bool>().prop_map(|runs| Event::Background { task: "t".to_owned(), runs }),
         Just(Event::Answered { request: "q".to_owned(), by: by(), allowed: true, always: None }),
         Just(Event::InterruptWanted { by: by() }),
         (how, 0..8000u64).prop_map(move |(how, grace_ms)| Event::StopWanted { by: by(), why: by(), how, grace_ms }),

@@ -21,6 +21,14 @@ pub struct Message {
     pub at: u64,
 }
 
+/// A message that was given to a process that ended with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unanswered {
+    pub message: Message,
+    /// The run of that process.
+    pub run: u32,
+}
+
 /// Whether messages can be given to the process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Conversation {
@@ -32,6 +40,9 @@ pub enum Conversation {
         reason: String,
     },
 }
+
+/// So many tasks in its background are told apart; that there are any is all that matters.
+const TASKS_LIMIT: usize = 1000;
 
 /// The wish to end the session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +76,7 @@ pub struct State {
     /// The message that began the newest turn.
     pub last_fed: Option<Message>,
     /// The message that an earlier run ended with, before its turn was over.
-    pub unanswered: Option<Message>,
+    pub unanswered: Option<Unanswered>,
     /// The newest turn ended with its process, and not well: its message may never have been taken in.
     cut_off: bool,
     /// The message that was last taken back from a process that died with it. None is given again and again to processes
@@ -89,6 +100,8 @@ pub struct State {
     /// What each turn has used.
     pub spending: Spending,
     pub asks: Vec<Ask>,
+    /// What goes on in its background, beside its turns.
+    pub tasks: Vec<String>,
     /// Who wants the running turn to end.
     pub interrupt: Option<String>,
     pub interrupt_sent: bool,
@@ -148,6 +161,7 @@ impl State {
             last_turn: None,
             spending: Spending::default(),
             asks: Vec::new(),
+            tasks: Vec::new(),
             interrupt: None,
             interrupt_sent: false,
             interrupt_sent_ms: 0,
@@ -181,7 +195,7 @@ impl State {
         self.native_id = before.native_id;
         self.messages = before.messages;
         self.queue = before.queue;
-        self.unanswered = again.or(before.unanswered);
+        self.unanswered = again.map(|message| Unanswered { message, run: before.run }).or(before.unanswered);
         self.taken_back = before.taken_back;
         self.inbox = before.inbox;
         self.turns = before.turns;
@@ -277,6 +291,12 @@ impl State {
             Event::TurnEnded { end } => self.end_turn(end, entry.ms),
             Event::Counted { turn, tokens } => self.spending.count(*turn, *tokens),
             Event::Cost { usd } => self.spending.cost(entry.run, *usd),
+            Event::Background { task, runs } => {
+                self.tasks.retain(|known| known != task);
+                if *runs && self.tasks.len() < TASKS_LIMIT {
+                    self.tasks.push(task.clone());
+                }
+            }
             Event::InterruptWanted { by } => {
                 if self.turn_running() {
                     self.interrupt.get_or_insert_with(|| by.clone());

@@ -43,7 +43,7 @@ impl Keeper {
         if known || self.record.plan.speaks != Speaks::Hooks || self.agent.count(&end.messages).is_none() {
             return;
         }
-        if let Some(Kept::File(transcript)) = Kept::of(&self.record, &self.state) {
+        if let Some(Kept::File { path: transcript, .. }) = Kept::of(&self.record, &self.state) {
             let (marks, ended_ms) = (end.messages.clone(), since_boot_ms());
             self.counting.0.push(Open { turn, transcript, marks, ended_ms, looks: 0 });
         }
@@ -52,7 +52,7 @@ impl Keeper {
     pub(super) fn count_when_due(&mut self) -> Result<(), KeeperError> {
         let now = since_boot_ms();
         for mut open in std::mem::take(&mut self.counting.0) {
-            let held = |open: &Open| proof::holds(self.agent, &open.transcript, &open.marks).unwrap_or(false);
+            let held = |open: &Open| proof::holds(self.agent, &open.transcript, 0, &open.marks).unwrap_or(false);
             if open.due_ms().is_some_and(|due| due <= now) {
                 open.looks += 1;
                 if held(&open) {

@@ -191,7 +191,10 @@ impl Keeper {
     /// Asks as this agent likes to be asked. Also called by a keeper whose predecessor may not have got to it.
     pub(super) fn ask_to_leave(&mut self) -> Result<(), KeeperError> {
         self.name_conversation()?;
+        // An end of input would be an empty message, for which gemini empties the conversation before it refuses it.
+        let waits_for_its_message = self.state.plan.speaks == Speaks::OneTurn && self.state.last_fed.is_none();
         match self.record.plan.ending.clone() {
+            Ending::EndOfInput if waits_for_its_message => self.signal_agent(Signal::TERM)?,
             Ending::EndOfInput => self.end_input()?,
             Ending::Hangup => self.signal_agent(Signal::HUP)?,
             Ending::Terminate => self.signal_agent(Signal::TERM)?,
@@ -329,7 +332,11 @@ impl Keeper {
         {
             // The end of the process is the end of the turn, whether or not it was announced.
             let complaint = last::complaint_of(self.run.dir())?;
-            let end = output.turn_end_at_exit(exit, complaint.as_deref());
+            let mut end = output.turn_end_at_exit(exit, complaint.as_deref());
+            // Whom we killed in the middle of a turn has not failed.
+            if self.state.killed_ms.is_some() && end.verdict == Verdict::Failed {
+                end.verdict = Verdict::Interrupted;
+            }
             self.note(Event::TurnEnded { end })?;
             if let Some(message) = self.state.killed_with() {
                 self.take_back(message)?;

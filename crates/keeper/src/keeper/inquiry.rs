@@ -34,6 +34,7 @@ struct Question {
     agent: String,
     database: PathBuf,
     native_id: String,
+    since_ms: u64,
     marks: Vec<String>,
 }
 
@@ -41,12 +42,13 @@ impl Keeper {
     /// Whether the conversation, wherever the agent keeps it, holds all these marks.
     pub(super) fn is_held(&self, kept: &Kept, marks: &[String]) -> Result<bool, KeeperError> {
         match kept {
-            Kept::File(_) => Ok(kept.holds(self.agent, marks)?),
-            Kept::Database { path, native_id } => {
+            Kept::File { .. } => Ok(kept.holds(self.agent, marks)?),
+            Kept::Database { path, native_id, since_ms } => {
                 let question = Question {
                     agent: self.agent.name().to_owned(),
                     database: path.clone(),
                     native_id: native_id.clone(),
+                    since_ms: *since_ms,
                     marks: marks.to_vec(),
                 };
                 // What cannot be asked now is not proven now.
@@ -96,6 +98,6 @@ fn inquire(arguments: &[String]) -> io::Result<bool> {
     file.read_to_end(&mut bytes)?;
     let question: Question = serde_json::from_slice(&bytes)?;
     let agent = ostler_agents::find(&question.agent).ok_or(io::ErrorKind::NotFound)?;
-    let kept = Kept::Database { path: question.database, native_id: question.native_id };
+    let kept = Kept::Database { path: question.database, native_id: question.native_id, since_ms: question.since_ms };
     kept.holds(agent, &question.marks)
 }

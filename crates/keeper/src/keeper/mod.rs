@@ -46,7 +46,7 @@ use naming::Naming;
 use ostler_agents::{Agent, Opening};
 use ostler_core::event::{Entry, Event};
 use ostler_core::fact::Fact;
-use ostler_core::life::{Message, Process, State, step};
+use ostler_core::life::{Message, Process, State, Unanswered, step};
 use ostler_core::record::{Mode, Session};
 use ostler_store::feed::Feed;
 use ostler_store::folder::{Folder, RunFolder};
@@ -311,13 +311,22 @@ impl Keeper {
 
     /// A message with which an earlier process died: the agent's transcript decides whether it was ever taken in.
     fn take_back_unanswered(&mut self) -> Result<(), KeeperError> {
-        self.state.unanswered.map_or(Ok(()), |message| self.take_back(message))
+        let Some(Unanswered { message, run }) = self.state.unanswered else {
+            return Ok(());
+        };
+        // From where on it would be found, that run's own record tells.
+        let record = self.folder.run(run)?.record()?;
+        self.take_back_from(&record, message)
     }
 
-    /// Puts a message back into the queue unless the agent has it.
+    /// Puts a message of this run back into the queue unless the agent has it.
     fn take_back(&mut self, message: Message) -> Result<(), KeeperError> {
+        self.take_back_from(&self.record.clone(), message)
+    }
+
+    fn take_back_from(&mut self, record: &RunRecord, message: Message) -> Result<(), KeeperError> {
         let holds = |kept: &Kept, marks: &[String]| self.is_held(kept, marks);
-        if proof::is_owed(self.agent, &self.folder, &self.session, &self.record, &self.state, message, holds)? {
+        if proof::is_owed(self.agent, &self.folder, &self.session, record, &self.state, message, holds)? {
             self.note(Event::Returned { n: message.n, place: message.at })?;
         }
         Ok(())

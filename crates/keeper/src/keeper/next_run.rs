@@ -79,6 +79,7 @@ impl Keeper {
             bounds: Vec::new(),
             started: None,
             started_ms: 0,
+            written_before: 0,
             agent: None,
             launcher: None,
             ..self.record.clone()

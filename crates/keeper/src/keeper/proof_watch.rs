@@ -19,7 +19,7 @@ impl ProofWatch {
     /// whoever was woken by each of their writes would come to nothing else.
     pub fn new(kept: &Kept) -> ProofWatch {
         let watcher = match kept {
-            Kept::File(transcript) => Watcher::beside(transcript),
+            Kept::File { path, .. } => Watcher::beside(path),
             Kept::Database { .. } => None,
         };
         ProofWatch { watcher }

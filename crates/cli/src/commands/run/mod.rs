@@ -81,7 +81,8 @@ fn warn_when_low(context: &Context) {
     }
 }
 
-/// Prints what comes. Ctrl-C interrupts, a second one stops; Ctrl-\ and a vanished terminal leave it running.
+/// Prints what comes. Ctrl-C interrupts, a second one stops; Ctrl-\, a vanished terminal and SIGTERM leave it running, and the
+/// exit code says that it is.
 pub fn follow_to_the_end(place: &Place, attended: bool) -> Result<Code> {
     let signals = Signals::take(&[Signal::INT, Signal::QUIT, Signal::HUP, Signal::TERM])?;
     let folder = place.open()?;
@@ -110,11 +111,14 @@ pub fn follow_to_the_end(place: &Place, attended: bool) -> Result<Code> {
             Left::Called => {
                 while let Some(signal) = signals.next()? {
                     if signal != Signal::INT.as_raw() {
-                        let words =
-                            format!("\nostler: {} goes on; ostler attach {} comes back to it\n", place.id, place.id);
+                        let words = format!(
+                            "\nostler: {0} goes on; ostler wait {0} waits for its end, ostler attach {0} comes back\n",
+                            place.id
+                        );
                         // It may be the terminal that is gone.
                         let _ = crate::follow::err(words.as_bytes());
-                        return Ok(Code::Succeeded);
+                        // Nobody may take this for the end of the turn, and a good one.
+                        return Ok(Code::TimedOut);
                     }
                     interrupt_or_stop(place, &mut interrupted)?;
                 }

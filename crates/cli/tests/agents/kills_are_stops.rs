@@ -1,0 +1,27 @@
+//! `stop --kill` in the middle of a turn: the session was stopped, whichever agent it is, and has not failed.
+
+use crate::bed::{Bed, for_every_agent};
+use ostler_model::agents::Agent;
+
+fn killed_in_a_turn(agent: Agent) {
+    let Some(bed) = Bed::new(agent) else { return };
+    let (tool, words) = bed.endless_tool();
+    let session = bed.detach(&[], Some(&format!("{tool} ; say never")));
+    let tool = bed.process(words);
+    let output = bed.harness.run(&["stop", "--kill", session.id()]);
+    assert!([Some(0), Some(8)].contains(&output.code), "{output:?}");
+    assert!(!tool.may_live(), "the tool is gone when stop returns");
+    let shown = session.show();
+    let outcome = shown.outcome();
+    assert_eq!((outcome.kind.as_str(), outcome.signal), ("stopped", Some(9)), "{outcome:?}");
+    assert!(outcome.cause.starts_with("stopped by "), "{outcome:?}");
+    bed.harness.run(&["wait", session.id()]).exits(6);
+    bed.proves("stop --kill in the middle of a tool: stopped");
+}
+
+for_every_agent!(killed_in_a_turn:
+    claude_killed_in_a_turn_is_stopped Claude,
+    codex_killed_in_a_turn_is_stopped Codex,
+    gemini_killed_in_a_turn_is_stopped Gemini,
+    opencode_killed_in_a_turn_is_stopped Opencode,
+);

@@ -18,7 +18,11 @@ const LONGEST_MS: u64 = 3000;
 /// Nor is one that does not show what is typed: a busy machine takes its time, and some programs show something else.
 const UNSEEN_MS: u64 = 10_000;
 /// A text that is longer may be broken up, or shown as the number of its lines.
-const SHOWN: usize = 60;
+const SHOWN: usize = 400;
+/// So much of its beginning is looked for.
+const BEGINNING: usize = 40;
+/// What nobody can look for has at least this long to arrive.
+const UNKNOWN_MS: u64 = 1000;
 /// So much of what was drawn is searched for it.
 const SEARCHED: u64 = 256 * 1024;
 
@@ -35,7 +39,7 @@ pub(super) struct KeysToCome {
 
 struct Pause {
     began_ms: u64,
-    /// When the text was seen on the screen, or the pause began where nobody knows how it will look.
+    /// When the text was seen on the screen, or must be there where nobody knows how it will look.
     appeared_ms: Option<u64>,
     /// How much it had drawn when we last looked.
     drawn: u64,
@@ -47,7 +51,8 @@ impl KeysToCome {
     /// The keys that come after this text, typed when the program had drawn so much. Nothing, when there are none.
     pub(super) fn after(name: &str, text: &str, keys: Vec<u8>, drawn: u64) -> Option<KeysToCome> {
         let short = text.chars().count() <= SHOWN && !text.contains('\n');
-        let to_appear = Some((without_blanks(text), drawn)).filter(|(text, _)| short && !text.is_empty());
+        let beginning: String = without_blanks(text).chars().take(BEGINNING).collect();
+        let to_appear = Some((beginning, drawn)).filter(|(text, _)| short && !text.is_empty());
         (!keys.is_empty()).then(|| KeysToCome { name: format!("{name}-sent"), keys, to_appear, pause: None })
     }
 
@@ -58,7 +63,7 @@ impl KeysToCome {
 
     /// Looks at the screen, of which so much is drawn now.
     fn look(&mut self, now: u64, drawn: u64, run: &Dir) -> io::Result<()> {
-        let unknown = self.to_appear.is_none().then_some(now);
+        let unknown = self.to_appear.is_none().then_some(now + UNKNOWN_MS);
         let first = Pause { began_ms: now, appeared_ms: unknown, drawn, drew_ms: None };
         let is_first = self.pause.is_none();
         let pause = self.pause.get_or_insert(first);
@@ -85,7 +90,7 @@ impl Pause {
             None => self.began_ms + UNSEEN_MS,
             Some(appeared) => {
                 let longest = appeared + LONGEST_MS;
-                self.drew_ms.map_or(longest, |ms| longest.min(ms + REST_MS))
+                self.drew_ms.map_or(longest, |ms| longest.min(ms.max(appeared) + REST_MS))
             }
         }
     }

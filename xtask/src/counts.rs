@@ -16,7 +16,8 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let mut tests = workspace::cargo();
     tests.args(["test", "--release", "--package", "ostler", "--test", "agents", "--"]);
     // One after the other: the figures are those of a machine that does one thing.
-    tests.args(["claude_stopped_", "--test-threads", "1", "--nocapture"]);
+    tests.args(["claude_stopped_", "background_tasks_", "all_of_it_is_saved_"]);
+    tests.args(["--test-threads", "1", "--nocapture"]);
     test::clean_environment(&mut tests, &test::empty_home()?);
     tests.env(FULL, "1");
     workspace::run_visibly(&mut tests)

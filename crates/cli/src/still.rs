@@ -57,8 +57,18 @@ impl Still {
             Err(_) if take_lock(&folder, "agent.lock")?.is_none() => return Err(NotStill::Runs),
             Ok(_) | Err(_) => wait_for_helpers(&folder, place)?,
         }
-        let Some(held) = take_lock(&folder, "keeper.lock")? else {
-            return Err(NotStill::Runs);
+        let deadline = Instant::now() + LEAVING;
+        let held = loop {
+            if let Some(held) = take_lock(&folder, "keeper.lock")? {
+                break held;
+            }
+            // One helper may have replaced another while we waited for that, and is about to leave as well.
+            let over = ostler_store::look::look(place).is_ok_and(|view| view.ended) && Instant::now() < deadline;
+            if !over {
+                return Err(NotStill::Runs);
+            }
+            wait_for_helpers(&folder, place)?;
+            pause()?;
         };
         // Somebody may have moved it, or started its next run, before the lock was ours.
         if !is_same(&folder, place)? {
@@ -129,8 +139,15 @@ pub fn until_recorded(place: &Place) -> Result<View> {
         if !view.ended || recorded()? || Instant::now() > deadline {
             return Ok(view);
         }
-        // Nobody says when a lock is let go.
-        poll(&mut [], Timespec::try_from(LOOK_AGAIN).ok().as_ref()).map_err(std::io::Error::from)?;
+        pause()?;
+    }
+}
+
+/// Nobody says when a lock is let go.
+fn pause() -> Result<()> {
+    match poll(&mut [], Timespec::try_from(LOOK_AGAIN).ok().as_ref()) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(std::io::Error::from(error).into()),
     }
 }
 

@@ -46,7 +46,7 @@ fn leaving_while_a_question_waits_leaves_it_waiting() {
     let mut person = Person::runs(&harness, SIZE, &["run", "demo", "fix the failing test"]);
     person.sees("allow? [y/n]");
     person.closes_the_terminal();
-    person.is_left_with(0);
+    person.is_left_with(124);
     assert_eq!(only_session(&harness).look().state, Phase::Asking);
 }
 

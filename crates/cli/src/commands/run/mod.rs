@@ -81,8 +81,8 @@ fn warn_when_low(context: &Context) {
     }
 }
 
-/// Prints what comes. Ctrl-C interrupts, a second one stops; Ctrl-\, a vanished terminal and SIGTERM leave it running, and the
-/// exit code says that it is.
+/// Prints what comes. Ctrl-C interrupts, a second one stops; Ctrl-\, a vanished terminal and SIGTERM leave it running. Of the
+/// last two the exit code says so.
 pub fn follow_to_the_end(place: &Place, attended: bool) -> Result<Code> {
     let signals = Signals::take(&[Signal::INT, Signal::QUIT, Signal::HUP, Signal::TERM])?;
     let folder = place.open()?;
@@ -117,8 +117,9 @@ pub fn follow_to_the_end(place: &Place, attended: bool) -> Result<Code> {
                         );
                         // It may be the terminal that is gone.
                         let _ = crate::follow::err(words.as_bytes());
-                        // Nobody may take this for the end of the turn, and a good one.
-                        return Ok(Code::TimedOut);
+                        // A script may not take this for the end of the turn, and a good one; a person who leaves knows.
+                        let by_hand = signal == Signal::QUIT.as_raw();
+                        return Ok(if by_hand { Code::Succeeded } else { Code::TimedOut });
                     }
                     interrupt_or_stop(place, &mut interrupted)?;
                 }

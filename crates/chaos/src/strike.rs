@@ -274,7 +274,8 @@ fn copy_of_another_boot(stage: &Stage) {
 
 fn copy_with_another_boot(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).expect("a folder");
-    for entry in std::fs::read_dir(from).expect("a folder").flatten() {
+    // The folder of a run that is just being made may have its name by now.
+    for entry in std::fs::read_dir(from).into_iter().flatten().flatten() {
         let (kind, target) = (entry.file_type().expect("a kind"), to.join(entry.file_name()));
         if kind.is_dir() {
             copy_with_another_boot(&entry.path(), &target);

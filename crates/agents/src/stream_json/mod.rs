@@ -4,14 +4,19 @@
 //! another type is as good as absent, a line that is no JSON is skipped. Agents change monthly; what we rely on is checked
 //! against the real ones.
 
+mod input;
+mod kept;
+
+pub use input::{answer, interrupt, longer, message};
+pub use kept::{ends_with_answer, folder_name, is_message, strike, transcript};
+
 use crate::content::{Content, Part, texts};
 use crate::loose::{Loose, tolerantly};
-use crate::{Answer, Decoder, parting};
-use memchr::memmem;
+use crate::{Decoder, parting};
 use ostler_core::fact::{Ask, Fact, Tokens, TurnEnd, Verdict};
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
 /// So many messages of one turn are remembered, the newest: a transcript that has those has the ones before them.
 const MESSAGES_LIMIT: usize = 10_000;
@@ -359,143 +364,6 @@ fn asked(line: &Line<'_>) -> Option<Fact> {
     }))
 }
 
-/// A message for the agent's input.
-#[must_use]
-pub fn message(id: &str, text: &str) -> Vec<u8> {
-    line(&json!({ "type": "user", "uuid": id, "message": { "role": "user", "content": text } }))
-}
-
-#[must_use]
-pub fn interrupt(id: &str) -> Vec<u8> {
-    line(&json!({ "type": "control_request", "request_id": id, "request": { "subtype": "interrupt" } }))
-}
-
-#[must_use]
-pub fn answer(ask: &Ask, answer: &Answer) -> Vec<u8> {
-    let response = if answer.allow {
-        let mut response = json!({ "behavior": "allow", "updatedInput": answered(ask, answer.text.as_deref()) });
-        if answer.always {
-            response["updatedPermissions"] = for_this_process(&ask.suggestions);
-        }
-        response
-    } else {
-        json!({ "behavior": "deny", "message": answer.text.as_deref().unwrap_or("The user said no.") })
-    };
-    line(&json!({
-        "type": "control_response",
-        "response": { "subtype": "success", "request_id": ask.request, "response": response },
-    }))
-}
-
-/// The arguments of a question with the answers in them: each line answers one of several, all of them a single one.
-fn answered(ask: &Ask, text: Option<&str>) -> Value {
-    let (mut input, questions) = (ask.input.clone(), ask.questions());
-    if let (Some(text), false) = (text, questions.is_empty()) {
-        let answers: Vec<&str> = if questions.len() == 1 { vec![text] } else { text.lines().collect() };
-        input["answers"] =
-            questions.iter().zip(answers).map(|(one, words)| (one.text.to_owned(), json!(words))).collect();
-    }
-    input
-}
-
-/// What an agent proposes to allow for longer, but whatever it proposes only for its own process: nothing of it is written
-/// down, and the next process asks again.
-fn for_this_process(suggestions: &Value) -> Value {
-    let mut suggestions = suggestions.clone();
-    for fields in suggestions.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
-        fields.insert("destination".to_owned(), json!("session"));
-    }
-    suggestions
-}
-
-/// That in words; `None` when it proposes nothing.
-#[must_use]
-pub fn longer(ask: &Ask) -> Option<String> {
-    let words: Vec<String> = ask.suggestions.as_array()?.iter().filter_map(suggested).collect();
-    (!words.is_empty()).then(|| words.join(", "))
-}
-
-fn suggested(suggestion: &Value) -> Option<String> {
-    let list = |name: &str| suggestion[name].as_array().into_iter().flatten();
-    match suggestion["type"].as_str()? {
-        "addRules" => {
-            let rules = list("rules").filter_map(|rule| {
-                let tool = rule["toolName"].as_str()?;
-                Some(rule["ruleContent"].as_str().map_or(tool.to_owned(), |content| format!("{tool}({content})")))
-            });
-            Some(rules.collect::<Vec<_>>().join(", ")).filter(|rules| !rules.is_empty())
-        }
-        "addDirectories" => {
-            let folders: Vec<&str> = list("directories").filter_map(Value::as_str).collect();
-            Some(format!("work in {}", folders.join(", ")))
-        }
-        "setMode" if suggestion["mode"] == "acceptEdits" => Some("every edit in the working directory".to_owned()),
-        "setMode" => Some(format!("permission mode {}", suggestion["mode"].as_str().unwrap_or("unknown"))),
-        other => Some(other.to_owned()),
-    }
-}
-
-fn line(value: &Value) -> Vec<u8> {
-    let mut bytes = value.to_string().into_bytes();
-    bytes.push(b'\n');
-    bytes
-}
-
-/// The transcript of a conversation, below the agent's own folder.
-#[must_use]
-pub fn transcript(folder: &str, cwd: &str, native_id: &str) -> String {
-    format!("{folder}/projects/{}/{native_id}.jsonl", folder_name(cwd))
-}
-
-/// The folder of a working directory below `projects`: everything that is no letter or digit becomes `-`, counted as
-/// JavaScript counts characters.
-#[must_use]
-pub fn folder_name(cwd: &str) -> String {
-    cwd.encode_utf16()
-        .map(|unit| u8::try_from(unit).ok().filter(u8::is_ascii_alphanumeric).map_or('-', char::from))
-        .collect()
-}
-
-/// Strikes out of `wanted` the id that is the `uuid` of this line of a transcript.
-pub fn strike(line: &[u8], wanted: &mut Vec<&str>) {
-    #[derive(Default, Deserialize)]
-    #[serde(default)]
-    struct Named<'a> {
-        #[serde(borrow)]
-        uuid: Loose<'a>,
-    }
-    // Most lines are of other turns: only one with the letters of an id in it is worth reading.
-    if wanted.iter().any(|id| memmem::find(line, id.as_bytes()).is_some())
-        && let Ok(Named { uuid: Loose::Text(uuid) }) = serde_json::from_slice::<Named<'_>>(line)
-    {
-        wanted.retain(|id| *id != uuid);
-    }
-}
-
-/// Whether this line of a transcript is a message.
-#[must_use]
-pub fn is_message(line: &[u8]) -> bool {
-    kind(line).is_some_and(|kind| matches!(kind, "user" | "assistant"))
-}
-
-fn kind(line: &[u8]) -> Option<&str> {
-    #[derive(Deserialize)]
-    struct Kind<'a> {
-        #[serde(borrow, rename = "type", default)]
-        kind: Option<&'a str>,
-    }
-    serde_json::from_slice::<Kind<'_>>(line).ok()?.kind
-}
-
-/// Whether the newest message of a transcript is the agent's; `None` when it holds no message.
-#[must_use]
-pub fn ends_with_answer(transcript: &[u8]) -> Option<bool> {
-    transcript.split(|&byte| byte == b'\n').rev().find_map(|line| {
-        let kind = kind(line)?;
-        matches!(kind, "user" | "assistant").then_some(kind == "assistant")
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -587,26 +455,6 @@ mod tests {
         assert_eq!(runs(r#""subtype":"task_started""#), told(true));
         assert_eq!(runs(r#""subtype":"task_updated","patch":{"status":"killed"}"#), told(false));
         assert_eq!(runs(r#""subtype":"task_notification","status":"completed""#), told(false));
-    }
-
-    #[test]
-    fn always_is_what_was_proposed_and_never_outlives_the_process() {
-        let suggestions = json!([
-            {"type": "addRules", "rules": [{"toolName": "Bash", "ruleContent": "touch *"}], "behavior": "allow", "destination": "localSettings"},
-            {"type": "setMode", "mode": "acceptEdits", "destination": "userSettings"},
-        ]);
-        let mut ask = Ask { request: "r".to_owned(), tool: None, input: json!({}), text: String::new(), suggestions };
-        assert_eq!(longer(&ask).as_deref(), Some("Bash(touch *), every edit in the working directory"));
-        let said = |always| {
-            let line = answer(&ask, &Answer { allow: true, always, text: None });
-            serde_json::from_slice::<Value>(&line).unwrap_or_default()["response"]["response"].take()
-        };
-        assert_eq!(said(false).get("updatedPermissions"), None);
-        let allowed = &said(true)["updatedPermissions"];
-        assert_eq!((&allowed[0]["destination"], &allowed[1]["destination"]), (&json!("session"), &json!("session")));
-        assert_eq!(allowed[0]["rules"][0]["ruleContent"], "touch *");
-        ask.suggestions = json!([]);
-        assert_eq!(longer(&ask), None);
     }
 
     #[test]

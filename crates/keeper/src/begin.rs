@@ -25,6 +25,7 @@ use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Signal;
+use std::cell::Cell;
 use std::ffi::CString;
 use std::io;
 
@@ -56,14 +57,17 @@ pub fn begin(beginning: Beginning<'_>) -> Result<(), LaunchError> {
     let outside = groups.as_ref().and_then(|base| base.to_leave_for(beginning.session.id.as_str()));
     let piped = beginning.piped.as_ref().map(|piped| rustix::io::fcntl_dupfd_cloexec(piped, 3));
     let piped = piped.transpose().map_err(io::Error::from)?;
+    let report = Cell::new(Some(report));
     let copy = || {
+        // Ours alone to read: who waits for us to let go of it would wait for its own copy as well.
+        drop(report.take());
         pause::act_as(Role::Beginner);
         let beginner = Beginner { beginning: &beginning, groups: groups.as_ref(), reporter: &reporter };
         beginner.become_holder(binary, piped);
     };
     spawn::branch_off(outside.as_ref().map(AsFd::as_fd), copy).map_err(StartError::Fork)?;
     drop(reporter);
-    hear(&report)
+    report.take().as_ref().map_or(Err(LaunchError::Killed), hear)
 }
 
 /// The first words are all there is, though good news may come twice: waiting for the end would mean waiting until the copy

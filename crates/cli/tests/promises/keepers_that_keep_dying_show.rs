@@ -11,6 +11,7 @@ fn a_crash_loop_shows_and_ends_when_its_cause_is_gone() {
     session.living(Who::Keeper);
     // Nobody can keep a session whose journal is a folder.
     let (journal, aside) = (session.path().join("journal.jsonl"), session.path().join("aside"));
+    session.until("its keeper writes a journal", || journal.exists().then_some(()));
     std::fs::rename(&journal, &aside).unwrap();
     std::fs::create_dir(&journal).unwrap();
     session.kill(Who::Keeper);

@@ -38,6 +38,9 @@ pub enum Event {
     /// A keeper took over (the first, or a replacement).
     KeeperStarted {
         pid: i32,
+        /// With the pid, who it is: its start time, as the kernel counts.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        start: Option<u64>,
         version: String,
     },
     /// The holder died and another process watches the agent now.
@@ -240,7 +243,7 @@ mod tests {
         let outcome = crate::outcome::judge(&crate::life::State::new(plan.clone()), 0);
         let events = [
             Event::Started { plan },
-            Event::KeeperStarted { pid: 2, version: by() },
+            Event::KeeperStarted { pid: 2, start: Some(3), version: by() },
             Event::HolderReplaced { pid: 2 },
             Event::Accepted { n: 1, place: 2, by: by(), now: true },
             Event::Refused { why: by() },

@@ -1,15 +1,15 @@
 //! Names of sessions. An id is eight characters of Crockford's base32, which has no look-alikes, so that short prefixes
 //! are unique and can be read out over a telephone. Everything that reaches a path has passed through here.
 
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 const LENGTH: usize = 8;
 
 /// The id of a session.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionId([u8; LENGTH]);
 
 impl SessionId {
@@ -72,17 +72,30 @@ pub fn is_name(text: &str) -> bool {
     !text.is_empty() && text.len() <= 64 && !text.starts_with(['.', '-']) && text.chars().all(allowed)
 }
 
-impl TryFrom<String> for SessionId {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        SessionId::parse(&text).ok_or_else(|| format!("{text:?} is not a session id"))
+impl Serialize for SessionId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
     }
 }
 
-impl From<SessionId> for String {
-    fn from(id: SessionId) -> String {
-        id.as_str().to_owned()
+impl<'de> Deserialize<'de> for SessionId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<SessionId, D::Error> {
+        deserializer.deserialize_str(Text)
+    }
+}
+
+/// Reads an id where it stands.
+struct Text;
+
+impl Visitor<'_> for Text {
+    type Value = SessionId;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a session id")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<SessionId, E> {
+        SessionId::parse(text).ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
     }
 }
 

@@ -3,8 +3,8 @@
 use crate::fact::{Tokens, TurnEnd, Verdict};
 use crate::life::{Conversation, State};
 use crate::record::{Session, Speaks};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 /// `exit.json`: what is known about the end of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,15 +110,39 @@ pub struct Outcome {
     /// What was still running when the program had ended, and was ended for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<String>,
-    /// A copy of session.json, and how large that was: a list need not open two files for every session that ever ended. In
-    /// the file only.
+    /// In the file only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session: Option<Box<Session>>,
+    pub closing: Option<Box<Closing>>,
+}
+
+/// What a reader of an ended session would otherwise have to work out again, from files of any length: of a list of
+/// thousands, nearly all have ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Closing {
+    /// A copy of session.json, and how large that was.
+    pub session: Session,
+    pub session_size: u64,
+    /// Which run this is the end of.
+    pub run: u32,
+    pub ended: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session_size: Option<u64>,
-    /// What a reader of the ended session would otherwise have to work out again, and what a newer version added.
-    #[serde(flatten)]
-    pub more: Map<String, Value>,
+    pub native_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transcript: Option<String>,
+    /// Over all runs, like the next two.
+    pub turns: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<Tokens>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// Messages that wait for the next run.
+    pub queued: u32,
+    /// How much of the inbox was known.
+    pub inbox: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alarm: Option<String>,
 }
 
 /// Judges a run whose process is gone, from everything that is known about it: what the agent reported, then how the
@@ -149,9 +173,7 @@ pub fn judge(state: &State, now_ms: u64) -> Outcome {
         turns: state.turns_of_run,
         duration_ms: (state.started_ms > 0).then(|| now_ms.saturating_sub(state.started_ms)),
         left: state.left.clone(),
-        session: None,
-        session_size: None,
-        more: Map::new(),
+        closing: None,
     }
 }
 

@@ -62,7 +62,7 @@ pub enum Mode {
 /// `runs/<n>/run.json`: one life of the agent. The launcher writes it without `agent`, the holder adds that once the
 /// program runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Run<Process> {
+pub struct Run<Process, Serial> {
     pub run: u32,
     pub argv: Vec<String>,
     pub plan: Plan,
@@ -101,6 +101,17 @@ pub struct Run<Process> {
     #[serde(default)]
     pub started_ms: u64,
     pub agent: Option<Process>,
+    /// The agent's number with the kernel, where that gives one.
+    #[serde(default = "Option::default", skip_serializing_if = "Option::is_none")]
+    pub serial: Option<Serial>,
+    /// The pid of the holder that started it. As long as that lives, the kernel calls it the parent of what it started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holder: Option<i32>,
+    /// A copy of session.json, and how large that was: a list need not open two files for every session that runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<Box<Session>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_size: Option<u64>,
     /// Who starts it: as long as this process lives, a run without an agent is one that is about to begin.
     #[serde(default = "Option::default", skip_serializing_if = "Option::is_none")]
     pub launcher: Option<Process>,
@@ -117,10 +128,10 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-impl<Process> Run<Process> {
+impl<Process, Serial> Run<Process, Serial> {
     /// A run that has no process yet, and of whose conversation nothing is known.
     #[must_use]
-    pub fn new(run: u32, argv: Vec<String>, plan: Plan) -> Run<Process> {
+    pub fn new(run: u32, argv: Vec<String>, plan: Plan) -> Run<Process, Serial> {
         Run {
             run,
             argv,
@@ -138,6 +149,10 @@ impl<Process> Run<Process> {
             started: None,
             started_ms: 0,
             agent: None,
+            serial: None,
+            holder: None,
+            session: None,
+            session_size: None,
             launcher: None,
             more: Map::new(),
         }

@@ -4,13 +4,13 @@ use crate::contain::{Containment, Inside};
 use crate::handles::{self, Handles};
 use crate::writing::Occupied;
 use ostler_core::record::{Mode, Session};
-use ostler_store::folder::{Folder, RunFolder};
+use ostler_store::folder::{Folder, RunFolder, session_size};
 use ostler_store::{RunRecord, StoreError, proof, terminal};
 use ostler_sys::cgroup::{Base, Group};
 use ostler_sys::clock::{self, since_boot_ms};
 use ostler_sys::pause::{self, Point};
 use ostler_sys::pipes::Pipe;
-use ostler_sys::process::Identity;
+use ostler_sys::process::{Identity, Serial};
 use ostler_sys::pty::Pty;
 use ostler_sys::spawn::{First, Leads, Memory, Program, Start, StartError, Started};
 use ostler_sys::{lock, socket};
@@ -88,10 +88,12 @@ pub fn start(
         StartError::First(words) => NotStarted::System(io::Error::other(words)),
         error => NotStarted::Program { program: program.clone(), error },
     };
+    // Asked here and not by the agent, to whom a holder that was just killed is no parent any more.
+    let holder = rustix::process::getpid().as_raw_nonzero().get();
     let first = |born: bool| {
         let inside = containment.enter(born);
         let shown = inside
-            .and_then(|inside| note_agent(&record, run, inside))
+            .and_then(|inside| note_agent(session, &record, run, holder, inside))
             .and_then(|()| Ok(occupied.as_ref().map_or(Ok(()), |occupied| occupied.note(handles))?))
             .and_then(|()| {
                 pause::at(Point::AgentNoted);
@@ -118,9 +120,19 @@ pub fn start(
 
 /// The agent writes down who it is, before it runs: whoever of us is killed from here on, nothing runs that no record
 /// names.
-fn note_agent(record: &RunRecord, run: &RunFolder, inside: Inside) -> Result<(), NotStarted> {
+fn note_agent(
+    session: &Session,
+    record: &RunRecord,
+    run: &RunFolder,
+    holder: i32,
+    inside: Inside,
+) -> Result<(), NotStarted> {
     let record = RunRecord {
         agent: Some(Identity::me()?),
+        serial: Serial::mine()?,
+        holder: Some(holder),
+        session: Some(Box::new(session.clone())),
+        session_size: Some(session_size(session)),
         launcher: None,
         cgroup: inside.cgroup.map(|group| group.to_string_lossy().into_owned()),
         bounds: inside.bounds,

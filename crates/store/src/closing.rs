@@ -1,21 +1,19 @@
 //! Writing the outcome, once. The keeper does it at the end of a run; where no helper is left, the next command that is
 //! more than a look does it in its place.
 
-use crate::folder::{Folder, RunFolder};
+use crate::folder::{Folder, RunFolder, session_size};
 use crate::journal::Journal;
 use crate::last;
 use crate::look::{Depth, fold, look_at, unrecorded_outcome};
 use crate::proof::Kept;
 use crate::{RunRecord, StoreError, limits, proof};
 use ostler_core::event::{Entry, Event};
-use ostler_core::fact::Tokens;
 use ostler_core::life::{Message, State};
-use ostler_core::outcome::{Kind, Outcome, Source};
+use ostler_core::outcome::{Closing, Kind, Outcome, Source};
 use ostler_core::record::Session;
 use ostler_sys::clock::{self, since_boot_ms};
 use ostler_sys::lock;
 use rustix::fs::OFlags;
-use serde_json::json;
 
 /// Publishes the outcome and returns the one that counts: somebody else's, if theirs was first.
 pub fn publish(
@@ -44,28 +42,45 @@ pub fn publish(
         true => Some(outcome.cause.clone()),
         false => last::line(run.dir(), &session.agent, &record.plan)?,
     };
-    let mut note = |name: &str, value: serde_json::Value| {
-        if !value.is_null() {
-            outcome.more.insert(name.to_owned(), value);
-        }
-    };
-    note("ended", clock::now().to_string().into());
-    note("native_id", state.native_id.clone().or_else(|| record.native_id.clone()).into());
-    note("transcript", proof::whereabouts(record, state).into());
-    note("turns_total", state.turns.into());
     let (tokens, cost_usd) = state.spending.of_session();
-    note(
-        "tokens_total",
-        tokens.map_or(serde_json::Value::Null, |Tokens { input, output }| json!({ "input": input, "output": output })),
-    );
-    note("cost_usd_total", cost_usd.into());
-    note("queued", state.queue.len().into());
-    note("inbox", state.inbox.into());
-    note("last", last.into());
-    // Who is struck and gone in a moment was seen by nobody before.
-    note("alarm", state.alarm.clone().or(struck).into());
-    folder.even_when_full(|| run.publish_outcome(&outcome, session))?;
-    run.outcome()?.ok_or_else(|| StoreError::Missing { file: "outcome.json".to_owned() })
+    let closing = Closing {
+        native_id: state.native_id.clone().or_else(|| record.native_id.clone()),
+        transcript: proof::whereabouts(record, state),
+        turns: state.turns,
+        tokens,
+        cost_usd,
+        queued: u32::try_from(state.queue.len()).unwrap_or(u32::MAX),
+        inbox: state.inbox,
+        last,
+        // Who is struck and gone in a moment was seen by nobody before.
+        alarm: state.alarm.clone().or(struck),
+        ..of(session, run.number)
+    };
+    outcome.closing = Some(Box::new(closing));
+    folder.even_when_full(|| run.publish_outcome(&outcome))?;
+    let published = run.outcome()?.ok_or_else(|| StoreError::Missing { file: "outcome.json".to_owned() })?;
+    folder.lay_to_rest(run, state.inbox);
+    Ok(Outcome { closing: None, ..published })
+}
+
+/// What is known at the end of a session of which nothing else is.
+#[must_use]
+pub fn of(session: &Session, run: u32) -> Closing {
+    Closing {
+        session_size: session_size(session),
+        session: session.clone(),
+        run,
+        ended: clock::now(),
+        native_id: None,
+        transcript: None,
+        turns: 0,
+        tokens: None,
+        cost_usd: None,
+        queued: 0,
+        inbox: 0,
+        last: None,
+        alarm: None,
+    }
 }
 
 /// Records the end of a run that ended with nobody there. Does nothing while anyone of it lives, or when it is recorded.

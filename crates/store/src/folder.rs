@@ -5,7 +5,6 @@
 
 use crate::{HelperRecord, RunRecord, StoreError};
 use ostler_core::SCHEMA;
-use ostler_core::id::SessionId;
 use ostler_core::outcome::{Exit, Outcome};
 use ostler_core::record::Session;
 use ostler_sys::dir::{Dir, Sync, free_space};
@@ -45,6 +44,15 @@ impl Folder {
         require(&self.dir, "session.json")
     }
 
+    /// The same, from the copy in a run's record if that is still what session.json says.
+    pub fn session_of(&self, record: &RunRecord) -> Result<Session, StoreError> {
+        let Some(session) = record.session.as_deref().filter(|session| session.schema <= SCHEMA) else {
+            return self.session();
+        };
+        let size = self.dir.stat("session.json").map_err(StoreError::io("session.json"))?.map(|stat| stat.size);
+        if size == record.session_size { Ok(session.clone()) } else { self.session() }
+    }
+
     /// Written once, into a folder that nobody sees yet.
     pub fn write_session(&self, session: &Session) -> Result<(), StoreError> {
         create(&self.dir, "session.json", session)
@@ -74,20 +82,22 @@ impl Folder {
     /// The number of the newest run, and its outcome when it has one. Nearly all sessions have one run, and asking for a
     /// name is cheaper than listing a folder.
     pub fn newest_outcome(&self) -> Result<(u32, Option<Outcome>), StoreError> {
-        let newest = || {
-            let single = matches!(self.dir.stat("runs/2"), Ok(None));
-            if single { Ok(1) } else { self.newest_run() }
-        };
-        let mut number = newest()?;
+        let mut number = self.newest_if_any()?;
         loop {
             let outcome = read::<Outcome>(&self.dir, &format!("runs/{number}/outcome.json"))?;
             // A run that goes on as another is published after the other was made: it may have become old meanwhile.
-            let now = if outcome.is_some() { newest()? } else { number };
+            let now = if outcome.is_some() { self.newest_if_any()? } else { number };
             if now == number {
-                return Ok((number, outcome.map(without_session)));
+                return Ok((number, outcome));
             }
             number = now;
         }
+    }
+
+    /// The number of the newest run, of a session that has one.
+    pub fn newest_if_any(&self) -> Result<u32, StoreError> {
+        let single = matches!(self.dir.stat("runs/2"), Ok(None));
+        if single { Ok(1) } else { self.newest_run() }
     }
 
     /// The number of the newest run; 0 before the first.
@@ -131,6 +141,7 @@ impl Folder {
         let begun = (|| {
             let run = RunFolder { dir: runs.open_dir(&hidden).map_err(StoreError::io(&hidden))?, number: record.run };
             run.write_record(record)?;
+            let _awake = self.wake()?;
             runs.rename_new(&hidden, &runs, &number).map_err(StoreError::io(format!("runs/{number}")))?;
             Ok(run)
         })();
@@ -209,35 +220,13 @@ impl RunFolder {
     }
 
     pub fn outcome(&self) -> Result<Option<Outcome>, StoreError> {
-        Ok(read(&self.dir, "outcome.json")?.map(without_session))
+        read(&self.dir, "outcome.json")
     }
 
     /// `Ok(false)`: there is one already, and it stays.
-    pub fn publish_outcome(&self, outcome: &Outcome, session: &Session) -> Result<bool, StoreError> {
-        let size = u64::try_from(to_json(session).len()).ok();
-        let outcome = Outcome { session: Some(Box::new(session.clone())), session_size: size, ..outcome.clone() };
-        self.dir.publish_once("outcome.json", &to_json(&outcome)).map_err(StoreError::io("outcome.json"))
+    pub fn publish_outcome(&self, outcome: &Outcome) -> Result<bool, StoreError> {
+        self.dir.publish_once("outcome.json", &to_json(outcome)).map_err(StoreError::io("outcome.json"))
     }
-}
-
-fn without_session(outcome: Outcome) -> Outcome {
-    Outcome { session: None, session_size: None, ..outcome }
-}
-
-/// What is known at one glance of a session that had one run, and ended. `None`: one must look closer, also when anything
-/// about it is odd. `sessions` is the folder in which its folder is.
-#[must_use]
-pub fn glance(sessions: &Dir, id: SessionId) -> Option<(Session, Outcome)> {
-    let mut outcome = read::<Outcome>(sessions, &format!("{id}/runs/1/outcome.json")).ok()??;
-    // Asked afterwards: a run that goes on as another is published when the other is there.
-    if sessions.stat(&format!("{id}/runs/2")).ok()?.is_some() {
-        return None;
-    }
-    let session = *outcome.session.take()?;
-    let size = outcome.session_size.take();
-    // Written once: whatever has another size now was damaged since.
-    let unchanged = sessions.stat(&format!("{id}/session.json")).ok()??.size;
-    (session.id == id && session.schema <= SCHEMA && size == Some(unchanged)).then_some((session, outcome))
 }
 
 pub(crate) fn read<T: DeserializeOwned>(dir: &Dir, name: &str) -> Result<Option<T>, StoreError> {
@@ -270,6 +259,12 @@ fn create<T: Serialize>(dir: &Dir, name: &str, record: &T) -> Result<(), StoreEr
 fn write<T: Serialize>(dir: &Dir, name: &str, record: &T) -> Result<(), StoreError> {
     // A record that a power cut has emptied would damage a session in which people were promised things.
     dir.replace(name, &to_json(record), Sync::Bytes).map_err(StoreError::io(name))
+}
+
+/// How large session.json is, which is written once: whatever has another size was damaged since.
+#[must_use]
+pub fn session_size(session: &Session) -> u64 {
+    to_json(session).len() as u64
 }
 
 /// Records are plain data: strings, numbers, lists and maps with string keys, which always have a JSON form.

@@ -48,7 +48,7 @@ pub struct Shelf {
     pub dir: Dir,
     pub ids: Vec<SessionId>,
     path: PathBuf,
-    archived: bool,
+    pub archived: bool,
 }
 
 impl Shelf {
@@ -62,6 +62,13 @@ impl Shelf {
         let names = dir.names().map_err(StoreError::io(path.to_string_lossy()))?;
         let ids = names.iter().filter_map(|name| SessionId::parse(name)).collect();
         Ok(Some(Shelf { dir, ids, path, archived }))
+    }
+
+    /// The one on which a session stands, with nothing else on it.
+    pub fn with(place: &Place) -> Result<Shelf, StoreError> {
+        let path = place.path.parent().unwrap_or(&place.path).to_owned();
+        let dir = Dir::open(&path).map_err(StoreError::io(path.to_string_lossy()))?;
+        Ok(Shelf { dir, ids: vec![place.id], path, archived: place.archived })
     }
 
     fn places(&self) -> impl Iterator<Item = Place> {

@@ -24,6 +24,7 @@ pub fn append_unnamed(folder: &Folder, wish: &Wish) -> Result<(), StoreError> {
 
 fn append_to(folder: &Folder, wish: &Wish, sync: Sync) -> Result<(), StoreError> {
     let line = crate::folder::to_json(wish);
+    let _awake = folder.wake()?;
     let once = || append_line(folder.dir(), NAME, &line, sync);
     match &wish.want {
         Want::Message { .. } => once(),
@@ -95,10 +96,5 @@ fn is_nowhere(position: u64) -> bool {
 
 /// Bytes in the file.
 pub fn size(dir: &Dir) -> Result<u64, StoreError> {
-    size_at(dir, NAME)
-}
-
-/// The same, seen from a folder above.
-pub fn size_at(dir: &Dir, path: &str) -> Result<u64, StoreError> {
-    Ok(dir.stat(path).map_err(StoreError::io(NAME))?.map_or(0, |stat| stat.size))
+    Ok(dir.stat(NAME).map_err(StoreError::io(NAME))?.map_or(0, |stat| stat.size))
 }

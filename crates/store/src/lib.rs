@@ -4,6 +4,7 @@
 //! * [`folder`]: one session's folder with its records.
 //! * [`journal`], [`inbox`], [`feed`]: the files that grow, each with its own rule for a torn end.
 //! * [`look`]: what is true of a session now, from files and kernel, without locks.
+//! * `helpers`: who keeps it. [`overview`]: many of them, in little time. `rest`: those that have ended, at one glance.
 //! * [`last`]: the last line of a session, for lists.
 //! * [`pieces`], [`backwards`]: files of any length, in little memory, from their beginning or their end.
 //! * [`proof`]: whether a turn is in the agent's own transcript, or its [`database`].
@@ -23,24 +24,27 @@ pub mod conversation;
 pub mod database;
 pub mod feed;
 pub mod folder;
+mod helpers;
 pub mod home;
 pub mod inbox;
 pub mod journal;
 pub mod last;
 pub mod limits;
 pub mod look;
+pub mod overview;
 pub mod pieces;
 pub mod proof;
+mod rest;
 pub mod telling;
 pub mod terminal;
 
 use ostler_core::id::SessionId;
 use ostler_core::record::{Helper, Run};
-use ostler_sys::process::Identity;
+use ostler_sys::process::{Identity, Serial};
 use std::io;
 
 /// `run.json` with a process as the kernel knows it.
-pub type RunRecord = Run<Identity>;
+pub type RunRecord = Run<Identity, Serial>;
 /// `holder.json` and `keeper.json`.
 pub type HelperRecord = Helper<Identity>;
 

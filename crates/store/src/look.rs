@@ -5,8 +5,9 @@
 //! keeper are found gone, in this order, and exit, outcome and output have been read once more after that, is a session
 //! called lost.
 
-use crate::folder::{Folder, RunFolder, glance};
-use crate::home::{Place, Shelf};
+use crate::folder::{Folder, RunFolder};
+use crate::helpers::{Helpers, agent_lives, lives};
+use crate::home::Place;
 use crate::last::{self, Streams};
 use crate::pieces::Pieces;
 use crate::telling::Telling;
@@ -17,13 +18,13 @@ use ostler_core::event::{Entry, Event};
 use ostler_core::fact::Fact;
 use ostler_core::id::SessionId;
 use ostler_core::life::{Process, State, step};
-use ostler_core::outcome::{Exit, Outcome, Saved, judge};
+use ostler_core::outcome::{Closing, Exit, Outcome, Saved, judge};
 use ostler_core::record::{Plan, Session, Speaks, Want};
 use ostler_core::spending::Spent;
 use ostler_core::view::{Phase, View};
 use ostler_sys::clock::{self, since_boot_ms};
 use ostler_sys::dir::{Dir, free_space};
-use ostler_sys::process::{Identity, Life};
+use ostler_sys::process::Identity;
 use ostler_sys::socket;
 
 /// A disk with less than this is full: not even a page of output fits beside the records.
@@ -34,6 +35,8 @@ const NO_ROOM: u64 = 16 * 1024;
 pub enum Depth {
     /// All but the last line. That costs most by far: for a terminal's, its screen is drawn.
     Standing,
+    /// What a list shows, on a disk that has room: no helper is looked at that is known to live.
+    Listed,
     Everything,
 }
 
@@ -44,15 +47,13 @@ pub fn look(place: &Place) -> Result<View, StoreError> {
 
 /// Looks at one session, as far as it is asked for.
 pub fn look_to(depth: Depth, place: &Place) -> Result<View, StoreError> {
-    let look = || {
-        let view = look_at(depth, &place.open()?, place.archived)?;
-        if view.id == place.id {
-            Ok(view)
-        } else {
-            Err(StoreError::Copy { file: "session.json".to_owned(), id: view.id })
-        }
-    };
+    let look = || own(look_at(depth, &place.open()?, place.archived)?, place.id);
     look().map_err(|error| error.of(place.id))
+}
+
+/// A folder that was copied under another id is not another session.
+pub(crate) fn own(view: View, id: SessionId) -> Result<View, StoreError> {
+    if view.id == id { Ok(view) } else { Err(StoreError::Copy { file: "session.json".to_owned(), id: view.id }) }
 }
 
 /// What each finished turn of a session has used, over all its runs.
@@ -64,20 +65,6 @@ pub fn spent(folder: &Folder) -> Result<Vec<Spent>, StoreError> {
     let run = folder.run(number)?;
     let state = fold(folder, &run, &run.record()?, &folder.session()?)?.state;
     Ok(state.spending.turns().to_vec())
-}
-
-/// Looks at one of many: at most of them a glance is enough.
-pub fn look_on(shelf: &Shelf, id: SessionId) -> Result<View, StoreError> {
-    let place = shelf.place(id);
-    if let Some((session, outcome)) = glance(&shelf.dir, id) {
-        let mut view = blank(&session, 1, place.archived);
-        let size = inbox::size_at(&shelf.dir, &format!("{id}/{}", inbox::NAME))?;
-        if size <= inbox_seen(&outcome) {
-            ended(outcome, 0, &mut view);
-            return Ok(view);
-        }
-    }
-    look(&place)
 }
 
 /// Looks at a session whose folder is open.
@@ -95,6 +82,11 @@ pub fn look_at(depth: Depth, folder: &Folder, archived: bool) -> Result<View, St
 }
 
 fn look_once(depth: Depth, folder: &Folder, archived: bool) -> Result<View, StoreError> {
+    if depth == Depth::Listed
+        && let Ok(Some(view)) = look_at_living(depth, folder, archived)
+    {
+        return Ok(view);
+    }
     let session = folder.session()?;
     if session.schema > SCHEMA {
         return Err(StoreError::Newer { file: "session.json".to_owned(), schema: u64::from(session.schema) });
@@ -102,8 +94,7 @@ fn look_once(depth: Depth, folder: &Folder, archived: bool) -> Result<View, Stor
     let (number, outcome) = folder.newest_outcome()?;
     let mut view = blank(&session, number, archived);
     if let Some(outcome) = outcome {
-        let newer = newer_messages(folder, inbox_seen(&outcome))?;
-        ended(outcome, newer, &mut view);
+        show_end(folder, outcome, &mut view)?;
         if archived && let Some(noted) = archived::noted(folder)? {
             view.alarm = noted.alarm(view.id)?.or(view.alarm);
         }
@@ -123,7 +114,17 @@ fn look_once(depth: Depth, folder: &Folder, archived: bool) -> Result<View, Stor
     Ok(view)
 }
 
-fn blank(session: &Session, run: u32, archived: bool) -> View {
+/// The view of a session whose agent lives: it has no outcome, so none is asked for.
+fn look_at_living(depth: Depth, folder: &Folder, archived: bool) -> Result<Option<View>, StoreError> {
+    let run = folder.run(folder.newest_if_any()?)?;
+    let record = run.record()?;
+    let session = folder.session_of(&record)?;
+    let mut view = blank(&session, run.number, archived);
+    let sure = session.schema <= SCHEMA && see(depth, folder, &run, &record, &session, &mut view)?;
+    Ok((sure && view.alive).then_some(view))
+}
+
+pub(crate) fn blank(session: &Session, run: u32, archived: bool) -> View {
     View {
         schema: SCHEMA,
         id: session.id,
@@ -182,33 +183,35 @@ fn never_started(folder: &Folder, view: &mut View) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// How much of the inbox was known when the outcome was written.
-fn inbox_seen(outcome: &Outcome) -> u64 {
-    outcome.more.get("inbox").and_then(serde_json::Value::as_u64).unwrap_or(0)
-}
-
 fn newer_messages(folder: &Folder, seen: u64) -> Result<u32, StoreError> {
     if inbox::size(folder.dir())? > seen { unseen_messages(folder.dir(), seen) } else { Ok(0) }
 }
 
+fn show_end(folder: &Folder, mut outcome: Outcome, view: &mut View) -> Result<(), StoreError> {
+    let closing = outcome.closing.take().map(|closing| *closing);
+    let newer = newer_messages(folder, closing.as_ref().map_or(0, |closing| closing.inbox))?;
+    ended(outcome, closing, newer, view);
+    Ok(())
+}
+
 /// Ended is final: one record has everything that a list needs, but for messages that came later.
-fn ended(outcome: Outcome, newer: u32, view: &mut View) {
-    let text = |name: &str| outcome.more.get(name).and_then(|value| value.as_str()).map(str::to_owned);
-    view.native_id = text("native_id");
-    view.transcript = text("transcript");
-    view.last = text("last");
-    view.alarm = text("alarm");
-    let count = |name: &str| outcome.more.get(name).and_then(serde_json::Value::as_u64);
-    view.turns = count("turns_total").and_then(|n| u32::try_from(n).ok()).unwrap_or(outcome.turns);
-    let total = |name: &str| outcome.more.get(name).cloned().and_then(|value| serde_json::from_value(value).ok());
-    view.tokens = total("tokens_total").or(outcome.tokens);
-    view.cost_usd = outcome.more.get("cost_usd_total").and_then(serde_json::Value::as_f64).or(outcome.cost_usd);
-    if let Some(time) = text("ended").and_then(|time| time.parse().ok()) {
-        view.updated = time;
+pub(crate) fn ended(outcome: Outcome, closing: Option<Closing>, newer: u32, view: &mut View) {
+    view.queued = newer;
+    match closing {
+        Some(closing) => {
+            view.native_id = closing.native_id;
+            view.transcript = closing.transcript;
+            view.turns = closing.turns;
+            view.tokens = closing.tokens;
+            view.cost_usd = closing.cost_usd;
+            view.updated = closing.ended;
+            view.queued = newer.saturating_add(closing.queued);
+            view.last = closing.last;
+            view.alarm = closing.alarm;
+        }
+        None => view.turns = outcome.turns,
     }
     view.quiet_s = seconds_since(view.updated);
-    let waiting = count("queued").unwrap_or(0);
-    view.queued = u32::try_from(waiting).unwrap_or(u32::MAX).saturating_add(newer);
     show_outcome(view, outcome);
 }
 
@@ -255,22 +258,18 @@ fn see(
 
     // In this order: each of them is restarted or outlived by the one asked after it.
     let agent = record.agent.as_ref();
-    view.alive = agent.map(lives).transpose()?.unwrap_or(false);
+    view.alive = agent_lives(depth, record)?;
     if !view.alive && agent.is_some() {
         // What it said and what was noted before it ended.
         folded = fold(folder, run, record, session)?;
     }
-    let holder = folder.holder()?;
-    let holder_life = holder.as_ref().map(|holder| life(&holder.process)).transpose()?.unwrap_or(Life::Gone);
-    let holder_lives = holder_life != Life::Gone;
-    let keeper = folder.keeper()?;
-    let keeper_life = keeper.as_ref().map(|keeper| life(&keeper.process)).transpose()?.unwrap_or(Life::Gone);
-    view.kept = keeper_life != Life::Gone;
+    let helpers = Helpers::look(depth, folder, record, &folded.state, view.alive)?;
     view.pid = agent.filter(|_| view.alive).map(Identity::pid);
-    view.holder_pid = holder.as_ref().filter(|_| holder_lives).map(|holder| holder.process.pid());
-    view.keeper_pid = keeper.as_ref().filter(|_| view.kept).map(|keeper| keeper.process.pid());
+    view.holder_pid = helpers.holder;
+    view.keeper_pid = helpers.keeper;
+    view.kept = helpers.keeper.is_some();
 
-    if !view.alive && !holder_lives && !view.kept && !begins {
+    if !view.alive && helpers.are_gone() && !begins {
         // The socket is open as long as any helper lives, also one that has not signed its record yet.
         let somebody = socket::reach(folder.dir()).map_err(StoreError::io("sock"))?.is_some();
         if !somebody {
@@ -278,8 +277,7 @@ fn see(
                 return Ok(false);
             }
             if let Some(outcome) = run.outcome()? {
-                let newer = newer_messages(folder, inbox_seen(&outcome))?;
-                ended(outcome, newer, view);
+                show_end(folder, outcome, view)?;
                 return Ok(true);
             }
             folded = fold(folder, run, record, session)?;
@@ -303,20 +301,16 @@ fn see(
         phase @ (Phase::Starting | Phase::Working | Phase::Idle | Phase::Asking | Phase::Stopping) => phase,
         Phase::Ended => Phase::Stopping,
     };
-    if let Some(holder) = holder
-        && !view.kept
-        && holder.crashes > 3
-    {
-        let rest = if holder.gave_up { "; not restarted until somebody asks" } else { "" };
-        view.alarm = Some(format!("the keeper died {} times in a row{rest}", holder.crashes));
-    } else if view.alive && !view.kept && !holder_lives {
-        view.alarm = Some("nobody keeps it: holder and keeper are gone".to_owned());
-    } else if holder_life == Life::Stopped || keeper_life == Life::Stopped {
-        view.alarm = Some("somebody has stopped its helpers (SIGSTOP); ostler stop or send lets them go on".to_owned());
-    } else if free_space(folder.dir()).is_ok_and(|free| free < NO_ROOM) {
+    if helpers.alarm.is_some() {
+        view.alarm = helpers.alarm;
+    } else if depth == Depth::Everything && is_full(folder.dir()) {
         view.alarm = Some("the disk is full; it waits until there is room".to_owned());
     }
     Ok(true)
+}
+
+pub(crate) fn is_full(disk: &Dir) -> bool {
+    free_space(disk).is_ok_and(|free| free < NO_ROOM)
 }
 
 /// What the evidence says about a run that ended with nobody there to write it down.
@@ -340,14 +334,6 @@ pub fn unrecorded_outcome(
     // Nobody saw when it ended, and the clock of this boot says nothing about another.
     outcome.duration_ms = None;
     Ok(outcome)
-}
-
-fn life(process: &Identity) -> Result<Life, StoreError> {
-    process.look().map_err(|error| StoreError::Io { file: format!("/proc/{}/stat", process.pid()), error })
-}
-
-fn lives(process: &Identity) -> Result<bool, StoreError> {
-    Ok(life(process)? != Life::Gone)
 }
 
 /// A state and what could not be folded into it.
@@ -482,7 +468,7 @@ fn fill(depth: Depth, view: &mut View, folded: &Folded, record: &RunRecord, run:
     let streams = Streams::of(run.dir())?;
     view.last = match depth {
         Depth::Standing => None,
-        Depth::Everything => last::line_of(run.dir(), &view.agent, &record.plan, &streams)?,
+        Depth::Listed | Depth::Everything => last::line_of(run.dir(), &view.agent, &record.plan, &streams)?,
     };
     view.alarm.clone_from(&state.alarm);
     if folded.bad_lines > 0 {

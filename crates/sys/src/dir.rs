@@ -6,7 +6,7 @@
 
 use crate::pause::{self, Point};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, FallocateFlags, Mode, OFlags};
+use rustix::fs::{AtFlags, FallocateFlags, Mode, OFlags, RawDir};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, Write};
@@ -39,6 +39,11 @@ impl Dir {
     /// A folder below this one. A link in its place is not followed.
     pub fn open_dir(&self, name: &str) -> io::Result<Dir> {
         Ok(Dir(rustix::fs::openat(&self.0, name, FOLDER | OFlags::NOFOLLOW, Mode::empty())?))
+    }
+
+    /// The same, by way of a link if there is one.
+    pub fn open_dir_or_link(&self, name: &str) -> io::Result<Dir> {
+        Ok(Dir(rustix::fs::openat(&self.0, name, FOLDER, Mode::empty())?))
     }
 
     /// Makes a folder that only its owner may enter.
@@ -173,6 +178,11 @@ impl Dir {
         Ok(rustix::fs::unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
     }
 
+    /// Gives a file of this folder a second name in another, unless that name is taken.
+    pub fn link(&self, name: &str, into: &Dir, new: &str) -> io::Result<()> {
+        Ok(rustix::fs::linkat(&self.0, name, &into.0, new, AtFlags::empty())?)
+    }
+
     /// Gives something in this folder a name in another, unless that name is taken.
     pub fn rename_new(&self, name: &str, into: &Dir, new: &str) -> io::Result<()> {
         Ok(rustix::fs::renameat_with(&self.0, name, &into.0, new, rustix::fs::RenameFlags::NOREPLACE)?)
@@ -194,10 +204,15 @@ impl Dir {
     /// The names in this folder, in no order.
     pub fn names(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
-        for entry in rustix::fs::Dir::read_from(&self.0)? {
-            let name = entry?.file_name().to_string_lossy().into_owned();
+        // Its own position in the folder, and room for a thousand names at a time.
+        let folder = self.open_dir(".")?;
+        let mut buffer = Vec::with_capacity(32 * 1024);
+        let mut entries = RawDir::new(&folder, buffer.spare_capacity_mut());
+        while let Some(entry) = entries.next() {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy();
             if name != "." && name != ".." {
-                names.push(name);
+                names.push(name.into_owned());
             }
         }
         Ok(names)

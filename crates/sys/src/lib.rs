@@ -25,4 +25,5 @@ pub mod pty;
 pub mod signals;
 pub mod socket;
 pub mod spawn;
+pub mod threads;
 pub mod tree;

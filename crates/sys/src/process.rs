@@ -53,6 +53,18 @@ pub enum Life {
     Gone,
 }
 
+/// A process that was looked at, and its parent at that moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    pub life: Life,
+    /// 0 for one that is gone.
+    pub parent: i32,
+}
+
+impl Seen {
+    pub const GONE: Seen = Seen { life: Life::Gone, parent: 0 };
+}
+
 impl Identity {
     /// The process that has this pid now; `None` when there is none.
     pub fn of(pid: i32) -> io::Result<Option<Identity>> {
@@ -60,6 +72,12 @@ impl Identity {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{pid} is not a process of ours")));
         }
         Ok(Stat::read(pid)?.map(|stat| Identity { pid, start: stat.start, boot: boot_id().to_owned() }))
+    }
+
+    /// Who had this pid and start time since the machine was booted; `None` for what cannot be a process of ours.
+    #[must_use]
+    pub fn of_this_boot(pid: i32, start: u64) -> Option<Identity> {
+        (pid > 1).then(|| Identity { pid, start, boot: boot_id().to_owned() })
     }
 
     /// This very process.
@@ -84,28 +102,80 @@ impl Identity {
         (self.boot == boot_id()).then(|| since_boot_ms().saturating_sub(self.start.saturating_mul(TICK_MS)))
     }
 
+    /// Whether it lives now, for one whose serial number is known: the same answer in a third of the time.
+    pub fn lives_as(&self, serial: Serial) -> io::Result<bool> {
+        if self.boot != boot_id() {
+            return Ok(false);
+        }
+        match open_pidfd(self.pid)? {
+            Some(fd) if Serial::of(&fd)? == Some(serial) => Ok(!Pidfd { fd, pid: self.pid }.has_exited()?),
+            Some(_) | None => Ok(false),
+        }
+    }
+
     /// Whether it lives now. A process that has exited but was not yet collected is gone; one of which only the first
     /// thread has ended is not.
     pub fn look(&self) -> io::Result<Life> {
+        Ok(self.see()?.life)
+    }
+
+    /// The same, and who its parent is: for one look the kernel tells both.
+    pub fn see(&self) -> io::Result<Seen> {
         if self.boot != boot_id() {
-            return Ok(Life::Gone);
+            return Ok(Seen::GONE);
         }
-        match Stat::read(self.pid)? {
-            Some(stat) if stat.start != self.start => Ok(Life::Gone),
-            None => Ok(Life::Gone),
-            Some(stat) if matches!(stat.state, b'T' | b't') => Ok(Life::Stopped),
-            Some(stat) if !stat.is_zombie() => Ok(Life::Alive),
-            Some(_) => Ok(match Pidfd::open(self)? {
+        let Some(stat) = Stat::read(self.pid)?.filter(|stat| stat.start == self.start) else {
+            return Ok(Seen::GONE);
+        };
+        let life = match stat.state {
+            b'T' | b't' => Life::Stopped,
+            _ if !stat.is_zombie() => Life::Alive,
+            _ => match Pidfd::open(self)? {
                 Some(pidfd) if !pidfd.has_exited()? => Life::Alive,
-                Some(_) | None => Life::Gone,
-            }),
-        }
+                Some(_) | None => return Ok(Seen::GONE),
+            },
+        };
+        Ok(Seen { life, parent: stat.parent })
     }
 
     /// [`Identity::look`] for callers to whom "could not look" must count as alive.
     #[must_use]
     pub fn may_live(&self) -> bool {
         !matches!(self.look(), Ok(Life::Gone))
+    }
+}
+
+/// The number that the kernel gives to one process and to no other until the machine is booted again: the inode of its
+/// pidfds, from Linux 6.9 on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Serial(u64);
+
+impl Serial {
+    /// That of this process; `None` where the kernel gives none.
+    pub fn mine() -> io::Result<Option<Serial>> {
+        let pid = rustix::process::getpid().as_raw_nonzero().get();
+        open_pidfd(pid)?.map_or(Ok(None), |fd| Serial::of(&fd))
+    }
+
+    fn of(pidfd: &OwnedFd) -> io::Result<Option<Serial>> {
+        /// "PIDF". Before there was this file system, all pidfds had one inode.
+        const PIDFS: i64 = 0x5049_4446;
+        static NUMBERED: OnceLock<bool> = OnceLock::new();
+        let numbered = NUMBERED.get_or_init(|| rustix::fs::fstatfs(pidfd).is_ok_and(|disk| disk.f_type == PIDFS));
+        Ok(if *numbered { Some(Serial(rustix::fs::fstat(pidfd)?.st_ino)) } else { None })
+    }
+}
+
+fn open_pidfd(pid: i32) -> io::Result<Option<OwnedFd>> {
+    let Some(pid) = Pid::from_raw(pid) else {
+        return Ok(None);
+    };
+    match pidfd_open(pid, PidfdFlags::NONBLOCK) {
+        Ok(fd) => Ok(Some(fd)),
+        // Not found, or (the other two, by kernel) found as a thread of somebody: a thread is no process of ours.
+        Err(rustix::io::Errno::SRCH | rustix::io::Errno::NOENT | rustix::io::Errno::INVAL) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -122,14 +192,8 @@ impl Pidfd {
         if who.boot != boot_id() {
             return Ok(None);
         }
-        let Some(pid) = Pid::from_raw(who.pid) else {
+        let Some(fd) = open_pidfd(who.pid)? else {
             return Ok(None);
-        };
-        let fd = match pidfd_open(pid, PidfdFlags::NONBLOCK) {
-            Ok(fd) => fd,
-            // Not found, or (the other two, by kernel) found as a thread of somebody: a thread is no process of ours.
-            Err(rustix::io::Errno::SRCH | rustix::io::Errno::NOENT | rustix::io::Errno::INVAL) => return Ok(None),
-            Err(error) => return Err(error.into()),
         };
         match Stat::read(who.pid)? {
             Some(stat) if stat.start == who.start => Ok(Some(Pidfd { fd, pid: who.pid })),
@@ -381,6 +445,39 @@ mod tests {
         assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);
         let parent = Identity::of(Stat::read(me.pid()).unwrap().unwrap().parent).unwrap().unwrap();
         assert!(Pidfd::open(&parent).unwrap().unwrap().signal(Signal::TERM).is_err());
+    }
+
+    #[test]
+    fn a_serial_number_means_one_process_for_as_long_as_it_lives() {
+        let Some(mine) = Serial::mine().unwrap() else {
+            eprintln!("left out: this kernel gives processes no numbers");
+            return;
+        };
+        let me = Identity::me().unwrap();
+        assert!(me.lives_as(mine).unwrap());
+        assert!(!me.lives_as(Serial(mine.0 + 1)).unwrap(), "somebody else has had the pid since");
+        assert!(!Identity { boot: "another".to_owned(), ..me }.lives_as(mine).unwrap());
+
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let who = Identity::of(i32::try_from(child.id()).unwrap()).unwrap().unwrap();
+        let pidfd = open_pidfd(who.pid()).unwrap().unwrap();
+        let serial = Serial::of(&pidfd).unwrap().unwrap();
+        assert_ne!(serial, mine);
+        poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], None).unwrap();
+        assert!(!who.lives_as(serial).unwrap(), "it has ended, though nobody has collected it");
+        child.wait().unwrap();
+        assert!(!who.lives_as(serial).unwrap());
+    }
+
+    #[test]
+    fn who_is_seen_is_seen_with_its_parent() {
+        let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+        let who = Identity::of(i32::try_from(child.id()).unwrap()).unwrap().unwrap();
+        let me = Identity::me().unwrap();
+        assert_eq!(who.see().unwrap(), Seen { life: Life::Alive, parent: me.pid() });
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(who.see().unwrap(), Seen::GONE);
     }
 
     #[test]

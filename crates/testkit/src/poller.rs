@@ -3,8 +3,9 @@
 use crate::session::Session;
 use ostler_core::view::{Phase, View};
 use ostler_store::StoreError;
-use ostler_store::home::{Home, Place};
+use ostler_store::home::{Home, Place, Shelf};
 use ostler_store::look::look;
+use ostler_store::overview::Overview;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -60,9 +61,11 @@ impl Poller {
             let mut report = Report::default();
             while !stopped.load(Ordering::Relaxed) {
                 for place in places() {
-                    report.looks += 1;
-                    if let Some(wrong) = what_is_wrong(look(&place), &right) {
-                        *report.wrong.entry(wrong).or_default() += 1;
+                    for look in [look, look_as_a_list] {
+                        report.looks += 1;
+                        if let Some(wrong) = what_is_wrong(look(&place), &right) {
+                            *report.wrong.entry(wrong).or_default() += 1;
+                        }
                     }
                 }
             }
@@ -80,6 +83,11 @@ impl Poller {
         assert!(report.looks > 0, "never looked");
         report.looks
     }
+}
+
+/// The way in which `ls` looks at many.
+fn look_as_a_list(place: &Place) -> Result<View, StoreError> {
+    Overview::over(&Shelf::with(place)?).look(place.id)
 }
 
 fn what_is_wrong(seen: Result<View, StoreError>, right: impl Fn(&View) -> bool) -> Option<String> {

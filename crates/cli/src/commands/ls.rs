@@ -10,16 +10,17 @@ use crate::ui::time::age;
 use ostler_core::id::SessionId;
 use ostler_core::outcome::Kind;
 use ostler_core::view::{Damaged, Phase, View};
-use ostler_store::home::Shelf;
-use ostler_store::look;
+use ostler_store::overview::Overview;
 use ostler_sys::clock;
-use std::io::{IsTerminal, Write};
+use ostler_sys::threads::side_by_side;
+use std::io::{BufWriter, IsTerminal, Write};
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Ended sessions are listed for this long without `-a`.
 const RECENT_S: i64 = 24 * 3600;
 /// So many sessions are looked at before another thread may have its turn.
-const HANDFUL: usize = 16;
+const HANDFUL: usize = 4;
 
 /// A session, or what is wrong with its folder.
 pub enum Listed {
@@ -61,11 +62,11 @@ pub fn bare(context: &Context) -> Result<Code> {
 }
 
 /// In which order they are listed: what is damaged, what needs a person, what runs, what has ended; the newest first.
-type Order = (u8, i64, String);
+type Order = (u8, i64, SessionId);
 
-fn order(one: &Listed) -> Order {
+fn order(id: SessionId, one: &Listed) -> Order {
     match one {
-        Listed::Bad(damaged) => (0, 0, damaged.id.clone()),
+        Listed::Bad(_) => (0, 0, id),
         Listed::Good(view) => {
             let group = if needs_person(view) {
                 1
@@ -74,75 +75,101 @@ fn order(one: &Listed) -> Order {
             } else {
                 2
             };
-            (group, -view.created.as_microsecond(), view.id.as_str().to_owned())
+            (group, -view.created.as_microsecond(), id)
         }
     }
 }
 
-/// Looks at all of them, with as many threads as the machine has, and keeps of each what `keep` makes of it; one damaged
-/// folder stops nobody.
+/// Looks at all of them and keeps of each what `keep` makes of it, in order.
 pub fn list<T: Send>(context: &Context, all: bool, keep: impl Fn(Listed) -> T + Sync) -> Result<Vec<T>> {
+    let put = |found: &mut Vec<(Order, T)>, order: Order, one: Listed| found.push((order, keep(one)));
+    let mut listed: Vec<(Order, T)> = survey(context, all, put)?.into_iter().flatten().collect();
+    listed.sort_unstable_by_key(|(order, _)| *order);
+    Ok(listed.into_iter().map(|(_, kept)| kept).collect())
+}
+
+/// Looks at all of them with as many threads as the machine has, of which each puts what it sees into a place of its own;
+/// one damaged folder stops nobody.
+fn survey<P: Default + Send>(
+    context: &Context,
+    all: bool,
+    put: impl Fn(&mut P, Order, Listed) + Sync,
+) -> Result<Vec<P>> {
     let shelves = context.home.shelves(all)?;
-    let wanted: Vec<(&Shelf, SessionId)> =
-        shelves.iter().flat_map(|shelf| shelf.ids.iter().map(move |&id| (shelf, id))).collect();
+    let overviews: Vec<Overview<'_>> = shelves.iter().map(Overview::over).collect();
+    let wanted: Vec<(&Overview<'_>, SessionId)> =
+        overviews.iter().flat_map(|overview| overview.ids().map(move |id| (overview, id))).collect();
     let now = clock::now().as_second();
     let recent = |one: &Listed| match one {
         Listed::Good(view) => all || !view.ended || now - view.updated.as_second() < RECENT_S,
         Listed::Bad(_) => true,
     };
-    let look = |&(shelf, id): &(&Shelf, SessionId)| {
-        let one = look_at(shelf, id).filter(recent)?;
-        Some((order(&one), keep(one)))
-    };
-    let threads =
-        if wanted.len() < 32 { 1 } else { std::thread::available_parallelism().map_or(1, usize::from).min(8) };
     // Those that run take longest and may lie side by side, so nobody is given more than a handful at a time.
     let next = AtomicUsize::new(0);
     let work = || {
-        let mut found = Vec::new();
+        let mut place = P::default();
         while let Some(handful) = wanted.chunks(HANDFUL).nth(next.fetch_add(1, Ordering::Relaxed)) {
-            found.extend(handful.iter().filter_map(look));
+            for &(overview, id) in handful {
+                if let Some(one) = look_at(overview, id).filter(recent) {
+                    put(&mut place, order(id, &one), one);
+                }
+            }
         }
-        found
+        place
     };
-    let mut listed = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-        let mut found = work();
-        found.extend(others.into_iter().flat_map(|other| other.join().unwrap_or_default()));
-        found
-    });
-    listed.sort_unstable_by(|(left, _), (right, _)| left.cmp(right));
-    Ok(listed.into_iter().map(|(_, kept)| kept).collect())
+    Ok(side_by_side(if wanted.len() < 32 { 1 } else { 8 }, work))
 }
 
 /// `None` for a folder that was purged or archived while we looked.
-fn look_at(shelf: &Shelf, id: SessionId) -> Option<Listed> {
-    match look::look_on(shelf, id) {
+fn look_at(overview: &Overview<'_>, id: SessionId) -> Option<Listed> {
+    match overview.look(id) {
         Ok(view) => Some(Listed::Good(Box::new(view))),
-        Err(_) if !shelf.place(id).path.exists() => None,
+        Err(_) if !overview.place(id).path.exists() => None,
         Err(error) => Some(Listed::Bad(Damaged::new(id.as_str(), error.without_session().to_string()))),
     }
 }
 
-fn print_json(context: &Context, all: bool) -> Result<()> {
-    let in_json = |one: Listed| {
-        let mut text = Vec::with_capacity(1024);
-        match &one {
-            Listed::Good(view) => serde_json::to_writer(&mut text, view),
-            Listed::Bad(damaged) => serde_json::to_writer(&mut text, damaged),
-        }
-        .map(|()| text)
-    };
-    let listed = list(context, all, in_json)?.into_iter().collect::<std::result::Result<Vec<_>, _>>();
-    let listed = listed.map_err(std::io::Error::from)?;
-    let mut text = Vec::with_capacity(listed.iter().map(|one| one.len() + 2).sum::<usize>() + 4);
-    text.push(b'[');
-    for (index, one) in listed.iter().enumerate() {
-        text.extend_from_slice(if index == 0 { b"\n" } else { b",\n" });
-        text.extend_from_slice(one);
+/// What one thread has seen, as JSON: one text, and where in it each session stands.
+struct Page {
+    text: Vec<u8>,
+    places: Vec<(Order, Range<usize>)>,
+    failed: Option<serde_json::Error>,
+}
+
+impl Default for Page {
+    fn default() -> Page {
+        // Much at once: an allocator that has to grow a thread's memory page by page stops the others each time.
+        Page { text: Vec::with_capacity(256 * 1024), places: Vec::new(), failed: None }
     }
-    text.extend_from_slice(b"\n]\n");
-    Ok(std::io::stdout().lock().write_all(&text)?)
+}
+
+fn print_json(context: &Context, all: bool) -> Result<()> {
+    let put = |page: &mut Page, order: Order, one: Listed| {
+        let begin = page.text.len();
+        let written = match &one {
+            Listed::Good(view) => serde_json::to_writer(&mut page.text, view),
+            Listed::Bad(damaged) => serde_json::to_writer(&mut page.text, damaged),
+        };
+        page.places.push((order, begin..page.text.len()));
+        page.failed = page.failed.take().or(written.err());
+    };
+    let mut pages = survey(context, all, put)?;
+    if let Some(error) = pages.iter_mut().find_map(|page| page.failed.take()) {
+        return Err(std::io::Error::from(error).into());
+    }
+    let mut listed: Vec<(Order, &[u8])> = Vec::new();
+    for page in &pages {
+        listed.extend(page.places.iter().map(|(order, place)| (*order, &page.text[place.clone()])));
+    }
+    listed.sort_unstable_by_key(|(order, _)| *order);
+    let mut out = BufWriter::with_capacity(64 * 1024, std::io::stdout().lock());
+    out.write_all(b"[")?;
+    for (index, (_, one)) in listed.iter().enumerate() {
+        out.write_all(if index == 0 { b"\n" } else { b",\n" })?;
+        out.write_all(one)?;
+    }
+    out.write_all(b"\n]\n")?;
+    Ok(out.flush()?)
 }
 
 fn needs_person(view: &View) -> bool {

@@ -5,14 +5,13 @@ use crate::context::Context;
 use crate::exit::Result;
 use crate::prepare::prepare;
 use ostler_core::id::SessionId;
-use ostler_core::outcome::{Kind, Outcome, Saved, Source};
+use ostler_core::outcome::{Closing, Kind, Outcome, Saved, Source};
 use ostler_core::record::Session;
 use ostler_keeper::launch::hidden_name;
 use ostler_store::folder::Folder;
-use ostler_store::{RunRecord, StoreError};
+use ostler_store::{RunRecord, StoreError, closing};
 use ostler_sys::clock;
 use ostler_sys::dir::Dir;
-use serde_json::{Map, Value};
 use std::path::Path;
 
 /// Makes the session of a conversation that `original` had until now.
@@ -55,16 +54,19 @@ fn write(
     folder.write_session(session)?;
     let run = folder.make_run(record.run)?;
     run.write_record(record)?;
-    run.publish_outcome(outcome, session)?;
+    run.publish_outcome(outcome)?;
     sessions.rename_new(hidden, sessions, session.id.as_str()).map_err(failed)
 }
 
 /// Everything that was said stands in its transcript, where it was before.
 fn ended(session: &Session, native_id: &str, transcript: String) -> Outcome {
     let parent = session.parent.map(|id| format!(" from {id}")).unwrap_or_default();
-    let known =
-        [("native_id", native_id.to_owned()), ("transcript", transcript), ("ended", session.created.to_string())];
-    let more: Map<String, Value> = known.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
+    let closing = Closing {
+        native_id: Some(native_id.to_owned()),
+        transcript: Some(transcript),
+        ended: session.created,
+        ..closing::of(session, 1)
+    };
     Outcome {
         kind: Kind::Stopped,
         source: Source::Ostler,
@@ -78,8 +80,6 @@ fn ended(session: &Session, native_id: &str, transcript: String) -> Outcome {
         turns: 0,
         duration_ms: None,
         left: Vec::new(),
-        session: None,
-        session_size: None,
-        more,
+        closing: Some(Box::new(closing)),
     }
 }

@@ -16,6 +16,7 @@ mod launches_are_whole_or_nothing;
 mod limits_are_in_force_or_refused;
 mod lines_without_end_fit_into_memory;
 mod lingering_agents_are_ended;
+mod lists_say_what_a_close_look_says;
 mod logs_show_what_was_said;
 mod many_sessions_hit_no_limit;
 mod messages_arrive_once;

@@ -73,7 +73,7 @@ fn event() -> impl Strategy<Value = Event> {
         Just(Event::InterruptWanted { by: by() }),
         (how, 0..8000u64).prop_map(move |(how, grace_ms)| Event::StopWanted { by: by(), why: by(), how, grace_ms }),
         exit().prop_map(|exit| Event::Exited { exit }),
-        Just(Event::KeeperStarted { pid: 2, version: String::new() }),
+        Just(Event::KeeperStarted { pid: 2, start: None, version: String::new() }),
         Just(Event::HolderReplaced { pid: 2 }),
         Just(Event::Left { processes: vec!["x".to_owned()] }),
         Just(Event::Tick),
@@ -233,7 +233,7 @@ proptest! {
         let mut world = World::new(plan);
         for event in events {
             let wanted = world.happens(event);
-            let again = world.happens(Event::KeeperStarted { pid: 3, version: String::new() });
+            let again = world.happens(Event::KeeperStarted { pid: 3, start: None, version: String::new() });
             prop_assert_eq!(wanted, again);
         }
     }

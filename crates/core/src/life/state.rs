@@ -122,6 +122,8 @@ pub struct State {
     pub outcome: Option<Outcome>,
 
     pub keeper_starts: u32,
+    /// Pid and start time of the keeper that came last, in this run.
+    pub keeper: Option<(i32, u64)>,
     pub alarm: Option<String>,
     pub trimmed: u64,
     /// Output up to here has been folded in.
@@ -178,6 +180,7 @@ impl State {
             saved: None,
             outcome: None,
             keeper_starts: 0,
+            keeper: None,
             alarm: None,
             trimmed: 0,
             understood: 0,
@@ -223,7 +226,10 @@ impl State {
                     self.next_run(entry.run, plan.clone(), entry.ms);
                 }
             }
-            Event::KeeperStarted { .. } => self.keeper_starts += 1,
+            Event::KeeperStarted { pid, start, .. } => {
+                self.keeper_starts += 1;
+                self.keeper = start.map(|start| (*pid, start));
+            }
             Event::Accepted { n, place, now, by } => {
                 let message = Message { n: *n, at: *place };
                 self.messages = self.messages.max(*n);

@@ -278,10 +278,8 @@ impl Keeper {
         self.output = telling.map(|source| Telling::from(self.state.turn_out, source, &self.state, &self.session));
         self.take_back_unanswered()?;
         self.count_what_is_open();
-        self.note(Event::KeeperStarted {
-            pid: rustix::process::getpid().as_raw_nonzero().get(),
-            version: VERSION.to_owned(),
-        })?;
+        let me = Identity::me()?;
+        self.note(Event::KeeperStarted { pid: me.pid(), start: Some(me.start()), version: VERSION.to_owned() })?;
         match self.folder.holder()?.map(|holder| holder.process) {
             Some(process) => match Pidfd::open(&process)? {
                 Some(pidfd) if !pidfd.has_exited()? => {

@@ -81,6 +81,8 @@ impl Keeper {
             started_ms: 0,
             written_before: 0,
             agent: None,
+            serial: None,
+            holder: None,
             launcher: None,
             ..self.record.clone()
         })

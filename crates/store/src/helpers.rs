@@ -1,0 +1,103 @@
+//! Who keeps a session now. A list asks this of hundreds, so nothing is asked twice that the kernel has said already.
+
+use crate::folder::Folder;
+use crate::look::Depth;
+use crate::{RunRecord, StoreError};
+use ostler_core::life::State;
+use ostler_sys::process::{Identity, Life, Seen};
+use std::io;
+
+/// Holder and keeper, as far as they live.
+#[derive(Debug, Default)]
+pub struct Helpers {
+    pub holder: Option<i32>,
+    pub keeper: Option<i32>,
+    /// What is wrong with them.
+    pub alarm: Option<String>,
+}
+
+impl Helpers {
+    #[must_use]
+    pub fn are_gone(&self) -> bool {
+        self.holder.is_none() && self.keeper.is_none()
+    }
+
+    /// Looks at the helpers of a run whose agent was asked for just now. Then the holder, then the keeper: each of the three is
+    /// restarted or outlived by the one asked after it.
+    pub fn look(
+        depth: Depth,
+        folder: &Folder,
+        record: &RunRecord,
+        state: &State,
+        agent_lives: bool,
+    ) -> Result<Helpers, StoreError> {
+        if depth == Depth::Listed
+            && agent_lives
+            && let Some(helpers) = by_the_keeper(record, state)?
+        {
+            return Ok(helpers);
+        }
+        let holder = folder.holder()?;
+        let holder_life = holder.as_ref().map_or(Ok(Life::Gone), |holder| life(&holder.process))?;
+        let keeper = folder.keeper()?;
+        let keeper_life = keeper.as_ref().map_or(Ok(Life::Gone), |keeper| life(&keeper.process))?;
+        let alarm = match &holder {
+            Some(holder) if keeper_life == Life::Gone && holder.crashes > 3 => {
+                let rest = if holder.gave_up { "; not restarted until somebody asks" } else { "" };
+                Some(format!("the keeper died {} times in a row{rest}", holder.crashes))
+            }
+            _ if agent_lives && keeper_life == Life::Gone && holder_life == Life::Gone => {
+                Some("nobody keeps it: holder and keeper are gone".to_owned())
+            }
+            _ if holder_life == Life::Stopped || keeper_life == Life::Stopped => {
+                Some("somebody has stopped its helpers (SIGSTOP); ostler stop or send lets them go on".to_owned())
+            }
+            _ => None,
+        };
+        Ok(Helpers {
+            holder: holder.filter(|_| holder_life != Life::Gone).map(|holder| holder.process.pid()),
+            keeper: keeper.filter(|_| keeper_life != Life::Gone).map(|keeper| keeper.process.pid()),
+            alarm,
+        })
+    }
+}
+
+/// The keeper that signed the journal of this run last, if it lives and nobody has stopped it, and with it the holder whose
+/// child it is. When a holder ends the kernel gives its children another parent at once, and that one has lived beside it, so
+/// it cannot have the same pid. Only for a run whose agent lives: what was noted in it is of this boot.
+fn by_the_keeper(record: &RunRecord, state: &State) -> Result<Option<Helpers>, StoreError> {
+    let noted = state.keeper.and_then(|(pid, start)| Identity::of_this_boot(pid, start));
+    let (Some(keeper), Some(holder)) = (noted, record.holder) else {
+        return Ok(None);
+    };
+    let seen = seen(&keeper)?;
+    let stands = seen.life == Life::Alive && seen.parent == holder;
+    Ok(stands.then(|| Helpers { holder: Some(holder), keeper: Some(keeper.pid()), alarm: None }))
+}
+
+/// Whether the agent of a run lives.
+pub fn agent_lives(depth: Depth, record: &RunRecord) -> Result<bool, StoreError> {
+    match (&record.agent, record.serial) {
+        (Some(agent), Some(serial)) if depth == Depth::Listed => {
+            agent.lives_as(serial).map_err(|error| could_not_look(agent, error))
+        }
+        (Some(agent), _) => lives(agent),
+        (None, _) => Ok(false),
+    }
+}
+
+pub fn lives(process: &Identity) -> Result<bool, StoreError> {
+    Ok(life(process)? != Life::Gone)
+}
+
+fn life(process: &Identity) -> Result<Life, StoreError> {
+    Ok(seen(process)?.life)
+}
+
+fn seen(process: &Identity) -> Result<Seen, StoreError> {
+    process.see().map_err(|error| could_not_look(process, error))
+}
+
+fn could_not_look(process: &Identity, error: io::Error) -> StoreError {
+    StoreError::Io { file: format!("process {}", process.pid()), error }
+}

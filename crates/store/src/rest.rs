@@ -1,0 +1,108 @@
+//! Sessions at rest: what one glance tells of them, and how that stays true.
+//!
+//! The outcome of the newest run has a second name in the session's own folder, but only while the session is at rest: it has
+//! ended, and nothing has happened to it since. One file then tells a list all that there is to tell. Whoever is about to write
+//! into its inbox or to begin another run takes that name away first. Both happen under a lock of the folder, so there is no
+//! moment at which the note stands beside something newer; who is killed in between leaves no note, and one looks closer.
+
+use crate::folder::{Folder, RunFolder, read};
+use crate::{StoreError, inbox};
+use ostler_core::SCHEMA;
+use ostler_core::id::SessionId;
+use ostler_core::outcome::{Closing, Outcome};
+use ostler_sys::dir::Dir;
+use ostler_sys::lock::{self, Held};
+
+const AT_REST: &str = "outcome.json";
+
+impl Folder {
+    /// Notes that the session is at rest since this run has ended, with so much of its inbox read. Best effort: without the
+    /// note one looks closer.
+    pub fn lay_to_rest(&self, run: &RunFolder, inbox_read: u64) {
+        let rests = || self.newest_run().is_ok_and(|newest| newest == run.number);
+        let nothing_new = || inbox::size(self.dir()).is_ok_and(|size| size <= inbox_read);
+        // Whoever holds the lock is about to wake it.
+        let held = self.dir().open_dir(".").and_then(|dir| lock::try_exclusive(dir.into()));
+        if matches!(held, Ok(Some(_))) && rests() && nothing_new() {
+            let _ = run.dir().link("outcome.json", self.dir(), AT_REST);
+        }
+    }
+
+    /// From here on the session is not at rest, and as long as this is held nobody lays it to rest: for whoever is about to
+    /// write into its inbox or to begin another run.
+    pub fn wake(&self) -> Result<Held, StoreError> {
+        let wake = || {
+            let held = lock::exclusive(self.dir().open_dir(".")?.into())?;
+            if self.dir().stat(AT_REST)?.is_some() {
+                self.dir().remove(AT_REST)?;
+                // After a power cut the note must not be there beside what happened next.
+                self.dir().sync()?;
+            }
+            Ok(held)
+        };
+        wake().map_err(StoreError::io(AT_REST))
+    }
+}
+
+/// What is known at one glance of a session that is at rest. `None`: one must look closer, also when anything about it is
+/// odd. `sessions` is the folder in which its folder is.
+#[must_use]
+pub fn glance(sessions: &Dir, id: SessionId) -> Option<(Outcome, Closing)> {
+    let mut outcome = read::<Outcome>(sessions, &format!("{id}/{AT_REST}")).ok()??;
+    let closing = *outcome.closing.take()?;
+    let session = &closing.session;
+    let size = sessions.stat(&format!("{id}/session.json")).ok()??.size;
+    (session.id == id && session.schema <= SCHEMA && size == closing.session_size).then_some((outcome, closing))
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use crate::RunRecord;
+    use ostler_core::record::{Ending, Mode, Plan, Speaks};
+
+    fn second_run() -> RunRecord {
+        let plan = Plan {
+            mode: Mode::Headless,
+            keep: false,
+            speaks: Speaks::OneTurn,
+            ending: Ending::EndOfInput,
+            linger_ms: 0,
+            opens: false,
+        };
+        RunRecord::new(2, Vec::new(), plan)
+    }
+
+    #[test]
+    fn a_session_is_at_rest_only_when_nothing_came_after_its_newest_run_and_nobody_is_about_to_wake_it() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = Folder::new(Dir::open(home.path()).unwrap());
+        let run = folder.make_run(1).unwrap();
+        run.dir().create("outcome.json", b"{}").unwrap();
+        let rests = || home.path().join(AT_REST).exists();
+
+        let waking = folder.wake().unwrap();
+        folder.lay_to_rest(&run, 0);
+        assert!(!rests(), "somebody is about to wake it");
+        drop(waking);
+        folder.lay_to_rest(&run, 0);
+        assert!(rests());
+
+        drop(folder.wake().unwrap());
+        assert!(!rests());
+        folder.dir().create(inbox::NAME, b"a wish").unwrap();
+        folder.lay_to_rest(&run, 0);
+        assert!(!rests(), "a message came later");
+        folder.lay_to_rest(&run, 6);
+        assert!(rests());
+
+        let second = folder.begin_run(&second_run()).unwrap();
+        assert!(!rests(), "the next run has begun");
+        folder.lay_to_rest(&run, 6);
+        assert!(!rests(), "the first run is not the newest");
+        second.dir().create("outcome.json", b"{}").unwrap();
+        folder.lay_to_rest(&second, 6);
+        assert!(rests());
+    }
+}

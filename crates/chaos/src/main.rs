@@ -99,7 +99,7 @@ fn run(asked: &Asked, begun: Instant) -> BTreeMap<Fault, Row> {
                 row.count += 1;
                 row.violations += 1;
                 println!("VIOLATION by fault {number}, {}: {why}", fault.name());
-                println!("  again: cargo xtask chaos --seed {seed} --faults 1");
+                println!("  again: cargo xtask chaos --seed {seed} --faults 1 --only {:?}", fault.name());
             }
         }
         if (number + 1) % 50 == 0 {

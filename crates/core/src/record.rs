@@ -59,8 +59,8 @@ pub enum Mode {
     Terminal,
 }
 
-/// `runs/<n>/run.json`: one life of the agent. The launcher writes it without `agent`, the holder adds that once the
-/// program runs.
+/// `runs/<n>/run.json`: one life of the agent. A further run is made without `agent`; the agent adds itself before it runs its
+/// program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run<Process, Serial> {
     pub run: u32,

@@ -67,6 +67,7 @@ pub fn begin(beginning: Beginning<'_>) -> Result<(), LaunchError> {
     };
     spawn::branch_off(outside.as_ref().map(AsFd::as_fd), copy).map_err(StartError::Fork)?;
     drop(reporter);
+    // The copy has emptied its own; ours is where it was.
     report.take().as_ref().map_or(Err(LaunchError::Killed), hear)
 }
 
@@ -185,10 +186,12 @@ impl Beginner<'_> {
     fn discard(&self) {
         if let Some(sessions) = self.beginning.sessions {
             let base = format!("/proc/self/fd/{}", sessions.as_fd().as_raw_fd());
-            let id = self.beginning.session.id;
+            let (id, folder) = (self.beginning.session.id, self.beginning.folder.dir());
             for name in [hidden_name(id.as_str()), id.as_str().to_owned()] {
-                // One of the two does not exist.
-                let _ = std::fs::remove_dir_all(format!("{base}/{name}"));
+                // It goes by one of the two; the other may be somebody else's.
+                if folder.is_called(&name, sessions).unwrap_or(false) {
+                    let _ = std::fs::remove_dir_all(format!("{base}/{name}"));
+                }
             }
         }
     }

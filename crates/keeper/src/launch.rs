@@ -5,7 +5,7 @@ use crate::HOLDER;
 use crate::begin::{Beginning, begin};
 use crate::handles::{self, Handles, Helper, environment};
 use ostler_core::record::{Session, Wish};
-use ostler_store::folder::{Folder, RunFolder};
+use ostler_store::folder::{After, Folder, RunFolder};
 use ostler_store::home::{Home, Place};
 use ostler_store::{RunRecord, StoreError, inbox};
 use ostler_sys::dir::{Dir, Sync};
@@ -73,22 +73,26 @@ pub fn launch(home: &Home, launch: Launch<'_>) -> Result<Place, LaunchError> {
     let place = home.sessions();
     sessions.make_dir(&hidden).map_err(|error| StoreError::Io { file: place.to_string_lossy().into_owned(), error })?;
     pause::at(Point::FolderMade);
-    let mut result = start_hidden(&sessions, &hidden, launch);
-    if let (Err(LaunchError::Killed), Ok(folder)) = (&result, sessions.open_dir(id.as_str())) {
-        result = stands_after_all(&Folder::new(folder), 1);
+    let folder = Folder::new(sessions.open_dir(&hidden)?);
+    let mut result = start_hidden(&sessions, &folder, launch);
+    if let Err(LaunchError::Killed) = result
+        && folder.dir().is_called(id.as_str(), &sessions)?
+    {
+        result = stands_after_all(&folder, 1);
     }
     if result.is_err() {
         // The holder removes what it was given; this is for what never reached one, or outlived it.
         for name in [hidden.as_str(), id.as_str()] {
-            let _ = std::fs::remove_dir_all(home.sessions().join(name));
+            if folder.dir().is_called(name, &sessions)? {
+                let _ = std::fs::remove_dir_all(home.sessions().join(name));
+            }
         }
     }
     result?;
     Ok(Place { id, path: home.sessions().join(id.as_str()), archived: false })
 }
 
-fn start_hidden(sessions: &Dir, hidden: &str, launch: Launch<'_>) -> Result<(), LaunchError> {
-    let folder = Folder::new(sessions.open_dir(hidden)?);
+fn start_hidden(sessions: &Dir, folder: &Folder, launch: Launch<'_>) -> Result<(), LaunchError> {
     if !folder.has_room()? {
         return Err(io::Error::from(io::ErrorKind::StorageFull).into());
     }
@@ -97,12 +101,12 @@ fn start_hidden(sessions: &Dir, hidden: &str, launch: Launch<'_>) -> Result<(), 
     let run = folder.make_run(launch.run.run)?;
     put_files(&run, launch.files)?;
     for prompt in launch.prompts {
-        inbox::append_unnamed(&folder, prompt)?;
+        inbox::append_unnamed(folder, prompt)?;
         pause::at(Point::PromptKept);
     }
     begin(Beginning {
         session: launch.session,
-        folder: &folder,
+        folder,
         run: &run,
         record: launch.run,
         sessions: Some(sessions),
@@ -137,7 +141,7 @@ pub fn resume(
 ) -> Result<bool, LaunchError> {
     // Everybody sees it from here on, and until it has a process of its own it lives as long as we do.
     let record = &RunRecord { launcher: Some(Identity::me()?), ..record.clone() };
-    let begun = match folder.begin_run(record) {
+    let begun = match folder.begin_run(record, After::Rest) {
         Ok(begun) => begun,
         Err(StoreError::Io { error, .. }) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
         Err(error) => return Err(error.into()),

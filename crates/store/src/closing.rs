@@ -59,7 +59,10 @@ pub fn publish(
     outcome.closing = Some(Box::new(closing));
     folder.even_when_full(|| run.publish_outcome(&outcome))?;
     let published = run.outcome()?.ok_or_else(|| StoreError::Missing { file: "outcome.json".to_owned() })?;
-    folder.lay_to_rest(run, state.inbox);
+    // By what was published: whose was first may have read less than we have.
+    if let Some(closing) = &published.closing {
+        folder.lay_to_rest(run, closing.inbox);
+    }
     Ok(Outcome { closing: None, ..published })
 }
 

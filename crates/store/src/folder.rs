@@ -22,6 +22,15 @@ pub struct Folder {
     dir: Dir,
 }
 
+/// What was before a run that begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum After {
+    /// The session has ended, and may be at rest.
+    Rest,
+    /// The keeper goes on with another process. It is never at rest in between, and waits for no client's lock.
+    Running,
+}
+
 /// The folder of one run.
 #[derive(Debug)]
 pub struct RunFolder {
@@ -82,11 +91,11 @@ impl Folder {
     /// The number of the newest run, and its outcome when it has one. Nearly all sessions have one run, and asking for a
     /// name is cheaper than listing a folder.
     pub fn newest_outcome(&self) -> Result<(u32, Option<Outcome>), StoreError> {
-        let mut number = self.newest_if_any()?;
+        let mut number = self.newest_or_first()?;
         loop {
             let outcome = read::<Outcome>(&self.dir, &format!("runs/{number}/outcome.json"))?;
             // A run that goes on as another is published after the other was made: it may have become old meanwhile.
-            let now = if outcome.is_some() { self.newest_if_any()? } else { number };
+            let now = if outcome.is_some() { self.newest_or_first()? } else { number };
             if now == number {
                 return Ok((number, outcome));
             }
@@ -94,8 +103,8 @@ impl Folder {
         }
     }
 
-    /// The number of the newest run, of a session that has one.
-    pub fn newest_if_any(&self) -> Result<u32, StoreError> {
+    /// The number of the newest run; 1 also before the first.
+    pub fn newest_or_first(&self) -> Result<u32, StoreError> {
         let single = matches!(self.dir.stat("runs/2"), Ok(None));
         if single { Ok(1) } else { self.newest_run() }
     }
@@ -133,7 +142,7 @@ impl Folder {
 
     /// Makes the folder of a run with its record in it, so that nobody ever sees the one without the other. Of many who
     /// try at once one succeeds; to the others it exists already.
-    pub fn begin_run(&self, record: &RunRecord) -> Result<RunFolder, StoreError> {
+    pub fn begin_run(&self, record: &RunRecord, after: After) -> Result<RunFolder, StoreError> {
         let runs = self.dir.open_dir("runs").map_err(StoreError::io("runs"))?;
         let number = record.run.to_string();
         let hidden = format!(".new-{number}-{}", std::process::id());
@@ -141,7 +150,10 @@ impl Folder {
         let begun = (|| {
             let run = RunFolder { dir: runs.open_dir(&hidden).map_err(StoreError::io(&hidden))?, number: record.run };
             run.write_record(record)?;
-            let _awake = self.wake()?;
+            let _awake = match after {
+                After::Rest => Some(self.wake()?),
+                After::Running => None,
+            };
             runs.rename_new(&hidden, &runs, &number).map_err(StoreError::io(format!("runs/{number}")))?;
             Ok(run)
         })();
@@ -276,11 +288,11 @@ pub(crate) fn to_json<T: Serialize>(record: &T) -> Vec<u8> {
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "tests")]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use ostler_core::record::{Ending, Mode, Plan, Speaks};
 
-    fn record(run: u32) -> RunRecord {
+    pub(crate) fn record(run: u32) -> RunRecord {
         let plan = Plan {
             mode: Mode::Headless,
             keep: false,
@@ -297,8 +309,9 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let folder = Folder::new(Dir::open(home.path()).unwrap());
         folder.make_run(1).unwrap();
-        assert_eq!(folder.begin_run(&record(2)).unwrap().record().unwrap().run, 2);
-        let second = folder.begin_run(&record(2));
+        folder.dir().create("session.json", b"{}").unwrap();
+        assert_eq!(folder.begin_run(&record(2), After::Rest).unwrap().record().unwrap().run, 2);
+        let second = folder.begin_run(&record(2), After::Rest);
         assert!(
             matches!(second, Err(StoreError::Io { error, .. }) if error.kind() == std::io::ErrorKind::AlreadyExists)
         );

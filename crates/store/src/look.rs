@@ -116,7 +116,7 @@ fn look_once(depth: Depth, folder: &Folder, archived: bool) -> Result<View, Stor
 
 /// The view of a session whose agent lives: it has no outcome, so none is asked for.
 fn look_at_living(depth: Depth, folder: &Folder, archived: bool) -> Result<Option<View>, StoreError> {
-    let run = folder.run(folder.newest_if_any()?)?;
+    let run = folder.run(folder.newest_or_first()?)?;
     let record = run.record()?;
     let session = folder.session_of(&record)?;
     let mut view = blank(&session, run.number, archived);
@@ -183,8 +183,8 @@ fn never_started(folder: &Folder, view: &mut View) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn newer_messages(folder: &Folder, seen: u64) -> Result<u32, StoreError> {
-    if inbox::size(folder.dir())? > seen { unseen_messages(folder.dir(), seen) } else { Ok(0) }
+fn newer_messages(folder: &Folder, seen: u64) -> Result<Newer, StoreError> {
+    if inbox::size(folder.dir())? > seen { newer_than(folder.dir(), seen) } else { Ok(Newer::default()) }
 }
 
 fn show_end(folder: &Folder, mut outcome: Outcome, view: &mut View) -> Result<(), StoreError> {
@@ -195,8 +195,8 @@ fn show_end(folder: &Folder, mut outcome: Outcome, view: &mut View) -> Result<()
 }
 
 /// Ended is final: one record has everything that a list needs, but for messages that came later.
-pub(crate) fn ended(outcome: Outcome, closing: Option<Closing>, newer: u32, view: &mut View) {
-    view.queued = newer;
+pub(crate) fn ended(outcome: Outcome, closing: Option<Closing>, newer: Newer, view: &mut View) {
+    view.queued = newer.with(closing.as_ref().map_or(0, |closing| closing.queued));
     match closing {
         Some(closing) => {
             view.native_id = closing.native_id;
@@ -205,7 +205,6 @@ pub(crate) fn ended(outcome: Outcome, closing: Option<Closing>, newer: u32, view
             view.tokens = closing.tokens;
             view.cost_usd = closing.cost_usd;
             view.updated = closing.ended;
-            view.queued = newer.saturating_add(closing.queued);
             view.last = closing.last;
             view.alarm = closing.alarm;
         }
@@ -215,12 +214,34 @@ pub(crate) fn ended(outcome: Outcome, closing: Option<Closing>, newer: u32, view
     show_outcome(view, outcome);
 }
 
-fn unseen_messages(dir: &Dir, position: u64) -> Result<u32, StoreError> {
+/// What the inbox says beyond what was seen of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Newer {
+    messages: u32,
+    withdrawn: u32,
+}
+
+impl Newer {
+    /// How many messages wait, if so many did before. One that is withdrawn may have been among those.
+    fn with(self, waiting: u32) -> u32 {
+        waiting.saturating_add(self.messages).saturating_sub(self.withdrawn)
+    }
+
+    fn any_waits(self) -> bool {
+        self.with(0) > 0
+    }
+}
+
+fn newer_than(dir: &Dir, position: u64) -> Result<Newer, StoreError> {
     let (wishes, _) = inbox::read(dir, position)?;
-    let count = |kind: fn(&Want) -> bool| wishes.iter().filter(|placed| kind(&placed.wish.want)).count();
-    let messages = count(|want| matches!(want, Want::Message { .. }));
-    let withdrawn = count(|want| matches!(want, Want::Withdraw { .. }));
-    Ok(u32::try_from(messages.saturating_sub(withdrawn)).unwrap_or(u32::MAX))
+    let count = |kind: fn(&Want) -> bool| {
+        let count = wishes.iter().filter(|placed| kind(&placed.wish.want)).count();
+        u32::try_from(count).unwrap_or(u32::MAX)
+    };
+    Ok(Newer {
+        messages: count(|want| matches!(want, Want::Message { .. })),
+        withdrawn: count(|want| matches!(want, Want::Withdraw { .. })),
+    })
 }
 
 fn show_outcome(view: &mut View, outcome: Outcome) {
@@ -292,12 +313,12 @@ fn see(
         _ if agent.is_none() => Phase::Starting,
         // Between two processes of a session that goes on there is none.
         phase @ (Phase::Working | Phase::Idle) if !view.alive && folded.state.goes_on_without_process() => {
-            if folded.unseen > 0 { Phase::Working } else { phase }
+            if folded.unseen.any_waits() { Phase::Working } else { phase }
         }
         Phase::Working | Phase::Stopping if !view.alive && folded.state.awaits_last_words() => Phase::Working,
         _ if !view.alive => Phase::Stopping,
         // A message that the keeper has not seen yet is a turn that waits.
-        Phase::Idle if folded.unseen > 0 => Phase::Working,
+        Phase::Idle if folded.unseen.any_waits() => Phase::Working,
         phase @ (Phase::Starting | Phase::Working | Phase::Idle | Phase::Asking | Phase::Stopping) => phase,
         Phase::Ended => Phase::Stopping,
     };
@@ -342,7 +363,7 @@ pub struct Folded {
     pub state: State,
     pub bad_lines: u32,
     /// Messages that the keeper has not seen yet.
-    pub unseen: u32,
+    pub unseen: Newer,
 }
 
 /// The state of a session, as far as files tell: journal, then the end of the inbox, then the end of the output.
@@ -463,7 +484,7 @@ fn fill(depth: Depth, view: &mut View, folded: &Folded, record: &RunRecord, run:
     view.transcript = proof::whereabouts(record, state);
     view.turns = state.turns;
     (view.tokens, view.cost_usd) = state.spending.of_session();
-    view.queued = u32::try_from(state.queue.len()).unwrap_or(u32::MAX).saturating_add(folded.unseen);
+    view.queued = folded.unseen.with(u32::try_from(state.queue.len()).unwrap_or(u32::MAX));
     view.asking = state.asks.first().cloned();
     let streams = Streams::of(run.dir())?;
     view.last = match depth {

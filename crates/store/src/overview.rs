@@ -2,43 +2,41 @@
 
 use crate::StoreError;
 use crate::folder::Folder;
-use crate::home::{Place, Shelf};
-use crate::look::{Depth, blank, ended, is_full, look_at, own};
+use crate::home::Shelf;
+use crate::look::{Depth, Newer, blank, ended, is_full, look_at, own};
 use crate::rest::glance;
 use ostler_core::id::SessionId;
 use ostler_core::view::View;
+use ostler_sys::dir::Dir;
 
-/// A look at all the sessions of a shelf.
+/// A look at the sessions of a shelf, in one thread.
 #[derive(Debug)]
 pub struct Overview<'a> {
     shelf: &'a Shelf,
+    /// Its own handle: one that threads share is counted with every call, and they wait for each other's count.
+    dir: Dir,
     depth: Depth,
 }
 
 impl<'a> Overview<'a> {
-    #[must_use]
-    pub fn over(shelf: &'a Shelf) -> Overview<'a> {
-        Overview { shelf, depth: if is_full(&shelf.dir) { Depth::Everything } else { Depth::Listed } }
-    }
-
-    pub fn ids(&self) -> impl Iterator<Item = SessionId> {
-        self.shelf.ids.iter().copied()
-    }
-
-    #[must_use]
-    pub fn place(&self, id: SessionId) -> Place {
-        self.shelf.place(id)
+    pub fn over(shelf: &'a Shelf) -> Result<Overview<'a>, StoreError> {
+        let dir = shelf.dir.open_dir(".").map_err(StoreError::io("sessions"))?;
+        let depth = if is_full(&dir) { Depth::Everything } else { Depth::Listed };
+        Ok(Overview { shelf, dir, depth })
     }
 
     /// Looks at one of many: at most of them a glance is enough.
     pub fn look(&self, id: SessionId) -> Result<View, StoreError> {
-        if let Some((outcome, closing)) = glance(&self.shelf.dir, id) {
-            let mut view = blank(&closing.session, closing.run, self.shelf.archived);
-            ended(outcome, Some(closing), 0, &mut view);
+        // What was put away may have been changed since by others, which only a closer look tells.
+        if !self.shelf.archived
+            && let Some((outcome, closing)) = glance(&self.dir, id)
+        {
+            let mut view = blank(&closing.session, closing.run, false);
+            ended(outcome, Some(closing), Newer::default(), &mut view);
             return Ok(view);
         }
         let look = || {
-            let dir = self.shelf.dir.open_dir_or_link(id.as_str()).map_err(StoreError::io(id.as_str()))?;
+            let dir = self.dir.open_dir_or_link(id.as_str()).map_err(StoreError::io(id.as_str()))?;
             own(look_at(self.depth, &Folder::new(dir), self.shelf.archived)?, id)
         };
         look().map_err(|error| error.of(id))

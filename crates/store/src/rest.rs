@@ -2,7 +2,7 @@
 //!
 //! The outcome of the newest run has a second name in the session's own folder, but only while the session is at rest: it has
 //! ended, and nothing has happened to it since. One file then tells a list all that there is to tell. Whoever is about to write
-//! into its inbox or to begin another run takes that name away first. Both happen under a lock of the folder, so there is no
+//! into its inbox or to begin another run takes that name away first. Both happen under a lock of session.json, so there is no
 //! moment at which the note stands beside something newer; who is killed in between leaves no note, and one looks closer.
 
 use crate::folder::{Folder, RunFolder, read};
@@ -12,8 +12,11 @@ use ostler_core::id::SessionId;
 use ostler_core::outcome::{Closing, Outcome};
 use ostler_sys::dir::Dir;
 use ostler_sys::lock::{self, Held};
+use rustix::fs::OFlags;
 
 const AT_REST: &str = "outcome.json";
+/// It is in every folder, and nobody else locks it. A lock of the folder itself would do, but not on every file system.
+const LOCKED: &str = "session.json";
 
 impl Folder {
     /// Notes that the session is at rest since this run has ended, with so much of its inbox read. Best effort: without the
@@ -22,7 +25,7 @@ impl Folder {
         let rests = || self.newest_run().is_ok_and(|newest| newest == run.number);
         let nothing_new = || inbox::size(self.dir()).is_ok_and(|size| size <= inbox_read);
         // Whoever holds the lock is about to wake it.
-        let held = self.dir().open_dir(".").and_then(|dir| lock::try_exclusive(dir.into()));
+        let held = self.dir().file(LOCKED, OFlags::RDWR).and_then(lock::try_exclusive);
         if matches!(held, Ok(Some(_))) && rests() && nothing_new() {
             let _ = run.dir().link("outcome.json", self.dir(), AT_REST);
         }
@@ -32,7 +35,7 @@ impl Folder {
     /// write into its inbox or to begin another run.
     pub fn wake(&self) -> Result<Held, StoreError> {
         let wake = || {
-            let held = lock::exclusive(self.dir().open_dir(".")?.into())?;
+            let held = lock::exclusive(self.dir().file(LOCKED, OFlags::RDWR)?)?;
             if self.dir().stat(AT_REST)?.is_some() {
                 self.dir().remove(AT_REST)?;
                 // After a power cut the note must not be there beside what happened next.
@@ -40,7 +43,7 @@ impl Folder {
             }
             Ok(held)
         };
-        wake().map_err(StoreError::io(AT_REST))
+        wake().map_err(StoreError::io(LOCKED))
     }
 }
 
@@ -59,20 +62,8 @@ pub fn glance(sessions: &Dir, id: SessionId) -> Option<(Outcome, Closing)> {
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
-    use crate::RunRecord;
-    use ostler_core::record::{Ending, Mode, Plan, Speaks};
-
-    fn second_run() -> RunRecord {
-        let plan = Plan {
-            mode: Mode::Headless,
-            keep: false,
-            speaks: Speaks::OneTurn,
-            ending: Ending::EndOfInput,
-            linger_ms: 0,
-            opens: false,
-        };
-        RunRecord::new(2, Vec::new(), plan)
-    }
+    use crate::folder::After;
+    use crate::folder::tests::record;
 
     #[test]
     fn a_session_is_at_rest_only_when_nothing_came_after_its_newest_run_and_nobody_is_about_to_wake_it() {
@@ -80,6 +71,7 @@ mod tests {
         let folder = Folder::new(Dir::open(home.path()).unwrap());
         let run = folder.make_run(1).unwrap();
         run.dir().create("outcome.json", b"{}").unwrap();
+        folder.dir().create(LOCKED, b"{}").unwrap();
         let rests = || home.path().join(AT_REST).exists();
 
         let waking = folder.wake().unwrap();
@@ -97,7 +89,7 @@ mod tests {
         folder.lay_to_rest(&run, 6);
         assert!(rests());
 
-        let second = folder.begin_run(&second_run()).unwrap();
+        let second = folder.begin_run(&record(2), After::Rest).unwrap();
         assert!(!rests(), "the next run has begun");
         folder.lay_to_rest(&run, 6);
         assert!(!rests(), "the first run is not the newest");

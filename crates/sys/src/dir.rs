@@ -155,6 +155,16 @@ impl Dir {
         }
     }
 
+    /// Whether this very folder goes by that name in the one above it.
+    pub fn is_called(&self, name: &str, above: &Dir) -> io::Result<bool> {
+        let me = rustix::fs::fstat(&self.0)?;
+        match rustix::fs::statat(&above.0, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(found) => Ok((found.st_dev, found.st_ino) == (me.st_dev, me.st_ino)),
+            Err(Errno::NOENT) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Whether the folder itself was deleted while we hold it open.
     pub fn is_deleted(&self) -> io::Result<bool> {
         Ok(rustix::fs::fstat(&self.0)?.st_nlink == 0)

@@ -107,9 +107,13 @@ impl Identity {
         if self.boot != boot_id() {
             return Ok(false);
         }
-        match open_pidfd(self.pid)? {
-            Some(fd) if Serial::of(&fd)? == Some(serial) => Ok(!Pidfd { fd, pid: self.pid }.has_exited()?),
-            Some(_) | None => Ok(false),
+        let Some(fd) = open_pidfd(self.pid)? else {
+            return Ok(false);
+        };
+        match Serial::of(&fd)? {
+            Some(found) => Ok(found == serial && !Pidfd { fd, pid: self.pid }.has_exited()?),
+            // Who noted the number could ask for it, and we may not.
+            None => Ok(self.look()? != Life::Gone),
         }
     }
 

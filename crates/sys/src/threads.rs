@@ -1,8 +1,6 @@
 //! The same work on every processor, at once and for a moment.
 
-#![expect(unsafe_code, reason = "a table of descriptors of its own cannot be had without")]
-
-use rustix::thread::{CpuSet, UnshareFlags, sched_getaffinity, sched_getcpu, sched_setaffinity, sched_yield};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity, sched_yield};
 
 /// Does `work` in this thread and in others, as many as there are processors for us, and hands over what each of them found.
 pub fn side_by_side<T: Send>(at_most: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
@@ -18,7 +16,6 @@ pub fn side_by_side<T: Send>(at_most: usize, work: impl Fn() -> T + Sync) -> Vec
             if let Some(allowed) = &allowed {
                 leave(here, allowed);
             }
-            own_descriptors();
             work()
         };
         let others: Vec<_> = (1..threads).map(|_| scope.spawn(other)).collect();
@@ -38,11 +35,4 @@ fn leave(processor: usize, allowed: &CpuSet) {
     others.unset(processor);
     // Where this is not allowed, work goes on here, and takes longer.
     let _ = sched_setaffinity(None, &others).and_then(|()| sched_setaffinity(None, allowed));
-}
-
-/// A table of descriptors of our own: in a shared one every call counts who uses which, and all wait for each other.
-fn own_descriptors() {
-    // SAFETY: this thread has opened nothing yet, and what it opens it closes itself; those that it was lent stay open in
-    // its copy of the table for as long as it runs.
-    let _ = unsafe { rustix::thread::unshare_unsafe(UnshareFlags::FILES) };
 }

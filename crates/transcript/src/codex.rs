@@ -113,7 +113,8 @@ impl Records for Rollout {
                         self.others.insert(payload.call_id);
                     }
                     Some(ItemKind::Said) if payload.call_id.is_some() => {
-                        self.calls.insert(payload.call_id, start);
+                        // The first: in a file that was doubled the second is cut away.
+                        self.calls.entry(payload.call_id).or_insert(start);
                     }
                     Some(ItemKind::Returned | ItemKind::ReturnedOtherwise | ItemKind::Said) | None => {}
                 }

@@ -11,7 +11,9 @@ pub mod trace;
 use disk::{Disk, Survives};
 use ostler_core::outcome::Kind;
 use ostler_core::record::Want;
-use ostler_store::home::{Home, Place};
+use ostler_core::view::View;
+use ostler_store::home::{Home, Place, Shelf};
+use ostler_store::overview::Overview;
 use ostler_store::{inbox, look};
 use ostler_testkit::{Harness, Started};
 use std::collections::BTreeMap;
@@ -152,7 +154,13 @@ fn check(folder: &Path, told: &Told, when: &str) {
         match look::look(&place) {
             Err(error) if promised => panic!("damaged: {error}; {when}"),
             Err(_) => continue,
-            Ok(view) => assert!(view.ended || view.run == 0, "nobody lives, and it is {:?}; {when}", view.state),
+            Ok(view) => {
+                assert!(view.ended || view.run == 0, "nobody lives, and it is {:?}; {when}", view.state);
+                let listed = Shelf::with(&place).and_then(|shelf| Overview::over(&shelf)?.look(place.id));
+                let listed = listed.unwrap_or_else(|error| panic!("listed as damaged: {error}; {when}"));
+                let told = |view: &View| (view.run, view.state, view.turns, view.queued);
+                assert_eq!(told(&listed), told(&view), "a list says something else; {when}");
+            }
         }
         let folder = place.open().expect("a folder");
         for number in 1..=folder.newest_run().expect("the runs") {

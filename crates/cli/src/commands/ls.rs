@@ -10,6 +10,7 @@ use crate::ui::time::age;
 use ostler_core::id::SessionId;
 use ostler_core::outcome::Kind;
 use ostler_core::view::{Damaged, Phase, View};
+use ostler_store::home::Shelf;
 use ostler_store::overview::Overview;
 use ostler_sys::clock;
 use ostler_sys::threads::side_by_side;
@@ -96,35 +97,36 @@ fn survey<P: Default + Send>(
     put: impl Fn(&mut P, Order, Listed) + Sync,
 ) -> Result<Vec<P>> {
     let shelves = context.home.shelves(all)?;
-    let overviews: Vec<Overview<'_>> = shelves.iter().map(Overview::over).collect();
-    let wanted: Vec<(&Overview<'_>, SessionId)> =
-        overviews.iter().flat_map(|overview| overview.ids().map(move |id| (overview, id))).collect();
     let now = clock::now().as_second();
     let recent = |one: &Listed| match one {
         Listed::Good(view) => all || !view.ended || now - view.updated.as_second() < RECENT_S,
         Listed::Bad(_) => true,
     };
     // Those that run take longest and may lie side by side, so nobody is given more than a handful at a time.
-    let next = AtomicUsize::new(0);
+    let given: Vec<(&Shelf, AtomicUsize)> = shelves.iter().map(|shelf| (shelf, AtomicUsize::new(0))).collect();
     let work = || {
         let mut place = P::default();
-        while let Some(handful) = wanted.chunks(HANDFUL).nth(next.fetch_add(1, Ordering::Relaxed)) {
-            for &(overview, id) in handful {
-                if let Some(one) = look_at(overview, id).filter(recent) {
-                    put(&mut place, order(id, &one), one);
+        for (shelf, next) in &given {
+            let overview = Overview::over(shelf)?;
+            while let Some(handful) = shelf.ids.chunks(HANDFUL).nth(next.fetch_add(1, Ordering::Relaxed)) {
+                for &id in handful {
+                    if let Some(one) = look_at(&overview, shelf, id).filter(recent) {
+                        put(&mut place, order(id, &one), one);
+                    }
                 }
             }
         }
-        place
+        Ok(place)
     };
-    Ok(side_by_side(if wanted.len() < 32 { 1 } else { 8 }, work))
+    let sessions: usize = shelves.iter().map(|shelf| shelf.ids.len()).sum();
+    side_by_side(if sessions < 32 { 1 } else { 8 }, work).into_iter().collect()
 }
 
 /// `None` for a folder that was purged or archived while we looked.
-fn look_at(overview: &Overview<'_>, id: SessionId) -> Option<Listed> {
+fn look_at(overview: &Overview<'_>, shelf: &Shelf, id: SessionId) -> Option<Listed> {
     match overview.look(id) {
         Ok(view) => Some(Listed::Good(Box::new(view))),
-        Err(_) if !overview.place(id).path.exists() => None,
+        Err(_) if !shelf.place(id).path.exists() => None,
         Err(error) => Some(Listed::Bad(Damaged::new(id.as_str(), error.without_session().to_string()))),
     }
 }

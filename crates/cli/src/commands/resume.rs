@@ -12,6 +12,7 @@ use crate::exit::{Code, Failure, Result};
 use crate::one_writer::{refuse_others, still_runs};
 use crate::orphans;
 use crate::prepare::{Prepared, prepare};
+use crate::repair;
 use crate::repair::lost::Kept;
 use crate::say::{say, tell};
 use crate::still::{NotStill, Still, until_recorded};
@@ -134,9 +135,15 @@ fn bring_back_transcript(folder: &Folder, view: &View) -> Result<()> {
     let all = checkpoints::list(folder)?;
     match all.iter().rfind(|one| one.of == Path::new(&transcript)) {
         Some(last) => {
-            checkpoints::restore(folder, last)?;
             let bytes = crate::ui::time::size(last.length);
-            tell!("ostler: {}: its transcript was gone; the last copy ({bytes}) is in its place again", view.id);
+            let words = format!("its transcript was gone; the last copy ({bytes}) is in its place again");
+            match checkpoints::restore(folder, last)? {
+                Some(before) => {
+                    tell!("ostler: {}: {words}; as it was: {}", view.id, tilde(&before.to_string_lossy()));
+                    repair::note(folder, view.run, vec![words], &before)?;
+                }
+                None => tell!("ostler: {}: {words}", view.id),
+            }
         }
         None if view.turns > 0 => {
             tell!("ostler: {}: its transcript is gone and there is no copy; the agent begins anew", view.id);

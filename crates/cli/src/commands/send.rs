@@ -69,11 +69,13 @@ fn refuse_archived(place: &Place) -> Result<()> {
 fn withdraw(place: &Place, n: u64) -> Result<Code> {
     refuse_archived(place)?;
     let failed = |why: &str| Err(Failure::new(Code::Failed, format!("{}: {why}", place.id)));
-    let waited = waiting(place)?.iter().any(|(waits, _)| *waits == n);
+    let waits = || Ok::<_, Failure>(waiting(place)?.iter().any(|(waits, _)| *waits == n));
+    if look_and_record(place)?.ended && !waits()? {
+        return failed(&format!("no message {n} waits; see send --list"));
+    }
     match make_lasting_wish(place, Want::Withdraw { n })? {
         Granted::Refused(why) => return failed(&why),
-        // Nobody is there to grant it, and nobody to deliver the message either: the next keeper reads both.
-        Granted::Ended(_) if !waited => return failed(&format!("no message {n} waits; see send --list")),
+        // Once it has ended nobody is there to grant it, and nobody to deliver the message either: the next keeper reads both.
         Granted::Yes | Granted::Ended(_) => {}
     }
     say!("{}: message {n} withdrawn", place.id)?;

@@ -12,6 +12,7 @@ use ostler_core::outcome::Saved;
 use ostler_core::record::Want;
 use ostler_core::view::View;
 use ostler_store::home::Place;
+use ostler_store::look::{Depth, look_to};
 
 pub fn run(context: &Context, args: &Stop) -> Result<Code> {
     let grace = match &args.grace {
@@ -41,7 +42,7 @@ pub fn run(context: &Context, args: &Stop) -> Result<Code> {
     for (place, granted) in told {
         if args.after_turn
             && matches!(granted, Granted::Yes)
-            && let Ok(view) = ostler_store::look::look(&place)
+            && let Ok(view) = look_to(Depth::Standing, &place)
             && view.asking.is_some()
         {
             tell!("ostler: {0} asks first; ostler answer {0}, or ostler stop {0} without --after-turn", place.id);

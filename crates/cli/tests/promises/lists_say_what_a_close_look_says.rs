@@ -112,3 +112,70 @@ fn of_one_that_is_sent_to_and_resumed_while_it_ends() {
         assert_eq!((shown.turns, shown.queued), (3, 0), "{shown:?}");
     }
 }
+
+#[test]
+fn of_messages_that_are_withdrawn_after_its_end() {
+    let harness = harness();
+    let session = harness.detach(&["demo", "say hello"]);
+    harness.run(&["wait", session.id()]).exits(0);
+    for text in ["say one", "say two"] {
+        harness.run(&["send", session.id(), text]).exits(0);
+    }
+    let queued = || agree(&harness, &session).queued;
+    assert_eq!(queued(), 2);
+    harness.run(&["send", session.id(), "--withdraw", "99"]).exits(1);
+    assert_eq!(queued(), 2, "what did not wait takes nothing away");
+    harness.run(&["send", session.id(), "--withdraw", "2"]).exits(0);
+    harness.run(&["send", session.id(), "--withdraw", "2"]).exits(1);
+    assert_eq!(queued(), 1);
+}
+
+#[test]
+fn of_many_at_once_some_of_which_are_lost() {
+    let harness = harness();
+    let mut sessions: Vec<Session<'_>> = (0..40).map(|_| harness.detach(&["--", "sleep", "600"])).collect();
+    for session in &sessions {
+        session.living(Who::Keeper);
+    }
+    // With everyone gone at once nothing is recorded, and a look has to knock at the door of each.
+    for session in &sessions[..20] {
+        session.orphan();
+        session.kill_if_alive(Who::Agent);
+    }
+    sessions.push(harness.detach(&["--", "true"]));
+    harness.run(&["wait", sessions[40].id()]).exits(0);
+    for _ in 0..10 {
+        let listed = harness.ls();
+        assert_eq!(listed.len(), 41);
+        for (number, session) in sessions.iter().enumerate() {
+            let shown = listed.iter().find(|shown| shown.id == session.id()).unwrap();
+            let kind = shown.outcome.as_ref().map(|outcome| outcome.kind.as_str());
+            let right = match number {
+                0..20 => kind == Some("lost") && !shown.alive,
+                20..40 => kind.is_none() && shown.alive && shown.kept,
+                _ => kind == Some("succeeded"),
+            };
+            assert!(right, "{number}: {shown:?}");
+        }
+    }
+    for session in &sessions[20..40] {
+        session.stop();
+    }
+}
+
+#[test]
+fn of_one_that_was_put_away_and_changed_since() {
+    let harness = harness();
+    let session = harness.detach(&["demo", "say hello"]);
+    harness.run(&["wait", session.id()]).exits(0);
+    harness.run(&["archive", session.id()]).exits(0);
+    let transcript = session.show().transcript.unwrap();
+    let mut text = std::fs::read_to_string(&transcript).unwrap();
+    text.push_str("{}\n");
+    std::fs::write(&transcript, text).unwrap();
+    let all = harness.run(&["ls", "-a", "--json"]).exits(0).json();
+    let listed = all.as_array().unwrap().iter().find(|one| one["id"] == session.id()).unwrap();
+    let shown = session.show();
+    assert!(shown.alarm.is_some());
+    assert_eq!(listed["alarm"].as_str(), shown.alarm.as_deref());
+}

@@ -10,6 +10,7 @@ use crate::handles;
 use ostler_agents::Launching;
 use ostler_core::event::Event;
 use ostler_core::outcome::judge;
+use ostler_store::folder::After;
 use ostler_store::proof::Begun;
 use ostler_store::{RunRecord, StoreError, closing, limits, proof};
 use ostler_sys::clock::since_boot_ms;
@@ -20,7 +21,7 @@ use uuid::Uuid;
 impl Keeper {
     pub(super) fn next_run(&mut self) -> Result<(), KeeperError> {
         let number = self.run.number + 1;
-        match self.folder.begin_run(&self.next_record(number)?) {
+        match self.folder.begin_run(&self.next_record(number)?, After::Running) {
             Ok(_) => {}
             // A predecessor got as far as this.
             Err(StoreError::Io { error, .. }) if error.kind() == io::ErrorKind::AlreadyExists => {}

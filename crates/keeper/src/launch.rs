@@ -7,7 +7,7 @@ use crate::handles::{self, Handles, Helper, environment};
 use ostler_core::record::{Session, Wish};
 use ostler_store::folder::{After, Folder, RunFolder};
 use ostler_store::home::{Home, Place};
-use ostler_store::{RunRecord, StoreError, inbox};
+use ostler_store::{RunRecord, StoreError, inbox, spare};
 use ostler_sys::dir::{Dir, Sync};
 use ostler_sys::notify::Watcher;
 use ostler_sys::pause::{self, Point};
@@ -71,7 +71,9 @@ pub fn launch(home: &Home, launch: Launch<'_>) -> Result<Place, LaunchError> {
     let sessions = home.open_or_make(&home.sessions())?;
     let hidden = hidden_name(id.as_str());
     let place = home.sessions();
-    sessions.make_dir(&hidden).map_err(|error| StoreError::Io { file: place.to_string_lossy().into_owned(), error })?;
+    let made =
+        spare::take(&sessions, &hidden).and_then(|taken| if taken { Ok(()) } else { sessions.make_dir(&hidden) });
+    made.map_err(|error| StoreError::Io { file: place.to_string_lossy().into_owned(), error })?;
     pause::at(Point::FolderMade);
     let folder = Folder::new(sessions.open_dir(&hidden)?);
     let mut result = start_hidden(&sessions, &folder, launch);

@@ -8,7 +8,6 @@ use ostler_core::SCHEMA;
 use ostler_core::outcome::{Exit, Outcome};
 use ostler_core::record::Session;
 use ostler_sys::dir::{Dir, Sync, free_space};
-use rustix::fd::{AsFd, AsRawFd};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -130,13 +129,18 @@ impl Folder {
     }
 
     pub fn make_run(&self, number: u32) -> Result<RunFolder, StoreError> {
-        match self.dir.make_dir("runs") {
-            Ok(()) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(StoreError::io("runs")(error)),
-        }
         let name = format!("runs/{number}");
-        self.dir.make_dir(&name).map_err(StoreError::io(name))?;
+        // Both are there in a folder that was made beforehand.
+        if let Ok(dir) = self.dir.open_dir(&name) {
+            return Ok(RunFolder { dir, number });
+        }
+        for folder in ["runs", &name] {
+            match self.dir.make_dir(folder) {
+                Ok(()) => {}
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(StoreError::io(folder)(error)),
+            }
+        }
         self.run(number)
     }
 
@@ -170,8 +174,7 @@ impl Folder {
         let runs = self.dir.open_dir("runs").map_err(StoreError::io("runs"))?;
         let gone = format!(".gone-{number}-{}", std::process::id());
         runs.rename_new(&number.to_string(), &runs, &gone).map_err(StoreError::io(format!("runs/{number}")))?;
-        let path = format!("/proc/self/fd/{}/{gone}", runs.as_fd().as_raw_fd());
-        std::fs::remove_dir_all(path).map_err(StoreError::io(gone))
+        runs.remove_all(&gone).map_err(StoreError::io(gone))
     }
 
     /// Whether there is room for a session: its first records, and what its keeper will set aside.

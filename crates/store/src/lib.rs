@@ -8,6 +8,7 @@
 //! * [`last`]: the last line of a session, for lists.
 //! * [`pieces`], [`backwards`]: files of any length, in little memory, from their beginning or their end.
 //! * [`proof`]: whether a turn is in the agent's own transcript, or its [`database`].
+//! * [`spare`]: the folder of the next session, made when nobody waits.
 //! * [`closing`]: writing the outcome, once.
 //! * [`archived`]: what a session and its transcript were when it was put away.
 //! * [`limits`]: what the groups of a run tell about its limits.
@@ -35,6 +36,7 @@ pub mod overview;
 pub mod pieces;
 pub mod proof;
 mod rest;
+pub mod spare;
 pub mod telling;
 pub mod terminal;
 

@@ -5,7 +5,7 @@
 //! first writer wins and nobody is ever overwritten.
 
 use crate::pause::{self, Point};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, FallocateFlags, Mode, OFlags, RawDir};
 use rustix::io::Errno;
 use std::fs::File;
@@ -87,9 +87,9 @@ impl Dir {
         }
     }
 
-    /// Writes a file that is not there yet, into a folder that nobody looks into yet: whoever did would see half of it.
+    /// Writes a file, new or empty until now, in a folder that nobody looks into yet: whoever did would see half of it.
     pub fn create(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        File::from(self.file(name, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)?).write_all(bytes)
+        File::from(self.file(name, OFlags::WRONLY | OFlags::CREATE)?).write_all(bytes)
     }
 
     /// Replaces the file as one step: readers see the old bytes or the new ones.
@@ -186,6 +186,14 @@ impl Dir {
     /// Removes an empty folder.
     pub fn remove_dir(&self, name: &str) -> io::Result<()> {
         Ok(rustix::fs::unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
+    }
+
+    /// Removes a folder and all that is in it; one that is not there is removed.
+    pub fn remove_all(&self, name: &str) -> io::Result<()> {
+        match std::fs::remove_dir_all(format!("/proc/self/fd/{}/{name}", self.0.as_raw_fd())) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other,
+        }
     }
 
     /// Gives a file of this folder a second name in another, unless that name is taken.

@@ -355,7 +355,8 @@ fn errno() -> i32 {
 unsafe fn default_signals() {
     // SAFETY: resets dispositions and mask of this process only; SIGKILL and SIGSTOP refuse, which is fine.
     unsafe {
-        for signal in 1..=64 {
+        // Handlers went with clone or will with exec, so this is for what our parents ignore; nobody does that to the others.
+        for signal in 1..32 {
             libc::signal(signal, libc::SIG_DFL);
         }
         let mut none: libc::sigset_t = std::mem::zeroed();

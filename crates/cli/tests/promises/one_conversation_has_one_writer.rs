@@ -85,7 +85,10 @@ fn an_agent_that_has_lost_its_helpers_still_has_its_conversation() {
     // Its tool inherits the lock, and outlives it.
     let session = harness.detach(&["demo", "sleep"]);
     let tool = tool(&harness);
-    let native_id = session.show().native_id.unwrap();
+    let shown = session.show();
+    let transcript = PathBuf::from(shown.transcript.unwrap());
+    session.until("there is a conversation to go on with", || transcript.exists().then_some(()));
+    let native_id = shown.native_id.unwrap();
     let again = ["run", "demo", "say two", "--", "--resume", &native_id];
     let keeper = session.kill(Who::Keeper);
     session.replaced(Who::Keeper, &keeper);

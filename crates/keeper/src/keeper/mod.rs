@@ -261,6 +261,7 @@ impl Keeper {
         };
         keeper.begin()?;
         pause::at(Point::KeeperReady);
+        keeper.prepare_the_next();
         Ok(keeper)
     }
 

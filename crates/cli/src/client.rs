@@ -53,6 +53,10 @@ pub fn make_lasting_wish(place: &Place, want: Want) -> Result<Granted> {
 fn write_down(place: &Place, view: View, want: Want) -> Result<Granted> {
     let wish = wish(view.run, want);
     let folder = place.open()?;
+    if !folder.dir().is_ours()? {
+        // Its keeper hears nobody but its owner, who could not read what we would write.
+        return Err(Failure::ours(format!("session {} belongs to another user; do this as its owner", place.id)));
+    }
     pause::at(Point::WishMeant);
     inbox::append(&folder, &wish)?;
     if view.ended { Ok(Granted::Ended(Box::new(view))) } else { until_granted(place, &folder, &wish) }
@@ -84,8 +88,8 @@ fn until_granted(place: &Place, folder: &Folder, wish: &Wish) -> Result<Granted>
 
 /// Gives the helpers of a session that nobody answers for a moment to be gone.
 fn wait_for_a_death(folder: &Folder) -> Result<()> {
-    let helpers = [folder.holder()?, folder.keeper()?].into_iter().flatten();
-    let pidfds = helpers.map(|helper| Pidfd::open(&helper.process)).collect::<std::io::Result<Vec<_>>>()?;
+    let pidfds =
+        folder.helpers().into_iter().map(|helper| Pidfd::open(&helper.process)).collect::<std::io::Result<Vec<_>>>()?;
     let mut fds: Vec<PollFd<'_>> = pidfds.iter().flatten().map(|pidfd| PollFd::new(pidfd, PollFlags::IN)).collect();
     match if fds.is_empty() { Ok(0) } else { poll(&mut fds, Timespec::try_from(SILENCE).ok().as_ref()) } {
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
@@ -107,7 +111,7 @@ pub const SILENCE: Duration = Duration::from_secs(1);
 /// Lets helpers go on that somebody has stopped (SIGSTOP, a debugger, a suspended job). They are ours, and nothing moves
 /// while they stand.
 pub fn nudge(folder: &Folder) -> Result<()> {
-    for helper in [folder.holder()?, folder.keeper()?].into_iter().flatten() {
+    for helper in folder.helpers() {
         if let Some(pidfd) = Pidfd::open(&helper.process)?
             && helper.process.look()? == Life::Stopped
         {

@@ -154,7 +154,7 @@ fn pause() -> Result<()> {
 /// Waits until holder and keeper of an ended session are gone: they have nothing left to do but to leave.
 fn wait_for_helpers(folder: &Folder, place: &Place) -> std::result::Result<(), NotStill> {
     // A record that cannot be read names nobody; the lock decides.
-    for helper in [folder.holder(), folder.keeper()].into_iter().filter_map(|record| record.ok().flatten()) {
+    for helper in folder.helpers() {
         let Some(pidfd) = Pidfd::open(&helper.process)? else {
             continue;
         };

@@ -2,7 +2,7 @@
 
 use crate::folder::Folder;
 use crate::look::Depth;
-use crate::{RunRecord, StoreError};
+use crate::{HelperRecord, RunRecord, StoreError};
 use ostler_core::life::State;
 use ostler_sys::process::{Identity, Life, Seen};
 use std::io;
@@ -37,11 +37,13 @@ impl Helpers {
         {
             return Ok(helpers);
         }
-        let holder = folder.holder()?;
+        let (holder, unreadable) = readable(folder.holder())?;
         let holder_life = holder.as_ref().map_or(Ok(Life::Gone), |holder| life(&holder.process))?;
-        let keeper = folder.keeper()?;
+        let (keeper, also_unreadable) = readable(folder.keeper())?;
         let keeper_life = keeper.as_ref().map_or(Ok(Life::Gone), |keeper| life(&keeper.process))?;
+        let damaged = unreadable.or(also_unreadable);
         let alarm = match &holder {
+            _ if damaged.is_some() => damaged,
             Some(holder) if keeper_life == Life::Gone && holder.crashes > 3 => {
                 let rest = if holder.gave_up { "; not restarted until somebody asks" } else { "" };
                 Some(format!("the keeper died {} times in a row{rest}", holder.crashes))
@@ -59,6 +61,17 @@ impl Helpers {
             keeper: keeper.filter(|_| keeper_life != Life::Gone).map(|keeper| keeper.process.pid()),
             alarm,
         })
+    }
+}
+
+/// A helper whose record is damaged may live all the same: that is told, and the session stays one that can be ended.
+fn readable(
+    record: Result<Option<HelperRecord>, StoreError>,
+) -> Result<(Option<HelperRecord>, Option<String>), StoreError> {
+    match record {
+        Ok(record) => Ok((record, None)),
+        Err(error @ StoreError::Damaged { .. }) => Ok((None, Some(error.to_string()))),
+        Err(error) => Err(error),
     }
 }
 

@@ -14,16 +14,37 @@ use std::io;
 const SPARE: &str = "../spare";
 const READY: &str = "ready";
 const UNDER_WAY: &str = "under-way";
+const FOLDERS: [&str; 3] = [".", "runs", "runs/1"];
 const FILES: [&str; 7] =
     ["session.json", "holder.json", "agent.lock", "runs/1/run.json", "runs/1/in", "runs/1/out", "runs/1/err"];
 
-/// Takes the folder that is ready, under a name that nobody has. `Ok(false)`: there is none.
+/// Takes the folder that is ready, under a name that nobody has. `Ok(false)`: there is none, or it is not what was made.
 pub fn take(sessions: &Dir, name: &str) -> io::Result<bool> {
-    match sessions.rename_new(&format!("{SPARE}/{READY}"), sessions, name) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
+    // Whatever stands in the way of taking it does not stand in the way of making one.
+    if sessions.rename_new(&format!("{SPARE}/{READY}"), sessions, name).is_err() {
+        return Ok(false);
     }
+    if sessions.open_dir(name).and_then(|folder| is_untouched(&folder)).unwrap_or(false) {
+        return Ok(true);
+    }
+    sessions.remove_all(name)?;
+    Ok(false)
+}
+
+/// Whether it holds just what was made, for its owner alone, and nothing in the files: what lies in a session's folder is
+/// believed.
+fn is_untouched(folder: &Dir) -> io::Result<bool> {
+    let holds = |path: &str, names: &[&str]| -> io::Result<bool> {
+        let found = folder.open_dir(path)?.names()?;
+        Ok(found.len() == names.len() && names.iter().all(|name| found.iter().any(|one| one == name)))
+    };
+    let mut as_made = holds(".", &["session.json", "holder.json", "agent.lock", "runs"])?
+        && holds("runs", &["1"])?
+        && holds("runs/1", &["run.json", "in", "out", "err"])?;
+    for (path, mode) in FOLDERS.map(|folder| (folder, 0o700)).into_iter().chain(FILES.map(|file| (file, 0o600))) {
+        as_made &= folder.is_empty_or_folder(path, mode)?;
+    }
+    Ok(as_made)
 }
 
 /// Makes the next one, unless there is one or somebody else is about to.
@@ -78,8 +99,42 @@ mod tests {
             }
         }
         make(&dir).unwrap();
-        assert_eq!(take(&dir, "first").unwrap_err().kind(), io::ErrorKind::AlreadyExists, "that name is taken");
+        assert!(!take(&dir, "first").unwrap(), "that name is taken");
         assert!(take(&dir, "third").unwrap(), "and it stayed where it was");
+    }
+
+    #[test]
+    fn what_is_not_as_it_was_made_is_thrown_away() {
+        use std::os::unix::fs::PermissionsExt;
+        let home = tempfile::tempdir().unwrap();
+        let (sessions, ready) = (home.path().join("sessions"), home.path().join("spare/ready"));
+        std::fs::create_dir(&sessions).unwrap();
+        let dir = Dir::open(&sessions).unwrap();
+        let touches: [&dyn Fn(); 8] = [
+            &|| std::fs::write(ready.join("runs/1/out"), "old").unwrap(),
+            &|| std::fs::write(ready.join("runs/1/outcome.json"), "").unwrap(),
+            &|| std::fs::create_dir(ready.join("runs/2")).unwrap(),
+            &|| std::fs::remove_file(ready.join("agent.lock")).unwrap(),
+            &|| std::fs::set_permissions(&ready, PermissionsExt::from_mode(0o755)).unwrap(),
+            &|| std::fs::set_permissions(ready.join("session.json"), PermissionsExt::from_mode(0o644)).unwrap(),
+            &|| {
+                std::fs::remove_file(ready.join("runs/1/out")).unwrap();
+                std::os::unix::fs::symlink("/dev/null", ready.join("runs/1/out")).unwrap();
+            },
+            &|| {
+                std::fs::remove_dir_all(&ready).unwrap();
+                std::fs::write(&ready, "").unwrap();
+            },
+        ];
+        for (number, touch) in touches.iter().enumerate() {
+            make(&dir).unwrap();
+            touch();
+            assert!(!take(&dir, "taken").unwrap(), "{number}");
+            assert!(!sessions.join("taken").exists(), "{number}");
+        }
+        std::fs::remove_dir_all(home.path().join("spare")).unwrap();
+        std::fs::write(home.path().join("spare"), "").unwrap();
+        assert!(!take(&dir, "taken").unwrap(), "no folder at all");
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use crate::pause::{self, Point};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, FallocateFlags, Mode, OFlags, RawDir};
+use rustix::fs::{AtFlags, FallocateFlags, FileType, Mode, OFlags, RawDir};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, Write};
@@ -188,10 +188,12 @@ impl Dir {
         Ok(rustix::fs::unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
     }
 
-    /// Removes a folder and all that is in it; one that is not there is removed.
+    /// Removes a folder with all that is in it, or whatever else goes by that name; one that is not there is removed.
     pub fn remove_all(&self, name: &str) -> io::Result<()> {
         match std::fs::remove_dir_all(format!("/proc/self/fd/{}/{name}", self.0.as_raw_fd())) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            // Something else in its place.
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => self.remove(name),
             other => other,
         }
     }
@@ -217,6 +219,22 @@ impl Dir {
             Err(Errno::NOENT) => Ok(None),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Whether we are its owner.
+    pub fn is_ours(&self) -> io::Result<bool> {
+        Ok(rustix::fs::fstat(&self.0)?.st_uid == rustix::process::geteuid().as_raw())
+    }
+
+    /// Whether this is a folder, or a file without contents, with just these permissions.
+    pub fn is_empty_or_folder(&self, name: &str, mode: u32) -> io::Result<bool> {
+        let stat = rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let right = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => stat.st_size == 0,
+            FileType::Directory => true,
+            _ => false,
+        };
+        Ok(right && stat.st_mode & 0o7777 == mode)
     }
 
     /// The names in this folder, in no order.

@@ -179,6 +179,12 @@ fn time_is_up(args: &Wait, waited: &[Waited]) -> Result<Code> {
             say!("{}", serde_json::to_string(view).unwrap_or_default())?;
         } else if view.ended || one.code.is_some() {
             say!("{}", line(view))?;
+        } else if args.poll.is_some() && is_gone(view) {
+            say!(
+                "{} status=ending; its process is gone and its outcome not there yet; ostler wait {}",
+                view.id,
+                view.id
+            )?;
         } else if args.poll.is_some() {
             say!(
                 "{} status=alive state={} quiet={}s; wait again: ostler wait {}",
@@ -192,11 +198,18 @@ fn time_is_up(args: &Wait, waited: &[Waited]) -> Result<Code> {
         }
     }
     let ended = worst(waited.iter().filter_map(|one| one.code));
+    let gone = waited.iter().any(|one| one.code.is_none() && is_gone(&one.view));
     Ok(match (args.poll.is_some(), ended) {
-        (true, Code::Succeeded) => Code::Succeeded,
+        (true, Code::Succeeded) if !gone => Code::Succeeded,
+        (true, Code::Succeeded) | (false, _) => Code::TimedOut,
         (true, other) => other,
-        (false, _) => Code::TimedOut,
     })
+}
+
+/// Nothing of it works any more, and how it ended is not written down yet. An agent with one process per message has none
+/// between two, and is well.
+fn is_gone(view: &View) -> bool {
+    !view.alive && view.state == Phase::Stopping
 }
 
 fn line(view: &View) -> String {

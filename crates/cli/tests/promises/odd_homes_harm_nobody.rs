@@ -2,7 +2,7 @@
 //! session, and whatever can go on goes on.
 
 use crate::harness;
-use ostler_testkit::Who;
+use ostler_testkit::{Who, patience};
 use rustix::process::Signal;
 
 #[test]
@@ -100,4 +100,38 @@ fn a_full_standard_output_is_an_error_with_words() {
     let words = String::from_utf8(output.stderr).unwrap();
     let id = harness.ls()[0].id.clone();
     assert!(words.contains(&id) && words.contains("standard output"), "{words}");
+}
+
+#[test]
+fn damage_to_a_helpers_record_is_told_and_keeps_nobody_from_ending_the_session() {
+    let harness = harness();
+    for file in ["holder.json", "keeper.json"] {
+        let session = harness.detach(&["--keep", "demo", "say hello"]);
+        harness.run(&["wait", "--until", "turn", session.id()]).exits(0);
+        std::fs::write(session.path().join(file), "garbage").unwrap();
+        let shown = session.show();
+        assert!(shown.alive && shown.alarm.as_ref().is_some_and(|alarm| alarm.contains(file)), "{shown:?}");
+        session.stop();
+        assert!(session.show().ended);
+    }
+}
+
+#[test]
+fn a_spare_folder_that_somebody_has_changed_is_not_used() {
+    let harness = harness();
+    let spare = harness.home().join("spare");
+    let (ready, misbehave) = (spare.join("ready"), harness.misbehave());
+    let run = || harness.run(&["run", "--", &misbehave, "say=real", "exit=3"]).exits(1);
+    let prepared = || patience::until("the next folder is made", &[&spare], || ready.exists().then_some(()));
+    run();
+    prepared();
+    std::fs::write(ready.join("runs/1/out"), "old and long output").unwrap();
+    std::fs::write(ready.join("runs/1/outcome.json"), "{}").unwrap();
+    assert_eq!(run().stdout, "real\n");
+    std::fs::remove_dir_all(&spare).unwrap();
+    std::fs::write(&spare, "a file").unwrap();
+    assert_eq!(run().stdout, "real\n");
+    let sessions = std::fs::read_dir(harness.home().join("sessions")).unwrap();
+    let hidden = sessions.filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with('.'));
+    assert_eq!(hidden.count(), 0, "nothing half-made stays");
 }

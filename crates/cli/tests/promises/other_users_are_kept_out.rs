@@ -95,3 +95,19 @@ fn another_user_cannot_read_and_is_turned_away_at_the_socket() {
     assert!(session.show().alive);
     session.stop();
 }
+
+#[test]
+fn who_may_do_everything_does_not_write_what_the_owner_cannot_read() {
+    if !root_for("giving a folder away") {
+        return;
+    }
+    let harness = harness();
+    let session = harness.detach(&["--", "sleep", "600"]);
+    session.living(Who::Keeper);
+    std::os::unix::fs::chown(session.path(), Some(65534), None).unwrap();
+    let output = harness.run(&["stop", session.id()]).exits(125);
+    assert!(output.complaint().contains("another user"), "{output:?}");
+    assert!(!session.path().join("inbox.jsonl").exists());
+    std::os::unix::fs::chown(session.path(), Some(0), None).unwrap();
+    session.stop();
+}

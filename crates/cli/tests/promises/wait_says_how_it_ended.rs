@@ -167,3 +167,16 @@ fn the_end_of_a_turn_is_waited_for_and_its_outcome_is_the_code() {
     harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
     session.stop();
 }
+
+#[test]
+fn a_poller_does_not_take_what_is_left_of_a_program_for_the_program() {
+    let harness = harness();
+    let session = harness.detach(&["--", "sh", "-c", "sleep 600 & exit 0"]);
+    session.until_look("the program is gone", |view| !view.alive);
+    let output = harness.run(&["wait", "--poll", "0s", session.id()]);
+    if !session.show().ended {
+        assert_eq!(output.code, Some(124), "{output:?}");
+        assert!(!output.stdout.contains("status=alive"), "{output:?}");
+    }
+    harness.run(&["wait", session.id()]).exits(0);
+}

@@ -83,6 +83,8 @@ pub struct View {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damaged {
     pub id: String,
+    /// Somebody holds its lock: its agent, or a process of that.
+    pub alive: bool,
     /// What is wrong with it.
     pub damage: String,
 }
@@ -92,7 +94,7 @@ impl Serialize for Damaged {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serde_json::json!({
             "schema": SCHEMA, "id": self.id, "name": null, "agent": null, "native_id": null, "cwd": null, "mode": null,
-            "state": "damaged", "alive": false, "kept": false, "ended": false, "pid": null, "holder_pid": null,
+            "state": "damaged", "alive": self.alive, "kept": false, "ended": false, "pid": null, "holder_pid": null,
             "keeper_pid": null, "run": null, "turns": null, "queued": null, "quiet_s": null, "created": null,
             "updated": null, "transcript": null, "tokens": null, "cost_usd": null, "outcome": null, "asking": null, "damage": self.damage,
         })
@@ -102,7 +104,7 @@ impl Serialize for Damaged {
 
 impl Damaged {
     #[must_use]
-    pub fn new(id: &str, damage: String) -> Damaged {
-        Damaged { id: id.to_owned(), damage }
+    pub fn new(id: &str, alive: bool, damage: String) -> Damaged {
+        Damaged { id: id.to_owned(), alive, damage }
     }
 }

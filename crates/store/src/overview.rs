@@ -8,6 +8,8 @@ use crate::rest::glance;
 use ostler_core::id::SessionId;
 use ostler_core::view::View;
 use ostler_sys::dir::Dir;
+use ostler_sys::lock;
+use rustix::fs::OFlags;
 
 /// A look at the sessions of a shelf, in one thread.
 #[derive(Debug)]
@@ -23,6 +25,13 @@ impl<'a> Overview<'a> {
         let dir = shelf.dir.open_dir(".").map_err(StoreError::io("sessions"))?;
         let depth = if is_full(&dir) { Depth::Everything } else { Depth::Listed };
         Ok(Overview { shelf, dir, depth })
+    }
+
+    /// Whether somebody holds the lock of its agent: all that can be said of one that cannot be looked at.
+    #[must_use]
+    pub fn is_locked(&self, id: SessionId) -> bool {
+        let file = self.dir.file(&format!("{id}/agent.lock"), OFlags::RDONLY);
+        file.and_then(lock::try_exclusive).is_ok_and(|held| held.is_none())
     }
 
     /// Looks at one of many: at most of them a glance is enough.

@@ -127,7 +127,10 @@ fn look_at(overview: &Overview<'_>, shelf: &Shelf, id: SessionId) -> Option<List
     match overview.look(id) {
         Ok(view) => Some(Listed::Good(Box::new(view))),
         Err(_) if !shelf.place(id).path.exists() => None,
-        Err(error) => Some(Listed::Bad(Damaged::new(id.as_str(), error.without_session().to_string()))),
+        Err(error) => {
+            let damage = error.without_session().to_string();
+            Some(Listed::Bad(Damaged::new(id.as_str(), overview.is_locked(id), damage)))
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! `ostler stop`: end sessions properly.
 
+mod damaged;
+
 use super::wait;
 use crate::args::Stop;
 use crate::client::{Granted, make_wish};
@@ -31,15 +33,26 @@ pub fn run(context: &Context, args: &Stop) -> Result<Code> {
         why: if args.kill { "stop --kill" } else { "stop" }.to_owned(),
     };
     // All of them are told before any is waited for.
-    let told: Vec<(Place, Granted)> = places
+    let told: Vec<(Place, Told)> = places
         .into_iter()
         .map(|place| {
-            let granted = make_wish(&place, want.clone())?;
-            Ok((place, granted))
+            let told = match damaged::tell_helpers(&place)? {
+                Some(helpers) => Told::Helpers(helpers),
+                None => Told::Wish(make_wish(&place, want.clone())?),
+            };
+            Ok((place, told))
         })
         .collect::<Result<_>>()?;
     let mut code = Code::Succeeded;
-    for (place, granted) in told {
+    for (place, told) in told {
+        let granted = match told {
+            Told::Wish(granted) => granted,
+            Told::Helpers(helpers) => {
+                say!("{}", ostler_screen::printable(&helpers.until_gone(grace)?))?;
+                code = Code::NotSaved;
+                continue;
+            }
+        };
         if args.after_turn
             && matches!(granted, Granted::Yes)
             && let Ok(view) = look_to(Depth::Standing, &place)
@@ -54,6 +67,12 @@ pub fn run(context: &Context, args: &Stop) -> Result<Code> {
         }
     }
     Ok(code)
+}
+
+/// Who was told to end it.
+enum Told {
+    Wish(Granted),
+    Helpers(damaged::Helpers),
 }
 
 /// A session that has ended.

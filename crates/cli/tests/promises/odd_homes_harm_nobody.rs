@@ -135,3 +135,27 @@ fn a_spare_folder_that_somebody_has_changed_is_not_used() {
     let hidden = sessions.filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with('.'));
     assert_eq!(hidden.count(), 0, "nothing half-made stays");
 }
+
+#[test]
+fn a_session_whose_records_are_damaged_while_it_runs_is_said_to_run_and_can_be_ended() {
+    let harness = harness();
+    for file in ["session.json", "runs/1/run.json"] {
+        for command in [&["--keep", "demo", "say hello"][..], &["--", "sleep", "600"]] {
+            let session = harness.detach(command);
+            let agent = session.living(Who::Agent);
+            session.until_look("it is kept", |view| view.kept);
+            std::fs::write(session.path().join(file), "").unwrap();
+            let listed = harness.run(&["ls", "--json"]).exits(0).json();
+            let damaged = listed.as_array().unwrap().iter().find(|one| one["id"] == session.id()).unwrap();
+            assert_eq!(
+                (damaged["state"].as_str(), damaged["alive"].as_bool()),
+                (Some("damaged"), Some(true)),
+                "{file}"
+            );
+            harness.run(&["stop", session.id()]).exits(8);
+            assert!(!agent.may_live(), "{file}");
+            std::fs::remove_dir_all(session.path()).unwrap();
+        }
+    }
+    harness.nothing_is_left();
+}

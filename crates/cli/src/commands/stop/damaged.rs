@@ -1,0 +1,63 @@
+//! Ending a session that lives and whose records cannot be read: its helpers know it by heart.
+
+use crate::exit::{Failure, Result};
+use ostler_store::StoreError;
+use ostler_store::home::Place;
+use ostler_store::look::{Depth, look_to};
+use ostler_sys::process::Pidfd;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::Signal;
+use rustix::time::Timespec;
+use std::time::{Duration, Instant};
+
+/// What helpers take for an end beyond the grace: they save and clear up as well.
+const CLEARING_UP: Duration = Duration::from_secs(10);
+
+/// The helpers of a damaged session, which were told to end it.
+pub struct Helpers {
+    place: Place,
+    damage: String,
+    pidfds: Vec<Pidfd>,
+}
+
+/// Asks the helpers of a session that cannot be looked at to end it, as a machine that shuts down does. `None`: it can be looked
+/// at, or nobody is there.
+pub fn tell_helpers(place: &Place) -> Result<Option<Helpers>> {
+    let damage = match look_to(Depth::Standing, place).map_err(StoreError::without_session) {
+        Err(error @ (StoreError::Damaged { .. } | StoreError::Missing { .. })) => error.to_string(),
+        Ok(_) | Err(_) => return Ok(None),
+    };
+    let mut pidfds = Vec::new();
+    for helper in place.open()?.helpers() {
+        pidfds.extend(Pidfd::open(&helper.process)?);
+    }
+    // The keeper comes last, and hears it if there is one.
+    let Some(last) = pidfds.last() else {
+        return Ok(None);
+    };
+    last.signal(Signal::TERM)?;
+    Ok(Some(Helpers { place: place.clone(), damage, pidfds }))
+}
+
+impl Helpers {
+    /// Waits until they have ended it and left, and says so.
+    pub fn until_gone(self, grace: Duration) -> Result<String> {
+        let deadline = Instant::now() + grace + CLEARING_UP;
+        for pidfd in &self.pidfds {
+            let left = Timespec::try_from(deadline.saturating_duration_since(Instant::now())).ok();
+            while !pidfd.has_exited()? {
+                match poll(&mut [PollFd::new(pidfd, PollFlags::IN)], left.as_ref()) {
+                    Ok(0) => {
+                        return Err(Failure::ours(format!(
+                            "{}: its helpers do not end it, and its folder is damaged: {}",
+                            self.place.id, self.damage
+                        )));
+                    }
+                    Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                    Err(error) => return Err(std::io::Error::from(error).into()),
+                }
+            }
+        }
+        Ok(format!("{}: ended by its helpers; its folder is damaged: {}", self.place.id, self.damage))
+    }
+}

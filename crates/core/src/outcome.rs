@@ -178,7 +178,9 @@ pub fn judge(state: &State, now_ms: u64) -> Outcome {
 }
 
 fn verdict(state: &State, exit: Exit) -> (Kind, Source, String) {
-    let forced = match (state.killed_ms.is_some() && state.wants_kill_explained(), state.end_asked_ms) {
+    // One that had gone before, and that nobody had collected yet, was signalled in vain.
+    let was_killed = state.killed_ms.is_some() && (exit.signal == Some(9) || exit == Exit::UNKNOWN);
+    let forced = match (was_killed && state.wants_kill_explained(), state.end_asked_ms) {
         (false, _) => "",
         (true, Some(_)) => "; killed at the end of the grace",
         (true, None) => WITH_TASKS,

@@ -1,6 +1,7 @@
 //! A program that does not listen is killed at the end of the grace, and the outcome says so.
 
 use crate::harness;
+use ostler_testkit::Who;
 use std::time::{Duration, Instant};
 
 #[test]
@@ -40,7 +41,7 @@ fn one_that_listens_is_not_kept_waiting() {
 fn a_stopped_process_is_woken_to_hear_that_it_should_leave() {
     let harness = harness();
     let session = harness.detach(&["--", "sleep", "600"]);
-    session.signal(ostler_testkit::Who::Agent, rustix::process::Signal::STOP);
+    session.signal(Who::Agent, rustix::process::Signal::STOP);
     let started = Instant::now();
     harness.run(&["stop", "--grace", "20s", session.id()]).exits(0);
     assert!(started.elapsed() < Duration::from_secs(5));
@@ -57,4 +58,18 @@ fn a_second_more_urgent_stop_is_heard_while_the_first_waits() {
     harness.run(&["stop", "--kill", session.id()]).exits(0);
     patient.finish().exits(0);
     assert_eq!(session.show().outcome().kind, "stopped");
+}
+
+#[test]
+fn one_that_listened_was_not_killed_though_nobody_collected_it_in_time() {
+    let harness = harness();
+    let session = harness.detach(&["--", "sleep", "600"]);
+    session.living(Who::Keeper);
+    // Whoever collects it now takes longer than the grace.
+    let holder = session.kill(Who::Holder);
+    session.replaced(Who::Holder, &holder);
+    harness.run(&["stop", "--grace", "100ms", session.id()]).exits(0);
+    let shown = session.show();
+    let outcome = shown.outcome();
+    assert!(outcome.signal != Some(15) || !outcome.cause.contains("killed"), "{outcome:?}");
 }

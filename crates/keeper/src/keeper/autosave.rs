@@ -8,7 +8,7 @@ use ostler_store::{StoreError, is_full_disk};
 use ostler_sys::clock::{self, since_boot_ms};
 use std::path::Path;
 
-/// However often it is copied: by then an agent has written what it says late.
+/// However seldom it is copied: by then an agent has written what it says late.
 const LATE_MS: u64 = 1000;
 
 pub(super) struct Autosave {
@@ -37,7 +37,7 @@ impl Keeper {
         let due = self.autosave.due_ms.is_some_and(|due| due <= now);
         if due || ended {
             self.save_now()?;
-            let last = ended.then_some(now + every.max(LATE_MS));
+            let last = ended.then_some(now + LATE_MS);
             self.autosave.due_ms = if runs { Some(now + every) } else { last };
         } else if runs && self.autosave.due_ms.is_none() {
             self.autosave.due_ms = Some(now + every);

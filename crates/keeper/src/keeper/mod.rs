@@ -237,7 +237,8 @@ impl Keeper {
             conversing: Conversing::default(),
             naming: Naming::default(),
             counting: Counting::default(),
-            autosave: Autosave::new(record.autosave_ms),
+            // Who has no conversation has no transcript, and no clock runs for it.
+            autosave: Autosave::new(record.autosave_ms.filter(|_| record.plan.speaks.converses())),
             struck: None,
             window: None,
             agent_exited: false,

@@ -109,6 +109,7 @@ mod tests {
 
     impl Child {
         fn start() -> (Child, Identity) {
+            let _alone = crate::alone();
             let child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
             let who = Identity::of(i32::try_from(child.id()).unwrap()).unwrap().unwrap();
             (Child(child), who)

@@ -71,3 +71,10 @@ pub fn strangers(conversation: &Conversation, agent: Option<i32>, variable: Vari
         |holder: &Holder| agent.is_some_and(|agent| holder.pid == agent || processes::descends_from(holder.pid, agent));
     Ok(found.into_iter().filter(|holder| !is_ours(holder)).collect())
 }
+
+/// One test at a time: a process that another one is starting has all our descriptors, and locks, until its exec.
+#[cfg(test)]
+fn alone() -> std::sync::MutexGuard<'static, ()> {
+    static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}

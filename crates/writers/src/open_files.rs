@@ -132,6 +132,7 @@ mod tests {
 
     #[test]
     fn a_process_that_keeps_a_conversation_open_is_found_until_it_ends() {
+        let _alone = crate::alone();
         let home = tempfile::tempdir().unwrap();
         let data = home.path().join(".local/share/opencode");
         std::fs::create_dir_all(&data).unwrap();

@@ -144,6 +144,7 @@ mod tests {
 
     #[test]
     fn only_what_is_open_for_writing_below_the_folder_counts() {
+        let _alone = crate::alone();
         let root = tempfile::tempdir().unwrap();
         let below = std::fs::canonicalize(root.path()).unwrap();
         let (written, read) = (below.join("written"), below.join("read"));
@@ -157,6 +158,7 @@ mod tests {
 
     #[test]
     fn a_process_says_since_when_it_runs_and_one_that_is_gone_says_nothing() {
+        let _alone = crate::alone();
         let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
         let who = of_this_user(i32::try_from(child.id()).unwrap()).unwrap().unwrap();
         let age = clock::now().as_millisecond() - describe(&who).unwrap().since.as_millisecond();

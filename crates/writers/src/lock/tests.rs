@@ -3,19 +3,21 @@ use std::path::Path;
 use std::process::{Child, Command};
 
 struct Bed {
+    _alone: std::sync::MutexGuard<'static, ()>,
     root: tempfile::TempDir,
     conversation: Conversation,
 }
 
 impl Bed {
     fn new() -> Bed {
+        let alone = crate::alone();
         let root = tempfile::tempdir().unwrap();
         for folder in ["one", "two"] {
             std::fs::create_dir(root.path().join(folder)).unwrap();
         }
         let conversation =
             Conversation { agent: "demo".to_owned(), config: root.path().to_owned(), native_id: "x".to_owned() };
-        Bed { root, conversation }
+        Bed { _alone: alone, root, conversation }
     }
 
     fn writers(&self) -> Writers {

@@ -173,7 +173,7 @@ impl Base {
 /// Where session groups go: our own cgroup, or the one around the outermost session that we are in.
 #[must_use]
 pub fn base() -> Option<Base> {
-    base_in(&Mounts::look()?)
+    base_in(&Mounts::look_at_unified()?)
 }
 
 fn base_in(mounts: &Mounts) -> Option<Base> {

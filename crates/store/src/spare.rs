@@ -6,7 +6,7 @@
 //! enough: whoever finds none makes its own.
 
 use ostler_sys::dir::Dir;
-use ostler_sys::lock;
+use ostler_sys::{clock, lock};
 use rustix::fs::OFlags;
 use std::io;
 
@@ -32,17 +32,13 @@ pub fn take(sessions: &Dir, name: &str) -> io::Result<bool> {
 }
 
 /// Whether it holds just what was made, for its owner alone, and nothing in the files: what lies in a session's folder is
-/// believed.
+/// believed. The folders have one date; to make, remove or rename anything in one of them gives it another.
 fn is_untouched(folder: &Dir) -> io::Result<bool> {
-    let holds = |path: &str, names: &[&str]| -> io::Result<bool> {
-        let found = folder.open_dir(path)?.names()?;
-        Ok(found.len() == names.len() && names.iter().all(|name| found.iter().any(|one| one == name)))
-    };
-    let mut as_made = holds(".", &["session.json", "holder.json", "agent.lock", "runs"])?
-        && holds("runs", &["1"])?
-        && holds("runs/1", &["run.json", "in", "out", "err"])?;
-    for (path, mode) in FOLDERS.map(|folder| (folder, 0o700)).into_iter().chain(FILES.map(|file| (file, 0o600))) {
-        as_made &= folder.is_empty_or_folder(path, mode)?;
+    let [outer, runs, run] = FOLDERS.map(|path| folder.date_if_folder(path, 0o700));
+    let date = outer?;
+    let mut as_made = date.is_some() && date == runs? && date == run?;
+    for file in FILES {
+        as_made &= folder.is_empty_file(file, 0o600)?;
     }
     Ok(as_made)
 }
@@ -68,6 +64,11 @@ pub fn make(sessions: &Dir) -> io::Result<()> {
     folder.make_dir("runs/1")?;
     for file in FILES {
         folder.file(file, OFlags::WRONLY | OFlags::CREATE)?;
+    }
+    // Not a date that a change would give them, however coarse the clock of the file system is.
+    let date = clock::now().as_second() - 60;
+    for path in FOLDERS {
+        folder.open_dir(path)?.set_date(date)?;
     }
     match spare.rename_new(UNDER_WAY, &spare, READY) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => spare.remove_all(UNDER_WAY),

@@ -6,7 +6,7 @@
 
 use crate::pause::{self, Point};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, FallocateFlags, FileType, Mode, OFlags, RawDir};
+use rustix::fs::{AtFlags, FallocateFlags, FileType, Mode, OFlags, RawDir, Timespec, Timestamps};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, Write};
@@ -226,15 +226,24 @@ impl Dir {
         Ok(rustix::fs::fstat(&self.0)?.st_uid == rustix::process::geteuid().as_raw())
     }
 
-    /// Whether this is a folder, or a file without contents, with just these permissions.
-    pub fn is_empty_or_folder(&self, name: &str, mode: u32) -> io::Result<bool> {
+    /// Whether this is a file without contents, with just these permissions.
+    pub fn is_empty_file(&self, name: &str, mode: u32) -> io::Result<bool> {
         let stat = rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?;
-        let right = match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => stat.st_size == 0,
-            FileType::Directory => true,
-            _ => false,
-        };
-        Ok(right && stat.st_mode & 0o7777 == mode)
+        let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+        Ok(is_file && stat.st_size == 0 && stat.st_mode & 0o7777 == mode)
+    }
+
+    /// When a folder last changed (seconds and nanoseconds of the wall clock), if it is one with just these permissions.
+    pub fn date_if_folder(&self, name: &str, mode: u32) -> io::Result<Option<(i64, u64)>> {
+        let stat = rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+        Ok((is_folder && stat.st_mode & 0o7777 == mode).then_some((stat.st_mtime, stat.st_mtime_nsec)))
+    }
+
+    /// Says that this folder last changed at that second.
+    pub fn set_date(&self, second: i64) -> io::Result<()> {
+        let date = Timespec { tv_sec: second, tv_nsec: 0 };
+        Ok(rustix::fs::futimens(&self.0, &Timestamps { last_access: date, last_modification: date })?)
     }
 
     /// The names in this folder, in no order.

@@ -81,6 +81,7 @@ points! {
     FolderMade "folder-made" [Client],
     SessionWritten "session-written" [Client],
     PromptKept "prompt-kept" [Client],
+    CopyMade "copy-made" [Client],
     HolderNoted "holder-noted" [Beginner],
     AgentNoted "agent-noted" [Beginner, Holder],
     AgentShown "agent-shown" [Beginner],

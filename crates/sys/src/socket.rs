@@ -4,11 +4,11 @@
 //! be deeper. Connections are answered only for the same user.
 
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
-use rustix::fs::{AtFlags, Mode};
+use rustix::fs::Mode;
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect, listen,
-    recv, send, socket_with, socketpair,
+    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect,
+    getsockname, listen, recv, send, socket_with, socketpair,
 };
 use std::io;
 
@@ -26,11 +26,35 @@ fn address(folder: &Dir) -> io::Result<SocketAddrUnix> {
 /// Opens the meeting place. One left over by the dead is replaced; the caller makes sure that nobody lives there.
 pub fn open(folder: &Dir) -> io::Result<OwnedFd> {
     folder.remove("sock")?;
-    let socket = socket_with(AddressFamily::UNIX, KIND, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)?;
-    bind(&socket, &address(folder)?)?;
-    rustix::fs::chmodat(folder, "sock", Mode::RUSR | Mode::WUSR, AtFlags::empty())?;
-    listen(&socket, 4096)?;
+    let socket = without_name()?;
+    open_as(&socket, folder)?;
     Ok(socket)
+}
+
+/// A meeting place to be, which nobody can find yet.
+pub fn without_name() -> io::Result<OwnedFd> {
+    let socket = socket_with(AddressFamily::UNIX, KIND, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)?;
+    // Its name in the folder will have this mode from its first moment.
+    rustix::fs::fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
+    Ok(socket)
+}
+
+/// Opens it in this folder, in which nothing has its name. Several processes that share it may do so at once: whoever comes
+/// second finds it done.
+pub fn open_as(socket: &OwnedFd, folder: &Dir) -> io::Result<()> {
+    if !has_name(socket)? {
+        match bind(socket, &address(folder)?) {
+            Ok(()) => {}
+            // The kernel lets nobody else make a file in the folder until name and socket belong together.
+            Err(Errno::ADDRINUSE | Errno::INVAL) if has_name(socket)? => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(listen(socket, 4096)?)
+}
+
+fn has_name(socket: &OwnedFd) -> io::Result<bool> {
+    Ok(SocketAddrUnix::try_from(getsockname(socket)?)?.path_bytes().is_some())
 }
 
 /// A connection to whoever keeps the session; `None` when nobody does. As long as one of the two helpers lives the
@@ -125,4 +149,40 @@ pub fn receive_with_file(socket: impl AsFd, buffer: &mut [u8]) -> io::Result<(Pa
         }
     }
     Ok((if received.bytes == 0 { Packet::HungUp } else { Packet::Done(received.bytes) }, file))
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn several_may_open_one_place_at_once_and_it_is_found_as_soon_as_one_has() {
+        for _ in 0..200 {
+            let home = tempfile::tempdir().unwrap();
+            let folder = Dir::open(home.path()).unwrap();
+            let place = without_name().unwrap();
+            std::thread::scope(|scope| {
+                for _ in 0..3 {
+                    scope.spawn(|| {
+                        open_as(&place, &folder).unwrap();
+                        assert!(reach(&folder).unwrap().is_some());
+                    });
+                }
+            });
+            assert!(accept(&place).unwrap().is_some());
+            let mode = home.path().join("sock").metadata().unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+        }
+    }
+
+    #[test]
+    fn a_name_that_somebody_else_has_is_not_taken_for_ours() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = Dir::open(home.path()).unwrap();
+        let _theirs = open(&folder).unwrap();
+        let error = open_as(&without_name().unwrap(), &folder).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+    }
 }

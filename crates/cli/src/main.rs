@@ -1,5 +1,7 @@
 //! `ostler`: the program. One file per command below `commands`.
 
+#![cfg_attr(all(target_env = "gnu", not(test)), no_main)]
+
 mod args;
 mod client;
 mod commands;
@@ -20,12 +22,14 @@ mod say;
 mod still;
 mod ui;
 
-fn main() -> std::process::ExitCode {
+ostler_sys::entry!(program);
+
+fn program() -> i32 {
     // Helpers, the demo agent and replays are this same binary. They are entered first: before argument parsing, threads or
     // anything else that would make them larger than they need to be.
     let arguments: Option<Vec<String>> = std::env::args_os().map(|word| word.into_string().ok()).collect();
     if let Some(code) = arguments.as_deref().and_then(enter_hidden) {
-        return std::process::ExitCode::from(u8::try_from(code).unwrap_or(125));
+        return code;
     }
     ostler_sys::signals::heed(rustix::process::Signal::PIPE);
     ostler_sys::signals::ignore(rustix::process::Signal::XFSZ);

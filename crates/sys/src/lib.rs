@@ -16,6 +16,7 @@ pub mod clock;
 mod clone;
 pub mod descriptors;
 pub mod dir;
+pub mod entry;
 pub mod lock;
 pub mod notify;
 pub mod pause;

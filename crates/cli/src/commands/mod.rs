@@ -36,17 +36,16 @@ use clap::Parser;
 use clap::error::ErrorKind;
 use std::ffi::OsString;
 use std::io::Write;
-use std::process::ExitCode;
 
 /// Parses, runs one command, and turns what came of it into words and an exit code.
-pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
+pub fn main(arguments: impl Iterator<Item = OsString>) -> i32 {
     let arguments: Vec<OsString> = arguments.collect();
     let named_alone = Command::named_alone(&arguments).map(|command| Ok(Cli { command: Some(command) }));
     let code = match named_alone.unwrap_or_else(|| Cli::try_parse_from(&arguments)) {
         Ok(cli) => dispatch(cli).unwrap_or_else(|failure| complain(&failure)),
         Err(error) => explain(&error),
     };
-    ExitCode::from(code.number())
+    code.number().into()
 }
 
 fn dispatch(cli: Cli) -> Result<Code> {

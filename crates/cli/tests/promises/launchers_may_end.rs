@@ -39,3 +39,15 @@ fn a_pipeline_gives_its_input_to_the_command_and_may_end() {
     let sum = ostler_testkit::misbehave::checksum(&input);
     assert_eq!(output.stdout, format!("read 300000 {sum:016x}\n"));
 }
+
+#[test]
+fn a_launcher_without_any_standard_descriptor_starts_a_session_all_the_same() {
+    let harness = harness();
+    let mut shell = harness.command("/bin/sh");
+    shell.args(["-c", r#"exec "$0" "$@" <&- >&- 2>&-"#]).arg(harness.program());
+    shell.args(["run", "-d", "--name", "bare", "--", "sh", "-c", "cat; echo said"]);
+    assert!(shell.status().unwrap().success());
+    harness.run(&["wait", "bare"]).exits(0);
+    let logs = harness.run(&["logs", "bare"]).exits(0);
+    assert_eq!(logs.stdout, "said\n", "what others opened is not taken for its descriptors");
+}

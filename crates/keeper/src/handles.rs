@@ -35,8 +35,8 @@ pub const STDOUT_READ: &str = "stdout_read";
 pub const STDOUT_WRITE: &str = "stdout_write";
 pub const STDERR_READ: &str = "stderr_read";
 pub const STDERR_WRITE: &str = "stderr_write";
-/// Our side of the terminal, and the pipes through which bytes pass between it and the files: the kernel moves bytes only
-/// to or from a pipe, and these outlive whoever is moving.
+/// Our side of the terminal, and the pipes through which bytes pass between it and the files, or between a pipe of the
+/// agent's and its file. They outlive whoever is moving.
 pub const PTY: &str = "pty";
 pub const KEYS_READ: &str = "keys_read";
 pub const KEYS_WRITE: &str = "keys_write";

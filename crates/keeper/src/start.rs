@@ -196,6 +196,7 @@ fn open_streams(
         }
         Mode::Headless => {
             handles.put(handles::ERR, file("err")?);
+            put_pipe(handles, handles::DRAWN_READ, handles::DRAWN_WRITE)?;
             put_pipe(handles, handles::STDOUT_READ, handles::STDOUT_WRITE)?;
             put_pipe(handles, handles::STDERR_READ, handles::STDERR_WRITE)?;
             let input = match (record.plan.has_input(), piped) {

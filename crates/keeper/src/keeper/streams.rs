@@ -13,12 +13,13 @@ use std::io;
 const TURNS: u32 = 16;
 /// A pipe through which this much comes at once deserves more room. All pipes of a user share a limit, so only those.
 const BUSY: usize = 48 * 1024;
-const WIDE: usize = 1024 * 1024;
+const WIDE: usize = 512 * 1024;
 
 /// One way from the agent to a file.
 struct Stream {
     from: &'static str,
-    /// A terminal is no pipe, and the kernel moves bytes only to or from one.
+    /// A pipe in between. A terminal is none, and the kernel moves bytes only to or from one. And while it moves bytes from a
+    /// pipe into a file nobody can write to that pipe: an agent need not wait for the disk when they have left its own.
     through: Option<(&'static str, &'static str)>,
     to: &'static str,
     ended: bool,
@@ -36,7 +37,10 @@ impl Streams {
         let stream = |from, through, to| Stream { from, through, to, ended: false, wide: false };
         let streams = match mode {
             Mode::Headless => {
-                vec![stream(handles::STDOUT_READ, None, handles::OUT), stream(handles::STDERR_READ, None, handles::ERR)]
+                vec![
+                    stream(handles::STDOUT_READ, Some((handles::DRAWN_WRITE, handles::DRAWN_READ)), handles::OUT),
+                    stream(handles::STDERR_READ, None, handles::ERR),
+                ]
             }
             Mode::Terminal => {
                 vec![stream(handles::PTY, Some((handles::DRAWN_WRITE, handles::DRAWN_READ)), handles::OUT)]
@@ -104,30 +108,32 @@ impl Stream {
         let (Some(from), Some(to)) = (handles.get(self.from), handles.get(self.to)) else {
             return Ok(Moved::End);
         };
-        let Some((write, read)) = self.through else {
-            let moved = shift(from, to)?;
-            if let Moved::Some(count) = moved
-                && count > BUSY
-                && !self.wide
-            {
-                self.wide = true;
+        let through = self.through.and_then(|(write, read)| Some((handles.get(write)?, handles.get(read)?)));
+        let moved = match through {
+            None => shift(from, to)?,
+            Some((write, read)) => {
+                // What a predecessor left in between goes first.
+                let waited = shift(read, to)?;
+                match (shift(from, write)?, waited) {
+                    (Moved::Some(count), _) => {
+                        while let Moved::Some(_) = shift(read, to)? {}
+                        Moved::Some(count)
+                    }
+                    (Moved::NotNow | Moved::End, Moved::Some(count)) => Moved::Some(count),
+                    (nothing, _) => nothing,
+                }
+            }
+        };
+        if let Moved::Some(count) = moved
+            && count > BUSY
+            && !self.wide
+        {
+            self.wide = true;
+            for pipe in [Some(from), through.map(|(write, _)| write)].into_iter().flatten() {
                 // A narrow pipe is slower and otherwise the same.
-                let _ = fcntl_setpipe_size(from, WIDE);
+                let _ = fcntl_setpipe_size(pipe, WIDE);
             }
-            return Ok(moved);
-        };
-        let (Some(write), Some(read)) = (handles.get(write), handles.get(read)) else {
-            return Ok(Moved::End);
-        };
-        // What a predecessor left in between goes first.
-        let waited = shift(read, to)?;
-        match (shift(from, write)?, waited) {
-            (Moved::Some(count), _) => {
-                while let Moved::Some(_) = shift(read, to)? {}
-                Ok(Moved::Some(count))
-            }
-            (Moved::NotNow | Moved::End, Moved::Some(count)) => Ok(Moved::Some(count)),
-            (nothing, _) => Ok(nothing),
         }
+        Ok(moved)
     }
 }

@@ -21,8 +21,9 @@ pub struct Scratch {
     names_given: Cell<usize>,
 }
 
-/// Has ext4 put what is made in this folder far from everything else. Without a journal it steps over every inode that was
-/// deleted in the last minutes, so that a file would take ten times as long to make after a test run than before it.
+/// Has ext4 put each folder that is made in this one far from everything else. Without a journal it steps over every inode
+/// that was deleted in the last minutes, so that a file would take ten times as long to make after a test run than before
+/// it, and what one contender deletes would cost the next.
 fn keep_apart(folder: &Path) -> Result<()> {
     const TOP_OF_A_TREE: IFlags = IFlags::from_bits_retain(0x0002_0000);
     std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
@@ -41,9 +42,8 @@ impl Scratch {
             names_given: Cell::new(0),
         };
         keep_apart(&workspace::target().join("bench"))?;
-        for folder in [&scratch.data, &scratch.short] {
-            std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        }
+        keep_apart(&scratch.data)?;
+        std::fs::create_dir_all(&scratch.short).with_context(|| format!("cannot make {}", scratch.short.display()))?;
         Ok(scratch)
     }
 
@@ -52,6 +52,12 @@ impl Scratch {
         let folder = self.data.join(self.unique(about));
         std::fs::create_dir(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
         Ok(folder)
+    }
+
+    /// The same, as commands call it that are run in the place of all folders: short enough for a socket, too.
+    pub fn nearby_folder(&self, about: &str) -> Result<PathBuf> {
+        let folder = self.folder(about)?;
+        Ok(folder.strip_prefix(&self.data)?.to_owned())
     }
 
     /// A path that is short enough for a socket, and that nothing has yet.
@@ -64,10 +70,11 @@ impl Scratch {
         self.data.join(self.unique(about))
     }
 
-    fn unique(&self, about: &str) -> String {
+    pub fn unique(&self, about: &str) -> String {
         let number = self.names_given.get() + 1;
         self.names_given.set(number);
-        format!("{about}-{number}")
+        // Not twice in two runs: the name of a folder decides where on the disk it is.
+        format!("{about}-{}-{number}", std::process::id())
     }
 
     /// The command with an environment of its own, as long as a person's: pueue, for one, stores it with every task, so

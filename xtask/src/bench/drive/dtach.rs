@@ -14,6 +14,8 @@ use crate::processes::{Baseline, Process, Tree};
 pub struct Dtach<'a> {
     scratch: &'a Scratch,
     program: &'a Path,
+    /// On the same disk as the sessions of the others: to make a file takes longer in one place than in another.
+    sockets: PathBuf,
 }
 
 /// Sessions and all that runs in them; ended when dropped, since dtach has no command for that.
@@ -23,11 +25,12 @@ pub struct Sessions {
 
 impl<'a> Dtach<'a> {
     pub fn new(bench: &'a Bench) -> Result<Self> {
-        Ok(Self { scratch: &bench.scratch, program: bench.tools.dtach.path()? })
+        let sockets = bench.scratch.nearby_folder("dtach")?;
+        Ok(Self { scratch: &bench.scratch, program: bench.tools.dtach.path()?, sockets })
     }
 
     pub fn socket(&self) -> PathBuf {
-        self.scratch.socket("d")
+        self.sockets.join(self.scratch.unique("d"))
     }
 
     /// `dtach HOW SOCKET …`

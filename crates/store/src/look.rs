@@ -18,6 +18,7 @@ use ostler_core::event::{Entry, Event};
 use ostler_core::fact::Fact;
 use ostler_core::id::SessionId;
 use ostler_core::life::{Process, State, step};
+use ostler_core::limits::counted;
 use ostler_core::outcome::{Closing, Exit, Outcome, Saved, judge};
 use ostler_core::record::{Plan, Session, Speaks, Want};
 use ostler_core::spending::Spent;
@@ -493,7 +494,8 @@ fn fill(depth: Depth, view: &mut View, folded: &Folded, record: &RunRecord, run:
     };
     view.alarm.clone_from(&state.alarm);
     if folded.bad_lines > 0 {
-        view.alarm = Some(format!("{} lines of the journal are not readable", folded.bad_lines));
+        view.alarm =
+            Some(format!("the journal has {} that cannot be read", counted(folded.bad_lines.into(), "line", "lines")));
     }
     let mut updated = record.started.unwrap_or(view.created);
     for stat in [streams.out, streams.err].into_iter().flatten() {

@@ -9,6 +9,7 @@ use crate::commands::checkpoints::to_the_millisecond;
 use crate::exit::{Failure, Result};
 use crate::ui::time::size;
 use ostler_core::id::SessionId;
+use ostler_core::limits::counted;
 use ostler_store::checkpoints::{self, Checkpoint};
 use ostler_store::folder::Folder;
 use ostler_transcript::{Format, Rejoined, missing_from, rejoin};
@@ -89,7 +90,7 @@ impl Kept<'_> {
             if self.format == Some(Format::Claude) {
                 let joined = rejoin(&original.file, from_start(&held, copy.length).map_err(cannot)?).map_err(cannot)?;
                 if let Some(joined) = joined {
-                    let messages = counted(joined.messages, "message");
+                    let messages = counted(joined.messages as u64, "message", "messages");
                     let words = format!("{messages} had gone from the transcript: put back from the copy of {time}");
                     return Ok(Some(Loss { words, copy, way: Way::Join(joined) }));
                 }
@@ -101,7 +102,7 @@ impl Kept<'_> {
                 let records = missing_from(transcript, copied).map_err(cannot)?;
                 let words = format!(
                     "the transcript lacks {} of the copy of {time}; ostler checkpoints restore {} {time} puts that copy back",
-                    counted(records, "record"),
+                    counted(records as u64, "record", "records"),
                     self.id
                 );
                 missing = (records > 0).then_some(Loss { words, copy, way: Way::None });
@@ -157,8 +158,4 @@ fn begins_with(copy: &File, transcript: &File, length: u64) -> io::Result<bool> 
         at += count as u64;
     }
     Ok(true)
-}
-
-fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

@@ -24,12 +24,12 @@ mod ui;
 
 ostler_sys::entry!(program);
 
-fn program() -> i32 {
+fn program() -> u8 {
     // Helpers, the demo agent and replays are this same binary. They are entered first: before argument parsing, threads or
     // anything else that would make them larger than they need to be.
     let arguments: Option<Vec<String>> = std::env::args_os().map(|word| word.into_string().ok()).collect();
     if let Some(code) = arguments.as_deref().and_then(enter_hidden) {
-        return code;
+        return u8::try_from(code).unwrap_or(125);
     }
     ostler_sys::signals::heed(rustix::process::Signal::PIPE);
     ostler_sys::signals::ignore(rustix::process::Signal::XFSZ);

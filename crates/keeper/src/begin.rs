@@ -71,8 +71,8 @@ pub fn begin(beginning: Beginning<'_>) -> Result<(), LaunchError> {
     spawn::branch_off(outside.as_ref().map(AsFd::as_fd), copy).map_err(StartError::Fork)?;
     drop(reporter);
     pause::at(Point::CopyMade);
-    if let Some(door) = &door {
-        open_meanwhile(door, beginning.folder);
+    if let Some(door) = door {
+        open_meanwhile(&door, beginning.folder);
     }
     // The copy has emptied its own; ours is where it was.
     report.take().as_ref().map_or(Err(LaunchError::Killed), hear)

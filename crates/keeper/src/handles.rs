@@ -35,8 +35,11 @@ pub const STDOUT_READ: &str = "stdout_read";
 pub const STDOUT_WRITE: &str = "stdout_write";
 pub const STDERR_READ: &str = "stderr_read";
 pub const STDERR_WRITE: &str = "stderr_write";
-/// Our side of the terminal, and the pipes through which bytes pass between it and the files, or between a pipe of the
-/// agent's and its file. They outlive whoever is moving.
+/// What has left the agent's pipe and is not in its file yet.
+pub const PASSING_READ: &str = "passing_read";
+pub const PASSING_WRITE: &str = "passing_write";
+/// Our side of the terminal, and the pipes through which bytes pass between it and the files: the kernel moves bytes only
+/// to or from a pipe, and these outlive whoever is moving.
 pub const PTY: &str = "pty";
 pub const KEYS_READ: &str = "keys_read";
 pub const KEYS_WRITE: &str = "keys_write";

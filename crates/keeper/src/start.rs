@@ -74,7 +74,7 @@ pub fn start(
     let agent_lock = lock::try_exclusive(lock_file)?
         .ok_or_else(|| io::Error::other("a process of an earlier run still holds agent.lock"))?;
     let occupied = Occupied::take(folder, session, &record, handles)?;
-    // A further run goes on behind the same door.
+    // A new session's door is opened before anybody is shown it, and a further run goes on behind the same one.
     if handles.get(handles::DOOR).is_none() {
         handles.put(handles::DOOR, socket::open(folder.dir())?);
     }
@@ -196,7 +196,7 @@ fn open_streams(
         }
         Mode::Headless => {
             handles.put(handles::ERR, file("err")?);
-            put_pipe(handles, handles::DRAWN_READ, handles::DRAWN_WRITE)?;
+            put_pipe(handles, handles::PASSING_READ, handles::PASSING_WRITE)?;
             put_pipe(handles, handles::STDOUT_READ, handles::STDOUT_WRITE)?;
             put_pipe(handles, handles::STDERR_READ, handles::STDERR_WRITE)?;
             let input = match (record.plan.has_input(), piped) {

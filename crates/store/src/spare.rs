@@ -14,17 +14,22 @@ use std::io;
 const SPARE: &str = "../spare";
 const READY: &str = "ready";
 const UNDER_WAY: &str = "under-way";
-const FOLDERS: [&str; 3] = [".", "runs", "runs/1"];
+const INNER_FOLDERS: [&str; 2] = ["runs", "runs/1"];
 const FILES: [&str; 7] =
     ["session.json", "holder.json", "agent.lock", "runs/1/run.json", "runs/1/in", "runs/1/out", "runs/1/err"];
 
 /// Takes the folder that is ready, under a name that nobody has. `Ok(false)`: there is none, or it is not what was made.
 pub fn take(sessions: &Dir, name: &str) -> io::Result<bool> {
-    // Whatever stands in the way of taking it does not stand in the way of making one.
-    if sessions.rename_new(&format!("{SPARE}/{READY}"), sessions, name).is_err() {
+    let ready = format!("{SPARE}/{READY}");
+    // Whatever stands in the way of taking it does not stand in the way of making one. To some file systems giving a folder
+    // another place changes it, so its date is looked at before.
+    let Ok(date) = sessions.date_if_folder(&ready, 0o700) else {
+        return Ok(false);
+    };
+    if sessions.rename_new(&ready, sessions, name).is_err() {
         return Ok(false);
     }
-    if sessions.open_dir(name).and_then(|folder| is_untouched(&folder)).unwrap_or(false) {
+    if sessions.open_dir(name).and_then(|folder| is_untouched(&folder, date)).unwrap_or(false) {
         return Ok(true);
     }
     sessions.remove_all(name)?;
@@ -32,11 +37,12 @@ pub fn take(sessions: &Dir, name: &str) -> io::Result<bool> {
 }
 
 /// Whether it holds just what was made, for its owner alone, and nothing in the files: what lies in a session's folder is
-/// believed. The folders have one date; to make, remove or rename anything in one of them gives it another.
-fn is_untouched(folder: &Dir) -> io::Result<bool> {
-    let [outer, runs, run] = FOLDERS.map(|path| folder.date_if_folder(path, 0o700));
-    let date = outer?;
-    let mut as_made = date.is_some() && date == runs? && date == run?;
+/// believed. The folders have one date, a whole second; to make, remove or rename anything in one of them gives it another.
+fn is_untouched(folder: &Dir, date: Option<(i64, u64)>) -> io::Result<bool> {
+    let mut as_made = matches!(date, Some((_, 0)));
+    for inner in INNER_FOLDERS {
+        as_made &= date == folder.date_if_folder(inner, 0o700)?;
+    }
     for file in FILES {
         as_made &= folder.is_empty_file(file, 0o600)?;
     }
@@ -60,14 +66,15 @@ pub fn make(sessions: &Dir) -> io::Result<()> {
     spare.remove_all(UNDER_WAY)?;
     spare.make_dir(UNDER_WAY)?;
     let folder = spare.open_dir(UNDER_WAY)?;
-    folder.make_dir("runs")?;
-    folder.make_dir("runs/1")?;
+    for inner in INNER_FOLDERS {
+        folder.make_dir(inner)?;
+    }
     for file in FILES {
         folder.file(file, OFlags::WRONLY | OFlags::CREATE)?;
     }
     // Not a date that a change would give them, however coarse the clock of the file system is.
     let date = clock::now().as_second() - 60;
-    for path in FOLDERS {
+    for path in INNER_FOLDERS.into_iter().chain(["."]) {
         folder.open_dir(path)?.set_date(date)?;
     }
     match spare.rename_new(UNDER_WAY, &spare, READY) {

@@ -49,8 +49,8 @@ pub fn shift(from: impl AsFd, to: impl AsFd) -> io::Result<Moved> {
             Ok(count) => return Ok(Moved::Some(count)),
             Err(Errno::AGAIN) => return Ok(Moved::NotNow),
             Err(Errno::INTR) => {}
-            // A pseudo-terminal whose other side has closed says so with this error.
-            Err(Errno::IO) => return Ok(Moved::End),
+            // A pseudo-terminal whose other side has closed says so with this error; from a disk it is one.
+            Err(Errno::IO) if isatty(from.as_fd()) => return Ok(Moved::End),
             // Between Linux 5.10 and 5.12 a terminal could not be spliced.
             Err(Errno::INVAL) if isatty(from.as_fd()) || isatty(to.as_fd()) => return carry(from, to),
             Err(error) => return Err(error.into()),

@@ -42,15 +42,25 @@ pub fn without_name() -> io::Result<OwnedFd> {
 /// Opens it in this folder, in which nothing has its name. Several processes that share it may do so at once: whoever comes
 /// second finds it done.
 pub fn open_as(socket: &OwnedFd, folder: &Dir) -> io::Result<()> {
-    if !has_name(socket)? {
-        match bind(socket, &address(folder)?) {
-            Ok(()) => {}
-            // The kernel lets nobody else make a file in the folder until name and socket belong together.
-            Err(Errno::ADDRINUSE | Errno::INVAL) if has_name(socket)? => {}
-            Err(error) => return Err(error.into()),
-        }
+    if !has_name(socket)?
+        && let Err(error) = bind(socket, &address(folder)?)
+        && !(matches!(error, Errno::ADDRINUSE | Errno::INVAL) && will_have_name(socket)?)
+    {
+        return Err(error.into());
     }
     Ok(listen(socket, 4096)?)
+}
+
+/// Whether another process is giving it its name just now. Linux before 5.14 shows the name in the folder a moment before it
+/// belongs to the socket.
+fn will_have_name(socket: &OwnedFd) -> io::Result<bool> {
+    for _ in 0..1000 {
+        if has_name(socket)? {
+            return Ok(true);
+        }
+        rustix::thread::sched_yield();
+    }
+    Ok(false)
 }
 
 fn has_name(socket: &OwnedFd) -> io::Result<bool> {

@@ -38,14 +38,14 @@ use std::ffi::OsString;
 use std::io::Write;
 
 /// Parses, runs one command, and turns what came of it into words and an exit code.
-pub fn main(arguments: impl Iterator<Item = OsString>) -> i32 {
+pub fn main(arguments: impl Iterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.collect();
     let named_alone = Command::named_alone(&arguments).map(|command| Ok(Cli { command: Some(command) }));
     let code = match named_alone.unwrap_or_else(|| Cli::try_parse_from(&arguments)) {
         Ok(cli) => dispatch(cli).unwrap_or_else(|failure| complain(&failure)),
         Err(error) => explain(&error),
     };
-    code.number().into()
+    code.number()
 }
 
 fn dispatch(cli: Cli) -> Result<Code> {

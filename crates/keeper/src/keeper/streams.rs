@@ -19,7 +19,8 @@ const WIDE: usize = 512 * 1024;
 struct Stream {
     from: &'static str,
     /// A pipe in between. A terminal is none, and the kernel moves bytes only to or from one. And while it moves bytes from a
-    /// pipe into a file nobody can write to that pipe: an agent need not wait for the disk when they have left its own.
+    /// pipe into a file nobody can write to that pipe: an agent with much to say need not wait for the disk when its bytes
+    /// have left its own.
     through: Option<(&'static str, &'static str)>,
     to: &'static str,
     ended: bool,
@@ -38,7 +39,7 @@ impl Streams {
         let streams = match mode {
             Mode::Headless => {
                 vec![
-                    stream(handles::STDOUT_READ, Some((handles::DRAWN_WRITE, handles::DRAWN_READ)), handles::OUT),
+                    stream(handles::STDOUT_READ, Some((handles::PASSING_WRITE, handles::PASSING_READ)), handles::OUT),
                     stream(handles::STDERR_READ, None, handles::ERR),
                 ]
             }
@@ -112,16 +113,13 @@ impl Stream {
         let moved = match through {
             None => shift(from, to)?,
             Some((write, read)) => {
-                // What a predecessor left in between goes first.
-                let waited = shift(read, to)?;
-                match (shift(from, write)?, waited) {
-                    (Moved::Some(count), _) => {
-                        while let Moved::Some(_) = shift(read, to)? {}
-                        Moved::Some(count)
-                    }
-                    (Moved::NotNow | Moved::End, Moved::Some(count)) => Moved::Some(count),
-                    (nothing, _) => nothing,
+                let fresh = shift(from, write)?;
+                // What a predecessor left in between comes out first.
+                let mut passed = 0;
+                while let Moved::Some(count) = shift(read, to)? {
+                    passed += count;
                 }
+                if passed > 0 { Moved::Some(passed) } else { fresh }
             }
         };
         if let Moved::Some(count) = moved

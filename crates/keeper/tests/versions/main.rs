@@ -17,8 +17,12 @@ use ostler_testkit::patience;
 use rustix::fd::AsFd;
 use stage::{NEWER_KEEPER, Stage};
 
-const TESTS: [(&str, fn()); 4] = [
+const TESTS: [(&str, fn()); 5] = [
     ("a_keeper_works_under_an_older_holder", a_keeper_works_under_an_older_holder),
+    (
+        "a_keeper_writes_first_what_its_predecessor_left_on_the_way",
+        a_keeper_writes_first_what_its_predecessor_left_on_the_way,
+    ),
     ("a_keeper_works_under_a_newer_holder", a_keeper_works_under_a_newer_holder),
     ("unknown_handles_reach_the_stand_in_and_the_next_keeper", unknown_handles_reach_the_stand_in_and_the_next_keeper),
     ("a_holder_works_under_a_newer_keeper", a_holder_works_under_a_newer_keeper),
@@ -48,15 +52,28 @@ fn main() {
     std::process::exit(if failed == 0 { 0 } else { 101 });
 }
 
-/// An older holder opened less: no pidfd of the agent, no binary to start helpers from, no standard error.
+/// An older holder opened less: no pidfd of the agent, no binary to start helpers from, no standard error, no pipe between
+/// the agent's and its file.
 fn a_keeper_works_under_an_older_holder() {
     let mut stage = Stage::set();
     stage.write_holder(r#"{"PROCESS","version":"0.0.1"}"#);
-    for unheard_of in ["agent", "binary", "err", "stderr_read", "stderr_write"] {
+    for unheard_of in ["agent", "binary", "err", "stderr_read", "stderr_write", "passing_read", "passing_write"] {
         stage.handles.retain(|(name, _)| name != unheard_of);
     }
     stage.start_keeper(&[]);
     stage.until_printed("hello\n");
+    stage.stop_as_its_holder();
+    assert_eq!(stage.outcome().kind, Kind::Stopped);
+}
+
+/// Bytes that had left the agent's pipe when a keeper was killed come before all that is still in it.
+fn a_keeper_writes_first_what_its_predecessor_left_on_the_way() {
+    let mut stage = Stage::set();
+    stage.write_holder(r#"{"PROCESS","version":"0.0.1"}"#);
+    let passing = stage.handles.iter().find(|(name, _)| name == "passing_write").unwrap();
+    rustix::io::write(&passing.1, b"before ").unwrap();
+    stage.start_keeper(&[]);
+    stage.until_printed("before hello\n");
     stage.stop_as_its_holder();
     assert_eq!(stage.outcome().kind, Kind::Stopped);
 }

@@ -48,7 +48,7 @@ impl Stage {
         folder.write_session(&session()).unwrap();
         let run = folder.make_run(1).unwrap();
         let file = |name: &str| run.dir().file(name, OFlags::RDWR | OFlags::CREATE).unwrap();
-        let (out, err) = (Pipe::blocking().unwrap(), Pipe::blocking().unwrap());
+        let [out, passing, err] = std::array::from_fn(|_| Pipe::blocking().unwrap());
         let null = std::fs::File::open("/dev/null").unwrap();
         let started = Start {
             program: Program::Named("sh"),
@@ -81,6 +81,8 @@ impl Stage {
             ("in", file("in")),
             ("stdout_read", out.read),
             ("stdout_write", out.write),
+            ("passing_read", passing.read),
+            ("passing_write", passing.write),
             ("stderr_read", err.read),
             ("stderr_write", err.write),
         ];

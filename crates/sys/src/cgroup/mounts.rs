@@ -64,9 +64,10 @@ impl Mounts {
     /// Only what a session's own group needs. It is quick where the hierarchy lies whole at a usual place: among all mounts
     /// it would take the kernel ten times as long to find it.
     pub(super) fn look_at_unified() -> Option<Mounts> {
-        let ours = || read_at_once("/proc/self/cgroup");
-        Hierarchy::at_usual_place()
-            .map_or_else(Mounts::look, |unified| Some(Mounts { hierarchies: vec![unified], ours: ours()? }))
+        match Hierarchy::at_usual_place() {
+            Some(unified) => Some(Mounts { hierarchies: vec![unified], ours: read_at_once("/proc/self/cgroup")? }),
+            None => Mounts::look(),
+        }
     }
 
     fn read(mountinfo: &str, ours: String) -> Mounts {

@@ -7,13 +7,9 @@ use crate::{HelperRecord, RunRecord, StoreError};
 use ostler_core::SCHEMA;
 use ostler_core::outcome::{Exit, Outcome};
 use ostler_core::record::Session;
-use ostler_sys::dir::{Dir, Sync, free_space};
+use ostler_sys::dir::{Dir, Sync};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-
-/// Kept free for the stop wish, the exit and the outcome of a session on a full disk.
-const RESERVE: u64 = 64 * 1024;
-const RESERVED: &str = "keeper.lock";
 
 /// A session's folder.
 #[derive(Debug)]
@@ -181,39 +177,6 @@ impl Folder {
         let gone = format!(".gone-{number}-{}", std::process::id());
         runs.rename_new(&number.to_string(), &runs, &gone).map_err(StoreError::io(format!("runs/{number}")))?;
         runs.remove_all(&gone).map_err(StoreError::io(gone))
-    }
-
-    /// Whether there is room for a session: its first records, and what its keeper will set aside.
-    pub fn has_room(&self) -> Result<bool, StoreError> {
-        Ok(free_space(&self.dir).map_err(StoreError::io("the disk"))? >= 2 * RESERVE)
-    }
-
-    /// Sets disk space aside, in the keeper's lock file, which has no other contents: a file of its own would cost every
-    /// launch a name more. Best effort: the next time there is room will do.
-    pub fn keep_reserve(&self) {
-        let _ = self.dir.reserve(RESERVED, RESERVE);
-    }
-
-    /// Gives up a piece of the reserve: now is when it is needed. Not all of it at once, because a program that still writes
-    /// may be quicker than we are. False when nothing is left.
-    pub fn spend_reserve(&self) -> bool {
-        self.dir.shorten(RESERVED, RESERVE / 8).unwrap_or(false)
-    }
-
-    /// Gives it all up: nothing more will be written.
-    pub fn release_reserve(&self) {
-        // When it is gone already there is nothing to give.
-        let _ = self.dir.empty(RESERVED);
-    }
-
-    /// Does something that needs a little disk space, with the reserve if it must be.
-    pub fn even_when_full<T>(&self, mut action: impl FnMut() -> Result<T, StoreError>) -> Result<T, StoreError> {
-        loop {
-            match action() {
-                Err(error) if error.is_full_disk() && self.spend_reserve() => {}
-                other => return other,
-            }
-        }
     }
 }
 

@@ -36,6 +36,7 @@ pub mod overview;
 pub mod pieces;
 pub mod proof;
 mod rest;
+mod room;
 pub mod spare;
 pub mod telling;
 pub mod terminal;

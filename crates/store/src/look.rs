@@ -24,12 +24,9 @@ use ostler_core::record::{Plan, Session, Speaks, Want};
 use ostler_core::spending::Spent;
 use ostler_core::view::{Phase, View};
 use ostler_sys::clock::{self, since_boot_ms};
-use ostler_sys::dir::{Dir, free_space};
+use ostler_sys::dir::Dir;
 use ostler_sys::process::Identity;
 use ostler_sys::socket;
-
-/// A disk with less than this is full: not even a page of output fits beside the records.
-const NO_ROOM: u64 = 16 * 1024;
 
 /// How much a look is to tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -325,14 +322,10 @@ fn see(
     };
     if helpers.alarm.is_some() {
         view.alarm = helpers.alarm;
-    } else if depth == Depth::Everything && is_full(folder.dir()) {
+    } else if depth == Depth::Everything && folder.waits_for_room() {
         view.alarm = Some("the disk is full; it waits until there is room".to_owned());
     }
     Ok(true)
-}
-
-pub(crate) fn is_full(disk: &Dir) -> bool {
-    free_space(disk).is_ok_and(|free| free < NO_ROOM)
 }
 
 /// What the evidence says about a run that ended with nobody there to write it down.

@@ -3,8 +3,9 @@
 use crate::StoreError;
 use crate::folder::Folder;
 use crate::home::Shelf;
-use crate::look::{Depth, Newer, blank, ended, is_full, look_at, own};
+use crate::look::{Depth, Newer, blank, ended, look_at, own};
 use crate::rest::glance;
+use crate::room::is_nearly_full;
 use ostler_core::id::SessionId;
 use ostler_core::view::View;
 use ostler_sys::dir::Dir;
@@ -23,7 +24,7 @@ pub struct Overview<'a> {
 impl<'a> Overview<'a> {
     pub fn over(shelf: &'a Shelf) -> Result<Overview<'a>, StoreError> {
         let dir = shelf.dir.open_dir(".").map_err(StoreError::io("sessions"))?;
-        let depth = if is_full(&dir) { Depth::Everything } else { Depth::Listed };
+        let depth = if is_nearly_full(&dir).unwrap_or(false) { Depth::Everything } else { Depth::Listed };
         Ok(Overview { shelf, dir, depth })
     }
 

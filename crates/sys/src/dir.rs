@@ -263,15 +263,16 @@ impl Dir {
         Ok(names)
     }
 
-    /// Makes a file really occupy this much of the disk.
+    /// Makes a file really occupy this much of the disk. Where there is no room for all of it, it stays as it was.
     pub fn reserve(&self, name: &str, bytes: u64) -> io::Result<()> {
-        let file = self.file(name, OFlags::WRONLY | OFlags::CREATE)?;
+        let file = File::from(self.file(name, OFlags::WRONLY | OFlags::CREATE)?);
+        let before = file.metadata()?.len();
         let reserved = match rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, bytes) {
-            Err(Errno::OPNOTSUPP) => (&File::from(file)).write_all(&vec![0; usize::try_from(bytes).unwrap_or(0)]),
+            Err(Errno::OPNOTSUPP) => (&file).write_all(&vec![0; usize::try_from(bytes).unwrap_or(0)]),
             other => other.map_err(io::Error::from),
         };
         if reserved.is_err() {
-            self.empty(name)?;
+            file.set_len(before)?;
         }
         reserved
     }
@@ -367,5 +368,14 @@ mod tests {
         forget_front(&file, 8192).unwrap();
         let bytes = dir.read("out").unwrap().unwrap();
         assert_eq!((bytes.len(), bytes[8191], bytes[8192]), (10_000, 0, b'x'));
+    }
+
+    #[test]
+    fn a_reserve_that_cannot_grow_is_not_given_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = Dir::open(folder.path()).unwrap();
+        dir.reserve("kept", 4096).unwrap();
+        dir.reserve("kept", 1 << 60).unwrap_err();
+        assert_eq!(dir.stat("kept").unwrap().unwrap().size, 4096);
     }
 }

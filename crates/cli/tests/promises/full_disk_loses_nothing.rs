@@ -26,7 +26,8 @@ fn output_waits_for_room_and_goes_on_byte_for_byte() {
         disk.grow("4m");
         let misbehave = harness.misbehave();
         let session = harness.detach(&[terminal, &["--", &misbehave, "print=9000000", "say=end"]].concat());
-        session.until("the disk is full", || (disk.free() == 0).then_some(()));
+        let alarm = session.until("the full disk is named", || session.show().alarm);
+        assert!(alarm.contains("full"), "{alarm}");
         let agent = session.living(Who::Agent);
 
         // Everything that only looks still works, and says what is wrong.
@@ -34,8 +35,6 @@ fn output_waits_for_room_and_goes_on_byte_for_byte() {
         assert_eq!((shown.alive, shown.state.as_str()), (true, "working"));
         let listed = harness.ls();
         assert!(listed.iter().any(|one| one.id == session.id() && one.alive));
-        let alarm = session.until("the full disk is named", || session.show().alarm);
-        assert!(alarm.contains("full") || alarm.contains("room") || alarm.contains("space"), "{alarm}");
         let refused = harness.run(&["run", "-d", "--", "true"]).exits(125);
         assert!(refused.complaint().contains("disk"), "{refused:?}");
         assert_eq!(harness.ls().len(), listed.len(), "something half-made is left");
@@ -44,6 +43,14 @@ fn output_waits_for_room_and_goes_on_byte_for_byte() {
         let before = session.kill(Who::Keeper);
         session.until("another keeper", || session.recorded(Who::Keeper).filter(|now| *now != before));
         assert_eq!(session.recorded(Who::Agent), Some(agent));
+        session.until("it knows why it waits", || session.show().alarm);
+        // Room for some records, and not for output.
+        disk.grow("4196k");
+        let size = session.run_file("out").metadata().unwrap().len();
+        for look in [session.show(), harness.ls().into_iter().find(|one| one.id == session.id()).unwrap()] {
+            assert!(look.alarm.is_some_and(|alarm| alarm.contains("full")), "it still waits");
+        }
+        assert_eq!(session.run_file("out").metadata().unwrap().len(), size);
 
         disk.grow("64m");
         harness.run(&["wait", session.id()]).exits(0);

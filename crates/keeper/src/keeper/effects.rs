@@ -309,7 +309,7 @@ impl Keeper {
     /// Nobody is left to write: what is in the pipes now is all there will be.
     fn collect_last_output(&mut self) -> Result<bool, KeeperError> {
         // On a full disk the little that is free is for the records of the end.
-        let room = !self.streams.disk_full || self.has_room_for_output()?;
+        let room = !self.streams.disk_full || self.folder.has_room_for_output()?;
         if !(room && self.streams.drain(&self.handles)?) {
             if self.state.stop.is_none() {
                 return Ok(false);

@@ -431,6 +431,9 @@ impl Keeper {
         if !self.snapshots.are_behind(self.out_position()?) {
             self.changed |= self.streams.pump(&self.handles)?;
         }
+        if self.streams.disk_full {
+            self.folder.show_that_output_waits();
+        }
         self.understand()?;
         self.consult_own_record()?;
         if self.record.plan.mode == Mode::Terminal {

@@ -7,14 +7,7 @@ use ostler_store::spare;
 use ostler_sys::dir;
 use rustix::fs::OFlags;
 
-/// So much must be free before output that met a full disk goes on: several times what is kept in reserve for records.
-const ROOM_FOR_OUTPUT: u64 = 256 * 1024;
-
 impl Keeper {
-    pub(super) fn has_room_for_output(&self) -> Result<bool, KeeperError> {
-        Ok(dir::free_space(self.folder.dir())? >= ROOM_FOR_OUTPUT)
-    }
-
     pub(super) fn note(&mut self, event: Event) -> Result<(), KeeperError> {
         self.note_about(About::default(), event)
     }
@@ -48,7 +41,7 @@ impl Keeper {
 
     pub(super) fn try_disk_again(&mut self) -> Result<(), KeeperError> {
         // What little is free now is for records: output goes on when there is room for more than those.
-        self.streams.disk_full = !self.has_room_for_output()?;
+        self.streams.disk_full = !self.folder.has_room_for_output()?;
         while let Some(entry) = self.unwritten.front() {
             match self.journal.append(entry) {
                 Ok(()) => {
@@ -62,7 +55,7 @@ impl Keeper {
             Err(error) if !error.is_full_disk() => return Err(error.into()),
             Ok(()) | Err(_) => {}
         }
-        if self.state.outcome.is_none() {
+        if self.state.outcome.is_none() && !self.streams.disk_full {
             self.folder.keep_reserve();
         }
         self.check_exit()?;

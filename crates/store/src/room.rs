@@ -1,0 +1,79 @@
+//! Room on the disk.
+//!
+//! A disk that fills up takes the agent's output first, and then the few records that say how the session ended. So each
+//! session sets a little aside for those, and output that has met a full disk goes on only when there is room for much more.
+
+use crate::StoreError;
+use crate::folder::Folder;
+use ostler_sys::dir::{Dir, free_space};
+use std::io;
+
+/// Kept free for the stop wish, the exit and the outcome of a session on a full disk.
+const RESERVE: u64 = 64 * 1024;
+const RESERVED: &str = "keeper.lock";
+/// So much must be free before output that met a full disk goes on: several times what is kept in reserve for records.
+const ROOM_FOR_OUTPUT: u64 = 256 * 1024;
+/// A disk with less than this is full: not even a page of output fits beside the records.
+const NO_ROOM: u64 = 16 * 1024;
+
+/// Whether sessions on this disk may be waiting for room.
+pub(crate) fn is_nearly_full(disk: &Dir) -> io::Result<bool> {
+    Ok(free_space(disk)? < ROOM_FOR_OUTPUT)
+}
+
+impl Folder {
+    /// Whether there is room for a session: its first records, and what its keeper will set aside.
+    pub fn has_room(&self) -> Result<bool, StoreError> {
+        Ok(free_space(self.dir()).map_err(StoreError::io("the disk"))? >= 2 * RESERVE)
+    }
+
+    /// Whether output that met a full disk may go on.
+    pub fn has_room_for_output(&self) -> Result<bool, StoreError> {
+        Ok(!is_nearly_full(self.dir()).map_err(StoreError::io("the disk"))?)
+    }
+
+    /// Sets disk space aside, in the keeper's lock file, which has no other contents: a file of its own would cost every
+    /// launch a name more. Best effort: the next time there is room will do.
+    pub fn keep_reserve(&self) {
+        let _ = self.dir().reserve(RESERVED, RESERVE);
+    }
+
+    /// Gives up a piece of the reserve: now is when it is needed. Not all of it at once, because a program that still writes
+    /// may be quicker than we are. False when nothing is left.
+    pub fn spend_reserve(&self) -> bool {
+        self.dir().shorten(RESERVED, RESERVE / 8).unwrap_or(false)
+    }
+
+    /// Says that output has met a full disk and waits: whoever looks sees a reserve that is not whole.
+    pub fn show_that_output_waits(&self) {
+        if self.reserve_is_whole() {
+            self.spend_reserve();
+        }
+    }
+
+    fn reserve_is_whole(&self) -> bool {
+        self.dir().stat(RESERVED).is_ok_and(|lock| lock.is_some_and(|lock| lock.size >= RESERVE))
+    }
+
+    /// Whether the session waits for room on the disk.
+    pub(crate) fn waits_for_room(&self) -> bool {
+        let free = free_space(self.dir()).unwrap_or(u64::MAX);
+        free < NO_ROOM || (free < ROOM_FOR_OUTPUT && !self.reserve_is_whole())
+    }
+
+    /// Gives it all up: nothing more will be written.
+    pub fn release_reserve(&self) {
+        // When it is gone already there is nothing to give.
+        let _ = self.dir().empty(RESERVED);
+    }
+
+    /// Does something that needs a little disk space, with the reserve if it must be.
+    pub fn even_when_full<T>(&self, mut action: impl FnMut() -> Result<T, StoreError>) -> Result<T, StoreError> {
+        loop {
+            match action() {
+                Err(error) if error.is_full_disk() && self.spend_reserve() => {}
+                other => return other,
+            }
+        }
+    }
+}

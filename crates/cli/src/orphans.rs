@@ -5,7 +5,7 @@
 //! neither a claude nor another process of that tool, so that whoever started it is gone.
 //!
 //! `doctor` names them. `resume` ends them before the conversation goes on, because the next turn may do the same work
-//! again beside them; nobody else does.
+//! again beside them, and `stop` of a session that is lost those in its cgroup; nobody else does.
 
 use crate::exit::Result;
 use crate::foreign::processes;
@@ -80,11 +80,21 @@ pub fn end_all_of(folder: &Folder, id: SessionId, run: u32, conversation: &str) 
     }
     left.sort_by_key(Identity::pid);
     left.dedup();
+    end(&record, &left)
+}
+
+/// The same for what is in the cgroup of its last run.
+pub fn end_contained(folder: &Folder, id: SessionId, run: u32) -> Result<Vec<String>> {
+    let record = folder.run(run)?.record()?;
+    end(&record, &contained(&record, id)?)
+}
+
+fn end(record: &RunRecord, left: &[Identity]) -> Result<Vec<String>> {
     let words = left.iter().map(|who| format!("{} {}", who.pid(), command_line(who.pid()).join(" "))).collect();
     for signal in [Signal::TERM, Signal::KILL] {
-        signal_and_wait(&left, signal)?;
+        signal_and_wait(left, signal)?;
     }
-    limits::clear(&record);
+    limits::clear(record);
     Ok(words)
 }
 

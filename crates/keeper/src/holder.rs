@@ -36,6 +36,10 @@ const YOUNG_MS: u64 = 60;
 /// So many may die young before there is a pause; so many before we stop until somebody knocks.
 const FREE_DEATHS: u32 = 5;
 const LAST_DEATH: u32 = 20;
+/// When the agent has ended nobody may ever knock, so that so many more are tried before we leave as well.
+const LAST_TRIES: u32 = 5;
+/// The grace of an agent that we have to end ourselves, because no keeper lives long enough.
+const LONE_GRACE_MS: u64 = 5000;
 /// A new binary whose keepers die young so often is given up for the one before it.
 const NEW_BINARY_DEATHS: u32 = 3;
 const LONGEST_PAUSE_MS: u64 = 10_000;
@@ -99,8 +103,20 @@ fn run(arguments: &[String]) -> io::Result<()> {
         None => Keeping::Pausing { until_ms: 0 },
     };
     handles.close(KEEPER_PROCESS);
-    let holder =
-        Holder { folder, run, handles, signals, line, agent, keeping, unwritten: None, deaths: 0, binary_before: None };
+    let holder = Holder {
+        folder,
+        run,
+        handles,
+        signals,
+        line,
+        agent,
+        keeping,
+        unwritten: None,
+        deaths: 0,
+        unwanted: false,
+        kill_at_ms: None,
+        binary_before: None,
+    };
     holder.wait()
 }
 
@@ -111,7 +127,8 @@ fn stand_in(folder: &Folder, run: &RunFolder, handles: &mut Handles) -> io::Resu
     if handles.get(handles::DOOR).is_none() {
         handles.put(handles::DOOR, socket::open(folder.dir())?);
     }
-    folder.write_holder(&helper_record()?).map_err(io::Error::other)?;
+    let me = helper_record()?;
+    folder.even_when_full(|| folder.write_holder(&me)).map_err(io::Error::other)?;
     pause::at(Point::StoodIn);
     if run.exit().map_err(io::Error::other)?.is_some() {
         return Ok(AgentWatch { process, watch: Watch::Over });
@@ -161,6 +178,10 @@ struct Holder {
     keeping: Keeping,
     /// Keepers that died young, one after the other.
     deaths: u32,
+    /// Somebody wants the session to end.
+    unwanted: bool,
+    /// When the agent is killed that we have asked to leave, for want of a keeper.
+    kill_at_ms: Option<u64>,
     binary_before: Option<OwnedFd>,
 }
 
@@ -231,7 +252,8 @@ impl Holder {
                 }
             }
             self.learn_strangers_end()?;
-            if self.is_forgotten()? {
+            self.end_agent_alone()?;
+            if self.is_forgotten()? || self.is_alone_for_good() {
                 return Ok(());
             }
             if let Some(status) = self.unwritten {
@@ -264,6 +286,9 @@ impl Holder {
             fds.push(PollFd::new(agent, if exited_ms.is_none() { PollFlags::IN } else { PollFlags::empty() }));
             deadline = deadline.into_iter().chain(exited_ms.map(|ms| ms + EXIT_WAIT_MS)).min();
         }
+        if !matches!(self.agent.watch, Watch::Over) {
+            deadline = deadline.into_iter().chain(self.kill_at_ms).min();
+        }
         if self.unwritten.is_some() {
             deadline = deadline.into_iter().chain([since_boot_ms() + FULL_DISK_MS]).min();
         }
@@ -287,7 +312,11 @@ impl Holder {
             if signal == Signal::CHILD.as_raw() {
                 self.collect()?;
             } else if signal == Signal::TERM.as_raw() {
+                self.unwanted = true;
                 control::tell(&self.line, News::Terminated)?;
+                if !matches!(self.keeping, Keeping::Alive { .. }) {
+                    self.start_keeper();
+                }
             }
             // A hang-up or Ctrl-C that reaches us was meant for a terminal that we do not have.
         }
@@ -318,6 +347,10 @@ impl Holder {
                 pause::at(Point::ExitWritten);
                 self.unwritten = None;
                 control::tell(&self.line, News::Exited)?;
+                if matches!(self.keeping, Keeping::GivenUp { .. }) && !self.unwanted {
+                    self.deaths = LAST_DEATH - LAST_TRIES;
+                    self.keeping = Keeping::Pausing { until_ms: 0 };
+                }
             }
             Err(_) => self.unwritten = Some(status),
         }
@@ -348,6 +381,32 @@ impl Holder {
     fn is_forgotten(&self) -> io::Result<bool> {
         let over = matches!(self.agent.watch, Watch::Over) && !matches!(self.keeping, Keeping::Alive { .. });
         Ok(over && self.folder.dir().is_deleted()?)
+    }
+
+    /// No keeper lives, none will, and the agent has ended: what is known about it is on disk.
+    fn is_alone_for_good(&self) -> bool {
+        let over = matches!(self.agent.watch, Watch::Over) && self.unwritten.is_none();
+        over && matches!(self.keeping, Keeping::GivenUp { .. })
+    }
+
+    /// Ends the agent of a session that is to end and that no keeper can end.
+    fn end_agent_alone(&mut self) -> io::Result<()> {
+        let alone = self.unwanted && matches!(self.keeping, Keeping::GivenUp { .. });
+        if !alone || matches!(self.agent.watch, Watch::Over) {
+            return Ok(());
+        }
+        let Some(agent) = self.handles.copy(handles::AGENT)? else {
+            return Ok(());
+        };
+        let agent = Pidfd::adopt(agent, &self.agent.process);
+        let now = since_boot_ms();
+        let signal = match self.kill_at_ms {
+            None => Signal::TERM,
+            Some(kill_at_ms) if now >= kill_at_ms => Signal::KILL,
+            Some(_) => return Ok(()),
+        };
+        self.kill_at_ms = Some(now + LONE_GRACE_MS);
+        agent.signal(signal).map(drop)
     }
 
     /// True when it is time to leave.
@@ -426,7 +485,8 @@ impl Holder {
             self.handles.put(handles::BINARY, before);
             self.deaths = 0;
         }
-        self.keeping = if self.deaths >= LAST_DEATH {
+        let last = if self.unwanted { FREE_DEATHS } else { LAST_DEATH };
+        self.keeping = if self.deaths >= last {
             Keeping::GivenUp { until_ms: now + LONGEST_PAUSE_MS }
         } else {
             let pause = match self.deaths.checked_sub(FREE_DEATHS) {

@@ -91,10 +91,11 @@ fn by_the_keeper(record: &RunRecord, state: &State) -> Result<Option<Helpers>, S
 /// Whether the agent of a run lives.
 pub fn agent_lives(depth: Depth, record: &RunRecord) -> Result<bool, StoreError> {
     match (&record.agent, record.serial) {
-        (Some(agent), Some(serial)) if depth == Depth::Listed => {
-            agent.lives_as(serial).map_err(|error| could_not_look(agent, error))
+        (Some(agent), Some(serial)) => {
+            let is_it = agent.lives_as(serial).map_err(|error| could_not_look(agent, error))?;
+            Ok(is_it && (depth == Depth::Listed || lives(agent)?))
         }
-        (Some(agent), _) => lives(agent),
+        (Some(agent), None) => lives(agent),
         (None, _) => Ok(false),
     }
 }

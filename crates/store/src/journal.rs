@@ -73,9 +73,14 @@ impl Journal {
         Ok(Journal { file: open_for_append(dir, NAME)? })
     }
 
-    /// One entry, in one write.
+    /// One entry, in one write, whole or not at all.
     pub fn append(&mut self, entry: &Entry) -> Result<(), StoreError> {
-        self.file.write_all(&crate::folder::to_json(entry)).map_err(StoreError::io(NAME))?;
+        let before = self.file.metadata().map_err(StoreError::io(NAME))?.len();
+        if let Err(error) = self.file.write_all(&crate::folder::to_json(entry)) {
+            // Half an entry on a full disk: the next one would go on in the middle of it.
+            let _ = self.file.set_len(before);
+            return Err(StoreError::io(NAME)(error));
+        }
         pause::at(Point::JournalAppended);
         Ok(())
     }

@@ -7,10 +7,11 @@ use crate::args::Stop;
 use crate::client::{Granted, make_wish};
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
+use crate::orphans;
 use crate::say::{say, tell};
 use crate::ui::time::parse_duration;
 use ostler_core::event::StopHow;
-use ostler_core::outcome::Saved;
+use ostler_core::outcome::{Kind, Saved};
 use ostler_core::record::Want;
 use ostler_core::view::View;
 use ostler_store::home::Place;
@@ -61,6 +62,11 @@ pub fn run(context: &Context, args: &Stop) -> Result<Code> {
             tell!("ostler: {0} asks first; ostler answer {0}, or ostler stop {0} without --after-turn", place.id);
         }
         let End { view, was_over } = end(&place, granted)?;
+        if was_over && !place.archived && view.outcome.as_ref().is_some_and(|outcome| outcome.kind == Kind::Lost) {
+            for process in orphans::end_contained(&place.open()?, place.id, view.run)? {
+                tell!("ostler: {}: ended what it had left running: {process}", place.id);
+            }
+        }
         say!("{}", ostler_screen::printable(&summary(&view, was_over)))?;
         if !was_over && !is_saved(&view) {
             code = Code::NotSaved;

@@ -66,6 +66,29 @@ fn output_waits_for_room_and_goes_on_byte_for_byte() {
 }
 
 #[test]
+fn a_holder_is_replaced_on_a_full_disk_and_the_journal_stays_whole() {
+    if !root_for(WHAT) {
+        return;
+    }
+    let disk = SmallDisk::mount("4m");
+    let harness = harness_on(&disk);
+    let session = harness.detach(&["--", &harness.misbehave(), "print=9000000"]);
+    session.until("the full disk is named", || session.show().alarm);
+    for _ in 0..3 {
+        let before = session.kill(Who::Holder);
+        session.replaced(Who::Holder, &before);
+    }
+    let alarm = session.show().alarm.unwrap();
+    assert!(alarm.contains("full"), "{alarm}");
+    let journal = std::fs::read_to_string(session.path().join("journal.jsonl")).unwrap();
+    let lines = journal.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let replaced = lines.filter(|line| line["what"] == "holder_replaced").count();
+    assert!(replaced <= 3, "{replaced} stand-ins for three deaths");
+    disk.grow("64m");
+    harness.run(&["wait", session.id()]).exits(0);
+}
+
+#[test]
 fn stop_works_on_a_full_disk_and_the_outcome_is_recorded() {
     if !root_for(WHAT) {
         return;

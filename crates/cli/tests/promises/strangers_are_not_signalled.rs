@@ -1,8 +1,9 @@
 //! A record that names somebody else's process does that process no harm, and does not save the real one.
 
 use crate::{harness, root_for};
-use ostler_sys::process::{Identity, Life};
+use ostler_sys::process::{Identity, Life, Pidfd};
 use ostler_testkit::{Harness, Session, Started, Who};
+use rustix::process::Signal;
 use std::path::Path;
 
 /// A process that has nothing to do with any session.
@@ -52,6 +53,33 @@ fn even_when_the_keeper_that_knew_better_is_gone() {
     let before = session.kill(Who::Keeper);
     session.replaced(Who::Keeper, &before);
     stops_without_harm(&harness, &session, &stranger, &agent);
+}
+
+/// All that is left to go by is the record, and the group that only what the session started can be in.
+#[test]
+fn even_when_nobody_is_left_who_knew_better() {
+    let harness = harness();
+    let stranger = stranger(&harness);
+    for whole in [false, true] {
+        let session = harness.detach(&["--", "sleep", "600"]);
+        let agent = session.living(Who::Agent);
+        session.orphan();
+        let file = session.run_file("run.json");
+        if whole {
+            let mut record: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+            record["agent"] = serde_json::to_value(stranger.process()).unwrap();
+            std::fs::write(&file, record.to_string()).unwrap();
+        } else {
+            falsify(&file, Some("agent"), &stranger);
+        }
+        let is_contained = std::fs::read_to_string(&file).unwrap().contains("\"cgroup\":\"");
+        harness.run(&["stop", session.id()]).exits(0);
+        assert!(stranger.runs(), "the stranger was signalled");
+        assert_eq!(agent.may_live(), !is_contained, "the real agent lives on");
+        if let Some(agent) = Pidfd::open(&agent).unwrap() {
+            agent.signal(Signal::KILL).unwrap();
+        }
+    }
 }
 
 #[test]

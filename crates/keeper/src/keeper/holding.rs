@@ -15,8 +15,12 @@ use ostler_sys::spawn::Started;
 use rustix::fd::AsFd;
 use std::io;
 
-/// How soon a stand-in for the holder is tried again.
+/// How soon a stand-in for the holder is tried again when there is no process or descriptor for one, or when one after the
+/// other dies as soon as it stands.
 const NO_HOLDER_MS: u64 = 250;
+/// A stand-in that lived shorter than this died young, and so many may before there is a pause.
+const YOUNG_MS: u64 = 60;
+const FREE_DEATHS: u32 = 5;
 
 /// The grace when it is the machine, not a person, that wants the session to end.
 const SHUTDOWN_GRACE_MS: u64 = 5000;
@@ -68,9 +72,19 @@ impl Keeper {
             self.holder = None;
             return Ok(());
         }
+        let now = since_boot_ms();
+        if let Some(since) = self.holder_since_ms.take() {
+            self.holder_deaths = if now.saturating_sub(since) < YOUNG_MS { self.holder_deaths + 1 } else { 0 };
+            if self.holder_deaths >= FREE_DEATHS {
+                self.holder = None;
+                self.holder_due_ms = Some(now + NO_HOLDER_MS);
+                return Ok(());
+            }
+        }
         match self.start_holder() {
             Ok(started) => {
                 pause::at(Point::HolderReplaced);
+                self.holder_since_ms = Some(now);
                 self.holder_pid = Some(started.pid);
                 self.holder = Some(started.pidfd);
                 self.holder_due_ms = None;

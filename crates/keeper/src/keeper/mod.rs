@@ -147,6 +147,9 @@ struct Keeper {
     holder_pid: Option<i32>,
     /// When a stand-in is tried again that could not be started.
     holder_due_ms: Option<u64>,
+    /// Since when there is the stand-in that we started, and how many died young, one after the other.
+    holder_since_ms: Option<u64>,
+    holder_deaths: u32,
 
     journal: Journal,
     /// Entries that did not fit on the disk yet.
@@ -249,6 +252,8 @@ impl Keeper {
             holder: None,
             holder_pid: None,
             holder_due_ms: None,
+            holder_since_ms: None,
+            holder_deaths: 0,
             _lock: held,
             folder,
             run,

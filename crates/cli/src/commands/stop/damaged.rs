@@ -4,8 +4,10 @@ use crate::exit::{Failure, Result};
 use ostler_store::StoreError;
 use ostler_store::home::Place;
 use ostler_store::look::{Depth, look_to};
+use ostler_sys::lock;
 use ostler_sys::process::Pidfd;
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::OFlags;
 use rustix::process::Signal;
 use rustix::time::Timespec;
 use std::time::{Duration, Instant};
@@ -29,14 +31,24 @@ pub fn tell_helpers(place: &Place) -> Result<Option<Helpers>> {
     };
     let mut pidfds = Vec::new();
     for helper in place.open()?.helpers() {
-        pidfds.extend(Pidfd::open(&helper.process)?);
+        if let Some(pidfd) = Pidfd::open(&helper.process)?
+            && !pidfd.has_exited()?
+        {
+            pidfds.push(pidfd);
+        }
     }
     // The keeper comes last, and hears it if there is one.
-    let Some(last) = pidfds.last() else {
-        return Ok(None);
-    };
-    last.signal(Signal::TERM)?;
+    match pidfds.last() {
+        Some(last) => drop(last.signal(Signal::TERM)?),
+        None if !still_runs(place)? => return Ok(None),
+        None => {}
+    }
     Ok(Some(Helpers { place: place.clone(), damage, pidfds }))
+}
+
+/// Whether a process of the session holds its lock.
+fn still_runs(place: &Place) -> Result<bool> {
+    Ok(lock::try_exclusive(place.open()?.dir().file("agent.lock", OFlags::RDONLY)?)?.is_none())
 }
 
 impl Helpers {
@@ -57,6 +69,12 @@ impl Helpers {
                     Err(error) => return Err(std::io::Error::from(error).into()),
                 }
             }
+        }
+        if still_runs(&self.place)? {
+            return Err(Failure::ours(format!(
+                "{}: its helpers are gone and a process of it still runs; its folder is damaged: {}",
+                self.place.id, self.damage
+            )));
         }
         Ok(format!("{}: ended by its helpers; its folder is damaged: {}", self.place.id, self.damage))
     }

@@ -24,7 +24,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{Resource, Signal};
+use rustix::process::Signal;
 use std::cell::Cell;
 use std::ffi::CString;
 use std::io;
@@ -33,9 +33,6 @@ use std::io;
 const REPORT_OK: &[u8] = b"ok";
 const REPORT_PROGRAM: u8 = b'!';
 const REPORT_HELD: u8 = b'&';
-
-/// So many files may a helper have open, with room for some clients.
-const OPEN_FILES: u64 = 64;
 
 /// A run that is to begin.
 pub struct Beginning<'a> {
@@ -53,10 +50,6 @@ pub struct Beginning<'a> {
 
 /// Begins the run. When this returns, the program runs and both helpers exist. This process must have one thread.
 pub fn begin(beginning: Beginning<'_>) -> Result<(), LaunchError> {
-    if let Some(limit) = rustix::process::getrlimit(Resource::Nofile).current.filter(|&limit| limit < OPEN_FILES) {
-        let words = format!("only {limit} files may be open (ulimit -n), and a session needs {OPEN_FILES}");
-        return Err(LaunchError::NotStarted(words));
-    }
     let (report, reporter) = pipe_with(PipeFlags::CLOEXEC).map_err(io::Error::from)?;
     let binary = descriptors::own_binary()?;
     let groups = cgroup::base();

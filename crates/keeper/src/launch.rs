@@ -16,7 +16,8 @@ use ostler_sys::spawn::StartError;
 use ostler_sys::{descriptors, lock, socket};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::OwnedFd;
-use rustix::fs::OFlags;
+use rustix::fs::{Mode, OFlags};
+use rustix::process::{Resource, getrlimit, umask};
 use std::ffi::CString;
 use std::io;
 
@@ -65,8 +66,29 @@ pub fn hidden_name(id: &str) -> String {
     format!(".new-{id}")
 }
 
+/// So many files must helpers be allowed to open: what they hold, with room for some clients.
+const OPEN_FILES: u64 = 64;
+
+/// Refuses to start helpers where they could not do their work. Whatever this process may not do, they may not.
+fn check_surroundings() -> Result<(), LaunchError> {
+    if let Some(limit) = getrlimit(Resource::Nofile).current.filter(|&limit| limit < OPEN_FILES) {
+        let words =
+            format!("only {limit} files may be open at once, and a session needs {OPEN_FILES}; raise ulimit -n");
+        return Err(LaunchError::NotStarted(words));
+    }
+    // It can only be asked by setting it.
+    let mask = umask(Mode::RWXU);
+    umask(mask);
+    if mask.intersects(Mode::RWXU) {
+        let words = format!("a umask of {:04o} keeps you from your own files; set another, such as 077", mask.bits());
+        return Err(LaunchError::NotStarted(words));
+    }
+    Ok(())
+}
+
 /// Starts the session. When this returns, the program runs.
 pub fn launch(home: &Home, launch: Launch<'_>) -> Result<Place, LaunchError> {
+    check_surroundings()?;
     let id = launch.session.id;
     let sessions = home.open_or_make(&home.sessions())?;
     let hidden = hidden_name(id.as_str());
@@ -141,6 +163,7 @@ pub fn resume(
     files: &[(&'static str, Vec<u8>)],
     environment: &[CString],
 ) -> Result<bool, LaunchError> {
+    check_surroundings()?;
     // Everybody sees it from here on, and until it has a process of its own it lives as long as we do.
     let record = &RunRecord { launcher: Some(Identity::me()?), ..record.clone() };
     let begun = match folder.begin_run(record, After::Rest) {

@@ -86,6 +86,10 @@ pub fn start(
     let not_run = |error| match error {
         StartError::Folder(error) => NotStarted::Folder { folder: session.cwd.clone(), error },
         StartError::First(words) => NotStarted::System(io::Error::other(words)),
+        // Not the program's fault.
+        error @ (StartError::Fork(_) | StartError::Descriptors(_) | StartError::Terminal(_)) => {
+            NotStarted::System(io::Error::other(error.to_string()))
+        }
         error => NotStarted::Program { program: program.clone(), error },
     };
     // Asked here and not by the agent, to whom a holder that was just killed is no parent any more.

@@ -241,3 +241,17 @@ fn escape_sequences_of_a_program_do_not_reach_the_terminal() {
     let raw = harness.run(&["logs", "--raw", session.id()]).exits(0);
     assert_eq!(raw.stdout, format!("{evil}\n"));
 }
+
+#[test]
+fn a_launch_in_surroundings_that_no_helper_could_work_in_is_refused() {
+    let harness = harness();
+    for (set, word) in [("ulimit -n 40", "ulimit -n"), ("umask 0177", "umask of 0177")] {
+        let mut shell = harness.command("/bin/sh");
+        shell.args(["-c", &format!(r#"{set}; exec "$0" run -d -- true"#)]).arg(harness.program());
+        let output = shell.output().unwrap();
+        let complaint = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(125), "{complaint}");
+        assert!(complaint.contains(word) && complaint.lines().count() == 1, "{complaint}");
+        assert!(harness.ls().is_empty());
+    }
+}

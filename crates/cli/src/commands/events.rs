@@ -14,6 +14,7 @@ mod known;
 use crate::args::Events;
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
+use crate::say::not_written;
 use changes::{Changes, News};
 use entries::Line;
 use known::{Known, Read};
@@ -94,7 +95,7 @@ fn print(lines: Vec<Line>) -> std::result::Result<(), Stop> {
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Stop::ReaderGone),
-        Err(error) => Err(error.into()),
+        Err(error) => Err(not_written(error).into()),
     }
 }
 

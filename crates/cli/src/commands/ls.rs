@@ -3,7 +3,7 @@
 use crate::args::Ls;
 use crate::context::{Context, variable};
 use crate::exit::{Code, Result};
-use crate::say::say;
+use crate::say::{self, not_written, say};
 use crate::ui::style::Style;
 use crate::ui::table::{Cell, lay_out};
 use crate::ui::time::age;
@@ -167,14 +167,18 @@ fn print_json(context: &Context, all: bool) -> Result<()> {
         listed.extend(page.places.iter().map(|(order, place)| (*order, &page.text[place.clone()])));
     }
     listed.sort_unstable_by_key(|(order, _)| *order);
+    print_array(listed.into_iter().map(|(_, one)| one)).map_err(not_written)
+}
+
+fn print_array<'a>(listed: impl Iterator<Item = &'a [u8]>) -> std::io::Result<()> {
     let mut out = BufWriter::with_capacity(64 * 1024, std::io::stdout().lock());
     out.write_all(b"[")?;
-    for (index, (_, one)) in listed.iter().enumerate() {
+    for (index, one) in listed.enumerate() {
         out.write_all(if index == 0 { b"\n" } else { b",\n" })?;
         out.write_all(one)?;
     }
     out.write_all(b"\n]\n")?;
-    Ok(out.flush()?)
+    out.flush()
 }
 
 fn needs_person(view: &View) -> bool {
@@ -201,7 +205,7 @@ fn print_table(context: &Context, listed: &[Listed]) -> Result<()> {
     let columns = width.map(|(_, columns)| usize::from(columns));
     make_narrow(&mut rows, columns);
     let text = lay_out(&rows, columns);
-    Ok(std::io::stdout().lock().write_all(text.as_bytes())?)
+    say::text(&text)
 }
 
 /// Leaves out what a narrow window has no room for: where first, then agent and age.

@@ -32,6 +32,7 @@ pub use who::session_of;
 use crate::args::{Cli, Command};
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
+use crate::say::not_written;
 use clap::Parser;
 use clap::error::ErrorKind;
 use std::ffi::OsString;
@@ -94,9 +95,11 @@ fn complain(failure: &Failure) -> Code {
 fn explain(error: &clap::Error) -> Code {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            // A closed pipe is no reason to complain.
-            let _ = error.print();
-            Code::Succeeded
+            match error.print() {
+                // A closed pipe is no reason to complain.
+                Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => complain(&not_written(error)),
+                Ok(()) | Err(_) => Code::Succeeded,
+            }
         }
         _ => {
             let text = error.to_string();

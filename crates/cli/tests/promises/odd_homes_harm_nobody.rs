@@ -93,13 +93,19 @@ fn many_resumes_and_waiters_at_once_leave_one_run_and_no_wrong_outcome() {
 #[test]
 fn a_full_standard_output_is_an_error_with_words() {
     let harness = harness();
-    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let output =
-        harness.command(harness.program()).args(["run", "-d", "--", "sleep", "600"]).stdout(full).output().unwrap();
-    assert_eq!(output.status.code(), Some(125));
-    let words = String::from_utf8(output.stderr).unwrap();
-    let id = harness.ls()[0].id.clone();
-    assert!(words.contains(&id) && words.contains("standard output"), "{words}");
+    let into_full = |arguments: &[&str]| {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = harness.command(harness.program()).args(arguments).stdout(full).output().unwrap();
+        let words = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(125), "{arguments:?}: {words}");
+        assert!(words.contains("standard output"), "{arguments:?}: {words}");
+        words
+    };
+    let words = into_full(&["run", "-d", "--", "sleep", "600"]);
+    assert!(words.contains(&harness.ls()[0].id), "{words}");
+    for arguments in [&["ls"][..], &["ls", "--json"], &["doctor"], &["events"], &["--help"], &["--version"]] {
+        into_full(arguments);
+    }
 }
 
 #[test]

@@ -20,10 +20,10 @@ mod tools;
 use crate::args::Doctor;
 use crate::context::Context;
 use crate::exit::{Code, Result};
+use crate::say;
 use crate::ui::style::Style;
 use mending::Fix;
 use serde::Serialize;
-use std::io::Write;
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -85,7 +85,7 @@ pub fn run(context: &Context, args: &Doctor) -> Result<Code> {
     findings.extend(tools::check(home)?);
     let findings = if args.fix { mending::mend(findings) } else { findings };
     let text = if args.json { as_json(&findings) } else { as_text(&findings, context.style) };
-    std::io::stdout().lock().write_all(text.as_bytes())?;
+    say::text(&text)?;
     let needed = findings.iter().any(|finding| finding.level == Level::Problem);
     Ok(if needed { Code::Failed } else { Code::Succeeded })
 }

@@ -10,7 +10,7 @@ use ostler_core::view::{Phase, View};
 use ostler_model::Server;
 use ostler_model::agents::Missing;
 use ostler_sys::pause::{self, Point, Role};
-use ostler_testkit::{Harness, Output, Session, Started};
+use ostler_testkit::{Harness, Output, Session, Started, patience};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -149,6 +149,13 @@ impl Stage {
                 self.said().accepted.push(text);
                 self.id.set(output.stdout.trim_end().to_owned()).expect("launched once");
                 return;
+            }
+            if output.code.is_none() {
+                // Of what its copy is about to start nobody sees anything yet.
+                let sessions = self.harness.home().join("sessions");
+                patience::until("what a killed launcher left shows, or is gone", &[&sessions], || {
+                    (!self.harness.ls().is_empty() || self.harness.alive().is_empty()).then_some(())
+                });
             }
             let left = self.harness.ls();
             assert!(left.is_empty() || output.code.is_none(), "a launch failed and left {left:?}: {output:?}");

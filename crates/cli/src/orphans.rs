@@ -83,7 +83,8 @@ pub fn end_all_of(folder: &Folder, id: SessionId, run: u32, conversation: &str) 
     end(&record, &left)
 }
 
-/// The same for what is in the cgroup of its last run.
+/// The same for what is in the cgroup of its last run. Whoever calls knows that it is no copy of the session's folder that
+/// names that group.
 pub fn end_contained(folder: &Folder, id: SessionId, run: u32) -> Result<Vec<String>> {
     let record = folder.run(run)?.record()?;
     end(&record, &contained(&record, id)?)

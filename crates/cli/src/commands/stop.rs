@@ -62,7 +62,8 @@ pub fn run(context: &Context, args: &Stop) -> Result<Code> {
             tell!("ostler: {0} asks first; ostler answer {0}, or ostler stop {0} without --after-turn", place.id);
         }
         let End { view, was_over } = end(&place, granted)?;
-        if was_over && !place.archived && view.outcome.as_ref().is_some_and(|outcome| outcome.kind == Kind::Lost) {
+        let is_lost = view.outcome.as_ref().is_some_and(|outcome| outcome.kind == Kind::Lost);
+        if was_over && is_lost && !place.archived && damaged::still_runs(&place)? {
             for process in orphans::end_contained(&place.open()?, place.id, view.run)? {
                 tell!("ostler: {}: ended what it had left running: {process}", place.id);
             }

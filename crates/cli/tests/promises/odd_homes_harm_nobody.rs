@@ -165,3 +165,25 @@ fn a_session_whose_records_are_damaged_while_it_runs_is_said_to_run_and_can_be_e
     }
     harness.nothing_is_left();
 }
+
+#[test]
+fn a_copy_from_another_machine_is_stopped_without_harm_to_the_original() {
+    let harness = harness();
+    let session = harness.detach(&["--", "sleep", "600"]);
+    session.until_look("a keeper", |view| view.kept);
+    let other = harness.root().join("other");
+    assert!(harness.command("cp").arg("-r").arg(harness.home()).arg(&other).status().unwrap().success());
+    let copy = other.join("sessions").join(session.id());
+    for file in ["holder.json", "keeper.json", "runs/1/run.json"] {
+        let mut record = std::fs::read_to_string(copy.join(file)).unwrap();
+        let (before, boot) = record.split_once("\"boot\":\"").unwrap();
+        let rest = boot.split_once('"').unwrap().1;
+        record = format!("{before}\"boot\":\"another\"{rest}");
+        std::fs::write(copy.join(file), record).unwrap();
+    }
+    let mut stop = harness.command(harness.program());
+    let output = stop.args(["stop", session.id()]).env("OSTLER_HOME", &other).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("lost"), "{output:?}");
+    assert!(session.show().alive, "{output:?}");
+}

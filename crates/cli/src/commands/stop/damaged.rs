@@ -10,6 +10,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::OFlags;
 use rustix::process::Signal;
 use rustix::time::Timespec;
+use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
 /// What helpers take for an end beyond the grace: they save and clear up as well.
@@ -46,9 +47,13 @@ pub fn tell_helpers(place: &Place) -> Result<Option<Helpers>> {
     Ok(Some(Helpers { place: place.clone(), damage, pidfds }))
 }
 
-/// Whether a process of the session holds its lock.
-fn still_runs(place: &Place) -> Result<bool> {
-    Ok(lock::try_exclusive(place.open()?.dir().file("agent.lock", OFlags::RDONLY)?)?.is_none())
+/// Whether a process holds the session's lock, which only what it started can. A copy of its folder has another lock.
+pub fn still_runs(place: &Place) -> Result<bool> {
+    match place.open()?.dir().file("agent.lock", OFlags::RDONLY) {
+        Ok(file) => Ok(lock::try_exclusive(file)?.is_none()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }
 
 impl Helpers {

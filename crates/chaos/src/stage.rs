@@ -46,7 +46,7 @@ impl Drop for Stage {
     /// What a broken promise can be explained by stays, below target/chaos.
     fn drop(&mut self) {
         let Some(id) = self.id.get().filter(|_| std::thread::panicking()) else { return };
-        let evidence = Path::new("target/chaos").join(id);
+        let evidence = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/chaos")).join(id);
         let kept = keep_evidence(self.harness.root(), &evidence)
             .and_then(|()| keep_evidence(&self.session().path(), &evidence.join("session")));
         match kept {

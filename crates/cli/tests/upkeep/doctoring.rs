@@ -81,6 +81,9 @@ fn helpers_whose_folder_was_deleted_are_named_and_the_named_command_ends_them() 
     // The launcher's copy is its holder already, and loads as one only after that.
     let is_holder = || ostler_sys::process::command_line(processes[1].pid()).iter().any(|word| word == "__holder");
     (0..500).find(|_| is_holder() || harness.run(&["ls"]).code != Some(0)).unwrap();
+    // A keeper that begins asks the record who its holder is; the last thing it does then is to make the next folder.
+    let spare = harness.home().join("spare/ready");
+    session.until("its keeper has begun", || spare.exists().then_some(()));
     // Whoever writes into it meanwhile makes it come back once.
     session.until("its folder is gone", || {
         let _ = std::fs::remove_dir_all(session.path());

@@ -6,7 +6,7 @@
 //! * [`Poller`]: looks at a session at full speed while a test does its worst, and remembers every wrong word.
 //! * [`patience`]: waiting for events, never for time to pass, and failing loudly when they do not come.
 //! * [`times`], [`held`]: how often a test does its worst, and what came of it.
-//! * [`proves`]: what a test against a real agent adds to docs/agents.md.
+//! * [`proves`], [`proves_impossible`]: what a test against a real agent adds to docs/agents.md.
 //! * [`recordings`]: what real agents said, as `cargo xtask record` wrote it down.
 //! * [`misbehave`]: a fake agent that does on demand what real ones should not.
 //!
@@ -32,7 +32,7 @@ pub use harness::Harness;
 pub use leftovers::alive as alive_below;
 pub use output::{Output, Started};
 pub use poller::{Poller, Seen};
-pub use proven::proves;
+pub use proven::{proves, proves_impossible};
 pub use session::{Session, Who};
 pub use shown::{Outcome, Shown};
 pub use small_disk::SmallDisk;

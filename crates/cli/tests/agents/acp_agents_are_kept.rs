@@ -25,6 +25,7 @@ fn gemini_is_followed_and_its_text_tokens_and_logs_are_right() {
     bed.harness.run(&["wait", session.id()]).exits(0);
     bed.saw_once(&["stream 3 10"]);
     bed.harness.nothing_is_left();
+    bed.proves("acp: tokens as the model counted them");
 }
 
 fn takes_further_messages_and_is_resumed(agent: Agent) {
@@ -50,6 +51,9 @@ fn takes_further_messages_and_is_resumed(agent: Agent) {
     let logs = bed.harness.run(&["logs", session.id()]).exits(0).stdout;
     assert_eq!(logs.matches("say two").count(), 1, "nothing is told twice: {logs}");
     bed.harness.nothing_is_left();
+    bed.proves("acp: run, follow, wait, logs");
+    bed.proves("acp: further messages");
+    bed.proves("acp: resume after the end");
 }
 
 for_every_agent!(takes_further_messages_and_is_resumed:

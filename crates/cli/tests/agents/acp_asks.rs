@@ -32,6 +32,7 @@ fn denied_is_not_done_allowed_is_and_a_question_outlives_the_keeper() {
     assert_eq!(session.show().last.as_deref(), Some("asked"));
     session.stop();
     bed.saw_once(&[prompt]);
+    bed.proves("acp: permission: asked, denied, allowed");
 }
 
 #[test]

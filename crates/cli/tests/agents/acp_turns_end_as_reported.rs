@@ -14,6 +14,7 @@ fn fails_on_a_bad_request(agent: Agent) {
     assert!(outcome.cause.contains("scripted failure 400"), "{outcome:?}");
     assert!(output.stderr.contains(&outcome.cause), "{output:?}");
     bed.harness.run(&["wait", session.id()]).exits(1);
+    bed.proves("acp: HTTP 400: failed, with the reason");
 }
 
 for_every_agent!(fails_on_a_bad_request:
@@ -38,6 +39,7 @@ fn a_hang_can_be_interrupted_and_the_same_process_takes_the_next_message() {
     assert_eq!((shown.turns, shown.pid, shown.last.as_deref()), (2, quiet.pid, Some("again")), "{shown:?}");
     session.stop();
     bed.harness.nothing_is_left();
+    bed.proves("acp: hang: working and quiet, until interrupted");
 }
 
 #[test]
@@ -48,4 +50,5 @@ fn a_stop_in_the_middle_of_a_turn_breaks_it_off_and_leaves_nothing() {
     bed.harness.run(&["stop", session.id()]).exits(0);
     assert_eq!(session.show().outcome().kind, "stopped");
     bed.harness.nothing_is_left();
+    bed.proves("acp: stop in the middle of a turn: stopped, nothing left running");
 }

@@ -110,6 +110,11 @@ impl Bed {
         ostler_testkit::proves(self.agent.name(), ability);
     }
 
+    /// The last line of a test that has seen ostler say that this agent cannot do it, and why.
+    pub fn proves_impossible(&self, ability: &str, why: &str) {
+        ostler_testkit::proves_impossible(self.agent.name(), ability, why);
+    }
+
     /// The session that was started last.
     #[track_caller]
     pub fn last(&self) -> Session<'_> {

@@ -90,6 +90,11 @@ fn a_question_shows_until_it_is_answered_on_the_screen() {
     person.is_left_with(0);
     session.stop();
     assert_eq!(session.show().outcome().kind, "interrupted");
+    bed.proves("terminal: permission: shown in `ls`, answered on the screen");
+    bed.proves_impossible(
+        "terminal: permission: answered with `ostler answer`",
+        "What a key means depends on the dialog that is open; `answer` is refused and names `ostler attach`.",
+    );
 }
 
 #[test]

@@ -84,8 +84,14 @@ impl Heard {
 }
 
 /// How notes begin that have no tag around them: claude's after an interrupt and before it guesses what the user may
-/// type next, codex's before a project's instructions.
-const PHRASES: [&str; 3] = ["[Request interrupted by user", "[SUGGESTION MODE:", "# AGENTS.md instructions"];
+/// type next, codex's before a project's instructions, gemini's after an empty answer and after calls that repeat.
+const PHRASES: [&str; 5] = [
+    "[Request interrupted by user",
+    "[SUGGESTION MODE:",
+    "# AGENTS.md instructions",
+    "[System: You previously returned an empty response",
+    "System: Potential loop detected.",
+];
 
 /// A note that the agent wrote into the user's message: wholly inside a tag, or one of its fixed phrases.
 fn is_note(text: &str) -> bool {

@@ -118,13 +118,13 @@ pub(crate) fn write_json(stream: &mut TcpStream, method: &str, status: u16, body
     stream.write_all(answer.as_bytes())
 }
 
+const STREAM_HEAD: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-cache\r\n\
+      transfer-encoding: chunked\r\n\r\n";
+
 /// A streamed answer. The pause is spent watching the connection, so that a client which hangs up is noticed at once;
 /// that is an error like one of writing.
 pub(crate) fn write_events(stream: &mut TcpStream, events: &[Event], pause: Duration) -> io::Result<()> {
-    stream.write_all(
-        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-cache\r\n\
-          transfer-encoding: chunked\r\n\r\n",
-    )?;
+    stream.write_all(STREAM_HEAD)?;
     for event in events {
         if event.paced && !pause.is_zero() {
             let due = std::time::Instant::now() + pause;
@@ -132,12 +132,22 @@ pub(crate) fn write_events(stream: &mut TcpStream, events: &[Event], pause: Dura
                 return Err(io::ErrorKind::BrokenPipe.into());
             }
         }
-        let name = event.name.map(|name| format!("event: {name}\n")).unwrap_or_default();
-        let text = format!("{name}data: {}\n\n", event.data);
-        // One write for one event: what a reader gets at once must not depend on how it was put together.
-        stream.write_all(format!("{:x}\r\n{text}\r\n", text.len()).as_bytes())?;
+        write_event(stream, event)?;
     }
     stream.write_all(b"0\r\n\r\n")
+}
+
+/// The beginning of a streamed answer, without the chunk that would end it.
+pub(crate) fn write_beginning(stream: &mut TcpStream, events: &[Event]) -> io::Result<()> {
+    stream.write_all(STREAM_HEAD)?;
+    events.iter().try_for_each(|event| write_event(stream, event))
+}
+
+fn write_event(stream: &mut TcpStream, event: &Event) -> io::Result<()> {
+    let name = event.name.map(|name| format!("event: {name}\n")).unwrap_or_default();
+    let text = format!("{name}data: {}\n\n", event.data);
+    // One write for one event: what a reader gets at once must not depend on how it was put together.
+    stream.write_all(format!("{:x}\r\n{text}\r\n", text.len()).as_bytes())
 }
 
 /// Waits until the client hangs up (true) or the time has come (false; without one, for ever).

@@ -26,6 +26,9 @@
 //! | `fail STATUS always` | fails this request and every retry |
 //! | `hang` | takes the request and never says a word, until the agent hangs up |
 //! | `huge BYTES` | answers a text of that many bytes |
+//! | `cut N` | answers `word1 … wordN` and hangs up before the answer is over; with 0, before its first word |
+//! | `empty` | ends its answer without having said anything |
+//! | `malformed NAME` | calls the tool NAME with arguments that cannot be read |
 //!
 //! When the steps are used up, or the prompt is not in this language, the model answers [`POLITE`]. A step that begins
 //! like one of these and cannot be read is answered with what is wrong with it, so that a typing error in a test shows.

@@ -62,6 +62,8 @@ pub enum Ending {
     Answered(u16),
     /// The agent hung up first.
     ClosedEarly,
+    /// The server hung up in the middle, as its script said.
+    HungUp,
 }
 
 impl Request {

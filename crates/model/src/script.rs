@@ -19,11 +19,20 @@ pub(crate) struct Call {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Deed {
     Say(String),
-    Stream { words: usize, pause: Duration },
+    Stream {
+        words: usize,
+        pause: Duration,
+    },
     Call(Vec<Call>),
     Fail(u16),
     Hang,
     Huge(usize),
+    /// Says so many words and hangs up in the middle of the answer.
+    Cut(usize),
+    /// Ends its answer without having said anything.
+    Empty,
+    /// Calls this tool with arguments that cannot be read.
+    Malformed(String),
 }
 
 /// One answer, and the failures that come before it: a failed request leaves no trace in the conversation, so its retry
@@ -125,6 +134,24 @@ fn steps(text: &str) -> Result<Option<Vec<Step>>, String> {
             "huge" => {
                 let (arguments, left) = until_separator(after);
                 (vec![Step::Do(Deed::Huge(number(arguments, "a number of bytes")?))], left)
+            }
+            "cut" => {
+                let (arguments, left) = until_separator(after);
+                (vec![Step::Do(Deed::Cut(number(arguments, "a number of words")?))], left)
+            }
+            "empty" => {
+                let (arguments, left) = until_separator(after);
+                if !arguments.is_empty() {
+                    return Err(format!("`empty` takes nothing, not {arguments:?}"));
+                }
+                (vec![Step::Do(Deed::Empty)], left)
+            }
+            "malformed" => {
+                let (tool, left) = until_separator(after);
+                if tool.is_empty() || tool.contains(char::is_whitespace) {
+                    return Err(format!("`malformed` goes on with the name of a tool, not {tool:?}"));
+                }
+                (vec![Step::Do(Deed::Malformed(tool.to_owned()))], left)
             }
             // Only the first word tells whether a text is a script; later ones are mistakes in it.
             _ if steps.is_empty() => return Ok(None),
@@ -270,6 +297,14 @@ mod tests {
     }
 
     #[test]
+    fn broken_answers_are_steps_too() {
+        assert_eq!(
+            deeds("malformed Bash ; cut 3 ; empty ; say x"),
+            [Deed::Malformed("Bash".to_owned()), Deed::Cut(3), Deed::Empty, Deed::Say("x".to_owned())]
+        );
+    }
+
+    #[test]
     fn other_words_get_the_polite_answer_and_so_does_the_end_of_the_script() {
         assert_eq!(deeds("What a fine day"), [Deed::Say(POLITE.to_owned())]);
         assert_eq!(deeds(""), [Deed::Say(POLITE.to_owned())]);
@@ -286,6 +321,9 @@ mod tests {
             "fail 500",
             "say x ; sya y",
             "stream x 1",
+            "cut short",
+            "empty words",
+            "malformed",
         ] {
             let deed = Script::read(broken).turn(0).deed;
             let aloud = matches!(&deed, Deed::Say(said) if said.starts_with("cannot read the script: "));

@@ -188,7 +188,17 @@ struct Reply {
 
 enum What {
     Json(u16, Value),
-    Events { protocol: Protocol, name: Name, answer: Answer },
+    Events {
+        protocol: Protocol,
+        name: Name,
+        answer: Answer,
+    },
+    /// The beginning of an answer, up to its last word.
+    Cut {
+        protocol: Protocol,
+        name: Name,
+        answer: Answer,
+    },
     Nothing,
 }
 
@@ -240,6 +250,13 @@ impl Reply {
                 http::write_events(stream, &protocol.events(name, answer), answer.pause())?;
                 Ok(Ending::Answered(200))
             }
+            What::Cut { protocol, name, answer } => {
+                let mut events = protocol.events(name, answer);
+                events.truncate(events.iter().rposition(|event| event.paced).unwrap_or(0));
+                http::write_beginning(stream, &events)?;
+                stream.shutdown(Shutdown::Both)?;
+                Ok(Ending::HungUp)
+            }
             What::Nothing => {
                 http::await_hangup(stream, None)?;
                 Ok(Ending::ClosedEarly)
@@ -268,14 +285,19 @@ fn generate(shared: &Shared, number: usize, protocol: Protocol, heard: &Heard, k
             }
             match due.deed {
                 Deed::Say(text) => Answer::say(text),
-                Deed::Stream { words, pause } => {
-                    let word = |index: usize| if index == 1 { "word1".to_owned() } else { format!(" word{index}") };
-                    Answer::Text { pieces: (1..=words).map(word).collect(), pause }
-                }
+                Deed::Stream { words, pause } => Answer::Text { pieces: numbered(words), pause },
                 Deed::Call(calls) => Answer::Calls(calls),
                 Deed::Huge(bytes) => Answer::Text { pieces: huge(bytes), pause: Duration::ZERO },
                 Deed::Fail(status) => return What::Json(status, protocol.failure(status)),
                 Deed::Hang => return What::Nothing,
+                Deed::Empty => Answer::Text { pieces: Vec::new(), pause: Duration::ZERO },
+                Deed::Malformed(tool) => Answer::Malformed(tool),
+                Deed::Cut(words) => {
+                    let name = Name { answer: format!("{}_{number}", shared.port), model: heard.model.clone() };
+                    // The word after the last one is where it ends: the last word of an answer may say that it is over.
+                    let answer = Answer::Text { pieces: numbered(words + 1), pause: Duration::ZERO };
+                    return What::Cut { protocol, name, answer };
+                }
             }
         }
         Kind::Background(_) | Kind::Other => match heard.shape.as_deref().map(serde_json::from_str::<Value>) {
@@ -289,6 +311,12 @@ fn generate(shared: &Shared, number: usize, protocol: Protocol, heard: &Heard, k
     } else {
         What::Json(200, protocol.whole(&name, &answer))
     }
+}
+
+/// `word1 word2 …`, a piece each.
+fn numbered(words: usize) -> Vec<String> {
+    let word = |index: usize| if index == 1 { "word1".to_owned() } else { format!(" word{index}") };
+    (1..=words).map(word).collect()
 }
 
 /// Readable text of exactly this many bytes, in pieces.

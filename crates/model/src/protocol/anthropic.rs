@@ -1,6 +1,6 @@
 //! Anthropic Messages, as Claude Code speaks it.
 
-use super::{Answer, Name, list, text_of, texts};
+use super::{Answer, Name, TORN_ARGUMENTS, list, text_of, texts};
 use crate::conversation::{Entry, Heard};
 use crate::http::Event;
 use crate::{INPUT_TOKENS, OUTPUT_TOKENS};
@@ -68,7 +68,7 @@ fn usage(output: u64) -> Value {
 fn stop_reason(answer: &Answer) -> &'static str {
     match answer {
         Answer::Text { .. } => "end_turn",
-        Answer::Calls(_) => "tool_use",
+        Answer::Calls(_) | Answer::Malformed(_) => "tool_use",
     }
 }
 
@@ -81,7 +81,9 @@ fn message(name: &Name, content: Value, stop_reason: Value, output: u64) -> Valu
 
 pub(super) fn whole(name: &Name, answer: &Answer) -> Value {
     let content = match answer {
+        Answer::Text { pieces, .. } if pieces.is_empty() => json!([]),
         Answer::Text { pieces, .. } => json!([{"type": "text", "text": pieces.concat()}]),
+        Answer::Malformed(tool) => json!([{"type": "tool_use", "id": id(name, 0), "name": tool, "input": TORN_ARGUMENTS}]),
         Answer::Calls(calls) => calls
             .iter()
             .enumerate()
@@ -106,6 +108,12 @@ pub(super) fn events(name: &Name, answer: &Answer) -> Vec<Event> {
     let opening = message(name, json!([]), Value::Null, 1);
     let mut events = vec![event("message_start", json!({"type": "message_start", "message": opening}))];
     match answer {
+        Answer::Text { pieces, .. } if pieces.is_empty() => {}
+        Answer::Malformed(tool) => {
+            events.push(start(0, json!({"type": "tool_use", "id": id(name, 0), "name": tool, "input": {}})));
+            events.push(delta(0, json!({"type": "input_json_delta", "partial_json": TORN_ARGUMENTS})));
+            events.push(stop(0));
+        }
         Answer::Text { pieces, .. } => {
             events.push(start(0, json!({"type": "text", "text": ""})));
             events.extend(pieces.iter().map(|piece| delta(0, json!({"type": "text_delta", "text": piece})).paced()));

@@ -1,6 +1,6 @@
 //! OpenAI Chat Completions, as opencode speaks it to a provider of its `openai-compatible` kind.
 
-use super::{Answer, Name, list, text_of, texts};
+use super::{Answer, Name, TORN_ARGUMENTS, list, text_of, texts};
 use crate::conversation::{Entry, Heard};
 use crate::http::Event;
 use crate::{INPUT_TOKENS, OUTPUT_TOKENS};
@@ -48,20 +48,21 @@ fn usage() -> Value {
 fn finish_reason(answer: &Answer) -> &'static str {
     match answer {
         Answer::Text { .. } => "stop",
-        Answer::Calls(_) => "tool_calls",
+        Answer::Calls(_) | Answer::Malformed(_) => "tool_calls",
     }
 }
 
 fn calls(name: &Name, answer: &Answer) -> Vec<Value> {
     let calls = match answer {
-        Answer::Text { .. } => &[],
-        Answer::Calls(calls) => calls.as_slice(),
+        Answer::Text { .. } => Vec::new(),
+        Answer::Calls(calls) => calls.iter().map(|call| (&call.name, call.input.to_string())).collect(),
+        Answer::Malformed(tool) => vec![(tool, TORN_ARGUMENTS.to_owned())],
     };
     calls
-        .iter()
+        .into_iter()
         .enumerate()
-        .map(|(index, call)| {
-            let function = json!({"name": call.name, "arguments": call.input.to_string()});
+        .map(|(index, (tool, arguments))| {
+            let function = json!({"name": tool, "arguments": arguments});
             json!({"index": index, "id": name.call(index), "type": "function", "function": function})
         })
         .collect()
@@ -74,7 +75,9 @@ fn envelope(name: &Name, object: &str) -> Value {
 pub(super) fn whole(name: &Name, answer: &Answer) -> Value {
     let message = match answer {
         Answer::Text { pieces, .. } => json!({"role": "assistant", "content": pieces.concat()}),
-        Answer::Calls(_) => json!({"role": "assistant", "content": null, "tool_calls": calls(name, answer)}),
+        Answer::Calls(_) | Answer::Malformed(_) => {
+            json!({"role": "assistant", "content": null, "tool_calls": calls(name, answer)})
+        }
     };
     let mut whole = envelope(name, "chat.completion");
     whole["choices"] = json!([{"index": 0, "message": message, "finish_reason": finish_reason(answer)}]);
@@ -93,7 +96,7 @@ pub(super) fn events(name: &Name, answer: &Answer) -> Vec<Event> {
         Answer::Text { pieces, .. } => events.extend(
             pieces.iter().map(|piece| Event::new(None, &chunk(json!({"content": piece}), Value::Null)).paced()),
         ),
-        Answer::Calls(_) => {
+        Answer::Calls(_) | Answer::Malformed(_) => {
             events.push(Event::new(None, &chunk(json!({"tool_calls": calls(name, answer)}), Value::Null)));
         }
     }

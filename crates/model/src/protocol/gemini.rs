@@ -1,6 +1,6 @@
 //! Gemini `generateContent`, as the Gemini CLI speaks it.
 
-use super::{Answer, Name, list};
+use super::{Answer, Name, TORN_ARGUMENTS, list};
 use crate::conversation::{Entry, Heard};
 use crate::http::Event;
 use crate::{INPUT_TOKENS, OUTPUT_TOKENS};
@@ -52,7 +52,7 @@ fn chunk(name: &Name, parts: Value, last: bool) -> Value {
 
 fn calls(answer: &Answer) -> Vec<Value> {
     match answer {
-        Answer::Text { .. } => Vec::new(),
+        Answer::Text { .. } | Answer::Malformed(_) => Vec::new(),
         Answer::Calls(calls) => {
             calls.iter().map(|call| json!({"functionCall": {"name": call.name, "args": call.input}})).collect()
         }
@@ -61,20 +61,29 @@ fn calls(answer: &Answer) -> Vec<Value> {
 
 pub(super) fn whole(name: &Name, answer: &Answer) -> Value {
     match answer {
+        Answer::Text { pieces, .. } if pieces.is_empty() => chunk(name, json!([]), true),
         Answer::Text { pieces, .. } => chunk(name, json!([{"text": pieces.concat()}]), true),
         Answer::Calls(_) => chunk(name, json!(calls(answer)), true),
+        Answer::Malformed(tool) => {
+            let mut chunk = chunk(name, json!([]), true);
+            // Arguments are no text in this protocol: its server reads them and says what it could not read.
+            chunk["candidates"][0]["finishReason"] = json!("MALFORMED_FUNCTION_CALL");
+            chunk["candidates"][0]["finishMessage"] =
+                json!(format!("Malformed function call: {tool}({TORN_ARGUMENTS}"));
+            chunk
+        }
     }
 }
 
 pub(super) fn events(name: &Name, answer: &Answer) -> Vec<Event> {
     match answer {
-        Answer::Text { pieces, .. } => {
+        Answer::Text { pieces, .. } if !pieces.is_empty() => {
             let count = pieces.len();
             let piece = |(index, piece): (usize, &String)| {
                 Event::new(None, &chunk(name, json!([{"text": piece}]), index + 1 == count)).paced()
             };
             pieces.iter().enumerate().map(piece).collect()
         }
-        Answer::Calls(_) => vec![Event::new(None, &whole(name, answer))],
+        Answer::Text { .. } | Answer::Calls(_) | Answer::Malformed(_) => vec![Event::new(None, &whole(name, answer))],
     }
 }

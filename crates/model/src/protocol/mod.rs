@@ -37,9 +37,17 @@ pub(crate) enum Route {
 /// What the model answers. Text comes in the pieces it is streamed in.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Answer {
-    Text { pieces: Vec<String>, pause: Duration },
+    Text {
+        pieces: Vec<String>,
+        pause: Duration,
+    },
     Calls(Vec<Call>),
+    /// A call of this tool, whose arguments end in the middle.
+    Malformed(String),
 }
+
+/// Arguments that are not JSON.
+const TORN_ARGUMENTS: &str = "{\"command\":";
 
 impl Answer {
     pub fn say(text: impl Into<String>) -> Answer {
@@ -49,7 +57,7 @@ impl Answer {
     pub fn pause(&self) -> Duration {
         match self {
             Answer::Text { pause, .. } => *pause,
-            Answer::Calls(_) => Duration::ZERO,
+            Answer::Calls(_) | Answer::Malformed(_) => Duration::ZERO,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! OpenAI Responses, as Codex speaks it.
 
-use super::{Answer, Name, list, text_of, texts};
+use super::{Answer, Name, TORN_ARGUMENTS, list, text_of, texts};
 use crate::conversation::{Entry, Heard};
 use crate::http::Event;
 use crate::{INPUT_TOKENS, OUTPUT_TOKENS};
@@ -39,21 +39,22 @@ fn item(item: &Value) -> Vec<Entry> {
 
 /// What the answer consists of.
 fn items(name: &Name, answer: &Answer) -> Vec<Value> {
+    let call = |index: usize, tool: &str, arguments: String| {
+        json!({
+            "type": "function_call", "id": format!("fc_{}_{index}", name.answer), "status": "completed",
+            "call_id": name.call(index), "name": tool, "arguments": arguments,
+        })
+    };
     match answer {
+        Answer::Text { pieces, .. } if pieces.is_empty() => Vec::new(),
         Answer::Text { pieces, .. } => vec![json!({
             "type": "message", "id": format!("msg_{}", name.answer), "role": "assistant", "status": "completed",
             "content": [{"type": "output_text", "text": pieces.concat(), "annotations": []}],
         })],
-        Answer::Calls(calls) => calls
-            .iter()
-            .enumerate()
-            .map(|(index, call)| {
-                json!({
-                    "type": "function_call", "id": format!("fc_{}_{index}", name.answer), "status": "completed",
-                    "call_id": name.call(index), "name": call.name, "arguments": call.input.to_string(),
-                })
-            })
-            .collect(),
+        Answer::Calls(calls) => {
+            calls.iter().enumerate().map(|(index, one)| call(index, &one.name, one.input.to_string())).collect()
+        }
+        Answer::Malformed(tool) => vec![call(0, tool, TORN_ARGUMENTS.to_owned())],
     }
 }
 
@@ -103,7 +104,7 @@ pub(super) fn events(name: &Name, answer: &Answer) -> Vec<Event> {
                 event("response.content_part.done", with(&place, "part", part(&text)), false);
                 event("response.output_text.done", with(&place, "text", json!(text)), false);
             }
-            Answer::Calls(_) => {
+            Answer::Calls(_) | Answer::Malformed(_) => {
                 begun["arguments"] = json!("");
                 event("response.output_item.added", json!({"output_index": index, "item": begun}), false);
                 let place = json!({"item_id": item["id"], "output_index": index});

@@ -73,6 +73,44 @@ fn words_come_with_their_pauses() {
 }
 
 #[test]
+fn a_cut_answer_has_its_words_and_no_end() {
+    let server = Server::start().unwrap();
+    for (script, said) in [("cut 2", "word1 word2"), ("cut 0", "")] {
+        let mut client = Client::of(&server);
+        client.send("POST", "/v1/messages", &prompt(script).to_string());
+        let got = client.until_closed();
+        let data = got.lines().filter_map(|line| line.strip_prefix("data: "));
+        let events: Vec<Value> = data.map(|text| serde_json::from_str(text).unwrap()).collect();
+        assert_eq!(crate::client::text(&events, "/delta/text"), said, "{got}");
+        assert!(!got.contains("message_stop") && !got.ends_with("0\r\n\r\n"), "{got}");
+    }
+    server.wait_for(|requests| requests.iter().all(|request| request.ending == Ending::HungUp)).unwrap();
+}
+
+#[test]
+fn an_empty_answer_is_whole_and_says_nothing_in_every_protocol() {
+    let server = Server::start().unwrap();
+    let mut client = Client::of(&server);
+    let contents = json!([{"role": "user", "parts": [{"text": "empty"}]}]);
+    let requests = [
+        ("/v1/messages", prompt("empty"), "message_stop"),
+        ("/v1/chat/completions", prompt("empty"), "[DONE]"),
+        ("/v1/responses", json!({"stream": true, "tools": [{}], "input": "empty"}), "response.completed"),
+        (
+            "/v1beta/models/m:streamGenerateContent",
+            json!({"contents": contents, "tools": [{"functionDeclarations": [{"name": "sh"}]}]}),
+            "STOP",
+        ),
+    ];
+    for (path, body, end) in requests {
+        let answer = client.post(path, &body);
+        assert!(answer.body.contains(end), "{path}: {}", answer.body);
+        assert!(!answer.body.contains(POLITE), "{path}: {}", answer.body);
+        assert!(!answer.body.contains("\"text\":"), "{path}: {}", answer.body);
+    }
+}
+
+#[test]
 fn a_huge_answer_has_exactly_the_size_that_was_asked_for() {
     let server = Server::start().unwrap();
     let mut client = Client::of(&server);

@@ -68,6 +68,13 @@ impl Client {
         line.trim_end().to_owned()
     }
 
+    /// Everything up to the end of the connection.
+    pub fn until_closed(&mut self) -> String {
+        let mut bytes = Vec::new();
+        self.0.read_to_end(&mut bytes).unwrap();
+        String::from_utf8(bytes).unwrap()
+    }
+
     fn chunk(&mut self) -> Option<Vec<u8>> {
         let size = usize::from_str_radix(&self.line(), 16).unwrap();
         let chunk = self.bytes(size);

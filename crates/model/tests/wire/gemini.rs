@@ -37,6 +37,24 @@ fn a_call_and_its_result_lead_to_the_next_step() {
 }
 
 #[test]
+fn a_malformed_call_ends_the_answer_with_its_reason() {
+    let server = Server::start().unwrap();
+    let contents = json!([{"role": "user", "parts": [{"text": "malformed sh"}]}]);
+    let events = Client::of(&server).post(STREAM, &request(contents)).events();
+    assert_eq!(gathered(&events, "/candidates/0/finishReason"), ["MALFORMED_FUNCTION_CALL"]);
+}
+
+#[test]
+fn what_gemini_adds_after_an_empty_answer_is_not_what_the_user_said() {
+    let server = Server::start().unwrap();
+    let note = "\n[System: You previously returned an empty response with no text or thoughts.]";
+    let contents = json!([{"role": "user", "parts": [{"text": "empty"}, {"text": note}]}]);
+    let events = Client::of(&server).post(STREAM, &request(contents)).events();
+    assert_eq!(gathered(&events, "/candidates/0/finishReason"), ["STOP"]);
+    assert_eq!(text(&events, "/candidates/0/content/parts/0/text"), "");
+}
+
+#[test]
 fn a_routing_decision_is_answered_in_its_shape() {
     let server = Server::start().unwrap();
     let mut routed = request(json!([{"role": "user", "parts": [{"text": "hang"}]}]));

@@ -1,5 +1,6 @@
 //! The command line, as it is typed.
 
+use crate::dashes;
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -94,16 +95,21 @@ impl Command {
 #[derive(Args)]
 #[command(
     override_usage = "ostler run [OPTIONS] [AGENT] [PROMPT] [-- ARGS…]\n       ostler run [OPTIONS] -- COMMAND…",
-    after_help = "Exit codes: 0 succeeded, 1 failed, 2 wrong usage, 4 asks, 5 lost, 6 stopped or interrupted, \
+    after_help = "A quoted prompt may begin with \"-\" when there is white space in it; any other goes behind -p. What is \
+                  piped in is added to the prompt: git diff | ostler run claude \"review this\".\n\n\
+                  Exit codes: 0 succeeded, 1 failed, 2 wrong usage, 4 asks, 5 lost, 6 stopped or interrupted, \
                   7 refused, 8 not proven saved, 125 ostler itself failed."
 )]
 pub struct Run {
     /// [AGENT] [PROMPT]: an agent's name or replay:FILE, then what to do ("-" reads it from standard input)
-    #[arg(value_name = "WORDS", num_args = 0..)]
+    #[arg(value_name = "WORDS", num_args = 0.., value_parser = dashes::unmarked)]
     pub words: Vec<String>,
     /// A command to keep; or, behind an agent, further arguments for it
     #[arg(last = true, value_name = "ARGS")]
     pub arguments: Vec<String>,
+    /// The prompt, also one that begins with "-"
+    #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub prompt: Option<String>,
     /// Print the id and return once the program runs
     #[arg(short, long)]
     pub detach: bool,
@@ -130,6 +136,26 @@ pub struct Run {
     pub labels: Vec<String>,
     #[command(flatten)]
     pub limits: LimitArgs,
+}
+
+/// What an agent is told, as a word or as an option.
+#[derive(Args)]
+pub struct Message {
+    /// What to tell it ("-" reads from standard input)
+    #[arg(id = "message_word", value_name = "MESSAGE", value_parser = dashes::unmarked)]
+    pub word: Option<String>,
+    /// The message, also one that begins with "-"
+    #[arg(
+        id = "message_option",
+        short = 'm',
+        long = "message",
+        short_alias = 'p',
+        alias = "prompt",
+        value_name = "TEXT",
+        allow_hyphen_values = true,
+        conflicts_with = "message_word"
+    )]
+    pub option: Option<String>,
 }
 
 /// What a session may use at most, all of its processes together.
@@ -228,19 +254,19 @@ pub enum Until {
 }
 
 #[derive(Args)]
+#[command(group = clap::ArgGroup::new("what").required(true).multiple(true).args(["message_word", "message_option", "list", "withdraw"]))]
 pub struct Send {
     pub id: String,
-    /// What to tell it ("-" reads from standard input)
-    #[arg(required_unless_present_any = ["list", "withdraw"])]
-    pub message: Option<String>,
+    #[command(flatten)]
+    pub message: Message,
     /// Interrupt the running turn first
     #[arg(long)]
     pub now: bool,
     /// Show the messages that still wait
-    #[arg(long, conflicts_with_all = ["message", "now", "withdraw"])]
+    #[arg(long, conflicts_with_all = ["message_word", "message_option", "now", "withdraw"])]
     pub list: bool,
     /// Take message N back
-    #[arg(long, value_name = "N", conflicts_with_all = ["message", "now"])]
+    #[arg(long, value_name = "N", conflicts_with_all = ["message_word", "message_option", "now"])]
     pub withdraw: Option<u64>,
     #[arg(long)]
     pub json: bool,
@@ -316,8 +342,8 @@ pub struct Stop {
 pub struct Resume {
     /// Which session; without, the newest ones are offered
     pub id: Option<String>,
-    /// What to tell it ("-" reads from standard input); without, what waits in its inbox
-    pub message: Option<String>,
+    #[command(flatten)]
+    pub message: Message,
     /// Print the id and return once the agent runs
     #[arg(short, long)]
     pub detach: bool,
@@ -334,8 +360,8 @@ pub struct Resume {
 pub struct Fork {
     /// Whose conversation
     pub id: String,
-    /// What to tell the copy ("-" reads from standard input)
-    pub message: Option<String>,
+    #[command(flatten)]
+    pub message: Message,
     /// Print the new id and return once the agent runs
     #[arg(short, long)]
     pub detach: bool,

@@ -7,6 +7,7 @@ mod client;
 mod commands;
 mod config;
 mod context;
+mod dashes;
 mod exit;
 mod follow;
 mod foreign;

@@ -20,6 +20,7 @@ pub mod entry;
 pub mod lock;
 pub mod notify;
 pub mod pause;
+pub mod piped;
 pub mod pipes;
 pub mod process;
 pub mod pty;

@@ -370,7 +370,7 @@ pub fn boot_id() -> &'static str {
     })
 }
 
-fn is_self_or_ancestor(pid: i32) -> io::Result<bool> {
+pub(crate) fn is_self_or_ancestor(pid: i32) -> io::Result<bool> {
     let mut current = rustix::process::getpid().as_raw_nonzero().get();
     // Bounded: a chain of parents that changes under us must not keep us here.
     for _ in 0..1000 {

@@ -3,7 +3,7 @@
 //! original was given and no others.
 
 use super::resume::begun;
-use super::run::{after_start, check_name, message_of};
+use super::run::{after_start, check_name, message_of, with_piped};
 use crate::args::Fork as Args;
 use crate::context::{Context, wish};
 use crate::exit::{Code, Failure, Result};
@@ -31,7 +31,7 @@ pub fn run(context: &Context, args: Args) -> Result<Code> {
         let words = format!("{} cannot copy a conversation; ostler resume {} goes on with it", view.agent, place.id);
         return Err(Failure::usage(words));
     }
-    let message = message_of(args.message.as_deref())?;
+    let message = message_of(&args.message)?.map(with_piped).transpose()?;
     if message.is_none() && !args.keep && view.mode == Mode::Headless {
         return Err(Failure::usage(format!("say what the copy should do: ostler fork {} \"…\", or --keep", place.id)));
     }

@@ -31,6 +31,7 @@ pub use who::session_of;
 
 use crate::args::{Cli, Command};
 use crate::context::Context;
+use crate::dashes;
 use crate::exit::{Code, Failure, Result};
 use crate::say::not_written;
 use clap::Parser;
@@ -40,7 +41,7 @@ use std::io::Write;
 
 /// Parses, runs one command, and turns what came of it into words and an exit code.
 pub fn main(arguments: impl Iterator<Item = OsString>) -> u8 {
-    let arguments: Vec<OsString> = arguments.collect();
+    let arguments = dashes::mark(arguments.collect());
     let named_alone = Command::named_alone(&arguments).map(|command| Ok(Cli { command: Some(command) }));
     let code = match named_alone.unwrap_or_else(|| Cli::try_parse_from(&arguments)) {
         Ok(cli) => dispatch(cli).unwrap_or_else(|failure| complain(&failure)),

@@ -5,7 +5,7 @@ mod same_minute;
 mod takeover;
 
 use super::ls::tilde;
-use super::run::{follow_to_the_end, message_of};
+use super::run::{follow_to_the_end, message_of, with_piped};
 use crate::args::Resume;
 use crate::context::{Context, wish};
 use crate::exit::{Code, Failure, Result};
@@ -39,7 +39,7 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
     if view.agent == "command" {
         return Err(Failure::usage(format!("{} is a command; there is no conversation to go on with", place.id)));
     }
-    let mut message = message_of(args.message.as_deref())?;
+    let mut message = message_of(&args.message)?.map(with_piped).transpose()?;
     if args.takeover {
         takeover::take(context, &place, &view)?;
         view = until_recorded(&place)?;

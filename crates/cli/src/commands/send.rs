@@ -1,13 +1,12 @@
 //! `ostler send`: a durable message, delivered at the end of the running turn.
 
-use super::run::{read_all, text};
+use super::run::message_of;
 use crate::args::Send;
 use crate::client::{Granted, look_and_record, make_lasting_wish};
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
 use crate::say::say;
 use crate::ui::table::{Cell, lay_out};
-use ostler_core::MESSAGE_LIMIT;
 use ostler_core::record::{Mode, Speaks, Want, Wish};
 use ostler_store::home::Place;
 use ostler_store::{inbox, look};
@@ -21,19 +20,7 @@ pub fn run(context: &Context, args: Send) -> Result<Code> {
     if let Some(n) = args.withdraw {
         return withdraw(&place, n);
     }
-    let message = match args.message.as_deref() {
-        Some("-") => text(read_all(&mut std::io::stdin().lock(), "standard input")?)?,
-        Some(message) => message.to_owned(),
-        None => String::new(),
-    };
-    if message.trim().is_empty() {
-        return Err(Failure::usage("the message is empty; say something"));
-    }
-    if message.len() > MESSAGE_LIMIT {
-        return Err(Failure::usage(
-            "the message is longer than 16 MiB; put it into a file and tell the agent where it is",
-        ));
-    }
+    let message = message_of(&args.message)?.unwrap_or_default();
     send(&place, Want::Message { text: message, now: args.now })
 }
 

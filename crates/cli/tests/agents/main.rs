@@ -34,6 +34,7 @@ mod opencode_is_proven_by_rows;
 #[path = "../attach/person.rs"]
 #[expect(dead_code, reason = "shared with the tests of attach, which need all of it")]
 mod person;
+mod piped_input_follows_the_prompt;
 mod same_words_are_two_messages;
 mod shutdowns_save_everything;
 mod sshd;

@@ -6,6 +6,7 @@
 mod acp_agents;
 mod listing;
 mod own_agents;
+mod prompts;
 mod without_a_name;
 
 use ostler_testkit::Harness;

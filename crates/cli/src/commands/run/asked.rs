@@ -1,8 +1,9 @@
 //! What was asked for, checked: which agent, which prompt, which session.
 
 use super::default_agent::default_agent;
-use crate::args::Run;
+use crate::args::{Message, Run};
 use crate::context::{Context, variable};
+use crate::dashes;
 use crate::exit::{Failure, Result};
 use crate::own_agents::{OwnAgent, Protocol};
 use ostler_core::id::{SessionId, is_name};
@@ -44,7 +45,7 @@ pub fn check(context: &Context, args: &Run) -> Result<Asked> {
         }
         (Some(agent), [_, rest @ ..]) => (agent, rest),
         (_, []) if !args.arguments.is_empty() => (command, &[][..]),
-        (_, []) if args.file.is_none() && !args.terminal && !args.keep => {
+        (_, []) if args.file.is_none() && args.prompt.is_none() && !args.terminal && !args.keep => {
             return Err(Failure::usage("run what? ostler run demo \"fix the failing test\", or ostler run -- COMMAND"));
         }
         (_, words @ [first, _, ..]) => {
@@ -55,7 +56,11 @@ pub fn check(context: &Context, args: &Run) -> Result<Asked> {
         }
         (_, words) => (default_agent(&context.config)?, words),
     };
-    let prompt = prompt(args, words)?;
+    let behind = if agent.name() == "command" { None } else { prompt_behind_dashes(args, words) };
+    let (prompt, arguments) = match behind {
+        Some(prompt) => (Some(prompt.to_owned()), &[][..]),
+        None => (prompt(args, words)?, args.arguments.as_slice()),
+    };
     if prompt.is_some() && args.terminal {
         return Err(Failure::usage("a terminal session takes no prompt; attach and type it, or use ostler send"));
     }
@@ -79,13 +84,13 @@ pub fn check(context: &Context, args: &Run) -> Result<Asked> {
             agent.name()
         )));
     }
-    if let Some(words) = agent.conflicts(&args.arguments) {
+    if let Some(words) = agent.conflicts(arguments) {
         return Err(Failure::usage(words));
     }
     // Left to the agent it would be resumed behind our back, and nobody could be kept from it.
-    let (conversation, arguments) = match agent.named_conversation(&args.arguments) {
+    let (conversation, arguments) = match agent.named_conversation(arguments) {
         Some((conversation, rest)) => (Some(conversation), rest),
-        None => (None, args.arguments.clone()),
+        None => (None, arguments.to_vec()),
     };
     Ok(Asked { agent: agent.name().to_owned(), mode, prompt, further: Vec::new(), conversation, arguments })
 }
@@ -100,7 +105,7 @@ fn own_agent<'a>(context: &'a Context, args: &'a Run) -> Option<(&'a str, &'a Ow
         return Some((name, own, rest));
     }
     let prompts = match args.words.as_slice() {
-        [] => args.file.is_some() || (args.keep && args.arguments.is_empty()),
+        [] => args.file.is_some() || args.prompt.is_some() || (args.keep && args.arguments.is_empty()),
         [word] => ostler_agents::find(word).is_none(),
         [..] => false,
     };
@@ -134,17 +139,31 @@ fn check_acp(args: &Run, name: &str, words: &[String], command: Vec<String>) -> 
     })
 }
 
-/// What the agent is to be told: one word, a file, or what is piped in.
+/// A prompt behind `--`, where arguments for the agent are: the only word there, with white space in it, when nothing else
+/// is a prompt. An argument is a flag or one word; `--flag=some text` stays an argument.
+fn prompt_behind_dashes<'a>(args: &'a Run, words: &[String]) -> Option<&'a str> {
+    match args.arguments.as_slice() {
+        [only] if words.is_empty() && args.prompt.is_none() && args.file.is_none() => {
+            (only.contains(char::is_whitespace) && !dashes::is_flag(only)).then_some(only.as_str())
+        }
+        _ => None,
+    }
+}
+
+/// What the agent is to be told: one word, `-p TEXT`, a file, or what is piped in.
 fn prompt(args: &Run, words: &[String]) -> Result<Option<String>> {
-    let prompt = match (words, &args.file) {
-        ([_, more, ..], _) => {
+    let prompt = match (words, &args.prompt, &args.file) {
+        ([_, more, ..], _, _) => {
             return Err(Failure::usage(format!("{more:?} is one word too many; put the prompt in quotes")));
         }
-        ([_], Some(_)) => return Err(Failure::usage("a prompt and -f FILE; give one of them")),
-        ([], Some(file)) => Some(read_prompt(file)?),
-        ([dash], None) if dash == "-" => Some(text(read_all(&mut std::io::stdin().lock(), "standard input")?)?),
-        ([prompt], None) => Some(prompt.clone()),
-        ([], None) => None,
+        ([_], Some(_), _) => return Err(Failure::usage("a prompt and -p TEXT; give one of them")),
+        ([_], None, Some(_)) => return Err(Failure::usage("a prompt and -f FILE; give one of them")),
+        ([], Some(_), Some(_)) => return Err(Failure::usage("-p TEXT and -f FILE; give one of them")),
+        ([], Some(prompt), None) => Some(prompt.clone()),
+        ([], None, Some(file)) => Some(read_prompt(file)?),
+        ([dash], None, None) if dash == "-" => Some(text(read_all(&mut std::io::stdin().lock(), "standard input")?)?),
+        ([prompt], None, None) => Some(prompt.clone()),
+        ([], None, None) => None,
     };
     if prompt.as_ref().is_some_and(|prompt| prompt.trim().is_empty()) {
         return Err(Failure::usage("the prompt is empty; say what to do"));
@@ -175,7 +194,7 @@ fn check_terminal(args: &Run, mode: Mode) -> Result<()> {
     Ok(())
 }
 
-fn too_long() -> Failure {
+pub fn too_long() -> Failure {
     Failure::usage("the prompt is longer than 16 MiB; put it into a file and tell the agent where it is")
 }
 
@@ -225,11 +244,16 @@ pub fn check_name(context: &Context, name: Option<&str>) -> Result<()> {
 }
 
 /// A message as it was typed, or from standard input.
-pub fn message_of(typed: Option<&str>) -> Result<Option<String>> {
-    let message = match typed {
-        Some("-") => Some(text(read_all(&mut std::io::stdin().lock(), "standard input")?)?),
-        other => other.map(str::to_owned),
+pub fn message_of(typed: &Message) -> Result<Option<String>> {
+    let message = match (typed.word.as_deref(), &typed.option) {
+        (Some("-"), _) => Some(text(read_all(&mut std::io::stdin().lock(), "standard input")?)?),
+        (word, option) => word.map(str::to_owned).or_else(|| option.clone()),
     };
+    if message.as_ref().is_some_and(|message| message.len() > MESSAGE_LIMIT) {
+        return Err(Failure::usage(
+            "the message is longer than 16 MiB; put it into a file and tell the agent where it is",
+        ));
+    }
     if message.as_deref().is_some_and(|message| message.trim().is_empty()) {
         return Err(Failure::usage("the message is empty; say something"));
     }

@@ -2,10 +2,12 @@
 
 mod asked;
 mod default_agent;
+mod piped;
 mod recorded;
 mod summary;
 
-pub use asked::{check_name, message_of, read_all, text};
+pub use asked::{check_name, message_of};
+pub use piped::after as with_piped;
 
 use crate::args::Run;
 use crate::client::{Granted, make_wish};
@@ -29,7 +31,10 @@ use std::io::IsTerminal;
 use summary::conclude;
 
 pub fn run(context: &Context, args: Run) -> Result<Code> {
-    let asked = check(context, &args)?;
+    let mut asked = check(context, &args)?;
+    if !asked.agent.starts_with(ostler_agents::replay::PREFIX) {
+        asked.prompt = asked.prompt.map(with_piped).transpose()?;
+    }
     let (detach, mode) = (args.detach, asked.mode);
     let attended = !detach && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     // Of several who want one name at once, one gets it: nobody else looks until the session stands.

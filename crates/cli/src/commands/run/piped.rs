@@ -1,0 +1,86 @@
+//! What is piped into `run AGENT PROMPT` goes to the agent after the prompt, as in `git diff | ostler run claude "review"`.
+//!
+//! Standard input is read to its end. A pipe that was only inherited (from a CI runner, over ssh, inside an agent's tool)
+//! may stay open and empty for ever, so after a few seconds of silence it is looked at which processes hold its other end:
+//! when only our parents do, the prompt goes without it. Otherwise something may still come, and we wait; both are said.
+
+use super::asked::{read_all, text, too_long};
+use crate::exit::{Failure, Result};
+use crate::say::tell;
+use ostler_core::MESSAGE_LIMIT;
+use ostler_sys::piped::{Source, is_held_by_parents_only, source};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::BorrowedFd;
+use rustix::io::Errno;
+use rustix::time::Timespec;
+
+/// How long a pipe may be silent before we look at who could write to it.
+const SILENCE: Timespec = Timespec { tv_sec: 3, tv_nsec: 0 };
+
+/// The prompt, and after it what was piped in.
+pub fn after(prompt: String) -> Result<String> {
+    let input = rustix::stdio::stdin();
+    let piped = match source(input) {
+        Source::Nothing => return Ok(prompt),
+        Source::File => read_all(&mut std::io::stdin().lock(), "standard input")?,
+        Source::Stream => read_stream(input)?,
+    };
+    joined(prompt, text(piped)?)
+}
+
+fn joined(prompt: String, piped: String) -> Result<String> {
+    if piped.trim().is_empty() {
+        return Ok(prompt);
+    }
+    let whole = format!("{}\n\n{piped}", prompt.trim_end());
+    if whole.len() > MESSAGE_LIMIT { Err(too_long()) } else { Ok(whole) }
+}
+
+fn read_stream(input: BorrowedFd<'_>) -> Result<Vec<u8>> {
+    let wrong = |error: std::io::Error| Failure::usage(format!("standard input: {error}; </dev/null leaves it out"));
+    let (mut bytes, mut buffer) = (Vec::new(), vec![0; 64 * 1024]);
+    let mut patience = Some(SILENCE);
+    loop {
+        match poll(&mut [PollFd::from_borrowed_fd(input, PollFlags::IN)], patience.as_ref()) {
+            Ok(0) => {
+                patience = None;
+                if bytes.is_empty() && is_held_by_parents_only(input).map_err(wrong)? {
+                    tell!(
+                        "ostler: standard input is an open pipe and nothing came for 3 s; going on without it \
+                         (add </dev/null to skip this wait)"
+                    );
+                    return Ok(bytes);
+                }
+                tell!("ostler: waiting for the end of standard input; add </dev/null to run without it");
+                continue;
+            }
+            Ok(_) => {}
+            Err(Errno::INTR) => continue,
+            Err(error) => return Err(wrong(error.into())),
+        }
+        match rustix::io::read(input, &mut buffer) {
+            Ok(0) => return Ok(bytes),
+            Ok(count) => bytes.extend_from_slice(&buffer[..count]),
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(error) => return Err(wrong(error.into())),
+        }
+        if bytes.len() > MESSAGE_LIMIT {
+            return Err(too_long());
+        }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_prompt_comes_first_and_both_together_have_the_limit_of_one_message() {
+        let join = |prompt: &str, piped: String| joined(prompt.to_owned(), piped).map_err(|failure| failure.words);
+        assert_eq!(join("review\n", "a diff\n".to_owned()).unwrap(), "review\n\na diff\n");
+        assert_eq!(join("review", " \n".to_owned()).unwrap(), "review");
+        assert_eq!(join("12345678", "x".repeat(MESSAGE_LIMIT - 10)).unwrap().len(), MESSAGE_LIMIT);
+        assert!(join("123456789", "x".repeat(MESSAGE_LIMIT - 10)).unwrap_err().contains("16 MiB"));
+    }
+}

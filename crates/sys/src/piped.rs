@@ -1,0 +1,104 @@
+//! What standard input is, and which processes can write to it.
+//!
+//! A program started by a CI runner, over ssh or by another agent often inherits a pipe that stays open and empty. To the
+//! reader it looks like a slow pipeline. The difference is where the write end is: in a pipeline it is held by a process
+//! next to us, an inherited idle pipe is held by our parents only.
+
+use crate::process::is_self_or_ancestor;
+use rustix::fd::AsFd;
+use rustix::fs::{FileType, fstat};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+
+/// What standard input is connected to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Closed, a terminal or another device, a folder: nothing is piped in.
+    Nothing,
+    File,
+    /// A pipe or a socket: its end may be a long time coming.
+    Stream,
+}
+
+/// What a descriptor is connected to. A closed one is [`Source::Nothing`].
+pub fn source(input: impl AsFd) -> Source {
+    let Ok(stat) = fstat(input) else {
+        return Source::Nothing;
+    };
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => Source::File,
+        FileType::Fifo | FileType::Socket => Source::Stream,
+        FileType::Directory
+        | FileType::Symlink
+        | FileType::CharacterDevice
+        | FileType::BlockDevice
+        | FileType::Unknown => Source::Nothing,
+    }
+}
+
+/// Whether only our parents can write to this pipe or socket. `false` also when the writer cannot be seen, for example
+/// because it belongs to another user.
+pub fn is_held_by_parents_only(input: impl AsFd) -> io::Result<bool> {
+    let stat = fstat(input)?;
+    if FileType::from_raw_mode(stat.st_mode) == FileType::Socket {
+        // Shells connect programs by pipes. A socket comes from the program that started us, or has started our shell.
+        return Ok(true);
+    }
+    let mut parent_writes = false;
+    for entry in std::fs::read_dir("/proc")? {
+        let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
+        if !writes_to(pid, (stat.st_dev, stat.st_ino)) {
+            continue;
+        }
+        if pid != 1 && !is_self_or_ancestor(pid)? {
+            return Ok(false);
+        }
+        parent_writes = true;
+    }
+    Ok(parent_writes)
+}
+
+/// Whether a process has this pipe open for writing. A process that may not be looked at shows nothing.
+fn writes_to(pid: i32, (device, inode): (u64, u64)) -> bool {
+    let links = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    links.into_iter().any(|link| {
+        // The permissions of the link say how the file was opened.
+        std::fs::symlink_metadata(link.path()).is_ok_and(|opened| opened.mode() & 0o200 != 0)
+            && std::fs::metadata(link.path()).is_ok_and(|file| (file.dev(), file.ino()) == (device, inode))
+    })
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipe_that_only_we_hold_is_told_from_one_that_a_child_writes_to() {
+        let (reader, writer) = std::io::pipe().unwrap();
+        assert_eq!(source(&reader), Source::Stream);
+        assert!(is_held_by_parents_only(&reader).unwrap(), "we hold it ourselves");
+        let mut child = std::process::Command::new("cat")
+            .stdin(std::process::Stdio::piped())
+            .stdout(writer.try_clone().unwrap())
+            .spawn()
+            .unwrap();
+        assert!(!is_held_by_parents_only(&reader).unwrap(), "cat can write to it");
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert!(is_held_by_parents_only(&reader).unwrap(), "cat has ended");
+        drop(writer);
+    }
+
+    #[test]
+    fn devices_and_folders_are_nothing_that_is_piped_in() {
+        for path in ["/dev/null", "/"] {
+            assert_eq!(source(std::fs::File::open(path).unwrap()), Source::Nothing, "{path}");
+        }
+        assert_eq!(source(std::fs::File::open("/proc/self/exe").unwrap()), Source::File);
+        let (one, other) = std::os::unix::net::UnixStream::pair().unwrap();
+        assert_eq!(source(&one), Source::Stream);
+        assert!(is_held_by_parents_only(&one).unwrap());
+        drop(other);
+    }
+}

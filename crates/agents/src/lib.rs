@@ -22,7 +22,7 @@ pub mod stream_json;
 
 use ostler_core::fact::{Ask, Fact, Tokens, TurnEnd, Verdict};
 use ostler_core::outcome::{Exit, signal_name};
-use ostler_core::record::{Ending, Fork, Mode, Plan, Session, Speaks};
+use ostler_core::record::{Ending, Fork, Mode, Plan, Run, Session, Speaks};
 
 /// Where an agent that draws tells which conversation it is at, below the folder of its run.
 pub const CONVERSATION: &str = "conversation";
@@ -457,6 +457,14 @@ pub fn find_for(name: &str, plan: &Plan) -> Option<&'static dyn Agent> {
         }
     };
     find(name).or_else(unknown)
+}
+
+/// The agent that keeps the conversation of a run: the one behind the protocol where that is known, else the run's own.
+#[must_use]
+pub fn keeps_conversation<P, S>(session: &Session, record: &Run<P, S>) -> Option<&'static dyn Agent> {
+    let behind = || record.behind.as_deref().and_then(find).or_else(|| acp::adapters::of_command(&session.arguments));
+    let behind = if record.plan.opens { behind() } else { None };
+    behind.or_else(|| find_for(&session.agent, &record.plan))
 }
 
 /// Every agent there is. A recording is none: it is named by its file.

@@ -81,7 +81,7 @@ const LOOKS: usize = 5;
 /// The session itself has not ended.
 pub fn still_runs(place: &Place, view: &View) -> Failure {
     let other = || {
-        let writers = writers(&view.agent, view.native_id.as_deref()?).ok()?;
+        let writers = writers(view.conversation_agent(), view.native_id.as_deref()?).ok()?;
         writers.first().map(Writer::words)
     };
     let who = (0..LOOKS).find_map(|_| running(place).or_else(other));

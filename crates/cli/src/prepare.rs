@@ -57,6 +57,7 @@ pub fn prepare(context: &Context, session: &Session, run: u32, native_id: &str, 
     {
         return Err(Failure::usage(format!("{} is not installed; npm install -g {package}", agent.name())));
     }
+    let behind = if how.plan.opens { ostler_agents::acp::adapters::of_command(&session.arguments) } else { None };
     if let Some(program) = how.argv.first_mut() {
         // Behind a protocol stands an agent that may have a launcher of its own.
         let maker = if how.plan.opens { ostler_agents::acp::behind(program) } else { None };
@@ -72,6 +73,7 @@ pub fn prepare(context: &Context, session: &Session, run: u32, native_id: &str, 
         begins: !resume,
         transcript,
         database: agent.database(&variable),
+        behind: behind.map(|agent| agent.name().to_owned()),
         output_limit: terminal.then_some(context.config.terminal_output_limit),
         autosave_ms: context.config.autosave_ms(),
         ..RunRecord::new(run, how.argv, how.plan)

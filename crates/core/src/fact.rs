@@ -13,6 +13,8 @@ pub enum Fact {
     Transcript { path: String },
     /// It is past its first dialogs, in which keys mean something else than a message.
     Ready,
+    /// The agent behind a program that speaks a protocol has this name of ours: the conversation is one of that agent's.
+    Behind { agent: String },
     /// Its conversation is open: from now on it takes messages. A new one has its name from the agent.
     Opened { native_id: Option<String> },
     /// Its conversation cannot be opened, and why in one line.

@@ -129,6 +129,9 @@ pub struct Closing {
     pub native_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transcript: Option<String>,
+    /// The agent that keeps the conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation_agent: Option<String>,
     /// Over all runs, like the next two.
     pub turns: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]

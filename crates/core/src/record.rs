@@ -84,6 +84,9 @@ pub struct Run<Process, Serial> {
     /// Where the agent keeps all its conversations, when that is a database and not a file for each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub database: Option<String>,
+    /// The agent behind a program that speaks a protocol, where that is known: the conversation is one of that agent's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behind: Option<String>,
     #[serde(default)]
     pub cgroup: Option<String>,
     /// Further groups, of version 1, in which its limits are in force.
@@ -142,6 +145,7 @@ impl<Process, Serial> Run<Process, Serial> {
             transcript: None,
             written_before: 0,
             database: None,
+            behind: None,
             cgroup: None,
             bounds: Vec::new(),
             output_limit: None,

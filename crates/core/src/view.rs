@@ -77,6 +77,17 @@ pub struct View {
     pub limits: Limits,
     #[serde(skip)]
     pub command: Vec<String>,
+    /// The agent that keeps the conversation, where that is known to be another one than `agent`.
+    #[serde(skip)]
+    pub conversation_agent: Option<String>,
+}
+
+impl View {
+    /// The agent that keeps the conversation: the one behind a protocol, or the session's own.
+    #[must_use]
+    pub fn conversation_agent(&self) -> &str {
+        self.conversation_agent.as_deref().unwrap_or(&self.agent)
+    }
 }
 
 /// A folder that cannot be read as a session. It is shown, and harms nobody.

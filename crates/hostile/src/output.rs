@@ -60,6 +60,7 @@ fn said(fact: &Fact) -> usize {
         Fact::Below(fact) => said(fact),
         Fact::Native { id } => id.len(),
         Fact::Transcript { path } => path.len(),
+        Fact::Behind { agent } => agent.len(),
         Fact::Opened { native_id } => native_id.as_ref().map_or(0, String::len),
         Fact::NotOpened { reason } => reason.len(),
         Fact::Owed { name, line } => name.len() + line.len(),

@@ -5,7 +5,7 @@
 
 use crate::handles::{self, Handles};
 use crate::start::NotStarted;
-use ostler_core::record::{Plan, Session};
+use ostler_core::record::Session;
 use ostler_store::RunRecord;
 use ostler_store::folder::Folder;
 use ostler_sys::process::Identity;
@@ -19,8 +19,8 @@ pub fn variable(name: &str) -> Option<String> {
 }
 
 /// `None` for a command, which has no conversation.
-pub fn conversation(session: &Session, plan: &Plan, native_id: &str) -> Option<Conversation> {
-    Conversation::of(ostler_agents::find_for(&session.agent, plan)?, native_id, &variable)
+pub fn conversation(session: &Session, record: &RunRecord, native_id: &str) -> Option<Conversation> {
+    Conversation::of(ostler_agents::keeps_conversation(session, record)?, native_id, &variable)
 }
 
 /// A conversation that a run has to itself; its lock is among the handles.
@@ -37,14 +37,14 @@ impl Occupied {
         record: &RunRecord,
         handles: &mut Handles,
     ) -> Result<Option<Occupied>, NotStarted> {
-        let named = record.native_id.as_deref().and_then(|id| conversation(session, &record.plan, id));
+        let named = record.native_id.as_deref().and_then(|id| conversation(session, record, id));
         let Some(conversation) = named else {
             return Ok(None);
         };
         let writers = Writers::open(&variable)?;
         let me = Occupant::new(&conversation, session.id, folder, None)?;
         if let Some(lock) = handles.get(handles::WRITER)
-            && writers.noted(lock)?.is_some_and(|noted| noted.native_id == me.native_id)
+            && writers.noted(lock)?.is_some_and(|noted| noted.is_same_conversation(&conversation))
         {
             return Ok(Some(Occupied { writers, me }));
         }

@@ -260,6 +260,7 @@ impl Stage<'_> {
                 | Fact::Transcript { .. }
                 | Fact::Ready
                 | Fact::Below(_)
+                | Fact::Behind { .. }
                 | Fact::Opened { .. }
                 | Fact::NotOpened { .. }
                 | Fact::Owed { .. }

@@ -46,6 +46,7 @@ pub fn publish(
     let closing = Closing {
         native_id: state.native_id.clone().or_else(|| record.native_id.clone()),
         transcript: proof::whereabouts(record, state),
+        conversation_agent: ostler_agents::keeps_conversation(session, record).map(|agent| agent.name().to_owned()),
         turns: state.turns,
         tokens,
         cost_usd,
@@ -76,6 +77,7 @@ pub fn of(session: &Session, run: u32) -> Closing {
         ended: clock::now(),
         native_id: None,
         transcript: None,
+        conversation_agent: None,
         turns: 0,
         tokens: None,
         cost_usd: None,

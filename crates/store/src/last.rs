@@ -75,6 +75,7 @@ fn said(fact: Fact) -> Option<String> {
         Fact::Native { .. }
         | Fact::Transcript { .. }
         | Fact::Ready
+        | Fact::Behind { .. }
         | Fact::Opened { .. }
         | Fact::NotOpened { .. }
         | Fact::Owed { .. }

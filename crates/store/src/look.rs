@@ -155,6 +155,7 @@ pub(crate) fn blank(session: &Session, run: u32, archived: bool) -> View {
         archived,
         limits: session.limits,
         command: session.arguments.clone(),
+        conversation_agent: None,
     }
 }
 
@@ -199,6 +200,7 @@ pub(crate) fn ended(outcome: Outcome, closing: Option<Closing>, newer: Newer, vi
         Some(closing) => {
             view.native_id = closing.native_id;
             view.transcript = closing.transcript;
+            view.conversation_agent = closing.conversation_agent;
             view.turns = closing.turns;
             view.tokens = closing.tokens;
             view.cost_usd = closing.cost_usd;
@@ -300,12 +302,12 @@ fn see(
                 return Ok(true);
             }
             folded = fold(folder, run, record, session)?;
-            fill(depth, view, &folded, record, run)?;
+            fill(depth, view, &folded, session, record, run)?;
             show_outcome(view, unrecorded_outcome(folder, run, session, record, &folded.state)?);
             return Ok(true);
         }
     }
-    fill(depth, view, &folded, record, run)?;
+    fill(depth, view, &folded, session, record, run)?;
     view.state = match folded.state.phase() {
         // The program runs, or is about to; what the journal says about it may be yet to come.
         _ if agent.is_none() => Phase::Starting,
@@ -458,6 +460,7 @@ pub fn event_of(fact: Fact, state: &State) -> Option<Event> {
         | Fact::ToolReturned { .. }
         | Fact::Below(_)
         | Fact::Owed { .. }
+        | Fact::Behind { .. }
         | Fact::Unknown { .. } => None,
     }
 }
@@ -472,9 +475,17 @@ pub fn read_from(run: &Dir, name: &str, position: &mut u64, mut each: impl FnMut
     Ok(())
 }
 
-fn fill(depth: Depth, view: &mut View, folded: &Folded, record: &RunRecord, run: &RunFolder) -> Result<(), StoreError> {
+fn fill(
+    depth: Depth,
+    view: &mut View,
+    folded: &Folded,
+    session: &Session,
+    record: &RunRecord,
+    run: &RunFolder,
+) -> Result<(), StoreError> {
     let state = &folded.state;
     view.native_id = state.native_id.clone().or_else(|| record.native_id.clone());
+    view.conversation_agent = ostler_agents::keeps_conversation(session, record).map(|agent| agent.name().to_owned());
     view.transcript = proof::whereabouts(record, state);
     view.turns = state.turns;
     (view.tokens, view.cost_usd) = state.spending.of_session();

@@ -83,6 +83,7 @@ fn names(fact: &Fact, conversation: &str) -> bool {
         Fact::Native { id } => id == conversation,
         Fact::Transcript { path } => path.contains(conversation),
         Fact::Ready
+        | Fact::Behind { .. }
         | Fact::Opened { .. }
         | Fact::NotOpened { .. }
         | Fact::TurnStarted

@@ -74,6 +74,12 @@ impl Occupant {
         self.folder_id == other.folder_id && self.session == other.session
     }
 
+    /// Whether it is this conversation. Its folder is that of the session, and stays.
+    #[must_use]
+    pub fn is_same_conversation(&self, conversation: &Conversation) -> bool {
+        self.agent == conversation.agent && self.native_id == conversation.native_id
+    }
+
     /// Who has the conversation, so that a person finds it.
     #[must_use]
     pub fn words(&self) -> String {

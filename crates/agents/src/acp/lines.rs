@@ -81,6 +81,10 @@ impl AcpLines {
             }
             (Question::Initialize, None) => {
                 self.history = true;
+                let info = result["agentInfo"]["name"].as_str();
+                if let Some(agent) = info.and_then(super::adapters::named) {
+                    facts.push(Fact::Behind { agent: agent.name().to_owned() });
+                }
                 let version = &result["protocolVersion"];
                 if version.as_u64() != Some(wire::VERSION) {
                     let reason = format!("it speaks version {version} of the protocol, and ostler {}", wire::VERSION);

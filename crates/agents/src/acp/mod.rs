@@ -4,8 +4,9 @@
 //! `initialize`, then `session/new` or `session/load`. From the answer on messages go out, each a `session/prompt` whose
 //! answer is the end of its turn. We offer agents nothing but to ask people: what else they request is declined.
 //!
-//! [`wire`] is how lines are written, [`lines`] what they mean.
+//! [`wire`] is how lines are written, [`lines`] what they mean, [`adapters`] which agent is behind a program.
 
+pub mod adapters;
 mod lines;
 mod wire;
 
@@ -25,7 +26,7 @@ impl Agent for Acp {
     /// The program and its arguments are the person's. One that we know under its own name gets what it always needs.
     fn launch(&self, request: &Launching<'_>) -> Launch {
         let session = request.session;
-        let known = session.arguments.first().and_then(|program| behind(program));
+        let known = adapters::of_command(&session.arguments);
         let mut argv = session.arguments.clone();
         if request.resume && known.is_some_and(|agent| agent.name() == "gemini") {
             // 0.61 leaves an empty copy behind whenever it loads a conversation, and when it starts it deletes those of

@@ -52,7 +52,8 @@ pub fn run(context: &Context, args: &Archive) -> Result<Code> {
         let End { view, was_over } = end(&place, granted?)?;
         // What somebody else is writing is not over.
         if let Some(native_id) = &view.native_id {
-            refuse_others(&view.agent, native_id, Some(&place.open()?)).map_err(|failure| about(&place, failure))?;
+            refuse_others(view.conversation_agent(), native_id, Some(&place.open()?))
+                .map_err(|failure| about(&place, failure))?;
         }
         put_away(context, &place)?;
         say!("{}: archived", place.id)?;

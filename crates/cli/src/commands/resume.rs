@@ -80,7 +80,7 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
     session.attended |= attended;
     let number = view.run + 1;
     if let Some(native_id) = &view.native_id {
-        refuse_others(&session.agent, native_id, Some(&folder))?;
+        refuse_others(view.conversation_agent(), native_id, Some(&folder))?;
         same_minute::wait_out(&folder, &session, native_id)?;
     }
     // Nobody may put it away or delete it while its next run begins; the new keeper waits for us to let go.
@@ -98,7 +98,11 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
         Some(_) | None => uuid::Uuid::new_v4().to_string(),
     };
     let goes_on = begun == Begun::Yes;
-    let Prepared { record, files, environment } = prepare(context, &session, number, &native_id, goes_on)?;
+    let Prepared { mut record, files, environment } = prepare(context, &session, number, &native_id, goes_on)?;
+    if record.plan.opens && record.behind.is_none() && view.run > 0 {
+        // What the program has told about itself, where its command tells nothing: the lock needs it before the start.
+        record.behind = folder.run(view.run)?.record()?.behind;
+    }
     for process in orphans::end_all_of(&folder, place.id, view.run, &native_id)? {
         tell!("ostler: {}: ended what its last run left running: {process}", place.id);
     }

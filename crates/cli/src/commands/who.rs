@@ -34,7 +34,7 @@ pub fn run(context: &Context, args: &Who) -> Result<Code> {
         Some(view) => {
             let mut answer = about_session(&view, holders);
             if let Some(native_id) = &answer.native_id {
-                name_sessions(&view.agent, native_id, &mut answer.holders)?;
+                name_sessions(view.conversation_agent(), native_id, &mut answer.holders)?;
             }
             answer
         }
@@ -71,7 +71,9 @@ fn about_session(view: &View, found: Vec<Holder>) -> Answer {
     let same = |holder: &Holder| match (&holder.native_id, &view.native_id) {
         (Some(one), Some(other)) => one == other,
         // Whoever has all the agent's conversations open may be at this one.
-        (None, Some(_)) => holder.agent == view.agent && (!holder.ours || holder.session == Some(view.id)),
+        (None, Some(_)) => {
+            holder.agent == view.conversation_agent() && (!holder.ours || holder.session == Some(view.id))
+        }
         (Some(_) | None, None) => holder.session == Some(view.id),
     };
     let mut holders: Vec<Holder> = found.into_iter().filter(same).collect();
@@ -92,7 +94,7 @@ fn about_session(view: &View, found: Vec<Holder>) -> Answer {
 /// The session's own process, of which the agent's files betray nothing.
 fn own_agent(view: &View, pid: i32) -> Option<Holder> {
     let process = processes::describe(&processes::of_this_user(pid).ok()??)?;
-    let mut holder = Holder::new(&view.agent, view.native_id.clone(), Evidence::Session, process);
+    let mut holder = Holder::new(view.conversation_agent(), view.native_id.clone(), Evidence::Session, process);
     (holder.ours, holder.session) = (true, Some(view.id));
     Some(holder)
 }

@@ -35,5 +35,5 @@ fn accounts_for(view: &View, holder: &Holder) -> bool {
         return true;
     }
     let same = holder.native_id.is_none() || holder.native_id == view.native_id;
-    view.agent == holder.agent && same && descends_from(holder.pid, agent)
+    view.conversation_agent() == holder.agent && same && descends_from(holder.pid, agent)
 }

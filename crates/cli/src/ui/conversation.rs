@@ -121,6 +121,7 @@ impl Talk {
             Fact::Native { .. }
             | Fact::Transcript { .. }
             | Fact::Ready
+            | Fact::Behind { .. }
             | Fact::Opened { .. }
             | Fact::Owed { .. }
             | Fact::TurnStarted

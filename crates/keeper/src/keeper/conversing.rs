@@ -29,7 +29,8 @@ impl Conversing {
     pub fn heed(&mut self, event: &Event) {
         let turn_over = matches!(event, Event::TurnEnded { .. });
         self.turn_over |= turn_over;
-        self.unsettled |= turn_over || matches!(event, Event::Native { .. } | Event::KeeperStarted { .. });
+        self.unsettled |=
+            turn_over || matches!(event, Event::Native { .. } | Event::Opened { .. } | Event::KeeperStarted { .. });
     }
 }
 
@@ -51,9 +52,19 @@ impl Keeper {
         Ok(())
     }
 
+    /// The program has told which agent is behind it. The command may have said nothing, or something else.
+    pub(super) fn learn_behind(&mut self, agent: String) -> Result<(), KeeperError> {
+        if self.record.behind.as_ref() != Some(&agent) {
+            self.record.behind = Some(agent);
+            self.run.write_record(&self.record)?;
+            self.conversing.unsettled = true;
+        }
+        Ok(())
+    }
+
     fn conversation(&self) -> Option<Conversation> {
         let native_id = self.state.native_id.as_ref().or(self.record.native_id.as_ref())?;
-        writing::conversation(&self.session, &self.record.plan, native_id)
+        writing::conversation(&self.session, &self.record, native_id)
     }
 
     /// Has the lock of this conversation and of no other. Returns who else has it.
@@ -63,11 +74,13 @@ impl Keeper {
         if let Some(lock) = self.handles.get(handles::WRITER)
             && let Some(noted) = writers.noted(lock)?
         {
-            if noted.native_id == conversation.native_id {
+            if noted.is_same_conversation(conversation) {
                 return Ok(None);
             }
-            let left = Conversation { native_id: noted.native_id, ..conversation.clone() };
-            writers.release(&left, lock)?;
+            let agent = ostler_agents::find(&noted.agent);
+            if let Some(left) = agent.and_then(|agent| Conversation::of(agent, &noted.native_id, &writing::variable)) {
+                writers.release(&left, lock)?;
+            }
         }
         let refused = match writers.take(conversation, &me)? {
             Taken::Yes(lock) => {

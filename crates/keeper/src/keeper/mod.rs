@@ -476,6 +476,10 @@ impl Keeper {
                 self.put_in(&name, line)?;
                 continue;
             }
+            if let Fact::Behind { agent } = fact {
+                self.learn_behind(agent)?;
+                continue;
+            }
             if let Fact::Native { id } = &fact {
                 self.prove_before_leaving(id)?;
             }

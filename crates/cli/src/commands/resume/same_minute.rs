@@ -14,8 +14,8 @@ use ostler_sys::clock;
 use rustix::event::{Timespec, poll};
 
 pub fn wait_out(folder: &Folder, session: &Session, native_id: &str) -> Result<()> {
-    let gemini = session.arguments.first().and_then(|program| acp::behind(program)).map(|agent| agent.name());
-    if gemini != Some("gemini") || !folder.run(folder.newest_run()?)?.record()?.plan.opens {
+    let behind = acp::adapters::of_command(&session.arguments).map(|agent| agent.name());
+    if behind != Some("gemini") || !folder.run(folder.newest_run()?)?.record()?.plan.opens {
         return Ok(());
     }
     let began = journal::read(folder.dir(), 0)?.entries.into_iter().find_map(|entry| match entry.event {

@@ -29,7 +29,7 @@ pub fn take(context: &Context, place: &Place, view: &View) -> Result<()> {
     let Some(native_id) = &view.native_id else {
         return Ok(());
     };
-    for writer in writers(&view.agent, native_id)? {
+    for writer in writers(view.conversation_agent(), native_id)? {
         match writer {
             Writer::Session(occupant) => {
                 let path = PathBuf::from(&occupant.folder);

@@ -134,8 +134,22 @@ pub struct Run {
     /// key=value, for finding it again (may be repeated)
     #[arg(long = "label", value_name = "KEY=VALUE")]
     pub labels: Vec<String>,
+    /// What goes to standard output; without, the conversation to a terminal and the final answer to a pipe
+    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "detach")]
+    pub output: Option<Output>,
     #[command(flatten)]
     pub limits: LimitArgs,
+}
+
+/// What a followed session writes to standard output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Output {
+    /// The final answer and nothing else
+    Text,
+    /// One JSON object at the end: that of `show --json`, with the answer
+    Json,
+    /// One JSON object per line as things happen (as in `logs --json`), then the result
+    StreamJson,
 }
 
 /// What an agent is told, as a word or as an option.
@@ -353,6 +367,9 @@ pub struct Resume {
     /// End whoever holds the conversation properly first
     #[arg(long)]
     pub takeover: bool,
+    /// What goes to standard output; without, the conversation to a terminal and the final answer to a pipe
+    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "detach")]
+    pub output: Option<Output>,
 }
 
 #[derive(Args)]
@@ -371,6 +388,9 @@ pub struct Fork {
     /// A name to call it by
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
+    /// What goes to standard output; without, the conversation to a terminal and the final answer to a pipe
+    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "detach")]
+    pub output: Option<Output>,
 }
 
 #[derive(Args)]

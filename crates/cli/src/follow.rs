@@ -2,13 +2,15 @@
 //! that they have grown, so a keeper that is killed in between makes no difference.
 
 use crate::client::{Watch, look_and_record};
+use crate::commands::to_json;
 use crate::exit::Result;
-use crate::say::tell;
+use crate::say::{line, tell};
 use crate::ui::conversation::Talk;
+use ostler_core::fact::{Fact, Verdict};
 use ostler_core::record::{Mode, Speaks};
 use ostler_core::view::View;
 use ostler_screen::{PlainText, printable_lines};
-use ostler_store::conversation::Reader;
+use ostler_store::conversation::{Item, Reader};
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::home::Place;
 use ostler_store::look::read_from;
@@ -33,6 +35,9 @@ pub enum Talking {
     Apart,
     /// All of it to standard output: for whoever reads.
     Together,
+    /// The final answer to standard output, everything else to standard error: for scripts. `each_turn`: the answer of every
+    /// turn, when a turn's end is not the end of the session.
+    Answer { each_turn: bool },
 }
 
 /// Prints what a session has said, and on request what it says from now on.
@@ -40,7 +45,9 @@ pub struct Printer<'a>(How<'a>);
 
 enum How<'a> {
     /// A conversation.
-    Talk { reader: Box<Reader<'a>>, talk: Talk, talking: Talking },
+    Talk { reader: Box<Reader<'a>>, talk: Talk, talking: Talking, held: String },
+    /// The same, one JSON object per line.
+    Json { reader: Box<Reader<'a>> },
     /// What a program prints, both streams.
     Bytes { run: RunFolder, streams: [Stream; 2], show: Show },
     /// What a program draws, as text.
@@ -61,7 +68,7 @@ impl<'a> Printer<'a> {
         let plan = run.record()?.plan;
         let how = match (plan.speaks, plan.mode, show) {
             (Speaks::Turns | Speaks::OneTurn, _, Show::Plain) => {
-                How::Talk { reader: Box::new(Reader::new(folder, first_run)), talk, talking }
+                How::Talk { reader: Box::new(Reader::new(folder, first_run)), talk, talking, held: String::new() }
             }
             (Speaks::Bytes | Speaks::Hooks, Mode::Terminal, Show::Plain) => {
                 let replay = Replay::from(trimmed(folder, &run)?);
@@ -76,20 +83,45 @@ impl<'a> Printer<'a> {
         Ok(Printer(how))
     }
 
+    /// The same for programs: one JSON object per thing said.
+    pub fn json_lines(folder: &'a Folder, first_run: u32) -> Printer<'a> {
+        Printer(How::Json { reader: Box::new(Reader::new(folder, first_run)) })
+    }
+
     /// Prints what has come since the last call.
     pub fn print(&mut self) -> Result<()> {
         match &mut self.0 {
-            How::Talk { reader, talk, talking } => {
+            How::Talk { reader, talk, talking, held } => {
                 reader.read_on(|item| {
                     let (mut said, mut about) = (String::new(), String::new());
                     talk.show(&item, &mut said, &mut about);
-                    out(said.as_bytes())?;
                     match talking {
-                        Talking::Apart => err(about.as_bytes()),
-                        Talking::Together => out(about.as_bytes()),
+                        Talking::Apart => {
+                            out(said.as_bytes())?;
+                            err(about.as_bytes())
+                        }
+                        Talking::Together => {
+                            out(said.as_bytes())?;
+                            out(about.as_bytes())
+                        }
+                        Talking::Answer { each_turn } => {
+                            held.push_str(&said);
+                            match &item {
+                                Item::Agent(Fact::TurnEnded(end))
+                                    if *each_turn && end.verdict == Verdict::Succeeded =>
+                                {
+                                    give_answer(&std::mem::take(held), end.text.as_deref())?;
+                                }
+                                // Something follows what was said, so it was not the answer.
+                                _ if !about.is_empty() => err(std::mem::take(held).as_bytes())?,
+                                _ => {}
+                            }
+                            err(about.as_bytes())
+                        }
                     }
                 })?;
             }
+            How::Json { reader } => reader.read_on(|item| line(format_args!("{}", to_json(&item))))?,
             How::Bytes { run, streams: [first, second], show } => {
                 first.print(run, "out", *show, out)?;
                 second.print(run, "err", *show, err)?;
@@ -110,14 +142,23 @@ impl<'a> Printer<'a> {
     pub fn ended_with(&self) -> Option<String> {
         match &self.0 {
             How::Talk { talk, .. } => talk.ended_with().map(str::to_owned),
-            How::Bytes { .. } | How::Drawn { .. } => None,
+            How::Json { .. } | How::Bytes { .. } | How::Drawn { .. } => None,
+        }
+    }
+
+    /// Takes away what was said last and not printed, because it may be the answer.
+    pub fn take_held(&mut self) -> String {
+        match &mut self.0 {
+            How::Talk { held, .. } => std::mem::take(held),
+            How::Json { .. } | How::Bytes { .. } | How::Drawn { .. } => String::new(),
         }
     }
 
     /// Prints the ends of lines that will not come any more.
     pub fn finish(self) -> Result<()> {
         match self.0 {
-            How::Talk { .. } => {}
+            How::Talk { held, .. } => err(held.as_bytes())?,
+            How::Json { .. } => {}
             How::Bytes { streams: [first, second], .. } => {
                 out(printable_lines(&String::from_utf8_lossy(&first.partial)).as_bytes())?;
                 err(printable_lines(&String::from_utf8_lossy(&second.partial)).as_bytes())?;
@@ -130,6 +171,14 @@ impl<'a> Printer<'a> {
         }
         Ok(())
     }
+}
+
+/// Prints an answer to standard output, and what was said before it to standard error. An agent that gives no answer of its
+/// own has said it.
+pub fn give_answer(said: &str, answer: Option<&str>) -> Result<()> {
+    let answer = printable_lines(answer.unwrap_or(said)).trim_end().to_owned();
+    err(said.trim_end().strip_suffix(answer.as_str()).unwrap_or(said).as_bytes())?;
+    out(if answer.is_empty() { answer } else { answer + "\n" }.as_bytes())
 }
 
 impl Stream {

@@ -3,7 +3,7 @@
 //! original was given and no others.
 
 use super::resume::begun;
-use super::run::{after_start, check_name, message_of, with_piped};
+use super::run::{Watching, after_start, check_name, message_of, with_piped};
 use crate::args::Fork as Args;
 use crate::context::{Context, wish};
 use crate::exit::{Code, Failure, Result};
@@ -14,7 +14,6 @@ use ostler_keeper::launch::{Launch, launch};
 use ostler_store::proof::Begun;
 use ostler_store::{look, proof};
 use ostler_sys::clock;
-use std::io::IsTerminal;
 
 pub fn run(context: &Context, args: Args) -> Result<Code> {
     let place = context.home.select(&args.id)?;
@@ -35,8 +34,8 @@ pub fn run(context: &Context, args: Args) -> Result<Code> {
     if message.is_none() && !args.keep && view.mode == Mode::Headless {
         return Err(Failure::usage(format!("say what the copy should do: ostler fork {} \"…\", or --keep", place.id)));
     }
-    if message.is_some() && view.mode == Mode::Terminal {
-        return Err(Failure::usage("a terminal session takes no prompt; attach and type it, or use ostler send"));
+    if view.mode == Mode::Terminal && args.output.is_some() {
+        return Err(Failure::usage("--output is for sessions without a terminal; leave it out"));
     }
     let agent = ostler_agents::find(&view.agent);
     let found = agent.and_then(|agent| proof::find_transcript(agent, &native_id, &view.cwd));
@@ -47,7 +46,7 @@ pub fn run(context: &Context, args: Args) -> Result<Code> {
     // Of several who want one name at once, one gets it: nobody else looks until the session stands.
     let names = args.name.as_ref().map(|_| context.home.lock_names()).transpose()?;
     check_name(context, args.name.as_deref())?;
-    let attended = !args.detach && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    let watching = Watching::new(args.detach, args.output);
     let original = place.open()?.session()?;
     let mut tokens = view.tokens.unwrap_or_default();
     tokens += original.fork.as_ref().map(|fork| fork.tokens).unwrap_or_default();
@@ -57,7 +56,7 @@ pub fn run(context: &Context, args: Args) -> Result<Code> {
         keep: args.keep,
         parent: Some(original.id),
         fork: Some(Fork { native_id, transcript, tokens }),
-        attended: original.attended || attended,
+        attended: original.attended || watching.attended,
         created: clock::now(),
         ..original
     };
@@ -74,5 +73,5 @@ pub fn run(context: &Context, args: Args) -> Result<Code> {
     };
     let place = launch(&context.home, launching)?;
     drop(names);
-    after_start(context, &place, session.mode, args.detach, attended)
+    after_start(context, &place, &session, watching)
 }

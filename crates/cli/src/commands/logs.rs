@@ -60,7 +60,7 @@ fn json_lines(follow: bool, place: &ostler_store::home::Place) -> Result<Code> {
     }
 }
 
-fn to_json(item: &Item) -> serde_json::Value {
+pub fn to_json(item: &Item) -> serde_json::Value {
     match item {
         Item::Told { n, text } => json!({ "kind": "told", "n": n, "text": text }),
         Item::Answered { by, allowed, always } => {

@@ -27,6 +27,7 @@ mod upgrade;
 mod wait;
 mod who;
 
+pub use logs::to_json;
 pub use who::session_of;
 
 use crate::args::{Cli, Command};

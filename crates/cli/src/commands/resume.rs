@@ -5,7 +5,7 @@ mod same_minute;
 mod takeover;
 
 use super::ls::tilde;
-use super::run::{follow_to_the_end, message_of, with_piped};
+use super::run::{Watching, after_start, message_of, with_piped};
 use crate::args::Resume;
 use crate::context::{Context, wish};
 use crate::exit::{Code, Failure, Result};
@@ -14,7 +14,7 @@ use crate::orphans;
 use crate::prepare::{Prepared, prepare};
 use crate::repair;
 use crate::repair::lost::Kept;
-use crate::say::{say, tell};
+use crate::say::tell;
 use crate::still::{NotStill, Still, until_recorded};
 use jiff::Timestamp;
 use ostler_core::record::{Mode, Want};
@@ -25,11 +25,9 @@ use ostler_store::proof::Begun;
 use ostler_store::{RunRecord, StoreError, checkpoints, inbox, proof};
 use ostler_sys::clock;
 use ostler_transcript::Format;
-use std::io::IsTerminal;
 use std::path::Path;
 
 pub fn run(context: &Context, args: Resume) -> Result<Code> {
-    let offered = args.id.is_none();
     let id = args.id.map_or_else(|| newest::choose(context), Ok)?;
     let place = context.home.select(&id)?;
     let mut view = until_recorded(&place)?;
@@ -39,10 +37,16 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
     if view.agent == "command" {
         return Err(Failure::usage(format!("{} is a command; there is no conversation to go on with", place.id)));
     }
-    let mut message = message_of(&args.message)?.map(with_piped).transpose()?;
+    let watching = Watching::new(args.detach, args.output);
+    let message = message_of(&args.message)?.map(with_piped).transpose()?;
     if args.takeover {
         takeover::take(context, &place, &view)?;
         view = until_recorded(&place)?;
+    }
+    // A person who says nothing wants to sit down at it, whether it runs or has to be started again.
+    let opens = message.is_none() && watching.may_open();
+    if !view.ended && opens {
+        return super::attach::open(context, &place, view.mode, false);
     }
     if !view.ended {
         return Err(still_runs(&place, &view));
@@ -56,14 +60,14 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
     if view.run > 0 && folder.run(view.run)?.outcome()?.is_none() {
         return Err(still_runs(&place, &view));
     }
-    if offered && message.is_none() && view.queued == 0 && !args.keep && session.mode == Mode::Headless {
-        message = newest::ask_message()?;
-    }
-    if message.is_none() && view.queued == 0 && !args.keep && session.mode == Mode::Headless {
+    if message.is_none() && view.queued == 0 && !args.keep && !opens && session.mode == Mode::Headless {
         return Err(Failure::usage(format!(
             "nothing waits to be said; ostler resume {} \"…\", or --keep to leave it idle",
             place.id
         )));
+    }
+    if session.mode == Mode::Terminal && args.output.is_some() {
+        return Err(Failure::usage("--output is for sessions without a terminal; leave it out"));
     }
     if session.mode == Mode::Terminal && !args.detach {
         if !super::attach::is_possible() {
@@ -74,10 +78,9 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
         }
         super::attach::check_place(&place)?;
     }
-    session.keep = args.keep;
-    let attended = !args.detach && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    session.keep = args.keep || opens;
     // Who had to ask before has to ask again, whoever watches: rights never widen.
-    session.attended |= attended;
+    session.attended |= watching.attended;
     let number = view.run + 1;
     if let Some(native_id) = &view.native_id {
         refuse_others(view.conversation_agent(), native_id, Some(&folder))?;
@@ -120,14 +123,7 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
         // The keeper looks into the inbox when it starts and whenever it is woken; this wakes it.
         drop(launch::reach(&place)?);
     }
-    if args.detach {
-        say!("{}", place.id)?;
-        return Ok(Code::Succeeded);
-    }
-    match session.mode {
-        Mode::Terminal => super::attach::terminal(context, &place, false),
-        Mode::Headless => follow_to_the_end(&place, attended),
-    }
+    after_start(context, &place, &session, watching)
 }
 
 /// Puts the last copy of a transcript in its place when that is gone, or there is nothing in it: gemini deletes conversations

@@ -6,7 +6,7 @@ use super::attach::longer;
 use super::ls::{state_word, tilde};
 use crate::args::Show;
 use crate::context::Context;
-use crate::exit::{Code, Result};
+use crate::exit::{Code, Failure, Result};
 use crate::say::say;
 use crate::ui::money::spending;
 use crate::ui::table::{Cell, lay_out};
@@ -31,8 +31,7 @@ pub fn run(context: &Context, args: &Show) -> Result<Code> {
     let spent = look::spent(&place.open()?)?;
     let family = Family::of(context, &view)?;
     if args.json {
-        let usage = usage(&place, &view).map(as_json);
-        let shown = Shown { view: &view, spent: &spent, children: family.child_ids(), usage };
+        let shown = Shown { view: &view, spent: &spent, children: family.child_ids(), usage: used(&place, &view) };
         say!("{}", serde_json::to_string_pretty(&shown).unwrap_or_default())?;
     } else {
         let folder = place.path.to_string_lossy();
@@ -52,6 +51,18 @@ struct Shown<'a> {
     /// While it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<Value>,
+}
+
+/// The same object, for who has the view already.
+pub fn object(context: &Context, place: &Place, view: &View) -> Result<Value> {
+    let spent = look::spent(&place.open()?)?;
+    let children = Family::of(context, view)?.child_ids();
+    let shown = Shown { view, spent: &spent, children, usage: used(place, view) };
+    serde_json::to_value(&shown).map_err(|error| Failure::ours(error.to_string()))
+}
+
+fn used(place: &Place, view: &View) -> Option<Value> {
+    usage(place, view).map(as_json)
 }
 
 /// The newest turns are shown one by one, so many of them.

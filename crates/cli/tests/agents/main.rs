@@ -11,6 +11,7 @@ mod acp_agents_are_kept;
 mod acp_asks;
 mod acp_one_writer;
 mod acp_turns_end_as_reported;
+mod answers_are_for_scripts;
 mod background_tasks_begin_no_turn;
 mod bed;
 mod big_prompts_arrive_whole;
@@ -36,6 +37,7 @@ mod opencode_is_proven_by_rows;
 #[expect(dead_code, reason = "shared with the tests of attach, which need all of it")]
 mod person;
 mod piped_input_follows_the_prompt;
+mod prompts_open_terminals;
 mod same_words_are_two_messages;
 mod shutdowns_save_everything;
 mod sshd;

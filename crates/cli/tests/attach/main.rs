@@ -7,6 +7,7 @@ mod chat;
 mod keys_survive_keepers;
 mod leaving_only_detaches;
 mod one_screen_for_all;
+mod opening;
 mod person;
 mod questions;
 mod refusals;

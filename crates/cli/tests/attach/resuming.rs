@@ -4,7 +4,7 @@ use crate::harness;
 use crate::person::{Person, SIZE};
 
 #[test]
-fn a_person_chooses_among_the_newest_and_is_asked_what_to_say() {
+fn a_person_chooses_among_the_newest_and_sits_down_at_it() {
     let harness = harness();
     for name in ["older", "newer"] {
         harness.run(&["run", "--name", name, "demo", &format!("say from {name}")]).exits(0);
@@ -13,9 +13,11 @@ fn a_person_chooses_among_the_newest_and_is_asked_what_to_say() {
     person.sees("resume which? [1]");
     assert!(person.shows("newer") && person.shows("older") && person.shows("from newer"));
     person.types(b"2\r");
-    person.sees("say what?");
+    person.sees("idle");
     person.types(b"say chosen\r");
-    person.sees("succeeded");
+    person.sees_that("the answer", |person| person.screen.text().iter().any(|row| row == "chosen"));
+    person.sees("idle");
+    person.types(b"\x1c");
     person.is_left_with(0);
     let older = harness.run(&["show", "--json", "older"]).exits(0).json();
     assert_eq!((&older["run"], &older["last"]), (&2.into(), &"chosen".into()), "{older}");

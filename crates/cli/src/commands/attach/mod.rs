@@ -38,14 +38,19 @@ pub fn run(context: &Context, args: &Attach) -> Result<Code> {
     if view.ended {
         return last_seen(context, &place, &look_and_record(&place)?);
     }
-    match view.mode {
-        Mode::Terminal => terminal(context, &place, args.read_only),
+    open(context, &place, view.mode, args.read_only)
+}
+
+/// Shows a session that runs, in the way that fits it.
+pub fn open(context: &Context, place: &Place, mode: Mode, read_only: bool) -> Result<Code> {
+    match mode {
+        Mode::Terminal => terminal(context, place, read_only),
         Mode::Headless => {
-            check_place(&place)?;
+            check_place(place)?;
             let folder = place.open()?;
-            match folder.run(view.run)?.record()?.plan.speaks {
-                Speaks::Turns | Speaks::OneTurn => chat::run(context, &place, args.read_only),
-                Speaks::Bytes | Speaks::Hooks => command::run(context, &place, args.read_only),
+            match folder.run(folder.newest_run()?)?.record()?.plan.speaks {
+                Speaks::Turns | Speaks::OneTurn => chat::run(context, place, read_only),
+                Speaks::Bytes | Speaks::Hooks => command::run(context, place, read_only),
             }
         }
     }

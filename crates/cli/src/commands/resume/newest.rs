@@ -40,11 +40,6 @@ pub fn choose(context: &Context) -> Result<String> {
     chosen.map(|view| view.id.to_string()).ok_or_else(|| Failure::usage(format!("{answer:?} is none of these")))
 }
 
-/// What to say to it, where nothing waits to be said.
-pub fn ask_message() -> Result<Option<String>> {
-    Ok(Some(ask("say what? ")?).filter(|message| !message.is_empty()))
-}
-
 fn ask(question: &str) -> Result<String> {
     crate::follow::err(question.as_bytes())?;
     let mut line = String::new();

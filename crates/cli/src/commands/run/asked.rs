@@ -1,5 +1,6 @@
 //! What was asked for, checked: which agent, which prompt, which session.
 
+use super::Watching;
 use super::default_agent::default_agent;
 use crate::args::{Message, Run};
 use crate::context::{Context, variable};
@@ -61,12 +62,11 @@ pub fn check(context: &Context, args: &Run) -> Result<Asked> {
         Some(prompt) => (Some(prompt.to_owned()), &[][..]),
         None => (prompt(args, words)?, args.arguments.as_slice()),
     };
-    if prompt.is_some() && args.terminal {
-        return Err(Failure::usage("a terminal session takes no prompt; attach and type it, or use ostler send"));
-    }
-    let mode = if args.terminal { Mode::Terminal } else { Mode::Headless };
-    check_terminal(args, mode)?;
     let is_command = agent.name() == "command";
+    let opens = !is_command && prompt.is_none() && !args.keep && Watching::new(args.detach, args.output).may_open();
+    let mode = if args.terminal || opens { Mode::Terminal } else { Mode::Headless };
+    check_terminal(args, mode)?;
+    check_output(args, mode, is_command)?;
     if is_command {
         for (given, flag) in [(args.keep, "--keep"), (args.model.is_some(), "--model"), (args.file.is_some(), "-f")] {
             if given {
@@ -77,7 +77,7 @@ pub fn check(context: &Context, args: &Run) -> Result<Asked> {
             return Err(Failure::usage("the name of the command is empty; ostler run -- COMMAND"));
         }
     }
-    if !is_command && prompt.is_none() && !args.terminal && !args.keep {
+    if !is_command && prompt.is_none() && mode == Mode::Headless && !args.keep {
         return Err(Failure::usage(format!(
             "{} needs a prompt, -t or --keep; for example: ostler run {} \"fix the failing test\"",
             agent.name(),
@@ -183,8 +183,22 @@ fn check_own(args: &Run, name: &str, own: &OwnAgent) -> Result<Asked> {
     }
     let mode = if args.terminal { Mode::Terminal } else { own.mode };
     check_terminal(args, mode)?;
+    check_output(args, mode, true)?;
     let arguments = own.command.iter().chain(&args.arguments).cloned().collect();
     Ok(Asked { agent: name.to_owned(), mode, prompt: None, further: Vec::new(), conversation: None, arguments })
+}
+
+/// Only what an agent says can be told apart from everything else.
+fn check_output(args: &Run, mode: Mode, is_command: bool) -> Result<()> {
+    match args.output {
+        Some(_) if is_command => {
+            Err(Failure::usage("--output is for agents; a command's output is printed as it comes"))
+        }
+        Some(_) if mode == Mode::Terminal => {
+            Err(Failure::usage("--output is for sessions without a terminal; leave -t or --output out"))
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 fn check_terminal(args: &Run, mode: Mode) -> Result<()> {

@@ -4,20 +4,20 @@ mod asked;
 mod default_agent;
 mod piped;
 mod recorded;
+mod result;
 mod summary;
 
 pub use asked::{check_name, message_of};
 pub use piped::after as with_piped;
 
-use crate::args::Run;
+use crate::args::{Output, Run};
 use crate::client::{Granted, make_wish};
 use crate::context::{Context, wish};
 use crate::exit::{Code, Result};
-use crate::follow::{Left, Printer, Show, Talking, follow};
+use crate::follow::{Left, follow};
 use crate::one_writer::refuse_others;
 use crate::prepare::{Prepared, piped_input, prepare};
 use crate::say::{say, tell};
-use crate::ui::conversation::Talk;
 use crate::ui::style::Style;
 use asked::{Asked, check, describe};
 use ostler_core::event::StopHow;
@@ -25,6 +25,7 @@ use ostler_core::record::{Mode, Session, Want};
 use ostler_keeper::launch::{Launch, launch};
 use ostler_store::home::Place;
 use ostler_sys::signals::Signals;
+use result::Format;
 use rustix::fd::AsFd;
 use rustix::process::Signal;
 use std::io::IsTerminal;
@@ -35,27 +36,48 @@ pub fn run(context: &Context, args: Run) -> Result<Code> {
     if !asked.agent.starts_with(ostler_agents::replay::PREFIX) {
         asked.prompt = asked.prompt.map(with_piped).transpose()?;
     }
-    let (detach, mode) = (args.detach, asked.mode);
-    let attended = !detach && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    let watching = Watching::new(args.detach, args.output);
     // Of several who want one name at once, one gets it: nobody else looks until the session stands.
     let names = args.name.as_ref().map(|_| context.home.lock_names()).transpose()?;
-    let session = describe(context, args, &asked, attended)?;
+    let session = describe(context, args, &asked, watching.attended)?;
     let place = start(context, &session, asked)?;
     drop(names);
     super::sweep::when_due(context);
-    after_start(context, &place, mode, detach, attended)
+    after_start(context, &place, &session, watching)
 }
 
-/// Leaves a session that has just been started to itself, or shows it.
-pub fn after_start(context: &Context, place: &Place, mode: Mode, detach: bool, attended: bool) -> Result<Code> {
-    if detach {
+/// How a session that has just been started is watched.
+#[derive(Clone, Copy, Debug)]
+pub struct Watching {
+    pub detach: bool,
+    /// A person is there who can answer questions.
+    pub attended: bool,
+    pub output: Option<Output>,
+}
+
+impl Watching {
+    pub fn new(detach: bool, output: Option<Output>) -> Watching {
+        let attended = !detach && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+        Watching { detach, attended, output }
+    }
+
+    /// Whether the session can be opened here, for a person to talk to it.
+    pub fn may_open(self) -> bool {
+        self.attended && self.output.is_none() && super::attach::is_possible()
+    }
+}
+
+/// Leaves a session that has just been started to itself, or shows it. One that is kept for further messages is opened for a
+/// person: that is where they are typed.
+pub fn after_start(context: &Context, place: &Place, session: &Session, watching: Watching) -> Result<Code> {
+    if watching.detach {
         say!("{}", place.id).inspect_err(|_| tell!("ostler: session {} runs", place.id))?;
         return Ok(Code::Succeeded);
     }
-    if mode == Mode::Terminal {
-        return super::attach::terminal(context, place, false);
+    if session.mode == Mode::Terminal || (session.keep && watching.may_open()) {
+        return super::attach::open(context, place, session.mode, false);
     }
-    follow_to_the_end(place, attended)
+    follow_to_the_end(context, place, session, watching)
 }
 
 fn start(context: &Context, session: &Session, asked: Asked) -> Result<Place> {
@@ -88,29 +110,31 @@ fn warn_when_low(context: &Context) {
 
 /// Prints what comes. Ctrl-C interrupts, a second one stops; Ctrl-\, a vanished terminal and SIGTERM leave it running. Of the
 /// last two the exit code says so.
-pub fn follow_to_the_end(place: &Place, attended: bool) -> Result<Code> {
+fn follow_to_the_end(context: &Context, place: &Place, session: &Session, watching: Watching) -> Result<Code> {
     let signals = Signals::take(&[Signal::INT, Signal::QUIT, Signal::HUP, Signal::TERM])?;
     let folder = place.open()?;
     let style = Style::detect(std::io::stderr().is_terminal());
-    let show = if speaks(&folder)? { Show::Plain } else { Show::Raw };
-    let mut printer = Printer::new(&folder, show, Talk::new(style), Talking::Apart, folder.newest_run()?)?;
+    let format = Format::of(&folder, session, watching)?;
+    let mut printer = format.printer(&folder, session, style)?;
     let mut interrupted = false;
     loop {
         match follow(place, &mut printer, Some(signals.as_fd()), false)? {
             Left::Ended(view) => {
                 let told = printer.ended_with();
-                if speaks(&folder)? {
+                format.conclude(context, place, &view, &mut printer)?;
+                if format != Format::Bytes {
                     printer.finish()?;
                 }
                 return Ok(conclude(&view, style, told.as_deref()));
             }
-            Left::Asks(view) if attended => super::attach::ask_inline(place, &view, style)?,
+            Left::Asks(view) if watching.attended => super::attach::ask_inline(place, &view, style)?,
             Left::Asks(view) => {
                 let what = view.asking.as_ref().map(|ask| ask.text.clone()).unwrap_or_default();
                 tell!("ostler: {} asks: {}", view.id, ostler_screen::printable(&what));
                 let question = view.asking.as_ref().is_some_and(|ask| !ask.questions().is_empty());
                 let how = if question { "--text \"…\"" } else { "--allow (or --deny)" };
                 tell!("ostler: answer with ostler answer {} {how}, then ostler wait {}", view.id, view.id);
+                format.conclude(context, place, &view, &mut printer)?;
                 return Ok(Code::Asks);
             }
             Left::Called => {
@@ -131,10 +155,6 @@ pub fn follow_to_the_end(place: &Place, attended: bool) -> Result<Code> {
             }
         }
     }
-}
-
-fn speaks(folder: &ostler_store::folder::Folder) -> Result<bool> {
-    Ok(folder.run(folder.newest_run()?)?.record()?.plan.speaks.converses())
 }
 
 fn interrupt_or_stop(place: &Place, interrupted: &mut bool) -> Result<()> {

@@ -1,0 +1,89 @@
+//! What a followed session writes to standard output: the conversation for a person, the final answer for a script
+//! (`answer=$(ostler run claude "…")`), or JSON. Everything else goes to standard error.
+
+use super::Watching;
+use crate::args::Output;
+use crate::commands::show;
+use crate::context::Context;
+use crate::exit::Result;
+use crate::follow::{Printer, Show, Talking, give_answer};
+use crate::say::say;
+use crate::ui::conversation::Talk;
+use crate::ui::style::Style;
+use ostler_core::outcome::Kind;
+use ostler_core::record::Session;
+use ostler_core::view::View;
+use ostler_store::folder::Folder;
+use ostler_store::home::Place;
+use serde_json::{Value, json};
+use std::io::IsTerminal;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// A command's own output.
+    Bytes,
+    Conversation,
+    /// The answer when the session ends, or with `each_turn` when a turn does.
+    Answer {
+        each_turn: bool,
+    },
+    Json,
+    StreamJson,
+}
+
+impl Format {
+    pub fn of(folder: &Folder, session: &Session, watching: Watching) -> Result<Format> {
+        let converses = folder.run(folder.newest_run()?)?.record()?.plan.speaks.converses();
+        Ok(match watching.output {
+            _ if !converses => Format::Bytes,
+            None if std::io::stdout().is_terminal() => Format::Conversation,
+            None | Some(Output::Text) => Format::Answer { each_turn: session.keep },
+            Some(Output::Json) => Format::Json,
+            Some(Output::StreamJson) => Format::StreamJson,
+        })
+    }
+
+    pub fn printer<'a>(self, folder: &'a Folder, session: &Session, style: Style) -> Result<Printer<'a>> {
+        let (show, talking) = match self {
+            Format::Bytes => (Show::Raw, Talking::Apart),
+            Format::Conversation => (Show::Plain, Talking::Apart),
+            Format::Answer { each_turn } => (Show::Plain, Talking::Answer { each_turn }),
+            Format::Json => (Show::Plain, Talking::Answer { each_turn: false }),
+            Format::StreamJson => {
+                say!("{}", json!({ "kind": "session", "id": session.id, "agent": session.agent }))?;
+                return Ok(Printer::json_lines(folder, folder.newest_run()?));
+            }
+        };
+        Printer::new(folder, show, Talk::new(style), talking, folder.newest_run()?)
+    }
+
+    /// Prints what is printed last: when the session has ended, or asks something that cannot be answered here.
+    pub fn conclude(self, context: &Context, place: &Place, view: &View, printer: &mut Printer<'_>) -> Result<()> {
+        // What was said in a turn that failed or was broken off is no answer.
+        let outcome = view.outcome.as_ref().filter(|outcome| outcome.kind == Kind::Succeeded);
+        let answer = outcome.and_then(|outcome| outcome.text.as_deref());
+        match self {
+            Format::Bytes | Format::Conversation => {}
+            Format::Answer { each_turn: true } => {}
+            Format::Answer { each_turn: false } => {
+                if outcome.is_some() {
+                    give_answer(&printer.take_held(), answer)?;
+                }
+            }
+            Format::Json => say!("{:#}", object(context, place, view, answer)?)?,
+            Format::StreamJson => {
+                let mut result = object(context, place, view, answer)?;
+                result["kind"] = json!("result");
+                say!("{result}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The object of `show --json`, and the answer.
+fn object(context: &Context, place: &Place, view: &View, answer: Option<&str>) -> Result<Value> {
+    let mut object = show::object(context, place, view)?;
+    object["answer"] = json!(answer);
+    Ok(object)
+}

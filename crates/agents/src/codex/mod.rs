@@ -136,6 +136,17 @@ struct Item<'a> {
     command: Loose<'a>,
     aggregated_output: Loose<'a>,
     exit_code: Loose<'a>,
+    status: Loose<'a>,
+    changes: Loose<'a, Change<'a>>,
+}
+
+/// What it does to one file.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Change<'a> {
+    #[serde(borrow)]
+    path: Loose<'a>,
+    kind: Loose<'a>,
 }
 
 #[derive(Debug, Default)]
@@ -171,6 +182,11 @@ impl CodexLines {
             Some("turn.started") => facts.push(Fact::TurnStarted),
             Some("item.started") => facts.extend(line.item.object().and_then(called)),
             Some("item.completed") => facts.extend(line.item.object().and_then(|item| self.completed(item))),
+            // It calls a turn complete in which the model said nothing.
+            Some("turn.completed") if self.text.as_ref().is_none_or(|text| text.trim().is_empty()) => {
+                let reason = Some("the agent ended its turn without an answer".to_owned());
+                facts.push(Fact::TurnEnded(self.turn_end(&line, Verdict::Failed, reason)));
+            }
             Some("turn.completed") => facts.push(Fact::TurnEnded(self.turn_end(&line, Verdict::Succeeded, None))),
             Some("turn.failed") => {
                 let words = line.error.object().and_then(|error| error.message.text());
@@ -196,6 +212,7 @@ impl CodexLines {
                 text: item.aggregated_output.text_or_empty(),
                 failed: item.exit_code.amount().is_some_and(|code| code != 0.0),
             }),
+            Some("file_change") => Some(Fact::ToolReturned { text: String::new(), failed: item.status.is("failed") }),
             Some(_) | None => None,
         }
     }
@@ -214,8 +231,21 @@ impl CodexLines {
 }
 
 fn called(item: &Item<'_>) -> Option<Fact> {
-    let detail = item.command.text_or_empty();
-    item.kind.is("command_execution").then(|| Fact::ToolCalled { name: "shell".to_owned(), detail })
+    let (name, detail) = match item.kind.text()? {
+        "command_execution" => ("shell", item.command.text_or_empty()),
+        "file_change" => ("edit", item.changes.list().iter().map(changed).collect::<Vec<_>>().join(", ")),
+        _ => return None,
+    };
+    Some(Fact::ToolCalled { name: name.to_owned(), detail })
+}
+
+/// The file, and what is done to it where it is not simply changed.
+fn changed(change: &Change<'_>) -> String {
+    let path = change.path.text_or_empty();
+    match change.kind.text() {
+        None | Some("update") => path,
+        Some(kind) => format!("{path} ({kind})"),
+    }
 }
 
 /// An API error arrives as JSON in a text; a person wants the sentence in it.
@@ -234,6 +264,33 @@ pub(crate) fn reason(message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn changes_of_files_are_tools_that_may_fail() {
+        let line = |event: &str, status: &str| {
+            format!(
+                r#"{{"type":"item.{event}","item":{{"type":"file_change","status":"{status}",
+                    "changes":[{{"path":"/a","kind":"update"}},{{"path":"/b","kind":"add"}}]}}}}"#
+            )
+        };
+        let mut decoder = Codex.decoder();
+        let mut facts = Vec::new();
+        for line in [line("started", "in_progress"), line("completed", "failed")] {
+            decoder.line(line.as_bytes(), &mut facts);
+        }
+        let called = Fact::ToolCalled { name: "edit".to_owned(), detail: "/a, /b (add)".to_owned() };
+        assert_eq!(facts, [called, Fact::ToolReturned { text: String::new(), failed: true }]);
+    }
+
+    #[test]
+    fn a_complete_turn_without_an_answer_has_failed() {
+        let mut decoder = Codex.decoder();
+        let mut facts = Vec::new();
+        decoder.line(br#"{"type":"turn.completed","usage":{"input_tokens":3,"output_tokens":1}}"#, &mut facts);
+        let [Fact::TurnEnded(end)] = &facts[..] else { unreachable!("{facts:?}") };
+        assert_eq!(end.verdict, Verdict::Failed);
+        assert_eq!(end.reason.as_deref(), Some("the agent ended its turn without an answer"));
+    }
 
     #[test]
     fn what_earlier_runs_used_is_not_counted_again() {

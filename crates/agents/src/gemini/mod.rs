@@ -1,14 +1,13 @@
 //! Gemini CLI. One process per turn: it takes the prompt from its input, and a further message resumes the conversation.
 
-use crate::codex;
+mod codes;
+mod output;
+
 use crate::content::{self, Content};
-use crate::lines::LINE_LIMIT;
 use crate::loose::{Loose, tolerantly};
-use crate::shapes::{Problem, Usage};
-use crate::stream_json::{ToolInput, tool_detail};
 use crate::{Agent, Decoder, Launch, Launching, Whereabouts, named, one_turn, silent_terminal};
-use ostler_core::fact::{Fact, TurnEnd, Verdict};
 use ostler_core::record::Mode;
+use output::GeminiLines;
 use serde::Deserialize;
 
 pub struct Gemini;
@@ -92,7 +91,13 @@ impl Agent for Gemini {
             let Ok(line) = serde_json::from_slice::<Recorded<'_>>(line) else {
                 return false;
             };
-            content::strike(&line.content, wanted);
+            for text in content::texts(&line.content) {
+                // The transcript has the terminal codes in a text, the output has not.
+                let text = codes::without(text);
+                if let Some(found) = wanted.iter().position(|mark| codes::without(mark).trim() == text.trim()) {
+                    wanted.remove(found);
+                }
+            }
             true
         });
     }
@@ -107,107 +112,16 @@ struct Recorded<'a> {
     content: Content<'a>,
 }
 
-/// A line of the output.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Line<'a> {
-    #[serde(rename = "type", borrow)]
-    kind: Loose<'a>,
-    session_id: Loose<'a>,
-    role: Loose<'a>,
-    content: Loose<'a>,
-    tool_name: Loose<'a>,
-    parameters: Loose<'a, ToolInput<'a>>,
-    output: Loose<'a>,
-    status: Loose<'a>,
-    stats: Loose<'a, Usage<'a>>,
-    error: Loose<'a, Problem<'a>>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-#[derive(Debug, Default)]
-struct GeminiLines {
-    /// What it has said since the last tool; no more than a line may have.
-    text: String,
-}
-
-impl Decoder for GeminiLines {
-    fn line(&mut self, line: &[u8], facts: &mut Vec<Fact>) {
-        tolerantly(line, |line| self.understand(line, facts));
+    #[test]
+    fn a_text_is_found_in_the_transcript_with_its_terminal_codes() {
+        let line = br#"{"type":"gemini","content":"\u001b[31mred\u001b[0m and plain"}"#;
+        let holds = |mark: &str| Gemini.transcript_holds(&[line, &b"\n"[..]].concat(), &[mark.to_owned()]);
+        assert!(holds("red and plain"));
+        assert!(holds("\u{1b}[31mred\u{1b}[0m and plain"));
+        assert!(!holds("red and plainer"));
     }
-
-    fn messages_so_far(&self) -> Vec<String> {
-        Some(self.text.clone()).filter(|text| !text.is_empty()).into_iter().collect()
-    }
-}
-
-impl GeminiLines {
-    /// False when it is no JSON object.
-    fn understand(&mut self, line: &[u8], facts: &mut Vec<Fact>) -> bool {
-        let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else {
-            return false;
-        };
-        match line.kind.text() {
-            Some("init") => {
-                facts.extend(line.session_id.text().map(|id| Fact::Native { id: id.to_owned() }));
-            }
-            Some("message") if line.role.is("assistant") => {
-                let text = line.content.text_or_empty();
-                if self.text.len() + text.len() > LINE_LIMIT {
-                    // Whoever never comes to an end is shown in parts.
-                    self.say(facts);
-                }
-                self.text.push_str(&text);
-                facts.push(Fact::Saying { text });
-            }
-            Some("message") => {}
-            Some("tool_use") => {
-                self.say(facts);
-                facts.push(Fact::ToolCalled {
-                    name: line.tool_name.text_or_empty(),
-                    detail: tool_detail(&line.parameters),
-                });
-            }
-            Some("tool_result") => facts.push(Fact::ToolReturned {
-                text: line.output.text_or_empty(),
-                failed: line.status.text().is_some_and(|status| status != "success"),
-            }),
-            Some("error") => {}
-            Some("result") => {
-                let end = self.turn_end(&line);
-                self.say(facts);
-                facts.push(Fact::TurnEnded(end));
-            }
-            Some(other) => facts.push(Fact::Unknown { kind: other.to_owned() }),
-            None => {}
-        }
-        true
-    }
-
-    /// What came in pieces, as a whole.
-    fn say(&mut self, facts: &mut Vec<Fact>) {
-        if !self.text.is_empty() {
-            facts.push(Fact::Said { text: std::mem::take(&mut self.text) });
-        }
-    }
-
-    fn turn_end(&self, line: &Line<'_>) -> TurnEnd {
-        let succeeded = line.status.is("success");
-        let error = line.error.object().and_then(|error| error.message.text()).or(line.error.text());
-        let tokens = line.stats.object().and_then(Usage::tokens);
-        TurnEnd {
-            verdict: if succeeded { Verdict::Succeeded } else { Verdict::Failed },
-            text: Some(self.text.clone()).filter(|text| !text.is_empty()),
-            reason: (!succeeded).then(|| reason(error.unwrap_or("the turn failed"))),
-            tokens,
-            cost_usd: None,
-            messages: self.messages_so_far(),
-        }
-    }
-}
-
-/// An API error arrives as JSON between brackets; a person wants the sentence in it.
-fn reason(message: &str) -> String {
-    let inner = message.strip_prefix("[API Error: ").and_then(|rest| rest.trim_end().strip_suffix(']'));
-    inner
-        .map_or_else(|| crate::stream_json::first_line(message), |inner| format!("API error: {}", codex::reason(inner)))
 }

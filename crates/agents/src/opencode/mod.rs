@@ -139,6 +139,23 @@ struct ToolState<'a> {
     input: Loose<'a, ToolInput<'a>>,
     output: Loose<'a>,
     error: Loose<'a>,
+    metadata: Loose<'a, Metadata<'a>>,
+}
+
+/// What a tool says beside its output: a command, how it exited.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Metadata<'a> {
+    #[serde(borrow)]
+    exit: Loose<'a>,
+}
+
+impl ToolState<'_> {
+    /// Of a command that failed the tool itself has succeeded: it ran.
+    fn failed(&self) -> bool {
+        let exit = self.metadata.object().and_then(|metadata| metadata.exit.amount());
+        self.status.is("error") || exit.is_some_and(|code| code != 0.0)
+    }
 }
 
 /// What a step used, each token in one place: what came from a cache is not in `input`, nor what was thought in `output`.
@@ -184,6 +201,8 @@ struct OpencodeLines {
     tokens: Option<Tokens>,
     cost_usd: Option<f64>,
     error: Option<String>,
+    /// What the last tool failed with, which may be why nothing came after it.
+    refusal: Option<String>,
     /// What must be in the database.
     marks: Vec<String>,
 }
@@ -199,9 +218,12 @@ impl Decoder for OpencodeLines {
 
     /// It says nothing at the end, so a clean exit after an answer is the report.
     fn turn_end_at_exit(&mut self, exit: Exit, complaint: Option<&str>) -> TurnEnd {
-        let clean = exit.code == Some(0) && self.error.is_none() && self.text.is_some();
+        let answered = self.text.as_ref().is_some_and(|text| !text.trim().is_empty());
+        let clean = exit.code == Some(0) && self.error.is_none() && answered;
         let reason = self.error.take().unwrap_or_else(|| match (exit.code, exit.signal) {
-            (Some(0), _) => "the agent ended without an answer".to_owned(),
+            (Some(0), _) => {
+                crate::explained("the agent ended its turn without an answer".to_owned(), self.refusal.as_deref())
+            }
             (Some(code), _) => crate::explained(format!("the agent exited with {code}"), complaint),
             (None, _) => "the agent was killed in the middle of its turn".to_owned(),
         });
@@ -246,13 +268,14 @@ impl OpencodeLines {
                 self.remember(part.id.text().map(saving::part));
                 let none = ToolState::default();
                 let state = part.state.object().unwrap_or(&none);
+                self.refusal = state.error.text().map(str::to_owned);
                 facts.push(Fact::ToolCalled {
                     name: part.tool.text().unwrap_or("tool").to_owned(),
                     detail: tool_detail(&state.input),
                 });
                 facts.push(Fact::ToolReturned {
                     text: state.output.text().or(state.error.text()).unwrap_or_default().to_owned(),
-                    failed: state.status.is("error"),
+                    failed: state.failed(),
                 });
             }
             "step_finish" => {

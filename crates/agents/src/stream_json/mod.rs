@@ -121,6 +121,9 @@ pub struct ToolInput<'a> {
     #[serde(borrow)]
     command: Loose<'a>,
     file_path: Loose<'a>,
+    /// The same, as opencode spells it.
+    #[serde(rename = "filePath")]
+    camel_file_path: Loose<'a>,
     path: Loose<'a>,
     pattern: Loose<'a>,
     query: Loose<'a>,
@@ -155,8 +158,9 @@ pub fn tool_detail(input: &Loose<'_, ToolInput<'_>>) -> String {
     let Some(input) = input.object() else {
         return String::new();
     };
-    let ToolInput { command, file_path, path, pattern, query, url, description, prompt, questions } = input;
-    [command, file_path, path, pattern, query, url, description, prompt]
+    let ToolInput { command, file_path, camel_file_path, path, pattern, query, url, description, prompt, questions } =
+        input;
+    [command, file_path, camel_file_path, path, pattern, query, url, description, prompt]
         .iter()
         .find_map(|argument| argument.text())
         .or_else(|| questions.list().first().and_then(|first| first.question.text()))

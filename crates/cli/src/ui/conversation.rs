@@ -10,6 +10,9 @@ use ostler_store::conversation::Item;
 /// How many lines of a tool's output are shown.
 const TOOL_LINES: usize = 6;
 
+/// Before what a tool that failed came back with.
+const FAILED: char = '✘';
+
 /// Turns items into text. Remembers what has been shown piece by piece, so that the whole is not shown again.
 #[derive(Debug)]
 pub struct Talk {
@@ -85,8 +88,13 @@ impl Talk {
             Fact::ToolReturned { text, failed } => {
                 let text = printable_lines(text);
                 let lines: Vec<&str> = text.lines().collect();
-                for line in lines.iter().take(TOOL_LINES) {
+                if *failed && lines.is_empty() {
+                    about.push_str(&format!("  {}\n", style.red(&format!("{FAILED} failed"))));
+                }
+                for (index, line) in lines.iter().take(TOOL_LINES).enumerate() {
                     let line = cut(line, 200);
+                    // Not by its colour alone: a pipe has none.
+                    let line = if *failed && index == 0 { format!("{FAILED} {line}") } else { line.to_string() };
                     about.push_str(&format!("  {}\n", if *failed { style.red(&line) } else { style.dim(&line) }));
                 }
                 if lines.len() > TOOL_LINES {

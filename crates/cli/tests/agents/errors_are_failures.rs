@@ -7,7 +7,7 @@ use ostler_testkit::Output;
 use std::io::Write;
 
 /// The agents' own patience, cut short where they let us.
-fn impatient(bed: Option<Bed>) -> Option<Bed> {
+pub fn impatient(bed: Option<Bed>) -> Option<Bed> {
     let mut bed = bed?;
     let home = bed.harness.root().join("home");
     match bed.agent {
@@ -31,7 +31,14 @@ fn impatient(bed: Option<Bed>) -> Option<Bed> {
 }
 
 #[track_caller]
-fn failed(bed: &Bed, output: Output, reasons: &[&str]) {
+pub fn failed(bed: &Bed, output: Output, reasons: &[&str]) {
+    let output = has_failed(bed, output, reasons);
+    assert_eq!(output.stdout, "", "an error is no answer");
+}
+
+/// The same of a turn in which something may have been said before it failed.
+#[track_caller]
+pub fn has_failed(bed: &Bed, output: Output, reasons: &[&str]) -> Output {
     let output = output.exits(1);
     let session = bed.last();
     let shown = session.show();
@@ -40,11 +47,11 @@ fn failed(bed: &Bed, output: Output, reasons: &[&str]) {
     assert!(!outcome.cause.contains('\n'), "not one line: {:?}", outcome.cause);
     assert!(reasons.iter().any(|reason| outcome.cause.contains(reason)), "no reason: {outcome:?}");
     assert_eq!(output.stderr.matches(&outcome.cause).count(), 1, "said once: {output:?}");
-    assert_eq!(output.stdout, "", "an error is no answer");
     assert_eq!(shown.last.as_deref(), Some(outcome.cause.as_str()));
     let logs = bed.harness.run(&["logs", session.id()]).exits(0).stdout;
     assert_eq!(logs.matches(&outcome.cause).count(), 1, "{logs}");
     bed.harness.run(&["wait", session.id()]).exits(1);
+    output
 }
 
 fn fails_on_a_bad_request(agent: Agent) {

@@ -191,11 +191,49 @@ pub struct Ls {
     /// Also those that ended more than a day ago, and archived ones
     #[arg(short, long)]
     pub all: bool,
+    /// Only those that work in this folder or below it
+    #[arg(long)]
+    pub here: bool,
+    /// Only those in this state, such as asking, working, idle or failed (may be repeated, or separated by commas)
+    #[arg(long = "state", value_name = "STATE", value_delimiter = ',')]
+    pub states: Vec<String>,
+    /// Only those of this agent (may be repeated, or separated by commas)
+    #[arg(long = "agent", value_name = "AGENT", value_delimiter = ',')]
+    pub agents: Vec<String>,
+    /// Only those with this label (may be repeated: all of them)
+    #[arg(long = "label", value_name = "KEY[=VALUE]")]
+    pub labels: Vec<String>,
+    /// At most so many
+    #[arg(short = 'n', value_name = "N")]
+    pub most: Option<usize>,
+    /// Which come first
+    #[arg(long, value_enum, default_value_t = Sort::Need)]
+    pub sort: Sort,
+    /// Show the list again whenever something changes, until Ctrl-C
+    #[arg(short, long)]
+    pub watch: bool,
     /// Instead, conversations that run outside ostler
-    #[arg(long, conflicts_with = "all")]
+    #[arg(long, conflicts_with_all = ["all", "here", "states", "agents", "labels", "most", "watch"])]
     pub foreign: bool,
+    /// Print JSON, one array
     #[arg(long)]
     pub json: bool,
+}
+
+/// The order of a list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Sort {
+    /// What needs you, then what runs, then what has ended; the newest first
+    #[default]
+    Need,
+    /// The newest first
+    Created,
+    /// Where something happened last
+    Updated,
+    /// By name or title
+    Name,
+    /// The most expensive first
+    Cost,
 }
 
 #[derive(Args)]

@@ -65,11 +65,17 @@ impl Selector {
     }
 }
 
-/// Whether a session may be called this: letters, digits, `.`, `_`, `-`, not starting with a dot or dash.
+/// Whether a session may be called this: letters, digits, spaces between them and some signs. No `/`, which leads to another
+/// folder, and no `:` or `@`, which begin what selects several sessions.
 #[must_use]
 pub fn is_name(text: &str) -> bool {
-    let allowed = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-');
-    !text.is_empty() && text.len() <= 64 && !text.starts_with(['.', '-']) && text.chars().all(allowed)
+    let allowed = |c: char| c.is_alphanumeric() || " ._-+,#()&'!?".contains(c);
+    let outer = [' ', '.', '-'];
+    !text.is_empty()
+        && text.len() <= 64
+        && !text.starts_with(outer)
+        && !text.ends_with(' ')
+        && text.chars().all(allowed)
 }
 
 impl Serialize for SessionId {
@@ -117,9 +123,31 @@ mod tests {
 
     #[test]
     fn nothing_that_walks_out_of_a_folder_is_an_id_or_a_name() {
-        for text in ["..", "../x", "a/b", "", ".hidden", "-rf", "a\0b", "a b", "\u{1b}[2J"] {
+        for text in [
+            "..",
+            "../x",
+            "a/b",
+            "",
+            ".hidden",
+            "-rf",
+            "a\0b",
+            " a",
+            "a ",
+            "a\nb",
+            "a:b",
+            "@a",
+            "\u{202e}a",
+            "\u{1b}[2J",
+        ] {
             assert_eq!(SessionId::parse(text), None);
             assert_eq!(Selector::parse(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn names_may_have_words() {
+        for text in ["fix login", "tests-2", "révision n° 3".trim_end_matches("° 3"), "it's (mostly) done!"] {
+            assert!(is_name(text), "{text:?}");
         }
     }
 

@@ -132,6 +132,9 @@ pub struct Closing {
     /// The agent that keeps the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation_agent: Option<String>,
+    /// What git had checked out where it worked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
     /// Over all runs, like the next two.
     pub turns: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]

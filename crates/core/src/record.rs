@@ -32,12 +32,37 @@ pub struct Session {
     /// The command, or further arguments for the agent.
     #[serde(default)]
     pub arguments: Vec<String>,
+    /// The beginning of its first message, for people who look for it later; the whole is in the inbox.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
     /// A person watches and can be asked.
     #[serde(default)]
     pub attended: bool,
     #[serde(default, skip_serializing_if = "Limits::is_none")]
     pub limits: Limits,
     pub created: Timestamp,
+}
+
+/// How much of a prompt is kept beside what was asked for: records are read as a whole, a prompt may have megabytes.
+const PROMPT_CHARACTERS: usize = 1000;
+
+/// The beginning of a prompt, with a mark where something is missing.
+#[must_use]
+pub fn beginning_of(prompt: &str) -> String {
+    match prompt.char_indices().nth(PROMPT_CHARACTERS) {
+        Some((end, _)) => format!("{}…", &prompt[..end]),
+        None => prompt.to_owned(),
+    }
+}
+
+impl Session {
+    /// What a person calls it: its name, else what it was asked first, else the command, else the agent.
+    #[must_use]
+    pub fn title(&self) -> String {
+        let asked = || self.prompt.as_deref()?.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned);
+        let command = || (self.agent == "command").then(|| self.arguments.join(" "));
+        self.name.clone().or_else(asked).or_else(command).unwrap_or_else(|| self.agent.clone())
+    }
 }
 
 /// The conversation that another one begins as a copy of. Its own first run makes the copy, by the agent's own means.

@@ -8,6 +8,7 @@ use crate::outcome::Outcome;
 use crate::record::Mode;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -40,11 +41,19 @@ pub struct View {
     pub schema: u32,
     pub id: SessionId,
     pub name: Option<String>,
+    /// Its name, else the first line of its prompt, else its command, else its agent.
+    pub title: String,
     pub agent: String,
     pub native_id: Option<String>,
     pub cwd: String,
+    /// What git has checked out where it works: now, or when it ended.
+    pub branch: Option<String>,
     pub mode: Mode,
     pub state: Phase,
+    /// What people see: the state, or once it has ended the kind of its outcome.
+    pub status: &'static str,
+    /// When it came into that state.
+    pub since: Timestamp,
     /// The agent process.
     pub alive: bool,
     /// The keeper process.
@@ -75,11 +84,14 @@ pub struct View {
     pub archived: bool,
     #[serde(skip_serializing_if = "Limits::is_none")]
     pub limits: Limits,
-    #[serde(skip)]
+    /// The beginning of its first message.
+    pub prompt: Option<String>,
+    /// The command, or the agent's further arguments.
     pub command: Vec<String>,
     /// The agent that keeps the conversation, where that is known to be another one than `agent`.
     #[serde(skip)]
     pub conversation_agent: Option<String>,
+    pub labels: BTreeMap<String, String>,
 }
 
 impl View {
@@ -87,6 +99,20 @@ impl View {
     #[must_use]
     pub fn conversation_agent(&self) -> &str {
         self.conversation_agent.as_deref().unwrap_or(&self.agent)
+    }
+
+    /// It is in this state now.
+    pub fn enter(&mut self, state: Phase) {
+        self.state = state;
+        self.status = state.word();
+    }
+
+    /// It has ended like this.
+    pub fn end(&mut self, outcome: Outcome) {
+        self.state = Phase::Ended;
+        self.ended = true;
+        self.status = outcome.kind.word();
+        self.outcome = Some(outcome);
     }
 }
 
@@ -104,8 +130,9 @@ impl Serialize for Damaged {
     /// With every field that a session has, so that nobody who reads a list stumbles over this one.
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serde_json::json!({
-            "schema": SCHEMA, "id": self.id, "name": null, "agent": null, "native_id": null, "cwd": null, "mode": null,
-            "state": "damaged", "alive": self.alive, "kept": false, "ended": false, "pid": null, "holder_pid": null,
+            "schema": SCHEMA, "id": self.id, "name": null, "title": self.id, "agent": null, "native_id": null, "cwd": null,
+            "branch": null, "mode": null, "state": "damaged", "status": "damaged", "since": null, "prompt": null,
+            "command": [], "labels": {}, "alive": self.alive, "kept": false, "ended": false, "pid": null, "holder_pid": null,
             "keeper_pid": null, "run": null, "turns": null, "queued": null, "quiet_s": null, "created": null,
             "updated": null, "transcript": null, "tokens": null, "cost_usd": null, "outcome": null, "asking": null, "damage": self.damage,
         })

@@ -162,6 +162,7 @@ impl Stage<'_> {
             fork: None,
             model: None,
             arguments: arguments.iter().map(|word| (*word).to_owned()).collect(),
+            prompt: None,
             attended: false,
             limits: ostler_core::limits::Limits::default(),
             created: Timestamp::UNIX_EPOCH,

@@ -6,7 +6,7 @@ use crate::journal::Journal;
 use crate::last;
 use crate::look::{Depth, fold, look_at, unrecorded_outcome};
 use crate::proof::Kept;
-use crate::{RunRecord, StoreError, limits, proof};
+use crate::{RunRecord, StoreError, branch, limits, proof};
 use ostler_core::event::{Entry, Event};
 use ostler_core::life::{Message, State};
 use ostler_core::outcome::{Closing, Kind, Outcome, Source};
@@ -14,6 +14,7 @@ use ostler_core::record::Session;
 use ostler_sys::clock::{self, since_boot_ms};
 use ostler_sys::lock;
 use rustix::fs::OFlags;
+use std::path::Path;
 
 /// Publishes the outcome and returns the one that counts: somebody else's, if theirs was first.
 pub fn publish(
@@ -47,6 +48,7 @@ pub fn publish(
         native_id: state.native_id.clone().or_else(|| record.native_id.clone()),
         transcript: proof::whereabouts(record, state),
         conversation_agent: ostler_agents::keeps_conversation(session, record).map(|agent| agent.name().to_owned()),
+        branch: branch::of(Path::new(&session.cwd)),
         turns: state.turns,
         tokens,
         cost_usd,
@@ -78,6 +80,7 @@ pub fn of(session: &Session, run: u32) -> Closing {
         native_id: None,
         transcript: None,
         conversation_agent: None,
+        branch: None,
         turns: 0,
         tokens: None,
         cost_usd: None,

@@ -159,8 +159,8 @@ impl Home {
         Ok(names(&self.sessions())?.into_iter().filter(|name| SessionId::parse(name).is_none()).collect())
     }
 
-    /// The session a person means: a name, an id, the unique beginning of one, or `@last`. Names of sessions that still
-    /// run win over names of ended ones, and what was put away is looked at last.
+    /// The session a person means: an id, a name, the unique beginning of either, or `@last`. Of sessions with the same name
+    /// one that still runs is meant, else the newest, and what was put away is looked at last.
     pub fn select(&self, word: &str) -> Result<Place, NotFound> {
         let selector = Selector::parse(word).ok_or_else(|| NotFound::None(word.to_owned()))?;
         let live = self.live_places()?;
@@ -170,25 +170,25 @@ impl Home {
         if let Some(place) = exact(&live, word) {
             return Ok(place);
         }
-        let named = named(&live, word);
-        if let Some(place) = newest(named.clone()) {
-            return Ok(named.into_iter().find(runs).unwrap_or(place));
+        let live = with_names(live);
+        if let Some(place) = one_of(live.iter().filter(|known| known.name.as_deref() == Some(word))) {
+            return Ok(place);
         }
-        let archived = self.archived_places()?;
-        let everywhere = live.into_iter().chain(archived);
-        let mut begun: Vec<Place> = everywhere.filter(|place| selector.begins(place.id)).collect();
-        match (begun.len(), begun.pop()) {
-            (1, Some(place)) => Ok(place),
-            (_, Some(last)) => {
-                let mut candidates: Vec<String> =
-                    begun.iter().chain([&last]).map(|place| place.id.as_str().to_owned()).collect();
-                candidates.sort();
-                Err(NotFound::Ambiguous { word: word.to_owned(), candidates })
-            }
-            (_, None) => {
-                newest(self::named(&self.archived_places()?, word)).ok_or_else(|| NotFound::None(word.to_owned()))
-            }
+        let archived = with_names(self.archived_places()?);
+        let begins_id = |known: &&Known| selector.begins(known.place.id);
+        let begins_name = |known: &&Known| known.name.as_deref().is_some_and(|name| name.starts_with(word));
+        let begun: Vec<&Known> = live
+            .iter()
+            .filter(|known| begins_id(known) || begins_name(known))
+            .chain(archived.iter().filter(begins_id))
+            .collect();
+        if !begun.is_empty() {
+            return the_only(word, &begun);
         }
+        if let Some(place) = one_of(archived.iter().filter(|known| known.name.as_deref() == Some(word))) {
+            return Ok(place);
+        }
+        the_only(word, &archived.iter().filter(begins_name).collect::<Vec<_>>())
     }
 
     /// Waits until nobody else is giving a session its name.
@@ -201,7 +201,9 @@ impl Home {
 
     /// Whether a session that has not ended goes by this name.
     pub fn name_is_taken(&self, name: &str) -> Result<Option<SessionId>, StoreError> {
-        Ok(named(&self.live_places()?, name).into_iter().find(runs).map(|place| place.id))
+        let known = with_names(self.live_places()?);
+        let taken = known.iter().filter(|known| known.name.as_deref() == Some(name)).find(|known| runs(&known.place));
+        Ok(taken.map(|known| known.place.id))
     }
 }
 
@@ -216,12 +218,42 @@ fn exact(places: &[Place], word: &str) -> Option<Place> {
     places.iter().find(|place| place.id == id).cloned()
 }
 
-/// A damaged folder has no name.
-fn named(places: &[Place], name: &str) -> Vec<Place> {
-    let has_name = |place: &&Place| {
-        place.open().and_then(|folder| folder.session()).is_ok_and(|session| session.name.as_deref() == Some(name))
+/// A session and what it is called; a damaged folder has no name.
+struct Known {
+    place: Place,
+    name: Option<String>,
+}
+
+fn with_names(places: Vec<Place>) -> Vec<Known> {
+    let name = |place: &Place| place.open().and_then(|folder| folder.session()).ok().and_then(|session| session.name);
+    places.into_iter().map(|place| Known { name: name(&place), place }).collect()
+}
+
+/// Of sessions with the same name: one that runs, else the newest.
+fn one_of<'a>(namesakes: impl Iterator<Item = &'a Known>) -> Option<Place> {
+    let places: Vec<Place> = namesakes.map(|known| known.place.clone()).collect();
+    places.iter().find(|place| runs(place)).cloned().or_else(|| newest(places))
+}
+
+/// The one that is meant, if only one can be: the only one, or all of them have the same name.
+fn the_only(word: &str, candidates: &[&Known]) -> Result<Place, NotFound> {
+    match candidates {
+        [] => return Err(NotFound::None(word.to_owned())),
+        [one] => return Ok(one.place.clone()),
+        [first, rest @ ..] => {
+            let same = first.name.is_some() && rest.iter().all(|other| other.name == first.name);
+            if same && let Some(place) = one_of(candidates.iter().copied()) {
+                return Ok(place);
+            }
+        }
+    }
+    let describe = |known: &&Known| match &known.name {
+        Some(name) => format!("{} ({name})", known.place.id),
+        None => known.place.id.to_string(),
     };
-    places.iter().filter(has_name).cloned().collect()
+    let mut candidates: Vec<String> = candidates.iter().map(describe).collect();
+    candidates.sort();
+    Err(NotFound::Ambiguous { word: word.to_owned(), candidates })
 }
 
 fn runs(place: &Place) -> bool {

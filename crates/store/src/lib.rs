@@ -5,7 +5,7 @@
 //! * [`journal`], [`inbox`], [`feed`]: the files that grow, each with its own rule for a torn end.
 //! * [`look`]: what is true of a session now, from files and kernel, without locks.
 //! * `helpers`: who keeps it. [`overview`]: many of them, in little time. `rest`: those that have ended, at one glance.
-//! * [`last`]: the last line of a session, for lists.
+//! * [`last`]: the last line of a session, for lists. [`branch`]: what git has checked out where it works.
 //! * [`pieces`], [`backwards`]: files of any length, in little memory, from their beginning or their end.
 //! * [`proof`]: whether a turn is in the agent's own transcript, or its [`database`].
 //! * [`spare`]: the folder of the next session, made when nobody waits.
@@ -19,6 +19,7 @@
 
 pub mod archived;
 pub mod backwards;
+pub mod branch;
 pub mod checkpoints;
 pub mod closing;
 pub mod conversation;

@@ -11,7 +11,7 @@ use crate::home::Place;
 use crate::last::{self, Streams};
 use crate::pieces::Pieces;
 use crate::telling::Telling;
-use crate::{RunRecord, StoreError, archived, inbox, journal, proof};
+use crate::{RunRecord, StoreError, archived, branch, inbox, journal, proof};
 use jiff::Timestamp;
 use ostler_core::SCHEMA;
 use ostler_core::event::{Entry, Event};
@@ -27,6 +27,7 @@ use ostler_sys::clock::{self, since_boot_ms};
 use ostler_sys::dir::Dir;
 use ostler_sys::process::Identity;
 use ostler_sys::socket;
+use std::path::Path;
 
 /// How much a look is to tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +47,11 @@ pub fn look(place: &Place) -> Result<View, StoreError> {
 /// Looks at one session, as far as it is asked for.
 pub fn look_to(depth: Depth, place: &Place) -> Result<View, StoreError> {
     let look = || own(look_at(depth, &place.open()?, place.archived)?, place.id);
-    look().map_err(|error| error.of(place.id))
+    let mut view = look().map_err(|error| error.of(place.id))?;
+    if depth == Depth::Everything && !view.ended {
+        view.branch = branch::of(Path::new(&view.cwd));
+    }
+    Ok(view)
 }
 
 /// A folder that was copied under another id is not another session.
@@ -127,11 +132,15 @@ pub(crate) fn blank(session: &Session, run: u32, archived: bool) -> View {
         schema: SCHEMA,
         id: session.id,
         name: session.name.clone(),
+        title: session.title(),
         agent: session.agent.clone(),
         native_id: None,
         cwd: session.cwd.clone(),
+        branch: None,
         mode: session.mode,
         state: Phase::Starting,
+        status: Phase::Starting.word(),
+        since: session.created,
         alive: false,
         kept: false,
         ended: false,
@@ -154,8 +163,10 @@ pub(crate) fn blank(session: &Session, run: u32, archived: bool) -> View {
         parent: session.parent,
         archived,
         limits: session.limits,
+        prompt: session.prompt.clone(),
         command: session.arguments.clone(),
         conversation_agent: None,
+        labels: session.labels.clone(),
     }
 }
 
@@ -178,7 +189,7 @@ fn never_started(folder: &Folder, view: &mut View) -> Result<(), StoreError> {
     };
     let mut outcome = judge(&State::new(plan), 0);
     "the launch was cut off before the program ran".clone_into(&mut outcome.cause);
-    show_outcome(view, outcome);
+    view.end(outcome);
     Ok(())
 }
 
@@ -205,13 +216,15 @@ pub(crate) fn ended(outcome: Outcome, closing: Option<Closing>, newer: Newer, vi
             view.tokens = closing.tokens;
             view.cost_usd = closing.cost_usd;
             view.updated = closing.ended;
+            view.since = closing.ended;
+            view.branch = closing.branch;
             view.last = closing.last;
             view.alarm = closing.alarm;
         }
         None => view.turns = outcome.turns,
     }
     view.quiet_s = seconds_since(view.updated);
-    show_outcome(view, outcome);
+    view.end(outcome);
 }
 
 /// What the inbox says beyond what was seen of it.
@@ -242,12 +255,6 @@ fn newer_than(dir: &Dir, position: u64) -> Result<Newer, StoreError> {
         messages: count(|want| matches!(want, Want::Message { .. })),
         withdrawn: count(|want| matches!(want, Want::Withdraw { .. })),
     })
-}
-
-fn show_outcome(view: &mut View, outcome: Outcome) {
-    view.state = Phase::Ended;
-    view.ended = true;
-    view.outcome = Some(outcome);
 }
 
 fn running(
@@ -303,12 +310,12 @@ fn see(
             }
             folded = fold(folder, run, record, session)?;
             fill(depth, view, &folded, session, record, run)?;
-            show_outcome(view, unrecorded_outcome(folder, run, session, record, &folded.state)?);
+            view.end(unrecorded_outcome(folder, run, session, record, &folded.state)?);
             return Ok(true);
         }
     }
     fill(depth, view, &folded, session, record, run)?;
-    view.state = match folded.state.phase() {
+    let phase = match folded.state.phase() {
         // The program runs, or is about to; what the journal says about it may be yet to come.
         _ if agent.is_none() => Phase::Starting,
         // Between two processes of a session that goes on there is none.
@@ -322,6 +329,10 @@ fn see(
         phase @ (Phase::Starting | Phase::Working | Phase::Idle | Phase::Asking | Phase::Stopping) => phase,
         Phase::Ended => Phase::Stopping,
     };
+    if folded.state.phase() != phase || folded.state.since.is_none() {
+        view.since = view.updated;
+    }
+    view.enter(phase);
     if helpers.alarm.is_some() {
         view.alarm = helpers.alarm;
     } else if depth == Depth::Everything && folder.waits_for_room() {
@@ -510,6 +521,7 @@ fn fill(
         }
     }
     view.updated = updated;
+    view.since = state.since.unwrap_or(updated);
     // Nobody is quiet for longer than it lives, whatever a clock that was set says.
     let lived_s = record.agent.as_ref().and_then(Identity::lived_ms).map(|ms| ms / 1000);
     view.quiet_s = seconds_since(updated).min(lived_s.unwrap_or(u64::MAX));

@@ -1,6 +1,7 @@
 //! A look at many: nothing is asked of a session that can be known without.
 
 use crate::StoreError;
+use crate::branch;
 use crate::folder::Folder;
 use crate::home::Shelf;
 use crate::look::{Depth, Newer, blank, ended, look_at, own};
@@ -11,6 +12,9 @@ use ostler_core::view::View;
 use ostler_sys::dir::Dir;
 use ostler_sys::lock;
 use rustix::fs::OFlags;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::Path;
 
 /// A look at the sessions of a shelf, in one thread.
 #[derive(Debug)]
@@ -19,13 +23,15 @@ pub struct Overview<'a> {
     /// Its own handle: one that threads share is counted with every call, and they wait for each other's count.
     dir: Dir,
     depth: Depth,
+    /// What git has checked out where they work; many work in the same folder.
+    branches: RefCell<HashMap<String, Option<String>>>,
 }
 
 impl<'a> Overview<'a> {
     pub fn over(shelf: &'a Shelf) -> Result<Overview<'a>, StoreError> {
         let dir = shelf.dir.open_dir(".").map_err(StoreError::io("sessions"))?;
         let depth = if is_nearly_full(&dir).unwrap_or(false) { Depth::Everything } else { Depth::Listed };
-        Ok(Overview { shelf, dir, depth })
+        Ok(Overview { shelf, dir, depth, branches: RefCell::default() })
     }
 
     /// Whether somebody holds the lock of its agent: all that can be said of one that cannot be looked at.
@@ -49,6 +55,20 @@ impl<'a> Overview<'a> {
             let dir = self.dir.open_dir_or_link(id.as_str()).map_err(StoreError::io(id.as_str()))?;
             own(look_at(self.depth, &Folder::new(dir), self.shelf.archived)?, id)
         };
-        look().map_err(|error| error.of(id))
+        let mut view = look().map_err(|error| error.of(id))?;
+        if !view.ended {
+            view.branch = self.branch(&view.cwd);
+        }
+        Ok(view)
+    }
+
+    fn branch(&self, folder: &str) -> Option<String> {
+        let mut known = self.branches.borrow_mut();
+        if let Some(branch) = known.get(folder) {
+            return branch.clone();
+        }
+        let branch = branch::of(Path::new(folder));
+        known.insert(folder.to_owned(), branch.clone());
+        branch
     }
 }

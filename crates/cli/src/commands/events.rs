@@ -15,7 +15,7 @@ use crate::args::Events;
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
 use crate::say::not_written;
-use changes::{Changes, News};
+pub use changes::{Changes, News};
 use entries::Line;
 use known::{Known, Read};
 use ostler_core::id::SessionId;
@@ -53,7 +53,7 @@ fn follow(context: &Context, follow: bool) -> std::result::Result<(), Stop> {
     // What is there when we begin has not just appeared.
     print(known.look(home, Some(&mut changes), &Read::All)?.only_entries())?;
     loop {
-        let batch = match changes.wait()? {
+        let batch = match changes.wait(None, None)? {
             News::ReaderGone => return Err(Stop::ReaderGone),
             News::Anything => known.look(home, Some(&mut changes), &Read::All)?,
             News::Some { folders: true, sessions } => known.look(home, Some(&mut changes), &Read::Only(&sessions))?,

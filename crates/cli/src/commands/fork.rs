@@ -9,7 +9,7 @@ use crate::context::{Context, wish};
 use crate::exit::{Code, Failure, Result};
 use crate::prepare::{Prepared, prepare};
 use ostler_core::id::SessionId;
-use ostler_core::record::{Fork, Mode, Session, Want};
+use ostler_core::record::{Fork, Mode, Session, Want, beginning_of};
 use ostler_keeper::launch::{Launch, launch};
 use ostler_store::proof::Begun;
 use ostler_store::{look, proof};
@@ -56,6 +56,7 @@ pub fn run(context: &Context, args: Args) -> Result<Code> {
         keep: args.keep,
         parent: Some(original.id),
         fork: Some(Fork { native_id, transcript, tokens }),
+        prompt: message.as_deref().map(beginning_of).or_else(|| original.prompt.clone()),
         attended: original.attended || watching.attended,
         created: clock::now(),
         ..original

@@ -130,6 +130,7 @@ fn sample(agent: &dyn Agent, mode: Mode) -> Session {
         fork: None,
         model: None,
         arguments: Vec::new(),
+        prompt: None,
         attended: false,
         limits: ostler_core::limits::Limits::default(),
         created: Timestamp::UNIX_EPOCH,

@@ -14,6 +14,15 @@ pub fn dollars(cost_usd: Option<f64>) -> Option<String> {
     cost_usd.filter(|cost| *cost >= 0.000_05).map(|cost| format!("${cost:.4}"))
 }
 
+/// `$0.02`, `$13.20`, `<$0.01`: as much as a column of a list has room for.
+pub fn rounded(cost_usd: Option<f64>) -> Option<String> {
+    match cost_usd? {
+        cost if cost < 0.000_05 => None,
+        cost if cost < 0.005 => Some("<$0.01".to_owned()),
+        cost => Some(format!("${cost:.2}")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -38,6 +38,10 @@ impl Style {
         self.paint("33", text)
     }
 
+    pub fn magenta(self, text: &str) -> String {
+        self.paint("35", text)
+    }
+
     pub fn cyan(self, text: &str) -> String {
         self.paint("36", text)
     }

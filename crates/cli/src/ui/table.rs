@@ -20,6 +20,17 @@ impl Cell {
         Cell { paint: Some(Box::new(paint)), ..Cell::new(text) }
     }
 
+    pub fn width(&self) -> usize {
+        self.text.width()
+    }
+
+    /// The same in this width at most.
+    #[must_use]
+    pub fn cut(mut self, room: usize) -> Cell {
+        self.text = cut(&self.text, room);
+        self
+    }
+
     fn show(&self, text: &str) -> String {
         match &self.paint {
             Some(paint) => paint(text),

@@ -6,6 +6,7 @@
 mod chat;
 mod keys_survive_keepers;
 mod leaving_only_detaches;
+mod lists;
 mod one_screen_for_all;
 mod opening;
 mod person;

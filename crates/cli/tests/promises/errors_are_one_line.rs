@@ -118,7 +118,7 @@ fn a_name_that_is_taken_or_none() {
     let session = harness.detach(&["--name", "mine", "--", "sleep", "600"]);
     let output = harness.run(&["run", "-d", "--name", "mine", "--", "true"]).exits(2);
     assert!(output.complaint().contains(session.id()), "{output:?}");
-    for name in ["../x", "a/b", "", "-x", ".x", "a b", "\u{1b}[31m", "x\ny"] {
+    for name in ["../x", "a/b", "", "-x", ".x", "a:b", "\u{1b}[31m", "x\ny"] {
         harness.run(&["run", "-d", &format!("--name={name}"), "--", "true"]).exits(2).complaint();
     }
     assert_eq!(harness.ls().len(), 1);

@@ -23,11 +23,16 @@ pub use effects::{Effect, SYSTEM};
 pub use state::{Conversation, Message, Process, State, Stop, Unanswered};
 
 use crate::event::Entry;
+use jiff::Timestamp;
 
 /// Takes one entry in and says what is to be done now.
 #[must_use]
 pub fn step(mut state: State, entry: &Entry) -> (State, Vec<Effect>) {
+    let (before, since) = (state.phase(), state.since);
     state.apply(entry);
+    // What a reader has decoded by itself has no time; the time of the output says when that was.
+    state.since =
+        if state.phase() == before { since } else { Some(entry.at).filter(|at| *at != Timestamp::UNIX_EPOCH) };
     let effects = state.wanted(entry.ms);
     (state, effects)
 }

@@ -6,6 +6,7 @@ use crate::outcome::{Exit, Outcome, Saved};
 use crate::record::{Mode, Plan, Speaks};
 use crate::spending::Spending;
 use crate::view::Phase;
+use jiff::Timestamp;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Process {
@@ -61,6 +62,8 @@ pub struct State {
     pub run: u32,
     pub plan: Plan,
     pub process: Process,
+    /// When it came into its present phase, where an entry with a time said so.
+    pub since: Option<Timestamp>,
     pub started_ms: u64,
     pub native_id: Option<String>,
     /// Where the agent writes it down, when it has told.
@@ -141,6 +144,7 @@ impl State {
             conversation: if plan.opens { Conversation::Opening } else { Conversation::Open },
             plan,
             process: Process::Starting,
+            since: None,
             started_ms: 0,
             native_id: None,
             transcript: None,

@@ -226,6 +226,7 @@ fn session() -> Session {
         fork: None,
         model: None,
         arguments: SCRIPT.map(str::to_owned).into(),
+        prompt: None,
         attended: false,
         limits: ostler_core::limits::Limits::default(),
         created: Timestamp::now(),

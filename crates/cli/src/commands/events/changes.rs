@@ -6,14 +6,16 @@ use crate::say::tell;
 use ostler_core::id::SessionId;
 use ostler_store::home::{Home, Place};
 use ostler_sys::notify::{Watch, Watcher};
+use ostler_sys::signals::Signals;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 use std::collections::HashMap;
 use std::io::{self, ErrorKind};
 use std::path::Path;
+use std::time::Duration;
 
 /// How often to look when nobody tells us.
-const LOOK_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// What may have changed.
 pub enum News {
@@ -91,14 +93,16 @@ impl Changes {
         }
     }
 
-    /// Waits for news.
-    pub fn wait(&mut self) -> Result<News> {
+    /// Waits for news, for a signal, or until the time is up.
+    pub fn wait(&mut self, signals: Option<&Signals>, at_most: Option<Duration>) -> Result<News> {
         let out = io::stdout();
         // Asked for nothing, a pipe still says when its reader is gone.
         let mut fds = vec![PollFd::new(&out, PollFlags::empty())];
         fds.extend(self.watcher.as_ref().map(|watcher| PollFd::new(watcher, PollFlags::IN)));
-        let limit = if self.watcher.is_none() { Some(&LOOK_AGAIN) } else { None };
-        match poll(&mut fds, limit) {
+        fds.extend(signals.map(|signals| PollFd::new(signals, PollFlags::IN)));
+        let limit = if self.watcher.is_none() { Some(LOOK_AGAIN) } else { at_most };
+        let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
+        match poll(&mut fds, limit.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(io::Error::from(error).into()),
         }

@@ -8,7 +8,7 @@ use crate::dashes;
 use crate::exit::{Failure, Result};
 use crate::own_agents::{OwnAgent, Protocol};
 use ostler_core::id::{SessionId, is_name};
-use ostler_core::record::{Mode, Session};
+use ostler_core::record::{Mode, Session, beginning_of};
 use ostler_core::{MESSAGE_LIMIT, SCHEMA};
 use ostler_sys::clock;
 use std::collections::BTreeMap;
@@ -242,7 +242,7 @@ pub fn check_name(context: &Context, name: Option<&str>) -> Result<()> {
         if !is_name(name) {
             let short: String = name.chars().take(32).collect();
             return Err(Failure::usage(format!(
-                "{short:?} is no name; use up to 64 letters, digits, dots, dashes and underscores"
+                "{short:?} cannot be a name; use up to 64 letters, digits, spaces, dots, dashes and underscores"
             )));
         }
         if SessionId::parse(name).is_some() {
@@ -310,6 +310,7 @@ pub fn describe(context: &Context, args: Run, asked: &Asked, attended: bool) -> 
         fork: None,
         model: args.model,
         arguments: asked.arguments.clone(),
+        prompt: asked.prompt.as_deref().map(beginning_of),
         attended,
         limits: crate::limits::for_new(context, &args.limits, parent)?,
         created: clock::now(),

@@ -1,0 +1,117 @@
+//! Which sessions a list shows, and in which order.
+
+use super::{Listed, needs_person};
+use crate::args::{Ls, Sort};
+use crate::exit::{Failure, Result};
+use ostler_core::id::SessionId;
+use ostler_core::view::View;
+use std::path::{Path, PathBuf};
+
+/// Every word that `--state` takes: what `ls` shows, and `ended` for all that have.
+const STATES: [&str; 16] = [
+    "queued",
+    "starting",
+    "working",
+    "running",
+    "waiting",
+    "idle",
+    "asking",
+    "stopping",
+    "ended",
+    "succeeded",
+    "failed",
+    "interrupted",
+    "stopped",
+    "lost",
+    "damaged",
+    "alarm",
+];
+
+/// What was asked for.
+#[derive(Debug, Default)]
+pub struct Filter {
+    below: Option<PathBuf>,
+    states: Vec<String>,
+    agents: Vec<String>,
+    labels: Vec<(String, Option<String>)>,
+}
+
+impl Filter {
+    pub fn from(args: &Ls) -> Result<Filter> {
+        let below = match args.here {
+            true => {
+                Some(std::env::current_dir().map_err(|error| Failure::ours(format!("the current folder: {error}")))?)
+            }
+            false => None,
+        };
+        if let Some(unknown) = args.states.iter().find(|state| !STATES.contains(&state.as_str())) {
+            return Err(Failure::usage(format!("no state is called {unknown:?}; use one of: {}", STATES.join(", "))));
+        }
+        let labels = args.labels.iter().map(|label| match label.split_once('=') {
+            Some((key, value)) => (key.to_owned(), Some(value.to_owned())),
+            None => (label.clone(), None),
+        });
+        Ok(Filter { below, states: args.states.clone(), agents: args.agents.clone(), labels: labels.collect() })
+    }
+
+    pub fn admits(&self, one: &Listed) -> bool {
+        match one {
+            Listed::Good(view) => self.admits_view(view),
+            // Nothing is known of it, so it is hidden only from a list of something else.
+            Listed::Bad(_) => {
+                let state = self.states.is_empty() || self.states.iter().any(|state| state == "damaged");
+                state && self.agents.is_empty() && self.labels.is_empty() && self.below.is_none()
+            }
+        }
+    }
+
+    fn admits_view(&self, view: &View) -> bool {
+        let state = |word: &String| match word.as_str() {
+            "ended" => view.ended,
+            "alarm" => view.alarm.is_some(),
+            word => view.status == word,
+        };
+        let label = |(key, value): &(String, Option<String>)| {
+            view.labels.get(key).is_some_and(|has| value.as_ref().is_none_or(|value| has == value))
+        };
+        (self.states.is_empty() || self.states.iter().any(state))
+            && (self.agents.is_empty() || self.agents.contains(&view.agent))
+            && self.labels.iter().all(label)
+            && self.below.as_ref().is_none_or(|folder| Path::new(&view.cwd).starts_with(folder))
+    }
+}
+
+/// Where a session stands in a list. Compared field by field; what a sort does not use is the same for all.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Order {
+    group: u8,
+    number: i64,
+    text: String,
+    id: SessionId,
+}
+
+impl Order {
+    pub fn of(sort: Sort, id: SessionId, one: &Listed) -> Order {
+        let Listed::Good(view) = one else {
+            return Order { group: 0, number: 0, text: String::new(), id };
+        };
+        let (group, number, text) = match sort {
+            Sort::Need => (need(view), -view.created.as_microsecond(), String::new()),
+            Sort::Created => (1, -view.created.as_microsecond(), String::new()),
+            Sort::Updated => (1, -view.updated.as_microsecond(), String::new()),
+            Sort::Name => (1, 0, view.title.to_lowercase()),
+            // In millionths of a dollar.
+            Sort::Cost => (1, -((view.cost_usd.unwrap_or(0.0) * 1e6) as i64), String::new()),
+        };
+        Order { group, number, text, id }
+    }
+}
+
+/// What needs a person comes first, then what runs, then what has ended.
+fn need(view: &View) -> u8 {
+    match (needs_person(view), view.ended) {
+        (true, _) => 1,
+        (false, false) => 2,
+        (false, true) => 3,
+    }
+}

@@ -1,0 +1,167 @@
+//! The list for eyes: one line for each session, whatever the width of the window.
+
+use super::{Found, Listed, tilde};
+use crate::exit::Result;
+use crate::say;
+use crate::ui::columns::{Column, fit};
+use crate::ui::money::rounded;
+use crate::ui::style::Style;
+use crate::ui::table::{Cell, lay_out};
+use crate::ui::time::age;
+use ostler_core::outcome::Kind;
+use ostler_core::view::{Damaged, Phase, View};
+use ostler_sys::clock;
+
+/// Below this many columns there is none for ids: what has no name is called by its id.
+const ROOM_FOR_IDS: usize = 64;
+
+const MARK: Column = Column { head: "", min: 1, max: 1, spare: 0 };
+const ID: Column = Column { head: "ID", min: 8, max: 8, spare: 0 };
+const REST: [Column; 6] = [
+    Column { head: "NAME", min: 10, max: 32, spare: 0 },
+    Column { head: "STATE", min: 24, max: 24, spare: 0 },
+    Column { head: "AGENT", min: 10, max: 16, spare: 2 },
+    Column { head: "WHERE", min: 14, max: 40, spare: 3 },
+    Column { head: "COST", min: 8, max: 8, spare: 4 },
+    Column { head: "LAST", min: 20, max: 100, spare: 1 },
+];
+
+/// The table, and below it what is hidden. `width`: that of the window, if there is one.
+pub fn text(found: &Found<Listed>, style: Style, width: Option<usize>) -> String {
+    let ids = width.is_none_or(|width| width >= ROOM_FOR_IDS);
+    let mut columns = vec![MARK];
+    columns.extend(ids.then_some(ID));
+    columns.extend(REST);
+    let head = columns.iter().map(|column| Cell::painted(column.head, move |text| style.dim(text))).collect();
+    let mut rows = vec![head];
+    rows.extend(found.listed.iter().map(|one| match one {
+        Listed::Good(view) => row(view, ids, style),
+        Listed::Bad(damaged) => damaged_row(damaged, ids, style),
+    }));
+    fit(&columns, &mut rows, width);
+    let mut text = lay_out(&rows, width);
+    if let Some(hidden) = hidden(found).filter(|_| width.is_some()) {
+        text.push_str(&format!("{}\n", style.dim(&hidden)));
+    }
+    text
+}
+
+/// Prints it on standard output.
+pub fn print(found: &Found<Listed>, style: Style, width: Option<usize>) -> Result<()> {
+    if !found.listed.is_empty() {
+        return say::text(&text(found, style, width));
+    }
+    let first = "ostler run demo \"fix the failing test\"";
+    match (found.filtered, hidden(found)) {
+        (true, _) => say::text("No session matches.\n"),
+        (false, Some(hidden)) => say::text(&format!("No session runs or ended in the last day; {hidden}\n")),
+        (false, None) => say::text(&format!("No sessions yet. Start one: {}\n", style.bold(first))),
+    }
+}
+
+/// `12 ended earlier, 3 archived: ostler ls -a`.
+fn hidden(found: &Found<Listed>) -> Option<String> {
+    let counted = |count: usize, what: &str| (count > 0).then(|| format!("{count} {what}"));
+    let parts: Vec<String> =
+        [counted(found.older, "ended earlier"), counted(found.archived, "archived")].into_iter().flatten().collect();
+    let older = (!parts.is_empty()).then(|| format!("{}: ostler ls -a", parts.join(", ")));
+    let more = counted(found.more, "more match: leave -n out");
+    [more, older].into_iter().flatten().reduce(|first, second| format!("{first}; {second}"))
+}
+
+fn row(view: &View, ids: bool, style: Style) -> Vec<Cell> {
+    let (mark, word) = state_word(view);
+    let paint = paint(mark, style);
+    let agent = if view.agent == "command" { command_name(view) } else { view.agent.clone() };
+    let name = match ids {
+        true => view.title.clone(),
+        false => view.name.clone().unwrap_or_else(|| view.id.as_str().to_owned()),
+    };
+    let mut cells = vec![Cell::painted(mark, paint)];
+    cells.extend(ids.then(|| Cell::painted(view.id.as_str(), move |text| style.dim(text))));
+    cells.extend([
+        Cell::painted(&name, move |text| style.bold(text)),
+        Cell::painted(&word, paint),
+        Cell::new(&agent),
+        Cell::painted(&place(view), move |text| style.dim(text)),
+        Cell::new(&rounded(view.cost_usd).unwrap_or_default()),
+        Cell::new(last(view).lines().next().unwrap_or_default()),
+    ]);
+    cells
+}
+
+fn damaged_row(damaged: &Damaged, ids: bool, style: Style) -> Vec<Cell> {
+    let red = move |text: &str| style.red(text);
+    let mut cells = vec![Cell::painted("!", red)];
+    cells.extend(ids.then(|| Cell::new(&damaged.id)));
+    let name = if ids { "-" } else { &damaged.id };
+    cells.extend([Cell::new(name), Cell::painted("damaged", red), Cell::new("-"), Cell::new("-"), Cell::new("")]);
+    cells.push(Cell::new(&damaged.damage));
+    cells
+}
+
+/// Colour is state; the mark says the same without colour.
+fn paint(mark: &'static str, style: Style) -> impl Fn(&str) -> String + Copy + 'static {
+    move |text: &str| match mark {
+        "?" | "!" => style.yellow(text),
+        "✘" => style.red(text),
+        "■" => style.magenta(text),
+        "○" => style.cyan(text),
+        "✔" => style.dim(text),
+        _ => style.green(text),
+    }
+}
+
+/// What a person looks for first: what is wrong, what it asks, how long it has been quiet, what it said last.
+fn last(view: &View) -> String {
+    let said = view.last.clone().unwrap_or_default();
+    match (&view.alarm, &view.asking) {
+        (Some(alarm), _) if !view.ended => format!("! {alarm}"),
+        (_, Some(ask)) => format!("asks: {}", ask.words()),
+        _ if view.state == Phase::Working && view.quiet_s >= 60 => {
+            format!("(quiet {}) {said}", age(i64::try_from(view.quiet_s).unwrap_or(i64::MAX)))
+        }
+        _ => said,
+    }
+}
+
+/// The last two parts of the folder, and what git has checked out there.
+fn place(view: &View) -> String {
+    let path = tilde(&view.cwd);
+    let parts: Vec<&str> = path.split('/').collect();
+    let short = match &parts[..] {
+        [.., first, second] if parts.len() > 3 || parts[0] == "~" && parts.len() > 2 => format!("{first}/{second}"),
+        _ => path.clone(),
+    };
+    match &view.branch {
+        Some(branch) => format!("{short} ({branch})"),
+        None => short,
+    }
+}
+
+/// A command is known by its program.
+fn command_name(view: &View) -> String {
+    let program = view.command.first().map_or("command", String::as_str);
+    program.rsplit('/').next().unwrap_or(program).to_owned()
+}
+
+/// The mark and the words for a state: what it is, and for how long.
+pub fn state_word(view: &View) -> (&'static str, String) {
+    let for_how_long = age(clock::now().as_second() - view.since.as_second());
+    if let Some(outcome) = view.outcome.as_ref().filter(|_| view.ended) {
+        let mark = match outcome.kind {
+            Kind::Succeeded => "✔",
+            Kind::Failed | Kind::Lost => "✘",
+            Kind::Interrupted | Kind::Stopped => "■",
+        };
+        let archived = if view.archived { " (archived)" } else { "" };
+        return (mark, format!("{} {for_how_long}{archived}", outcome.kind.word()));
+    }
+    let mark = match view.state {
+        Phase::Asking => "?",
+        _ if view.alarm.is_some() => "!",
+        Phase::Idle => "○",
+        Phase::Starting | Phase::Working | Phase::Stopping | Phase::Ended => "●",
+    };
+    (mark, format!("{} {for_how_long}", view.status))
+}

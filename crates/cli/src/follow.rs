@@ -6,7 +6,7 @@ use crate::commands::to_json;
 use crate::exit::Result;
 use crate::say::{line, tell};
 use crate::ui::conversation::Talk;
-use ostler_core::fact::{Fact, Verdict};
+use ostler_core::fact::{Ask, Fact, Verdict};
 use ostler_core::record::{Mode, Speaks};
 use ostler_core::view::View;
 use ostler_screen::{PlainText, printable_lines};
@@ -151,6 +151,14 @@ impl<'a> Printer<'a> {
         match &mut self.0 {
             How::Talk { held, .. } => std::mem::take(held),
             How::Json { .. } | How::Bytes { .. } | How::Drawn { .. } => String::new(),
+        }
+    }
+
+    /// Shows a question in full on standard error, unless it is the last that was shown.
+    pub fn show_again(&mut self, ask: &Ask) -> Result<()> {
+        match &mut self.0 {
+            How::Talk { talk, .. } => err(talk.show_again(ask).as_bytes()),
+            How::Json { .. } | How::Bytes { .. } | How::Drawn { .. } => Ok(()),
         }
     }
 

@@ -239,6 +239,7 @@ mod tests {
             input: serde_json::Value::Null,
             text: by(),
             suggestions: serde_json::Value::Null,
+            details: serde_json::Value::Null,
         };
         let outcome = crate::outcome::judge(&crate::life::State::new(plan.clone()), 0);
         let events = [

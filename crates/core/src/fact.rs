@@ -56,15 +56,22 @@ pub struct Ask {
     pub request: String,
     /// What wants to be used, when it is a permission.
     pub tool: Option<String>,
-    /// With which arguments.
+    /// With which arguments: all of them, as the agent gave them. Null when it did not tell.
     #[serde(default)]
     pub input: Value,
-    /// In words.
+    /// What the agent says about it. Never shown instead of the input.
     pub text: String,
     /// What the agent proposes to allow for longer.
     #[serde(default)]
     pub suggestions: Value,
+    /// What else the agent shows of it, where its protocol has that: `title`, `kind`, `locations`, `content`.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub details: Value,
 }
+
+/// The tool that is a question itself. A field of that name in the input of any other tool makes none of it: what is
+/// answered in words would then be allowed unseen.
+const QUESTION_TOOL: &str = "AskUserQuestion";
 
 /// One question that wants words for an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,23 +85,16 @@ impl Ask {
     /// What is asked where no permission is: such a tool carries its questions as arguments.
     #[must_use]
     pub fn questions(&self) -> Vec<Question<'_>> {
-        let list = self.input["questions"].as_array().map(Vec::as_slice).unwrap_or_default();
-        list.iter()
+        let list = self.input["questions"].as_array().filter(|_| self.tool.as_deref() == Some(QUESTION_TOOL));
+        list.map(Vec::as_slice)
+            .unwrap_or_default()
+            .iter()
             .filter_map(|one| {
                 let options = one["options"].as_array().map(Vec::as_slice).unwrap_or_default();
                 let choices = options.iter().filter_map(|option| option["label"].as_str()).collect();
                 Some(Question { text: one["question"].as_str()?, choices })
             })
             .collect()
-    }
-
-    /// The question in one line, with the tool in front where the words do not begin with it.
-    #[must_use]
-    pub fn words(&self) -> String {
-        match &self.tool {
-            Some(tool) if !self.text.starts_with(tool.as_str()) => format!("{tool} {}", self.text),
-            Some(_) | None => self.text.clone(),
-        }
     }
 }
 

@@ -8,8 +8,10 @@
 //!   same events through the same function, so the two cannot disagree.
 //! * [`outcome`]: how a run ended, and how that is judged from the evidence.
 //! * [`spending`]: what turns, runs and sessions have used.
+//! * [`asking`], [`visible`]: how a question is shown, so that nothing in it hides.
 //! * [`view`]: what `ls`, `show` and `wait` say about a session.
 
+pub mod asking;
 pub mod event;
 pub mod fact;
 pub mod id;
@@ -19,6 +21,7 @@ pub mod outcome;
 pub mod record;
 pub mod spending;
 pub mod view;
+pub mod visible;
 
 /// The version of every record's format. A higher one was written by a newer ostler.
 pub const SCHEMA: u32 = 1;

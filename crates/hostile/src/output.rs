@@ -3,6 +3,7 @@
 use crate::first;
 use ostler_agents::reading::Reading;
 use ostler_agents::{Agent, Answer, Decoder, Row};
+use ostler_core::asking::Shown;
 use ostler_core::fact::{Fact, TurnEnd};
 use ostler_core::outcome::Exit;
 
@@ -16,7 +17,9 @@ fn decode(agent: &str, bytes: &[u8]) {
 pub fn can_be_answered(agent: &dyn Agent, bytes: &[u8]) {
     let (found, ..) = facts(agent.decoder(), &[first(bytes).1]);
     for ask in found.iter().filter_map(|(_, fact)| if let Fact::Asked(ask) = fact { Some(ask) } else { None }) {
-        let _ = (ask.words(), ask.questions(), agent.longer(ask));
+        let shown = Shown::of(ask);
+        assert!(!shown.line(80).asked.chars().any(char::is_control), "a question stays on its line");
+        let _ = (shown.full(80), ask.questions(), agent.longer(ask));
         for (allow, always, text) in
             [(true, false, None), (true, true, None), (true, false, Some("a\nb")), (false, false, None)]
         {

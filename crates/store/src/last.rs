@@ -3,6 +3,7 @@
 use crate::StoreError;
 use crate::look::read_from;
 use crate::terminal;
+use ostler_core::asking::Shown;
 use ostler_core::fact::{Fact, TurnEnd, Verdict};
 use ostler_core::record::{Mode, Plan, Speaks};
 use ostler_sys::dir::{Dir, FileStat};
@@ -70,7 +71,7 @@ fn said(fact: Fact) -> Option<String> {
     match fact {
         Fact::Said { text } => text.lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned),
         Fact::ToolCalled { name, detail } => Some(format!("{name} {detail}").trim_end().to_owned()),
-        Fact::Asked(ask) => Some(ask.text),
+        Fact::Asked(ask) => Some(Shown::of(&ask).line(LAST_CHARACTERS).asked),
         Fact::TurnEnded(TurnEnd { verdict: Verdict::Failed, reason, .. }) => reason,
         Fact::Native { .. }
         | Fact::Transcript { .. }

@@ -15,6 +15,9 @@ use serde_json::Value;
 
 /// So many tool calls may be open at a time; of more the oldest are forgotten.
 const OPEN_CALLS: usize = 256;
+/// Of so many calls what they were announced with is kept for a question about them, if its line is not longer than this.
+const KEPT_CALLS: usize = 16;
+const KEPT_BYTES: usize = 256 * 1024;
 
 #[derive(Debug, Default)]
 pub struct AcpLines {
@@ -25,6 +28,7 @@ pub struct AcpLines {
     /// The last whole text of the turn.
     answer: Option<String>,
     calls: Vec<Call>,
+    line_bytes: usize,
 }
 
 /// A tool call that has not come back.
@@ -34,10 +38,13 @@ struct Call {
     name: String,
     detail: String,
     shown: bool,
+    /// All that was told about it so far, because a question about it may name only what is new.
+    told: Option<Box<ToolCall>>,
 }
 
 impl Decoder for AcpLines {
     fn line(&mut self, line: &[u8], facts: &mut Vec<Fact>) {
+        self.line_bytes = line.len();
         let Ok(line) = serde_json::from_slice::<Line>(line) else {
             if !line.iter().all(u8::is_ascii_whitespace) {
                 facts.push(Fact::Unknown { kind: "a line that is no JSON object".to_owned() });
@@ -118,12 +125,14 @@ impl AcpLines {
         };
         self.end_texts(facts);
         let call = self.noted(&tool_call);
+        let (name, detail) = (call.name.clone(), call.detail.clone());
+        let told = call.told.take().map_or(ToolCall::default(), |told| *told).and(tool_call);
         facts.push(Fact::Asked(Ask {
             request: id.to_string(),
-            tool: Some(call.name.clone()),
-            text: call.detail.clone(),
-            // Not every agent gives the arguments; what it would show of them is then what there is to judge by.
-            input: if tool_call.raw_input.is_null() { tool_call.content } else { tool_call.raw_input },
+            tool: Some(name),
+            text: told.title.clone().unwrap_or(detail),
+            details: told.details(),
+            input: told.raw_input,
             suggestions: options,
         }));
     }
@@ -158,6 +167,7 @@ impl AcpLines {
     fn worked(&mut self, call: &ToolCall, facts: &mut Vec<Fact>) {
         let first = !self.calls.iter().any(|open| open.id == call.tool_call_id);
         let announced = first && matches!(call.status, None | Some(Status::Pending));
+        self.keep(call);
         let known = self.noted(call);
         if !announced && !std::mem::replace(&mut known.shown, true) {
             facts.push(Fact::ToolCalled { name: known.name.clone(), detail: known.detail.clone() });
@@ -175,7 +185,7 @@ impl AcpLines {
                 self.calls.remove(0);
             }
             let id = call.tool_call_id.clone();
-            self.calls.push(Call { id, name: "tool".to_owned(), detail: String::new(), shown: false });
+            self.calls.push(Call { id, name: "tool".to_owned(), detail: String::new(), shown: false, told: None });
             self.calls.len() - 1
         });
         let known = &mut self.calls[place];
@@ -188,6 +198,18 @@ impl AcpLines {
             known.detail = detail;
         }
         known
+    }
+
+    /// Keeps what is told about a call until it is asked about.
+    fn keep(&mut self, call: &ToolCall) {
+        let short = self.line_bytes <= KEPT_BYTES;
+        let known = self.noted(call);
+        known.told =
+            short.then(|| Box::new(known.told.take().map_or(ToolCall::default(), |told| *told).and(call.clone())));
+        let kept = self.calls.iter().filter(|call| call.told.is_some()).count();
+        if kept > KEPT_CALLS {
+            self.calls.iter_mut().find_map(|call| call.told.take());
+        }
     }
 
     fn reported_end(&mut self, result: &Value) -> TurnEnd {

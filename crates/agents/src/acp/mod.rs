@@ -124,7 +124,8 @@ mod tests {
 
     fn chosen(options: &Value, allow: bool, always: bool) -> Value {
         let (request, text) = ("\"q\"".to_owned(), String::new());
-        let ask = Ask { request, tool: None, input: Value::Null, text, suggestions: options.clone() };
+        let (input, details) = (Value::Null, Value::Null);
+        let ask = Ask { request, tool: None, input, text, suggestions: options.clone(), details };
         let line = Acp.answer(&ask, &Answer { allow, always, text: None }).unwrap_or_default();
         serde_json::from_slice::<Value>(&line).unwrap_or_default()["result"]["outcome"].clone()
     }

@@ -98,7 +98,7 @@ pub enum Happening {
 }
 
 /// A tool call, whole or as far as it has changed.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ToolCall {
     pub tool_call_id: String,
@@ -107,10 +107,53 @@ pub struct ToolCall {
     pub kind: Option<String>,
     pub status: Option<Status>,
     pub content: Value,
+    pub locations: Value,
     pub raw_input: Value,
     pub raw_output: Value,
     #[serde(rename = "_meta")]
     pub meta: Value,
+}
+
+impl ToolCall {
+    /// The same with what a later word adds or changes. An empty input is one that is not told yet.
+    #[must_use]
+    pub fn and(self, later: ToolCall) -> ToolCall {
+        let is_empty = |value: &Value| match value {
+            Value::Null => true,
+            Value::Array(list) => list.is_empty(),
+            Value::Object(fields) => fields.is_empty(),
+            Value::String(_) | Value::Number(_) | Value::Bool(_) => false,
+        };
+        let newer = |old: Value, new: Value| if is_empty(&new) && !is_empty(&old) { old } else { new };
+        ToolCall {
+            title: later.title.or(self.title),
+            kind: later.kind.or(self.kind),
+            content: newer(self.content, later.content),
+            locations: newer(self.locations, later.locations),
+            raw_input: newer(self.raw_input, later.raw_input),
+            tool_call_id: later.tool_call_id,
+            name: later.name.or(self.name),
+            status: later.status,
+            raw_output: later.raw_output,
+            meta: later.meta,
+        }
+    }
+
+    /// What is shown of the call besides its input.
+    #[must_use]
+    pub fn details(&self) -> Value {
+        let mut details = json!({});
+        let title = self.title.as_deref().map(Value::from);
+        let kind = self.kind.as_deref().map(Value::from);
+        let shown = [("content", &self.content), ("locations", &self.locations)];
+        let shown = shown.into_iter().filter(|(_, value)| value.is_array()).map(|(name, value)| (name, value.clone()));
+        for (name, value) in
+            title.map(|title| ("title", title)).into_iter().chain(kind.map(|kind| ("kind", kind))).chain(shown)
+        {
+            details[name] = value;
+        }
+        details
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

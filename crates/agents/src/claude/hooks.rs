@@ -229,6 +229,7 @@ impl Hooks {
             text: detail_of(&hook.tool_input),
             input: hook.tool_input,
             suggestions: hook.permission_suggestions,
+            details: Value::Null,
         }
     }
 

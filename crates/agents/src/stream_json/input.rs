@@ -96,7 +96,8 @@ mod tests {
             {"type": "addRules", "rules": [{"toolName": "Bash", "ruleContent": "touch *"}], "behavior": "allow", "destination": "localSettings"},
             {"type": "setMode", "mode": "acceptEdits", "destination": "userSettings"},
         ]);
-        let mut ask = Ask { request: "r".to_owned(), tool: None, input: json!({}), text: String::new(), suggestions };
+        let (request, text, details) = ("r".to_owned(), String::new(), Value::Null);
+        let mut ask = Ask { request, tool: None, input: json!({}), text, suggestions, details };
         assert_eq!(longer(&ask).as_deref(), Some("Bash(touch *), every edit in the working directory"));
         let said = |always| {
             let line = answer(&ask, &Answer { allow: true, always, text: None });

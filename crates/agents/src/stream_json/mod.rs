@@ -365,6 +365,7 @@ fn asked(line: &Line<'_>) -> Option<Fact> {
         input: raw(request.input),
         text: words.map_or_else(|| tool_detail(&detail()), str::to_owned),
         suggestions: raw(request.permission_suggestions),
+        details: Value::Null,
     }))
 }
 

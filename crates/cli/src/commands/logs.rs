@@ -28,7 +28,8 @@ pub fn run(context: &Context, args: &Logs) -> Result<Code> {
         return json_lines(args.follow, &place);
     }
     let show = if args.raw { Show::Raw } else { Show::Plain };
-    let mut printer = Printer::new(&folder, show, Talk::new(context.style), Talking::Together, 1)?;
+    let mut printer =
+        Printer::new(&folder, show, Talk::new(context.style, crate::ui::table::window()), Talking::Together, 1)?;
     if args.follow && !place.archived {
         match follow(&place, &mut printer, None, true)? {
             Left::Ended(_) | Left::Asks(_) | Left::Called => {}

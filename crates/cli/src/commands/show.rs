@@ -8,16 +8,20 @@ use crate::args::Show;
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
 use crate::say::say;
+use crate::ui::asking::{how_to_answer, lines_in_full};
 use crate::ui::money::spending;
-use crate::ui::table::{Cell, lay_out};
+use crate::ui::style::Style;
+use crate::ui::table::{Cell, lay_out, window};
 use crate::ui::time::{age, duration, size};
 use family::Family;
+use ostler_core::fact::Ask;
 use ostler_core::id::SessionId;
 use ostler_core::limits::counted;
 use ostler_core::outcome::{Outcome, Saved};
 use ostler_core::record::Mode;
 use ostler_core::spending::Spent;
 use ostler_core::view::View;
+use ostler_core::visible::visible;
 use ostler_store::home::Place;
 use ostler_store::{limits, look};
 use ostler_sys::cgroup::bounds::Usage;
@@ -109,13 +113,12 @@ fn describe(
     row("state", &state_word(view).1);
     row("alarm", view.alarm.as_deref().unwrap_or(""));
     if let Some(ask) = &view.asking {
-        row("asks", &ask.words());
-        for question in ask.questions().iter().filter(|question| !question.choices.is_empty()) {
-            row("choices", &question.choices.join(" | "));
+        for (place, line) in describe_ask(ask).into_iter().enumerate() {
+            row(if place == 0 { "asks" } else { "" }, &line);
         }
         row("answer with", &how_to_answer(view));
         if let Some(longer) = longer(view).filter(|_| view.mode == Mode::Headless) {
-            row("with --always", &format!("for the rest of the run: {longer}"));
+            row("with --always", &format!("for the rest of the run: {}", visible(&longer)));
         }
     }
     row("agent", &view.agent);
@@ -157,15 +160,11 @@ fn describe(
     lay_out(&rows, None)
 }
 
-/// In a terminal it asks on its own screen, and is answered there.
-fn how_to_answer(view: &View) -> String {
-    match view.mode {
-        Mode::Terminal => format!("ostler attach {}", view.id),
-        Mode::Headless if view.asking.as_ref().is_some_and(|ask| !ask.questions().is_empty()) => {
-            format!("ostler answer {} --text \"…\" | --deny", view.id)
-        }
-        Mode::Headless => format!("ostler answer {} --allow | --deny", view.id),
-    }
+/// What it asks, in full, beside the column of the labels.
+fn describe_ask(ask: &Ask) -> Vec<String> {
+    const LABELS: usize = 16;
+    let columns = window().map_or(usize::MAX, |columns| columns.saturating_sub(LABELS).max(LABELS));
+    lines_in_full(ask, Style { colour: false }, columns)
 }
 
 fn describe_outcome(row: &mut impl FnMut(&str, &str), outcome: &Outcome) {

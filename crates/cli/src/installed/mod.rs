@@ -104,8 +104,14 @@ pub fn abilities(agent: &dyn Agent) -> Abilities {
         Speaks::OneTurn => Messages::ProcessPerTurn,
         Speaks::Bytes | Speaks::Hooks => Messages::None,
     };
-    let ask =
-        Ask { request: String::new(), tool: None, input: Value::Null, text: String::new(), suggestions: Value::Null };
+    let ask = Ask {
+        request: String::new(),
+        tool: None,
+        input: Value::Null,
+        text: String::new(),
+        suggestions: Value::Null,
+        details: Value::Null,
+    };
     Abilities {
         headless: headless.mode == Mode::Headless,
         terminal: plan(Mode::Terminal).mode == Mode::Terminal,

@@ -1,9 +1,10 @@
 //! A conversation as a person reads it: what was told, what the agent said and did.
 
+use super::asking::in_full;
 use super::style::Style;
 use super::table::cut;
 use super::time::size;
-use ostler_core::fact::Fact;
+use ostler_core::fact::{Ask, Fact};
 use ostler_screen::{printable, printable_lines};
 use ostler_store::conversation::Item;
 
@@ -21,11 +22,33 @@ pub struct Talk {
     streamed: String,
     /// Why the last turn failed, when nothing was shown after that.
     ended_with: Option<String>,
+    /// The question that was shown last.
+    asked: Option<String>,
+    /// How wide what is broken into rows may be.
+    columns: usize,
 }
 
 impl Talk {
-    pub fn new(style: Style) -> Talk {
-        Talk { style, streamed: String::new(), ended_with: None }
+    pub fn new(style: Style, columns: Option<usize>) -> Talk {
+        let columns = columns.unwrap_or(usize::MAX);
+        Talk { style, streamed: String::new(), ended_with: None, asked: None, columns }
+    }
+
+    pub fn resize(&mut self, columns: usize) {
+        self.columns = columns;
+    }
+
+    /// A question in full, unless it is the last that was shown: who answers must have it before them.
+    pub fn show_again(&mut self, ask: &Ask) -> String {
+        if self.asked.as_deref() == Some(ask.request.as_str()) { String::new() } else { self.question(ask) }
+    }
+
+    /// A question in full.
+    pub fn question(&mut self, ask: &Ask) -> String {
+        const MARK: &str = "? asks";
+        self.asked = Some(ask.request.clone());
+        let room = self.columns.saturating_sub(MARK.len() + 1).max(20);
+        format!("{} {}", self.style.yellow(MARK), in_full(ask, self.style, room))
     }
 
     /// Why the last turn failed, when that is the last that was shown.
@@ -108,10 +131,7 @@ impl Talk {
             }
             Fact::Asked(ask) => {
                 self.end_streamed(said);
-                about.push_str(&format!("{} {}\n", style.yellow("? asks"), printable(&ask.words())));
-                for question in ask.questions().iter().filter(|question| !question.choices.is_empty()) {
-                    about.push_str(&format!("  {}\n", style.dim(&printable(&question.choices.join(" | ")))));
-                }
+                about.push_str(&self.question(ask));
             }
             Fact::TurnEnded(end) => {
                 self.end_streamed(said);
@@ -143,7 +163,7 @@ impl Talk {
     fn show_below(&self, fact: &Fact, about: &mut String) {
         let mut all = String::new();
         let mut text = String::new();
-        Talk::new(Style { colour: false }).show_fact(fact, &mut text, &mut all);
+        Talk::new(Style { colour: false }, None).show_fact(fact, &mut text, &mut all);
         all.insert_str(0, &text);
         for line in all.lines().take(TOOL_LINES) {
             about.push_str(&format!("  {}\n", self.style.dim(&format!("│ {}", cut(line, 200)))));

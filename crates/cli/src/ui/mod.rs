@@ -1,5 +1,6 @@
 //! How things look: colour, tables, times. Pure functions from values to text.
 
+pub mod asking;
 pub mod columns;
 pub mod conversation;
 pub mod money;

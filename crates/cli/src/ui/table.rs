@@ -1,19 +1,35 @@
 //! Columns that line up, whatever the width of a character, within the width of the window.
 
+use std::io::IsTerminal;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 type Paint = Box<dyn Fn(&str) -> String>;
+type Fit = Box<dyn Fn(usize) -> String>;
+
+/// How wide the window is, if standard output is one.
+pub fn window() -> Option<usize> {
+    let stdout = std::io::stdout();
+    if stdout.is_terminal() { ostler_sys::pty::size(stdout).map(|(_, columns)| usize::from(columns)) } else { None }
+}
 
 /// One cell: what is shown, and how it looks once it has its width.
 pub struct Cell {
     text: String,
     paint: Option<Paint>,
+    /// Makes it fit into so many columns, in place of a cut at its end.
+    fit: Option<Fit>,
 }
 
 impl Cell {
     /// Untrusted text is made printable here, so that no column can break the screen.
     pub fn new(text: &str) -> Cell {
-        Cell { text: ostler_screen::printable(text).into_owned(), paint: None }
+        Cell { text: ostler_screen::printable(text).into_owned(), paint: None, fit: None }
+    }
+
+    /// Of something that knows itself how to be shown in so many columns.
+    pub fn fitting(columns: usize, fit: impl Fn(usize) -> String + 'static) -> Cell {
+        let whole = fit(columns);
+        Cell { fit: Some(Box::new(fit)), ..Cell::new(&whole) }
     }
 
     pub fn painted(text: &str, paint: impl Fn(&str) -> String + 'static) -> Cell {
@@ -27,7 +43,10 @@ impl Cell {
     /// The same in this width at most.
     #[must_use]
     pub fn cut(mut self, room: usize) -> Cell {
-        self.text = cut(&self.text, room);
+        self.text = match &self.fit {
+            Some(fit) if self.width() > room => fit(room),
+            Some(_) | None => cut(&self.text, room),
+        };
         self
     }
 

@@ -39,6 +39,7 @@ mod opencode_is_proven_by_rows;
 mod person;
 mod piped_input_follows_the_prompt;
 mod prompts_open_terminals;
+mod questions_show_the_input;
 mod same_words_are_two_messages;
 mod shutdowns_save_everything;
 mod sshd;

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that finds no value has failed")]
 
 mod chat;
+mod hostile_questions;
 mod keys_survive_keepers;
 mod leaving_only_detaches;
 mod lists;

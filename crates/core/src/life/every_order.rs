@@ -44,6 +44,7 @@ fn ask() -> Ask {
         input: serde_json::Value::Null,
         text: String::new(),
         suggestions: serde_json::Value::Null,
+        details: serde_json::Value::Null,
     }
 }
 

@@ -8,6 +8,7 @@ use crate::ui::style::Style;
 use ostler_core::fact::Ask;
 use ostler_core::record::Want;
 use ostler_core::view::View;
+use ostler_core::visible::visible;
 use ostler_store::home::Place;
 use ostler_sys::signals::Signals;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -106,7 +107,7 @@ fn prompt(style: Style, ask: &Ask, longer: Option<&str>) {
         return say(&format!("{} ", style.bold("your answer (n: none)?")));
     }
     let choice = match longer {
-        Some(longer) => format!("[y/n, a: always {}]", ostler_screen::printable(longer)),
+        Some(longer) => format!("[y/n, a: always {}]", visible(longer)),
         None => "[y/n]".to_owned(),
     };
     say(&format!("{} {choice} ", style.bold("allow?")));

@@ -98,7 +98,8 @@ fn last_seen(context: &Context, place: &Place, view: &View) -> Result<Code> {
                 }
             }
             Mode::Headless => {
-                let mut printer = Printer::new(&folder, Show::Plain, Talk::new(context.style), Talking::Together, 1)?;
+                let talk = Talk::new(context.style, crate::ui::table::window());
+                let mut printer = Printer::new(&folder, Show::Plain, talk, Talking::Together, 1)?;
                 printer.print()?;
                 printer.finish()?;
             }

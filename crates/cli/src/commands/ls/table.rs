@@ -3,11 +3,13 @@
 use super::{Found, Listed, tilde};
 use crate::exit::Result;
 use crate::say;
+use crate::ui::asking::UNSEEN;
 use crate::ui::columns::{Column, fit};
 use crate::ui::money::rounded;
 use crate::ui::style::Style;
 use crate::ui::table::{Cell, lay_out};
 use crate::ui::time::age;
+use ostler_core::asking::Shown;
 use ostler_core::outcome::Kind;
 use ostler_core::view::{Damaged, Phase, View};
 use ostler_sys::clock;
@@ -85,7 +87,7 @@ fn row(view: &View, ids: bool, style: Style) -> Vec<Cell> {
         Cell::new(&agent),
         Cell::painted(&place(view), move |text| style.dim(text)),
         Cell::new(&rounded(view.cost_usd).unwrap_or_default()),
-        Cell::new(last(view).lines().next().unwrap_or_default()),
+        last(view),
     ]);
     cells
 }
@@ -113,16 +115,23 @@ fn paint(mark: &'static str, style: Style) -> impl Fn(&str) -> String + Copy + '
 }
 
 /// What a person looks for first: what is wrong, what it asks, how long it has been quiet, what it said last.
-fn last(view: &View) -> String {
+fn last(view: &View) -> Cell {
+    const ASKS: &str = "asks: ";
     let said = view.last.clone().unwrap_or_default();
-    match (&view.alarm, &view.asking) {
+    let text = match (&view.alarm, &view.asking) {
         (Some(alarm), _) if !view.ended => format!("! {alarm}"),
-        (_, Some(ask)) => format!("asks: {}", ask.words()),
+        (_, Some(ask)) => {
+            let shown = Shown::of(ask);
+            return Cell::fitting(UNSEEN, move |room| {
+                format!("{ASKS}{}", shown.line(room.saturating_sub(ASKS.len())).asked)
+            });
+        }
         _ if view.state == Phase::Working && view.quiet_s >= 60 => {
             format!("(quiet {}) {said}", age(i64::try_from(view.quiet_s).unwrap_or(i64::MAX)))
         }
         _ => said,
-    }
+    };
+    Cell::new(text.lines().next().unwrap_or_default())
 }
 
 /// The last two parts of the folder, and what git has checked out there.

@@ -18,6 +18,7 @@ use crate::follow::{Left, follow};
 use crate::one_writer::refuse_others;
 use crate::prepare::{Prepared, piped_input, prepare};
 use crate::say::{say, tell};
+use crate::ui::asking::{UNSEEN, in_a_line};
 use crate::ui::style::Style;
 use asked::{Asked, check, describe};
 use ostler_core::event::StopHow;
@@ -127,10 +128,15 @@ fn follow_to_the_end(context: &Context, place: &Place, session: &Session, watchi
                 }
                 return Ok(conclude(&view, style, told.as_deref()));
             }
-            Left::Asks(view) if watching.attended => super::attach::ask_inline(place, &view, style)?,
+            Left::Asks(view) if watching.attended => {
+                if let Some(ask) = &view.asking {
+                    printer.show_again(ask)?;
+                }
+                super::attach::ask_inline(place, &view, style)?;
+            }
             Left::Asks(view) => {
-                let what = view.asking.as_ref().map(|ask| ask.text.clone()).unwrap_or_default();
-                tell!("ostler: {} asks: {}", view.id, ostler_screen::printable(&what));
+                let what = view.asking.as_ref().map(|ask| in_a_line(ask, style, UNSEEN)).unwrap_or_default();
+                tell!("ostler: {} asks: {what}", view.id);
                 let question = view.asking.as_ref().is_some_and(|ask| !ask.questions().is_empty());
                 let how = if question { "--text \"…\"" } else { "--allow (or --deny)" };
                 tell!("ostler: answer with ostler answer {} {how}, then ostler wait {}", view.id, view.id);

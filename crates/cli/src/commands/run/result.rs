@@ -54,7 +54,8 @@ impl Format {
                 return Ok(Printer::json_lines(folder, folder.newest_run()?));
             }
         };
-        Printer::new(folder, show, Talk::new(style), talking, folder.newest_run()?)
+        let columns = ostler_sys::pty::size(std::io::stderr()).map(|(_, columns)| usize::from(columns));
+        Printer::new(folder, show, Talk::new(style, columns), talking, folder.newest_run()?)
     }
 
     /// Prints what is printed last: when the session has ended, or asks something that cannot be answered here.

@@ -44,7 +44,7 @@ pub fn run(context: &Context, place: &Place, read_only: bool) -> Result<Code> {
     let mut chat = Chat {
         place,
         reader: Reader::new(&folder, 1),
-        talk: Talk::new(context.style),
+        talk: Talk::new(context.style, Some(usize::from(seat.columns()))),
         canvas: Canvas::new(seat.columns()),
         editor: Editor::new(if read_only { "" } else { draft.text() }),
         status: Status::new(place.id, context.config.detach_key, read_only),
@@ -101,6 +101,9 @@ impl Chat<'_> {
     fn open(&mut self) -> Result<()> {
         self.seat.show(MARK_PASTES)?;
         let text = self.news()?;
+        // What it asks now is shown whole, however long it is.
+        let open = self.view.asking.as_ref().map(|ask| self.talk.question(ask)).unwrap_or_default();
+        let text = text.strip_suffix(open.as_str()).unwrap_or(&text);
         let lines = text.lines().count();
         if lines > LINES_BEFORE {
             let hint = format!("… {} lines before; ostler logs {} shows all\n", lines - LINES_BEFORE, self.place.id);
@@ -108,6 +111,7 @@ impl Chat<'_> {
         }
         let start = text.match_indices('\n').rev().nth(LINES_BEFORE).map_or(0, |(place, _)| place + 1);
         self.canvas.write(&text[start..]);
+        self.canvas.write(&open);
         if !self.editor.is_empty() {
             self.canvas.end_line();
             self.canvas.write(&self.style.dim("the line you had begun is back\n"));
@@ -126,12 +130,16 @@ impl Chat<'_> {
             for event in self.seat.wait()? {
                 match event {
                     Event::Leave => return Ok(Why::Left),
-                    Event::Window => self.canvas.resize(self.seat.columns()),
+                    Event::Window => {
+                        self.canvas.resize(self.seat.columns());
+                        self.talk.resize(self.canvas.columns());
+                    }
                     Event::Session => {
                         // The view first: when it says "ended", everything that was said is in the files.
                         self.view = look_and_record(self.place)?;
                         let text = self.news()?;
                         self.canvas.write(&text);
+                        self.show_question();
                     }
                     Event::Keys(bytes) => {
                         for key in self.keys.read(&bytes) {
@@ -145,6 +153,14 @@ impl Chat<'_> {
                     }
                 }
             }
+        }
+    }
+
+    /// Of several questions the oldest is answered first, and has to be the last on the screen.
+    fn show_question(&mut self) {
+        if let Some(ask) = &self.view.asking {
+            let text = self.talk.show_again(ask);
+            self.canvas.write(&text);
         }
     }
 
@@ -229,8 +245,16 @@ impl Chat<'_> {
             self.editor.clear();
             return Ok(());
         }
-        // What it asks may have been answered since we looked.
+        // What it asks may have been answered since we looked. What was typed for one question is no answer to the next.
+        let seen = self.view.asking.take().map(|ask| ask.request);
         self.view = look_and_record(self.place)?;
+        if self.view.asking.as_ref().is_some_and(|ask| seen.as_ref() != Some(&ask.request)) {
+            let text = self.news()?;
+            self.canvas.write(&text);
+            self.show_question();
+            self.status.notice("it asks something else now; Enter again answers that".to_owned());
+            return Ok(());
+        }
         let want = match &self.view.asking {
             Some(ask) => match Answer::to(ask, &text) {
                 Some(answer) => answer.want(&ask.request),

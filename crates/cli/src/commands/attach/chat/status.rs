@@ -2,9 +2,12 @@
 
 use crate::commands::attach::longer;
 use crate::ui::table::cut;
+use ostler_core::asking::Shown;
 use ostler_core::id::SessionId;
 use ostler_core::view::{Phase, View};
+use ostler_core::visible::visible;
 use ostler_screen::printable;
+use unicode_width::UnicodeWidthStr;
 
 pub struct Status {
     id: SessionId,
@@ -30,15 +33,16 @@ impl Status {
 
     /// One line that fits.
     pub fn line(&self, view: &View, columns: usize) -> String {
-        let mut parts = vec![format!("{} {}", self.id, state(view))];
+        let mut rest = String::new();
         if view.queued > 0 {
-            parts.push(format!("{} queued", view.queued));
+            rest.push_str(&format!(" · {} queued", view.queued));
         }
-        match &self.notice {
-            Some(notice) => parts.push(printable(notice).into_owned()),
-            None => parts.push(self.hint(view)),
-        }
-        cut(&parts.join(" · ").replace('\n', " "), columns).to_string()
+        let hint = self.notice.as_ref().map_or_else(|| self.hint(view), |notice| printable(notice).into_owned());
+        rest.push_str(&format!(" · {hint}"));
+        let id = format!("{} ", self.id);
+        let used = id.width() + "asks: ".len() + rest.width();
+        let line = format!("{id}{}{rest}", state(view, columns.saturating_sub(used)));
+        cut(&line.replace('\n', " "), columns)
     }
 
     fn hint(&self, view: &View) -> String {
@@ -48,7 +52,7 @@ impl Status {
         }
         match view.state {
             Phase::Asking => {
-                let always = longer(view).map(|what| format!(", a: always {}", printable(&what))).unwrap_or_default();
+                let always = longer(view).map(|what| format!(", a: always {}", visible(&what))).unwrap_or_default();
                 format!("y or n answers{always}, {leave}")
             }
             Phase::Starting | Phase::Working => format!("Ctrl-C interrupts, {leave}"),
@@ -58,12 +62,9 @@ impl Status {
     }
 }
 
-fn state(view: &View) -> String {
+fn state(view: &View, columns: usize) -> String {
     match (view.state, &view.asking) {
-        (Phase::Asking, Some(ask)) => {
-            let tool = ask.tool.as_deref().map(|tool| format!("{}: ", printable(tool))).unwrap_or_default();
-            format!("asks: {tool}{}", printable(&ask.text))
-        }
+        (Phase::Asking, Some(ask)) => format!("asks: {}", Shown::of(ask).line(columns.max(20)).asked),
         (Phase::Working, _) => "working…".to_owned(),
         (Phase::Stopping, _) => "stopping…".to_owned(),
         (phase @ (Phase::Starting | Phase::Idle | Phase::Asking | Phase::Ended), _) => phase.word().to_owned(),

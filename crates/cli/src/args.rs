@@ -291,6 +291,9 @@ pub struct Wait {
     /// What to wait for
     #[arg(long, value_enum, default_value_t = Until::Ended)]
     pub until: Until,
+    /// Wait on while a session asks; without, a question ends the wait with 4
+    #[arg(long)]
+    pub through_questions: bool,
     #[arg(long)]
     pub json: bool,
 }

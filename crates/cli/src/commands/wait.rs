@@ -6,7 +6,11 @@ use crate::client::{SILENCE, Watch, look_and_record, nudge};
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
 use crate::say::say;
+use crate::ui::asking::{UNSEEN, how_to_answer, in_a_line};
+use crate::ui::style::Style;
 use crate::ui::time::parse_duration;
+use ostler_core::event::StopHow;
+use ostler_core::life::State;
 use ostler_core::outcome::Kind;
 use ostler_core::view::{Phase, View};
 use ostler_store::home::Place;
@@ -21,6 +25,8 @@ struct Waited {
     view: View,
     turns_before: Option<u32>,
     code: Option<Code>,
+    /// It waits for an answer, so that nothing else will come of it.
+    asks: bool,
 }
 
 pub fn run(context: &Context, args: &Wait) -> Result<Code> {
@@ -30,9 +36,17 @@ pub fn run(context: &Context, args: &Wait) -> Result<Code> {
     let places = args.ids.iter().map(|id| Ok(context.home.select(id)?)).collect::<Result<Vec<_>>>()?;
     let mut waited = places.into_iter().map(|place| Waited::new(place, args.until)).collect::<Result<Vec<_>>>()?;
     let mut time_left = true;
+    if args.until == Until::Asking && args.through_questions {
+        return Err(Failure::usage("--until asking waits for a question; leave out --through-questions"));
+    }
+    // Who waits for questions waits for those of all of them.
+    let questions_end_it = args.until != Until::Asking && !args.through_questions;
     loop {
         for one in waited.iter_mut().filter(|one| one.code.is_none()) {
             one.look(args.until)?;
+        }
+        if questions_end_it && waited.iter().any(|one| one.asks) {
+            return report_questions(args, &waited);
         }
         let done = waited.iter().filter(|one| one.code.is_some()).count();
         if done == waited.len() || (args.any && done > 0) {
@@ -69,11 +83,12 @@ impl Waited {
         let view = look_and_record(&place)?;
         let runs = matches!(view.state, Phase::Starting | Phase::Working | Phase::Asking | Phase::Stopping);
         let turns_before = (until == Until::Turn && runs).then_some(view.turns);
-        Ok(Waited { place, watch, view, turns_before, code: None })
+        Ok(Waited { place, watch, view, turns_before, code: None, asks: false })
     }
 
     fn look(&mut self, until: Until) -> Result<()> {
         self.view = look_and_record(&self.place)?;
+        self.asks = self.awaits_answer()?;
         let view = &self.view;
         if let Some(outcome) = view.outcome.as_ref().filter(|_| view.ended) {
             self.code = Some(Code::of(outcome));
@@ -93,12 +108,26 @@ impl Waited {
         Ok(())
     }
 
-    /// How the last turn of a session that goes on went.
-    fn turn_code(&self) -> Result<Code> {
+    /// A session that is to stop after its turn waits for the answer as well; one that is to stop now does not.
+    fn awaits_answer(&self) -> Result<bool> {
+        Ok(match self.view.state {
+            Phase::Asking => true,
+            Phase::Stopping if self.view.asking.is_some() => {
+                self.state()?.stop.is_some_and(|stop| stop.how == StopHow::AfterTurn)
+            }
+            Phase::Starting | Phase::Working | Phase::Idle | Phase::Stopping | Phase::Ended => false,
+        })
+    }
+
+    fn state(&self) -> Result<State> {
         let folder = self.watch.folder();
         let run = folder.run(self.view.run)?;
-        let state = ostler_store::look::fold(folder, &run, &run.record()?, &folder.session()?)?.state;
-        Ok(match state.last_turn.map(|turn| Kind::from(turn.verdict)) {
+        Ok(ostler_store::look::fold(folder, &run, &run.record()?, &folder.session()?)?.state)
+    }
+
+    /// How the last turn of a session that goes on went.
+    fn turn_code(&self) -> Result<Code> {
+        Ok(match self.state()?.last_turn.map(|turn| Kind::from(turn.verdict)) {
             None | Some(Kind::Succeeded) => Code::Succeeded,
             Some(Kind::Failed) => Code::Failed,
             Some(Kind::Interrupted | Kind::Stopped) => Code::Stopped,
@@ -143,6 +172,22 @@ fn sleep(waited: &mut [Waited], deadline: Option<Instant>) -> Result<bool> {
         }
     }
     Ok(!silence)
+}
+
+/// What has ended, and what asks: the latter is for a person, and how to answer it is said.
+fn report_questions(args: &Wait, waited: &[Waited]) -> Result<Code> {
+    for one in waited.iter().filter(|one| one.asks || one.code.is_some()) {
+        let view = &one.view;
+        match &view.asking {
+            _ if args.json => say!("{}", serde_json::to_string(view).unwrap_or_default())?,
+            Some(ask) if one.asks => {
+                let question = in_a_line(ask, Style { colour: false }, UNSEEN);
+                say!("{} status=asking: {question}; answer: {}", view.id, how_to_answer(view))?;
+            }
+            Some(_) | None => say!("{}", line(view))?,
+        }
+    }
+    Ok(Code::Asks)
 }
 
 fn report(args: &Wait, waited: &[Waited]) -> Result<Code> {

@@ -69,6 +69,51 @@ fn a_question_is_4() {
 }
 
 #[test]
+fn a_question_ends_every_wait_with_4_and_says_how_to_answer_it() {
+    let harness = harness();
+    let session = harness.detach(&["demo", "ask May I?"]);
+    let id = session.id();
+    // It may not have asked yet: the first waits for that, the others find it so.
+    for words in [&["--timeout", "60s"][..], &[], &["--until", "turn"], &["--poll", "60s"]] {
+        let output = harness.run(&[&["wait", id], words].concat()).exits(4);
+        let expected = format!("{id} status=asking: Ask May I?; answer: ostler answer {id} --allow | --deny\n");
+        assert_eq!(output.stdout, expected, "{words:?}");
+    }
+    let json = harness.run(&["wait", "--json", id]).exits(4).json();
+    assert_eq!((&json["asking"]["tool"], &json["asking"]["input"]["text"]), (&"Ask".into(), &"May I?".into()));
+    harness.run(&["wait", id, "--until", "asking", "--through-questions"]).exits(2).complaint();
+
+    // Of several the one that asks is named, and what has ended with it.
+    let endless = harness.detach(&["--", "sleep", "600"]);
+    let done = harness.detach(&["--", "true"]);
+    harness.run(&["wait", done.id()]).exits(0);
+    let output = harness.run(&["wait", endless.id(), id, done.id()]).exits(4);
+    assert!(!output.stdout.contains(endless.id()), "{output:?}");
+    assert!(output.stdout.contains(&format!("{id} status=asking: Ask May I?")), "{output:?}");
+    assert!(output.stdout.contains(&format!("{} status=succeeded", done.id())), "{output:?}");
+    endless.stop();
+
+    let patient = harness.start(&["wait", id, "--through-questions"]);
+    harness.run(&["wait", id, "--through-questions", "--poll", "200ms"]).exits(0);
+    harness.run(&["wait", id, "--through-questions", "--timeout", "200ms"]).exits(124);
+    harness.run(&["answer", id, "--allow"]).exits(0);
+    patient.finish().exits(0);
+}
+
+#[test]
+fn a_session_that_is_to_stop_after_its_turn_asks_first() {
+    let harness = harness();
+    let session = harness.detach(&["--keep", "demo", "ask May I?"]);
+    harness.run(&["wait", session.id(), "--until", "asking"]).exits(4);
+    let stopping = harness.start(&["stop", "--after-turn", session.id()]);
+    session.until_look("it is to stop", |view| view.state.word() == "stopping");
+    harness.run(&["wait", session.id()]).exits(4);
+    harness.run(&["answer", session.id(), "--allow"]).exits(0);
+    stopping.finish().exits(0);
+    harness.run(&["wait", session.id()]).exits(0);
+}
+
+#[test]
 fn lost_is_5_and_for_a_poller_124_at_once() {
     let harness = harness();
     let session = lost(&harness);

@@ -83,10 +83,11 @@ impl Heard {
     }
 }
 
-/// How notes begin that have no tag around them: claude's after an interrupt and before it guesses what the user may
-/// type next, codex's before a project's instructions, gemini's after an empty answer and after calls that repeat.
-const PHRASES: [&str; 5] = [
+/// How notes begin that have no tag around them: claude's after an interrupt, after an empty answer and before it guesses
+/// what the user may type next, codex's before a project's instructions, gemini's after an empty answer and after calls that repeat.
+const PHRASES: [&str; 6] = [
     "[Request interrupted by user",
+    "[Your previous response had no visible output.",
     "[SUGGESTION MODE:",
     "# AGENTS.md instructions",
     "[System: You previously returned an empty response",

@@ -27,6 +27,7 @@
 //! | `hang` | takes the request and never says a word, until the agent hangs up |
 //! | `huge BYTES` | answers a text of that many bytes |
 //! | `cut N` | answers `word1 … wordN` and hangs up before the answer is over; with 0, before its first word |
+//! | `heavy TOKENS TEXT` | answers TEXT, and says that it has read TOKENS for it |
 //! | `empty` | ends its answer without having said anything |
 //! | `malformed NAME` | calls the tool NAME with arguments that cannot be read |
 //!
@@ -42,7 +43,7 @@
 //!
 //! [`agents`] has the other half of such a test: where the pinned agents are, and how one is pointed at this server.
 //!
-//! Every answer costs [`INPUT_TOKENS`] and [`OUTPUT_TOKENS`], so that what an agent reports can be checked by counting
+//! Every answer but a heavy one costs [`INPUT_TOKENS`] and [`OUTPUT_TOKENS`], so that what an agent reports can be checked by counting
 //! requests.
 
 pub mod agents;

@@ -29,6 +29,11 @@ pub(crate) enum Deed {
     Huge(usize),
     /// Says so many words and hangs up in the middle of the answer.
     Cut(usize),
+    /// Says this, and that it has read so many tokens for it.
+    Heavy {
+        tokens: u64,
+        text: String,
+    },
     /// Ends its answer without having said anything.
     Empty,
     /// Calls this tool with arguments that cannot be read.
@@ -138,6 +143,12 @@ fn steps(text: &str) -> Result<Option<Vec<Step>>, String> {
             "cut" => {
                 let (arguments, left) = until_separator(after);
                 (vec![Step::Do(Deed::Cut(number(arguments, "a number of words")?))], left)
+            }
+            "heavy" => {
+                let (arguments, left) = until_separator(after);
+                let (tokens, text) = split_word(arguments);
+                let tokens = number(tokens, "a number of tokens")? as u64;
+                (vec![Step::Do(Deed::Heavy { tokens, text: text.trim().to_owned() })], left)
             }
             "empty" => {
                 let (arguments, left) = until_separator(after);
@@ -299,8 +310,13 @@ mod tests {
     #[test]
     fn broken_answers_are_steps_too() {
         assert_eq!(
-            deeds("malformed Bash ; cut 3 ; empty ; say x"),
-            [Deed::Malformed("Bash".to_owned()), Deed::Cut(3), Deed::Empty, Deed::Say("x".to_owned())]
+            deeds("malformed Bash ; cut 3 ; empty ; heavy 7 a b"),
+            [
+                Deed::Malformed("Bash".to_owned()),
+                Deed::Cut(3),
+                Deed::Empty,
+                Deed::Heavy { tokens: 7, text: "a b".to_owned() }
+            ]
         );
     }
 
@@ -324,6 +340,7 @@ mod tests {
             "cut short",
             "empty words",
             "malformed",
+            "heavy words",
         ] {
             let deed = Script::read(broken).turn(0).deed;
             let aloud = matches!(&deed, Deed::Say(said) if said.starts_with("cannot read the script: "));

@@ -1,6 +1,7 @@
 //! The listening side: one thread that accepts, one per connection. Dropping the server hangs up on everyone, waits
 //! for its threads and leaves nothing behind.
 
+use crate::INPUT_TOKENS;
 use crate::conversation::{Conversation, Heard};
 use crate::http::{self, Incoming};
 use crate::protocol::{Answer, Name, Protocol, Route, route};
@@ -277,6 +278,7 @@ fn turn(protocol: Protocol, heard: &Heard) -> Turn {
 }
 
 fn generate(shared: &Shared, number: usize, protocol: Protocol, heard: &Heard, kind: &Kind) -> What {
+    let mut input_tokens = INPUT_TOKENS;
     let answer = match kind {
         Kind::Turn(turn) => {
             let due = Script::read(heard.script()).turn(turn.answers);
@@ -290,10 +292,14 @@ fn generate(shared: &Shared, number: usize, protocol: Protocol, heard: &Heard, k
                 Deed::Huge(bytes) => Answer::Text { pieces: huge(bytes), pause: Duration::ZERO },
                 Deed::Fail(status) => return What::Json(status, protocol.failure(status)),
                 Deed::Hang => return What::Nothing,
+                Deed::Heavy { tokens, text } => {
+                    input_tokens = tokens;
+                    Answer::say(text)
+                }
                 Deed::Empty => Answer::Text { pieces: Vec::new(), pause: Duration::ZERO },
                 Deed::Malformed(tool) => Answer::Malformed(tool),
                 Deed::Cut(words) => {
-                    let name = Name { answer: format!("{}_{number}", shared.port), model: heard.model.clone() };
+                    let name = name_of(shared, number, heard, INPUT_TOKENS);
                     // The word after the last one is where it ends: the last word of an answer may say that it is over.
                     let answer = Answer::Text { pieces: numbered(words + 1), pause: Duration::ZERO };
                     return What::Cut { protocol, name, answer };
@@ -305,12 +311,16 @@ fn generate(shared: &Shared, number: usize, protocol: Protocol, heard: &Heard, k
             Some(Err(_)) | None => Answer::say("Scripted session"),
         },
     };
-    let name = Name { answer: format!("{}_{number}", shared.port), model: heard.model.clone() };
+    let name = name_of(shared, number, heard, input_tokens);
     if heard.streams {
         What::Events { protocol, name, answer }
     } else {
         What::Json(200, protocol.whole(&name, &answer))
     }
+}
+
+fn name_of(shared: &Shared, number: usize, heard: &Heard, input_tokens: u64) -> Name {
+    Name { answer: format!("{}_{number}", shared.port), model: heard.model.clone(), input_tokens }
 }
 
 /// `word1 word2 …`, a piece each.

@@ -4,7 +4,7 @@
 use crate::folder::Folder;
 use crate::{RunRecord, StoreError, backwards, database, inbox};
 use ostler_agents::{Agent, Whereabouts, parting};
-use ostler_core::fact::Tokens;
+use ostler_core::fact::{Tokens, TurnEnd, Verdict};
 use ostler_core::life::{Message, State};
 use ostler_core::outcome::Exit;
 use ostler_core::record::{Session, Speaks, Want, Wish};
@@ -30,10 +30,22 @@ pub fn marks(
     // What was typed has no name of ours in the transcript; the turn's own marks name it.
     if let Some(prompt) = state.last_fed
         && state.plan.speaks != Speaks::Hooks
+        && !was_a_command(folder, state, prompt)?
     {
         marks.extend(mark_of(agent, folder, prompt)?);
     }
     Ok(marks)
+}
+
+/// Whether this was a command to the agent's own program (`/clear`), which carried it out without its model: neither it nor
+/// what the program said about it is in the transcript under the name that we know.
+fn was_a_command(folder: &Folder, state: &State, prompt: Message) -> Result<bool, StoreError> {
+    let without_model = |turn: &TurnEnd| turn.verdict == Verdict::Succeeded && turn.messages.is_empty();
+    if state.turn_is_told() || !state.last_turn.as_ref().is_some_and(without_model) {
+        return Ok(false);
+    }
+    let wish = inbox::read_one(folder.dir(), prompt.at)?;
+    Ok(matches!(wish.map(|wish| wish.want), Some(Want::Message { text, .. }) if text.trim_start().starts_with('/')))
 }
 
 /// What to look for to know that the agent has this message.
@@ -208,7 +220,8 @@ pub fn is_owed<E: From<StoreError>>(
 }
 
 /// The file of this conversation alone: what the agent has told, or what was known when it was started.
-fn own_transcript<'a>(record: &'a RunRecord, state: &'a State) -> Option<&'a String> {
+#[must_use]
+pub fn own_transcript<'a>(record: &'a RunRecord, state: &'a State) -> Option<&'a String> {
     state.transcript.as_ref().or(record.transcript.as_ref())
 }
 

@@ -129,6 +129,8 @@ struct Part<'a> {
     state: Loose<'a, ToolState<'a>>,
     tokens: Loose<'a, Used<'a>>,
     cost: Loose<'a>,
+    /// Set on a text that nobody wrote to anybody: what opencode tells its model by itself.
+    synthetic: Loose<'a>,
 }
 
 #[derive(Default, Deserialize)]
@@ -259,6 +261,8 @@ impl OpencodeLines {
         let part = line.part.object().unwrap_or(&none);
         match kind {
             "step_start" => facts.push(Fact::TurnStarted),
+            // Its own prompt, after it has made the conversation shorter: what came before was its summary, no answer.
+            "text" if part.synthetic.flag() == Some(true) => self.text = None,
             "text" => {
                 self.remember(part.id.text().map(|id| saving::text(id, part.text.text().unwrap_or_default())));
                 self.text = Some(part.text.text_or_empty());
@@ -301,6 +305,22 @@ impl OpencodeLines {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_opencode_tells_its_model_by_itself_is_no_answer_and_needs_no_proof() {
+        let mut decoder = OpencodeLines::default();
+        let mut facts = Vec::new();
+        let text = |id: &str, text: &str, rest: &str| {
+            format!(r#"{{"type":"text","part":{{"type":"text","id":"{id}","text":"{text}"{rest}}}}}"#)
+        };
+        decoder.line(text("a", "summary", "").as_bytes(), &mut facts);
+        decoder.line(text("b", "Continue", r#","synthetic":true"#).as_bytes(), &mut facts);
+        assert_eq!(facts, [Fact::Said { text: "summary".to_owned() }]);
+        let marks = decoder.messages_so_far();
+        assert_eq!(marks, [saving::text("a", "summary")]);
+        let end = decoder.turn_end_at_exit(Exit { code: Some(0), signal: None }, None);
+        assert_eq!((end.verdict, end.text), (Verdict::Failed, None));
+    }
 
     #[test]
     fn every_token_counts_once_cached_and_thought_ones_too() {

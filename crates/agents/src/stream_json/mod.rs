@@ -61,6 +61,11 @@ struct Line<'a> {
 }
 
 impl Line<'_> {
+    /// Of the end of a turn: the model was not asked. Claude has carried out a command itself (`/clear`, `/cost`).
+    fn is_without_model(&self) -> bool {
+        self.num_turns.count() == Some(0)
+    }
+
     /// Of the end of a turn: nothing was done, and no reason is given why it ended, as there is after an interrupt.
     fn never_began(&self) -> bool {
         self.num_turns.count() == Some(0) && self.terminal_reason == Loose::Nothing
@@ -246,7 +251,10 @@ impl StreamJson {
     fn turn_end(&mut self, line: &Line<'_>) -> TurnEnd {
         let text = line.result.text();
         let subtype = line.subtype.text().unwrap_or("");
+        let silent = text.is_some_and(|text| text.trim().is_empty());
         let verdict = match (subtype, line.is_error.flag()) {
+            // A model that says nothing, even when claude asks it to, is a success to claude.
+            ("success", None | Some(false)) if silent && !line.is_without_model() => Verdict::Failed,
             ("success", None | Some(false)) => Verdict::Succeeded,
             // Told to go on with a conversation that is not there, it says the same of a turn that never began.
             ("error_during_execution", _) if !line.never_began() => Verdict::Interrupted,
@@ -259,11 +267,14 @@ impl StreamJson {
                 (None, Some(text)) => first_line(text),
                 (Some(status), Some(text)) if text.contains(&status) => first_line(text),
                 (Some(status), Some(text)) => format!("API error {status}: {}", first_line(text)),
+                (None, None) if subtype == "success" => "the agent ended its turn without an answer".to_owned(),
                 (None, None) => first_error(line.errors).unwrap_or_else(|| subtype.to_owned()),
                 (Some(status), None) => format!("API error {status}"),
             }),
         };
-        let messages = self.messages_so_far();
+        // What claude's own program says about a command is not in the transcript under the name that it has here.
+        let local = verdict == Verdict::Succeeded && line.is_without_model();
+        let messages = if local { Vec::new() } else { self.messages_so_far() };
         *self = StreamJson::default();
         TurnEnd {
             verdict,
@@ -401,6 +412,26 @@ mod tests {
         let [Fact::TurnEnded(end)] = &facts[..] else { unreachable!("{facts:?}") };
         assert_eq!(end.verdict, Verdict::Failed);
         assert_eq!(end.reason.as_deref(), Some("API error 529: Overloaded"));
+    }
+
+    #[test]
+    fn a_turn_without_an_answer_has_failed_unless_it_was_a_command_to_claude_itself() {
+        let said = r#"{"type":"assistant","uuid":"a","message":{"content":[{"type":"text","text":"(no content)"}]}}"#;
+        let result = |turns: u32| {
+            format!(r#"{{"type":"result","subtype":"success","is_error":false,"num_turns":{turns},"result":""}}"#)
+        };
+        let end = |turns: u32| match facts_of(&[said, &result(turns)]).pop() {
+            Some(Fact::TurnEnded(end)) => end,
+            other => unreachable!("{other:?}"),
+        };
+        assert_eq!(
+            (end(0).verdict, end(0).messages),
+            (Verdict::Succeeded, vec![]),
+            "nothing of it is in the transcript"
+        );
+        assert_eq!(end(2).verdict, Verdict::Failed);
+        assert_eq!(end(2).reason.as_deref(), Some("the agent ended its turn without an answer"));
+        assert_eq!(end(2).messages, ["a"]);
     }
 
     #[test]

@@ -48,3 +48,4 @@ mod subagents_stay_apart;
 mod terminals_name_their_conversation;
 mod terminals_show_their_screen;
 mod tools_are_shown_as_they_went;
+mod what_is_saved_is_verified;

@@ -3,8 +3,7 @@
 
 use super::{Keeper, KeeperError};
 use ostler_core::event::Event;
-use ostler_store::checkpoints;
-use ostler_store::{StoreError, is_full_disk};
+use ostler_store::{StoreError, checkpoints, is_full_disk, proof};
 use ostler_sys::clock::{self, since_boot_ms};
 use std::path::Path;
 
@@ -50,7 +49,8 @@ impl Keeper {
 
     /// Copies what is new of the transcript. A disk without room for it has other worries, and shows them.
     pub(super) fn save_now(&mut self) -> Result<(), KeeperError> {
-        let (Some(_), Some(transcript)) = (self.autosave.every_ms, &self.record.transcript) else {
+        let transcript = proof::own_transcript(&self.record, &self.state);
+        let (Some(_), Some(transcript)) = (self.autosave.every_ms, transcript) else {
             return Ok(());
         };
         let words = match checkpoints::save(&self.folder, Path::new(transcript), clock::now()) {

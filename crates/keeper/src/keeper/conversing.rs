@@ -8,6 +8,7 @@ use super::{Keeper, KeeperError};
 use crate::control::{self, Order};
 use crate::{handles, writing};
 use ostler_core::event::Event;
+use ostler_store::proof;
 use ostler_sys::process::Identity;
 use ostler_writers::Conversation;
 use ostler_writers::lock::{Occupant, Taken, Writers};
@@ -60,6 +61,21 @@ impl Keeper {
             self.conversing.unsettled = true;
         }
         Ok(())
+    }
+
+    /// The agent tells which conversation it is at. When it is another one than before (`/clear`), what was said so far is
+    /// proven and copied in the file of that one, and from now on the file of the new one counts. Noted before the new name
+    /// is: whoever keeps it after us is told again and does the same.
+    pub(super) fn go_over_to(&mut self, native_id: &str) -> Result<(), KeeperError> {
+        let known = self.state.native_id.as_ref().or(self.record.native_id.as_ref());
+        if known.is_none_or(|known| known == native_id) {
+            return Ok(());
+        }
+        self.prove_before_leaving(native_id)?;
+        self.save_now()?;
+        self.record.transcript = proof::find_transcript(self.agent, native_id, &self.session.cwd);
+        self.record.written_before = 0;
+        Ok(self.run.write_record(&self.record)?)
     }
 
     fn conversation(&self) -> Option<Conversation> {

@@ -481,7 +481,7 @@ impl Keeper {
                 continue;
             }
             if let Fact::Native { id } = &fact {
-                self.prove_before_leaving(id)?;
+                self.go_over_to(id)?;
             }
             // A line is understood with the last that it tells: killed before that, we are told again.
             let out = told.peek().is_none_or(|(next, _)| *next != end).then_some(end);

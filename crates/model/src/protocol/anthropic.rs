@@ -1,9 +1,9 @@
 //! Anthropic Messages, as Claude Code speaks it.
 
 use super::{Answer, Name, TORN_ARGUMENTS, list, text_of, texts};
+use crate::OUTPUT_TOKENS;
 use crate::conversation::{Entry, Heard};
 use crate::http::Event;
-use crate::{INPUT_TOKENS, OUTPUT_TOKENS};
 use serde_json::{Value, json};
 
 pub(super) fn hear(headers: &[(String, String)], body: &Value) -> Heard {
@@ -58,9 +58,9 @@ fn session(body: &Value) -> Option<String> {
     }
 }
 
-fn usage(output: u64) -> Value {
+fn usage(name: &Name, output: u64) -> Value {
     json!({
-        "input_tokens": INPUT_TOKENS, "output_tokens": output,
+        "input_tokens": name.input_tokens, "output_tokens": output,
         "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0,
     })
 }
@@ -75,7 +75,7 @@ fn stop_reason(answer: &Answer) -> &'static str {
 fn message(name: &Name, content: Value, stop_reason: Value, output: u64) -> Value {
     json!({
         "id": format!("msg_{}", name.answer), "type": "message", "role": "assistant", "model": name.model,
-        "content": content, "stop_reason": stop_reason, "stop_sequence": null, "usage": usage(output),
+        "content": content, "stop_reason": stop_reason, "stop_sequence": null, "usage": usage(name, output),
     })
 }
 
@@ -132,7 +132,10 @@ pub(super) fn events(name: &Name, answer: &Answer) -> Vec<Event> {
         }
     }
     let end = json!({"stop_reason": stop_reason(answer), "stop_sequence": null});
-    events.push(event("message_delta", json!({"type": "message_delta", "delta": end, "usage": usage(OUTPUT_TOKENS)})));
+    events.push(event(
+        "message_delta",
+        json!({"type": "message_delta", "delta": end, "usage": usage(name, OUTPUT_TOKENS)}),
+    ));
     events.push(event("message_stop", json!({"type": "message_stop"})));
     events
 }

@@ -1,9 +1,9 @@
 //! OpenAI Chat Completions, as opencode speaks it to a provider of its `openai-compatible` kind.
 
 use super::{Answer, Name, TORN_ARGUMENTS, list, text_of, texts};
+use crate::OUTPUT_TOKENS;
 use crate::conversation::{Entry, Heard};
 use crate::http::Event;
-use crate::{INPUT_TOKENS, OUTPUT_TOKENS};
 use serde_json::{Value, json};
 
 pub(super) fn hear(headers: &[(String, String)], body: &Value) -> Heard {
@@ -38,10 +38,10 @@ fn unquoted(text: String) -> String {
     }
 }
 
-fn usage() -> Value {
+fn usage(name: &Name) -> Value {
     json!({
-        "prompt_tokens": INPUT_TOKENS, "completion_tokens": OUTPUT_TOKENS,
-        "total_tokens": INPUT_TOKENS + OUTPUT_TOKENS,
+        "prompt_tokens": name.input_tokens, "completion_tokens": OUTPUT_TOKENS,
+        "total_tokens": name.input_tokens + OUTPUT_TOKENS,
     })
 }
 
@@ -81,7 +81,7 @@ pub(super) fn whole(name: &Name, answer: &Answer) -> Value {
     };
     let mut whole = envelope(name, "chat.completion");
     whole["choices"] = json!([{"index": 0, "message": message, "finish_reason": finish_reason(answer)}]);
-    whole["usage"] = usage();
+    whole["usage"] = usage(name);
     whole
 }
 
@@ -103,7 +103,7 @@ pub(super) fn events(name: &Name, answer: &Answer) -> Vec<Event> {
     events.push(Event::new(None, &chunk(json!({}), json!(finish_reason(answer)))));
     let mut last = envelope(name, "chat.completion.chunk");
     last["choices"] = json!([]);
-    last["usage"] = usage();
+    last["usage"] = usage(name);
     events.push(Event::new(None, &last));
     events.push(Event { name: None, data: "[DONE]".to_owned(), paced: false });
     events

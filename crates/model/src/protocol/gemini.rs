@@ -1,9 +1,9 @@
 //! Gemini `generateContent`, as the Gemini CLI speaks it.
 
 use super::{Answer, Name, TORN_ARGUMENTS, list};
+use crate::OUTPUT_TOKENS;
 use crate::conversation::{Entry, Heard};
 use crate::http::Event;
-use crate::{INPUT_TOKENS, OUTPUT_TOKENS};
 use serde_json::{Value, json};
 
 pub(super) fn hear(path: &str, body: &Value) -> Heard {
@@ -42,8 +42,8 @@ fn chunk(name: &Name, parts: Value, last: bool) -> Value {
     if last {
         candidate["finishReason"] = json!("STOP");
         chunk["usageMetadata"] = json!({
-            "promptTokenCount": INPUT_TOKENS, "candidatesTokenCount": OUTPUT_TOKENS,
-            "totalTokenCount": INPUT_TOKENS + OUTPUT_TOKENS,
+            "promptTokenCount": name.input_tokens, "candidatesTokenCount": OUTPUT_TOKENS,
+            "totalTokenCount": name.input_tokens + OUTPUT_TOKENS,
         });
     }
     chunk["candidates"] = json!([candidate]);

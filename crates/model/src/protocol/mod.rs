@@ -67,6 +67,8 @@ impl Answer {
 pub(crate) struct Name {
     pub answer: String,
     pub model: String,
+    /// What the answer says it has read.
+    pub input_tokens: u64,
 }
 
 impl Name {

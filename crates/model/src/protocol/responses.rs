@@ -1,9 +1,9 @@
 //! OpenAI Responses, as Codex speaks it.
 
 use super::{Answer, Name, TORN_ARGUMENTS, list, text_of, texts};
+use crate::OUTPUT_TOKENS;
 use crate::conversation::{Entry, Heard};
 use crate::http::Event;
-use crate::{INPUT_TOKENS, OUTPUT_TOKENS};
 use serde_json::{Value, json};
 
 pub(super) fn hear(body: &Value) -> Heard {
@@ -65,9 +65,9 @@ fn response(name: &Name, status: &str, output: Vec<Value>) -> Value {
     });
     if status == "completed" {
         response["usage"] = json!({
-            "input_tokens": INPUT_TOKENS, "input_tokens_details": {"cached_tokens": 0},
+            "input_tokens": name.input_tokens, "input_tokens_details": {"cached_tokens": 0},
             "output_tokens": OUTPUT_TOKENS, "output_tokens_details": {"reasoning_tokens": 0},
-            "total_tokens": INPUT_TOKENS + OUTPUT_TOKENS,
+            "total_tokens": name.input_tokens + OUTPUT_TOKENS,
         });
     }
     response

@@ -3,7 +3,7 @@
 use crate::config::Config;
 use crate::exit::{Failure, Result};
 use crate::ui::style::Style;
-use ostler_core::id::SessionId;
+use ostler_core::id::{SessionId, is_name};
 use ostler_core::record::{Want, Wish};
 use ostler_store::home::Home;
 use ostler_sys::clock;
@@ -35,10 +35,12 @@ pub fn who() -> String {
     let session = variable("OSTLER_SESSION").and_then(|id| SessionId::parse(&id));
     let name = match session {
         Some(id) => format!("session {id}"),
-        None => variable("USER")
-            .or_else(|| variable("LOGNAME"))
-            .filter(|name| ostler_core::id::is_name(name))
-            .unwrap_or_else(|| format!("uid {}", rustix::process::getuid().as_raw())),
+        None => {
+            let uid = rustix::process::getuid().as_raw();
+            let told = ["USER", "LOGNAME"].into_iter().filter_map(variable).find(|name| is_name(name));
+            told.or_else(|| ostler_sys::users::name_of(uid).filter(|name| is_name(name)))
+                .unwrap_or_else(|| format!("uid {uid}"))
+        }
     };
     format!("{name} (pid {pid})")
 }

@@ -165,7 +165,11 @@ pub fn list(folder: &Folder) -> Result<Vec<Checkpoint>, StoreError> {
 
 /// Puts a checkpoint in the place of its transcript. What was there is kept beside it, under the name that comes back.
 pub fn restore(folder: &Folder, checkpoint: &Checkpoint) -> Result<Option<PathBuf>, StoreError> {
-    let transcript = checkpoint.of.as_path();
+    restore_as(folder, checkpoint, &checkpoint.of)
+}
+
+/// The same in the place of this file.
+pub fn restore_as(folder: &Folder, checkpoint: &Checkpoint, transcript: &Path) -> Result<Option<PathBuf>, StoreError> {
     let mut copy = copy(folder, checkpoint)?.take(checkpoint.length);
     let failed = |error| StoreError::Io { file: transcript.to_string_lossy().into_owned(), error };
     let mut put = || -> io::Result<Option<PathBuf>> {

@@ -29,3 +29,4 @@ pub mod socket;
 pub mod spawn;
 pub mod threads;
 pub mod tree;
+pub mod users;

@@ -1,7 +1,7 @@
 //! `ostler completions` and `ostler man`: what other programs know about our command line.
 
 use crate::args::Cli;
-use crate::exit::{Code, Result};
+use crate::exit::{Code, Failure, Result};
 use clap::CommandFactory;
 use std::path::Path;
 
@@ -15,7 +15,10 @@ pub fn completions(shell: clap_complete::Shell) -> Result<Code> {
 pub fn man(folder: Option<&Path>) -> Result<Code> {
     match folder {
         Some(folder) => {
-            std::fs::create_dir_all(folder)?;
+            if !folder.is_dir() {
+                let folder = folder.display();
+                return Err(Failure::usage(format!("{folder} is not a folder; create it first (mkdir -p {folder})")));
+            }
             clap_mangen::generate_to(Cli::command(), folder)?;
             crate::say::text(&format!("the manual pages are in {}\n", folder.display()))?;
         }

@@ -6,10 +6,12 @@ use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
 use crate::repair::file::Looked;
 use crate::repair::lost::Kept;
+use crate::repair::rehearsal::Rehearsal;
 use crate::repair::target::Target;
 use crate::repair::{changes, holder, note, split_off};
 use crate::say::say;
 use crate::still::{NotStill, Still};
+use ostler_core::limits::counted;
 use ostler_core::view::View;
 use ostler_store::checkpoints;
 use ostler_store::folder::Folder;
@@ -39,30 +41,37 @@ pub fn run(context: &Context, args: &Repair) -> Result<Code> {
         Some(view) if view.alive => return Err(runs(view)),
         Some(_) | None => None,
     };
-    let lost = match &target.session {
-        Some(view) => bring_back(context, view, &target, args.dry_run)?,
-        None => Lost::Nothing,
+    let cannot = |error| Failure::ours(format!("{} cannot be mended: {error}", shown(&target.file)));
+    let whole = |looked: &Looked| {
+        let messages = counted(looked.examination.messages as u64, "message", "messages");
+        format!("{messages} in {}", shown(&target.file))
     };
     let branches = if args.split { Branches::Split } else { Branches::Join };
-    let cannot = |error| Failure::ours(format!("{} cannot be mended: {error}", shown(&target.file)));
-    let looked = Looked::at(&target.file, target.format, branches).map_err(cannot)?;
-    let messages = match looked.examination.messages {
-        1 => "1 message".to_owned(),
-        number => format!("{number} messages"),
+    let rehearsal = args.dry_run.then(|| Rehearsal::of(&target.file)).transpose().map_err(cannot)?;
+    let as_it_is = || Looked::at(&target.file, target.format, branches).map_err(cannot);
+    let file = rehearsal.as_ref().map_or(target.file.as_path(), Rehearsal::file);
+    let lost = match &target.session {
+        Some(view) => bring_back(context, view, &target, file, args.dry_run)?,
+        None => Lost::Nothing,
     };
-    let whole = format!("{messages} in {}", shown(&target.file));
+    let looked = Looked::at(file, target.format, branches).map_err(cannot)?;
     let beyond = looked.examination.is_beyond_mending();
-    let mends = looked.examination.mends();
-    if args.dry_run || !mends {
+    if !looked.examination.mends() {
         report(&looked.examination.findings, "to mend")?;
-        return match (mends || lost == Lost::ToBringBack, beyond) {
-            (true, _) => say!("not mended: {whole}; without --dry-run it is").map(|()| Code::Failed),
-            (false, true) => say!("nothing to mend it from: {whole}").map(|()| Code::Failed),
-            (false, false) if lost == Lost::BroughtBack => say!("{whole}").map(|()| Code::Succeeded),
-            (false, false) => say!("nothing to mend: {whole}").map(|()| Code::Succeeded),
+        return match (lost, beyond) {
+            (Lost::ToBringBack, _) => not_mended(&whole(&as_it_is()?)),
+            (Lost::Nothing | Lost::BroughtBack, true) => {
+                say!("nothing to mend it from: {}", whole(&looked)).map(|()| Code::Failed)
+            }
+            (Lost::BroughtBack, false) => say!("{}", whole(&looked)).map(|()| Code::Succeeded),
+            (Lost::Nothing, false) => say!("nothing to mend: {}", whole(&looked)).map(|()| Code::Succeeded),
         };
     }
     let written = looked.mend().map_err(cannot)?;
+    if args.dry_run {
+        report(&written.findings, "to mend")?;
+        return not_mended(&whole(&as_it_is()?));
+    }
     report(&written.findings, "mended")?;
     if let (Some(view), Some(_still)) = (&target.session, &still) {
         let folder = context.home.select(view.id.as_str())?.open()?;
@@ -88,6 +97,10 @@ pub fn run(context: &Context, args: &Repair) -> Result<Code> {
     Ok(if beyond { Code::Failed } else { Code::Succeeded })
 }
 
+fn not_mended(whole: &str) -> Result<Code> {
+    say!("not mended: {whole}; without --dry-run it is").map(|()| Code::Failed)
+}
+
 /// What the copies of a session's transcript have and the transcript has not.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Lost {
@@ -96,26 +109,24 @@ enum Lost {
     BroughtBack,
 }
 
-fn bring_back(context: &Context, view: &View, target: &Target, dry_run: bool) -> Result<Lost> {
+fn bring_back(context: &Context, view: &View, target: &Target, file: &Path, dry_run: bool) -> Result<Lost> {
     let folder = context.home.select(view.id.as_str())?.open()?;
-    let kept = Kept { folder: &folder, id: view.id, transcript: &target.file, format: Some(target.format) };
+    let kept = Kept { folder: &folder, id: view.id, transcript: &target.file, file, format: Some(target.format) };
     let mut lost = Lost::Nothing;
     let left = if dry_run {
-        kept.look()?
+        kept.bring_back(None, |words, _| {
+            lost = Lost::ToBringBack;
+            say!("to mend: {words}")
+        })?
     } else {
-        kept.bring_back(view.run, |words, backup| {
+        kept.bring_back(Some(view.run), |words, backup| {
             lost = Lost::BroughtBack;
             say!("mended: {words}")?;
             say!("as it was: {}", tilde(&backup.to_string_lossy()))
         })?
     };
     if let Some(loss) = left {
-        if loss.can_be_mended() {
-            lost = Lost::ToBringBack;
-            say!("to mend: {}", loss.words)?;
-        } else {
-            say!("note: {}", loss.words)?;
-        }
+        say!("note: {}", loss.words)?;
     }
     if lost == Lost::BroughtBack {
         settle(&folder, &target.file)?;

@@ -159,12 +159,13 @@ fn bring_back_lost(folder: &Folder, view: &View) -> Result<()> {
         return Ok(());
     };
     let format = Format::of_agent(&view.agent);
-    let kept = Kept { folder, id: view.id, transcript: Path::new(&transcript), format };
+    let transcript = Path::new(&transcript);
+    let kept = Kept { folder, id: view.id, transcript, file: transcript, format };
     let mended = |words: &str, backup: &Path| -> Result<()> {
         tell!("ostler: mended: {words}; as it was: {}", tilde(&backup.to_string_lossy()));
         Ok(())
     };
-    if let Some(lost) = kept.bring_back(view.run, mended)? {
+    if let Some(lost) = kept.bring_back(Some(view.run), mended)? {
         tell!("ostler: {}: {}", view.id, lost.words);
     }
     Ok(())

@@ -23,6 +23,8 @@ pub struct Kept<'a> {
     pub folder: &'a Folder,
     pub id: SessionId,
     pub transcript: &'a Path,
+    /// What is looked at and mended: the transcript, or a copy of it to find out what would be done.
+    pub file: &'a Path,
     pub format: Option<Format>,
 }
 
@@ -53,8 +55,12 @@ impl Loss {
 
 impl Kept<'_> {
     /// Puts back what can be; returns what cannot. Each goes to `tell`, with where the file as it was is now, and into the
-    /// journal of the run. The caller holds `keeper.lock`.
-    pub fn bring_back(&self, run: u32, mut tell: impl FnMut(&str, &Path) -> Result<()>) -> Result<Option<Loss>> {
+    /// journal of the run, where there is one to note it in. The caller holds `keeper.lock` then.
+    pub fn bring_back(
+        &self,
+        run: Option<u32>,
+        mut tell: impl FnMut(&str, &Path) -> Result<()>,
+    ) -> Result<Option<Loss>> {
         // Each round makes the transcript hold all of one more copy.
         for _ in checkpoints::earlier(self.folder, self.transcript)? {
             let Some(loss) = self.look()? else {
@@ -65,7 +71,9 @@ impl Kept<'_> {
             }
             let backup = self.mend(&loss)?;
             tell(&loss.words, &backup)?;
-            note(self.folder, run, vec![loss.words], &backup)?;
+            if let Some(run) = run {
+                note(self.folder, run, vec![loss.words], &backup)?;
+            }
         }
         self.look()
     }
@@ -73,7 +81,7 @@ impl Kept<'_> {
     /// What is lost; what can be put back comes first.
     pub fn look(&self) -> Result<Option<Loss>> {
         let cannot = |error| self.cannot(error);
-        let original = Original::open(self.transcript).map_err(cannot)?;
+        let original = Original::open(self.file).map_err(cannot)?;
         let now = original.file.metadata().map_err(cannot)?.len();
         let mut missing = None;
         for copy in checkpoints::earlier(self.folder, self.transcript)? {
@@ -114,13 +122,13 @@ impl Kept<'_> {
     fn mend(&self, loss: &Loss) -> Result<PathBuf> {
         match &loss.way {
             Way::PutBack => {
-                let backup = checkpoints::restore(self.folder, &loss.copy)?;
-                Ok(backup.unwrap_or_else(|| self.transcript.to_owned()))
+                let backup = checkpoints::restore_as(self.folder, &loss.copy, self.file)?;
+                Ok(backup.unwrap_or_else(|| self.file.to_owned()))
             }
             Way::Join(joined) => {
                 let copy = checkpoints::copy(self.folder, &loss.copy)?;
                 let join = || -> io::Result<PathBuf> {
-                    let original = Original::open(self.transcript)?;
+                    let original = Original::open(self.file)?;
                     let backup = original.back_up()?;
                     let length = loss.copy.length;
                     original.replace(|out| joined.write(&original.file, from_start(&copy, length)?, out))?;

@@ -5,6 +5,7 @@
 
 pub mod file;
 pub mod lost;
+pub mod rehearsal;
 pub mod split_off;
 pub mod target;
 

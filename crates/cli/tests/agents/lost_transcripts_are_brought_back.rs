@@ -74,6 +74,15 @@ fn is_put_back_when_cut(agent: Agent) {
     std::fs::write(&transcript, &whole[..whole.len() / 2]).unwrap();
     let looked = bed.harness.run(&["repair", session.id(), "--dry-run"]).exits(1);
     assert!(looked.stdout.contains("to mend: the transcript was cut"), "{}", looked.stdout);
+    assert_eq!(std::fs::read(&transcript).unwrap(), &whole[..whole.len() / 2], "only said");
+    // What is announced is what is done.
+    let repaired = bed.harness.run(&["repair", session.id()]).exits(0);
+    let lines = |text: &str, word: &str| -> Vec<String> {
+        text.lines().filter_map(|line| line.strip_prefix(word)).map(str::to_owned).collect()
+    };
+    assert_eq!(lines(&looked.stdout, "to mend: "), lines(&repaired.stdout, "mended: "), "{looked:?} {repaired:?}");
+    assert_eq!(std::fs::read(&transcript).unwrap(), whole);
+    std::fs::write(&transcript, &whole[..whole.len() / 2]).unwrap();
     let resumed = bed.harness.run(&["resume", session.id(), "say three"]).exits(0);
     assert!(resumed.stderr.contains("the transcript was cut"), "{}", resumed.stderr);
     let told = bed.last_request();

@@ -255,3 +255,16 @@ fn a_launch_in_surroundings_that_no_helper_could_work_in_is_refused() {
         assert!(harness.ls().is_empty());
     }
 }
+
+#[test]
+fn manual_pages_go_into_a_folder_that_is_there() {
+    let harness = harness();
+    let folder = harness.root().join("nowhere");
+    let word = folder.to_str().unwrap();
+    let complaint = harness.run(&["man", word]).exits(2).complaint().to_owned();
+    assert!(complaint.contains("is not a folder; create it first"), "{complaint}");
+    assert!(!folder.exists());
+    std::fs::create_dir(&folder).unwrap();
+    harness.run(&["man", word]).exits(0);
+    assert!(folder.join("ostler.1").is_file());
+}

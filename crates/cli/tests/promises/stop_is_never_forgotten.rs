@@ -126,3 +126,16 @@ fn one_that_is_to_stop_after_its_turn_still_asks_and_says_so() {
     assert!(stopped.stderr.contains("asks first"), "{stopped:?}");
     assert_eq!(session.show().outcome().kind, "succeeded");
 }
+
+/// Where no variable tells (a service, a container), the machine's list of users does.
+#[test]
+fn who_stopped_a_session_has_a_name_without_the_environment() {
+    let mut harness = harness();
+    harness.set("USER", "");
+    let session = harness.detach(&["--", "sleep", "1000"]);
+    harness.run(&["stop", session.id()]);
+    let known = std::process::Command::new("id").arg("-un").output().unwrap();
+    let known = String::from_utf8(known.stdout).unwrap();
+    let cause = session.show().outcome().cause.clone();
+    assert!(cause.starts_with(&format!("stopped by {} (pid ", known.trim())), "{cause}");
+}

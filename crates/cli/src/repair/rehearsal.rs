@@ -1,0 +1,35 @@
+//! A copy of a transcript that is repaired in its place, to say what a repair would do: what is broken can hide something
+//! else, and what is put back from a copy is no longer broken.
+
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+/// The copy, in a folder of its own that goes with it.
+pub struct Rehearsal {
+    folder: PathBuf,
+    file: PathBuf,
+}
+
+impl Rehearsal {
+    pub fn of(transcript: &Path) -> io::Result<Rehearsal> {
+        let folder = std::env::temp_dir().join(format!("ostler-{}", uuid::Uuid::new_v4()));
+        // A conversation is private, and so is its copy.
+        std::fs::DirBuilder::new().mode(0o700).create(&folder)?;
+        let file = folder.join(transcript.file_name().unwrap_or_default());
+        let rehearsal = Rehearsal { folder, file };
+        std::fs::copy(transcript, &rehearsal.file)?;
+        Ok(rehearsal)
+    }
+
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+}
+
+impl Drop for Rehearsal {
+    fn drop(&mut self) {
+        // What cannot be removed lies where temporary files lie.
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}

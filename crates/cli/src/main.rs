@@ -17,7 +17,6 @@ mod one_writer;
 mod orphans;
 mod own_agents;
 mod prepare;
-mod program;
 mod repair;
 mod say;
 mod still;

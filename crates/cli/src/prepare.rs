@@ -53,7 +53,7 @@ pub fn prepare(context: &Context, session: &Session, run: u32, native_id: &str, 
         how.plan.ending = ending;
     }
     if let Some(package) = crate::installed::package(agent.name())
-        && crate::program::find_in_path(agent.name()).is_none()
+        && ostler_keeper::program::find_in_path(agent.name()).is_none()
     {
         return Err(Failure::usage(format!("{} is not installed; npm install -g {package}", agent.name())));
     }
@@ -61,7 +61,7 @@ pub fn prepare(context: &Context, session: &Session, run: u32, native_id: &str, 
     if let Some(program) = how.argv.first_mut() {
         // Behind a protocol stands an agent that may have a launcher of its own.
         let maker = if how.plan.opens { ostler_agents::acp::behind(program) } else { None };
-        *program = crate::program::resolve(maker.unwrap_or(agent), program);
+        *program = ostler_keeper::program::resolve(maker.unwrap_or(agent), program);
     }
     let known = if resume { Some(native_id) } else { how.native_id.as_deref() };
     let transcript = known.and_then(|id| ostler_store::proof::find_transcript(agent, id, &session.cwd));

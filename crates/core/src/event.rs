@@ -35,6 +35,10 @@ pub enum Event {
     Started {
         plan: Plan,
     },
+    /// The process of a further run could not be started, and why. The message that it was for waits.
+    NotStarted {
+        reason: String,
+    },
     /// A keeper took over (the first, or a replacement).
     KeeperStarted {
         pid: i32,
@@ -244,6 +248,7 @@ mod tests {
         let outcome = crate::outcome::judge(&crate::life::State::new(plan.clone()), 0);
         let events = [
             Event::Started { plan },
+            Event::NotStarted { reason: by() },
             Event::KeeperStarted { pid: 2, start: Some(3), version: by() },
             Event::HolderReplaced { pid: 2 },
             Event::Accepted { n: 1, place: 2, by: by(), now: true },

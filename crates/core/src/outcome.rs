@@ -209,6 +209,9 @@ fn verdict(state: &State, exit: Exit) -> (Kind, Source, String) {
         }
         Speaks::Turns | Speaks::OneTurn | Speaks::Hooks | Speaks::Bytes => {}
     }
+    if let Some(reason) = &state.not_started {
+        return (Kind::Failed, Source::Ostler, reason.clone());
+    }
     if let Some(stop) = stopped {
         return (Kind::Stopped, Source::Ostler, format!("stopped by {}: {}{forced}", stop.by, stop.why));
     }

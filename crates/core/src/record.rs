@@ -143,6 +143,9 @@ pub struct Run<Process, Serial> {
     /// Who starts it: as long as this process lives, a run without an agent is one that is about to begin.
     #[serde(default = "Option::default", skip_serializing_if = "Option::is_none")]
     pub launcher: Option<Process>,
+    /// Why its process could not be started. The run has none, and never will.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_started: Option<String>,
     /// What a newer version wrote here.
     #[serde(flatten)]
     pub more: Map<String, Value>,
@@ -183,6 +186,7 @@ impl<Process, Serial> Run<Process, Serial> {
             session: None,
             session_size: None,
             launcher: None,
+            not_started: None,
             more: Map::new(),
         }
     }

@@ -1,7 +1,7 @@
 //! What is said about a session: the object behind `ls --json`, `show --json` and `wait --json`.
 
 use crate::SCHEMA;
-use crate::fact::{Ask, Tokens};
+use crate::fact::{Ask, Tokens, Verdict};
 use crate::id::SessionId;
 use crate::limits::Limits;
 use crate::outcome::Outcome;
@@ -33,6 +33,14 @@ impl Phase {
             Phase::Ended => "ended",
         }
     }
+}
+
+/// How a turn went, without what was said in it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastTurn {
+    pub verdict: Verdict,
+    /// One line: why it failed or was interrupted.
+    pub reason: Option<String>,
 }
 
 /// One session, now.
@@ -73,6 +81,9 @@ pub struct View {
     /// Over all runs, like the next; unknown where the agent does not say.
     pub tokens: Option<Tokens>,
     pub cost_usd: Option<f64>,
+    /// How the last turn of a run that has not ended went.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_turn: Option<LastTurn>,
     /// Of the newest run.
     pub outcome: Option<Outcome>,
     pub asking: Option<Ask>,

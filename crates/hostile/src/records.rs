@@ -52,7 +52,7 @@ pub fn journal(bytes: &[u8]) {
         let mut now = 0;
         for entry in &found.entries {
             let ended = state.outcome.clone();
-            let starts = matches!(entry.event, Event::Started { .. });
+            let starts = matches!(entry.event, Event::Started { .. } | Event::NotStarted { .. });
             state = step(state, entry).0;
             now = entry.ms.max(now);
             assert!(ended.is_none() || starts || state.outcome == ended, "an outcome is final");

@@ -19,6 +19,7 @@ use crate::control::{self, News, Order};
 use crate::files::{enter_folder, helper_record, write_exit};
 use crate::handles::{self, Handles, Helper, environment};
 use crate::start::{self, NotStarted, Starting};
+use ostler_store::RunRecord;
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_sys::clock::since_boot_ms;
 use ostler_sys::pause::{self, Point, Role};
@@ -457,6 +458,10 @@ impl Holder {
         let Ok(run) = self.folder.run(newest) else {
             return;
         };
+        // What could not be started is the outcome of that run: it is not tried again under the same number.
+        if run.record().is_ok_and(|record| record.not_started.is_some()) {
+            return;
+        }
         for name in [handles::STDIN_WRITE, handles::STDIN_READ] {
             self.handles.close(name);
         }
@@ -466,9 +471,21 @@ impl Holder {
                 self.agent = AgentWatch { process, watch: Watch::Child };
                 self.run = run;
             }
-            // As if it had never been: the session ends with the run before, and the message waits for a resume.
-            // One that cannot be removed is seen as a run that never began.
-            Err(_) => drop(self.folder.discard_run(newest)),
+            Err(error) => self.note_not_started(&run, &error),
+        }
+    }
+
+    /// The next keeper makes the outcome of it. Where not even the reason can be written, it is as if the run had never been:
+    /// the session ends with the run before.
+    fn note_not_started(&self, run: &RunFolder, error: &NotStarted) {
+        let not_started = Some(format!("cannot start the next process: {error}"));
+        let noted = self.folder.even_when_full(|| {
+            let record = RunRecord { not_started: not_started.clone(), ..run.record()? };
+            run.write_record(&record)
+        });
+        if noted.is_err() {
+            // A run that cannot be removed is seen as one that never began.
+            let _ = self.folder.discard_run(run.number);
         }
     }
 

@@ -29,6 +29,7 @@ pub mod holder;
 mod hook;
 pub mod keeper;
 pub mod launch;
+pub mod program;
 pub mod scope;
 mod start;
 pub mod wire;

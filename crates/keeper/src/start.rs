@@ -24,7 +24,7 @@ use std::io;
 pub enum NotStarted {
     #[error("{program}: {error}")]
     Program { program: String, error: StartError },
-    #[error("{folder}: {error}; it must work somewhere")]
+    #[error("cannot enter its working folder {folder}: {error}")]
     Folder { folder: String, error: io::Error },
     /// Somebody else has the conversation: who.
     #[error("{0}")]

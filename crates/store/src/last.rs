@@ -1,6 +1,7 @@
 //! The last that a program printed, drew or said, in one line, for lists: looks only at the end of its files.
 
 use crate::StoreError;
+use crate::complaint::complaint;
 use crate::look::read_from;
 use crate::terminal;
 use ostler_core::asking::Shown;
@@ -93,18 +94,12 @@ fn said(fact: Fact) -> Option<String> {
     }
 }
 
-/// What it complained of last on its standard error: the line that says so itself, which traces may follow, else the last
-/// one. A warning is no reason.
+/// What it complained of last on its standard error.
 pub fn complaint_of(run: &Dir) -> Result<Option<String>, StoreError> {
     let text = tail(run, "err", Streams::of(run)?.err, 64 * 1024)?;
     let text = String::from_utf8_lossy(&text);
-    Ok(complaint(&ostler_screen::printable_lines(&text)).map(|line| line.chars().take(LAST_CHARACTERS).collect()))
-}
-
-fn complaint(text: &str) -> Option<&str> {
-    let begins = |line: &str, word: &str| line.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word));
-    let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty() && !begins(line, "warning"));
-    lines().rfind(|line| begins(line, "error")).or_else(|| lines().next_back())
+    let line = complaint(&ostler_screen::printable_lines(&text));
+    Ok(line.map(|line| line.chars().take(LAST_CHARACTERS).collect()))
 }
 
 fn last_printed(bytes: &[u8]) -> Option<String> {
@@ -120,18 +115,4 @@ fn tail(run: &Dir, name: &str, stat: Option<FileStat>, length: u64) -> Result<Ve
         read_from(run, name, &mut size.saturating_sub(length), |piece| bytes.extend_from_slice(piece))?;
     }
     Ok(bytes)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_complaint_is_the_line_that_says_so_and_no_warning() {
-        let traced = "WARNING: PATH\nError: too large\n\nStack backtrace:\n   0: <unknown>\n";
-        assert_eq!(complaint(traced), Some("Error: too large"));
-        assert_eq!(complaint("usage: x\nno such option\nwarning: old\n"), Some("no such option"));
-        assert_eq!(complaint("WARNING: PATH\n"), None);
-        assert_eq!(complaint("é\n"), Some("é"));
-    }
 }

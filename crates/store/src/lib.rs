@@ -22,6 +22,7 @@ pub mod backwards;
 pub mod branch;
 pub mod checkpoints;
 pub mod closing;
+mod complaint;
 pub mod conversation;
 pub mod database;
 pub mod feed;

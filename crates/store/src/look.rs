@@ -22,12 +22,15 @@ use ostler_core::limits::counted;
 use ostler_core::outcome::{Closing, Exit, Outcome, Saved, judge};
 use ostler_core::record::{Plan, Session, Speaks, Want};
 use ostler_core::spending::Spent;
-use ostler_core::view::{Phase, View};
+use ostler_core::view::{LastTurn, Phase, View};
 use ostler_sys::clock::{self, since_boot_ms};
 use ostler_sys::dir::Dir;
 use ostler_sys::process::Identity;
 use ostler_sys::socket;
 use std::path::Path;
+
+/// Why a further run has no process when nobody of it is left to say.
+const NEVER_STARTED: &str = "the next process was never started: the helpers of the session ended first";
 
 /// How much a look is to tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,6 +159,7 @@ pub(crate) fn blank(session: &Session, run: u32, archived: bool) -> View {
         transcript: None,
         tokens: None,
         cost_usd: None,
+        last_turn: None,
         outcome: None,
         asking: None,
         last: None,
@@ -382,6 +386,11 @@ pub fn fold(folder: &Folder, run: &RunFolder, record: &RunRecord, session: &Sess
     }
     if state.run < record.run && record.agent.is_some() {
         state = step(state, &started(record)).0;
+    } else if state.run < record.run && record.launcher.is_none() {
+        // The agent writes itself into the record before it runs: a further run without one has no process. While its
+        // holder is about to start it, a reader says so by what lives.
+        let reason = record.not_started.clone().unwrap_or_else(|| NEVER_STARTED.to_owned());
+        state = step(state, &Entry { event: Event::NotStarted { reason }, ..started(record) }).0;
     }
     let unseen = newer_messages(folder, state.inbox)?;
     if record.plan.speaks.converses() {
@@ -502,6 +511,8 @@ fn fill(
     (view.tokens, view.cost_usd) = state.spending.of_session();
     view.queued = folded.unseen.with(u32::try_from(state.queue.len()).unwrap_or(u32::MAX));
     view.asking = state.asks.first().cloned();
+    view.last_turn =
+        state.last_turn.as_ref().map(|turn| LastTurn { verdict: turn.verdict, reason: turn.reason.clone() });
     let streams = Streams::of(run.dir())?;
     view.last = match depth {
         Depth::Standing => None,

@@ -64,7 +64,7 @@ fn own(context: &Context) -> Vec<Listed> {
         let word = agent.command.first().map_or("", String::as_str);
         let program = match word.contains('/') {
             true => Some(PathBuf::from(word)).filter(|path| path.is_file()),
-            false => crate::program::find_in_path(word),
+            false => ostler_keeper::program::find_in_path(word),
         };
         let abilities = match agent.protocol {
             Protocol::Acp => ostler_agents::find(agent.protocol.agent()).map(installed::abilities),

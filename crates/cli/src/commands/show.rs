@@ -14,13 +14,13 @@ use crate::ui::style::Style;
 use crate::ui::table::{Cell, lay_out, window};
 use crate::ui::time::{age, duration, size};
 use family::Family;
-use ostler_core::fact::Ask;
+use ostler_core::fact::{Ask, Verdict};
 use ostler_core::id::SessionId;
 use ostler_core::limits::counted;
-use ostler_core::outcome::{Outcome, Saved};
+use ostler_core::outcome::{Kind, Outcome, Saved};
 use ostler_core::record::Mode;
 use ostler_core::spending::Spent;
-use ostler_core::view::View;
+use ostler_core::view::{LastTurn, View};
 use ostler_core::visible::visible;
 use ostler_store::home::Place;
 use ostler_store::{limits, look};
@@ -142,6 +142,7 @@ fn describe(
     row("limits", &view.limits.words());
     row("runs", &view.run.to_string());
     row("turns", &view.turns.to_string());
+    row("last turn", &view.last_turn.as_ref().filter(|_| !view.ended).map(turn_words).unwrap_or_default());
     if view.queued > 0 {
         let messages = if view.queued == 1 { "message" } else { "messages" };
         row("waiting", &format!("{} {messages}; ostler send {} --list", view.queued, view.id));
@@ -165,6 +166,16 @@ fn describe_ask(ask: &Ask) -> Vec<String> {
     const LABELS: usize = 16;
     let columns = window().map_or(usize::MAX, |columns| columns.saturating_sub(LABELS).max(LABELS));
     lines_in_full(ask, Style { colour: false }, columns)
+}
+
+/// How the last turn of a session that goes on went; that it succeeded goes without saying.
+fn turn_words(turn: &LastTurn) -> String {
+    let word = Kind::from(turn.verdict).word();
+    match (turn.verdict, &turn.reason) {
+        (Verdict::Succeeded, _) => String::new(),
+        (Verdict::Failed | Verdict::Interrupted, Some(reason)) => format!("{word}: {reason}"),
+        (Verdict::Failed | Verdict::Interrupted, None) => word.to_owned(),
+    }
 }
 
 fn describe_outcome(row: &mut impl FnMut(&str, &str), outcome: &Outcome) {

@@ -10,6 +10,7 @@ use crate::ui::asking::{UNSEEN, how_to_answer, in_a_line};
 use crate::ui::style::Style;
 use crate::ui::time::parse_duration;
 use ostler_core::event::StopHow;
+use ostler_core::fact::Verdict;
 use ostler_core::life::State;
 use ostler_core::outcome::Kind;
 use ostler_core::view::{Phase, View};
@@ -99,9 +100,9 @@ impl Waited {
             // Also one that is to stop after its turn, which waits for the answer.
             Until::Asking => view.asking.is_some().then_some(Code::Asks),
             Until::Turn => match self.turns_before {
-                None => Some(self.turn_code()?),
+                None => Some(turn_code(view)),
                 // What was hoped for may not have become a turn: none runs any more, and none waits.
-                Some(before) if view.turns > before || view.state == Phase::Idle => Some(self.turn_code()?),
+                Some(before) if view.turns > before || view.state == Phase::Idle => Some(turn_code(view)),
                 Some(_) => None,
             },
         };
@@ -124,15 +125,14 @@ impl Waited {
         let run = folder.run(self.view.run)?;
         Ok(ostler_store::look::fold(folder, &run, &run.record()?, &folder.session()?)?.state)
     }
+}
 
-    /// How the last turn of a session that goes on went.
-    fn turn_code(&self) -> Result<Code> {
-        Ok(match self.state()?.last_turn.map(|turn| Kind::from(turn.verdict)) {
-            None | Some(Kind::Succeeded) => Code::Succeeded,
-            Some(Kind::Failed) => Code::Failed,
-            Some(Kind::Interrupted | Kind::Stopped) => Code::Stopped,
-            Some(Kind::Lost) => Code::Lost,
-        })
+/// How the last turn of a session that goes on went.
+fn turn_code(view: &View) -> Code {
+    match view.last_turn.as_ref().map(|turn| turn.verdict) {
+        None | Some(Verdict::Succeeded) => Code::Succeeded,
+        Some(Verdict::Failed) => Code::Failed,
+        Some(Verdict::Interrupted) => Code::Stopped,
     }
 }
 
@@ -260,7 +260,16 @@ fn is_gone(view: &View) -> bool {
 fn line(view: &View) -> String {
     let words = match &view.outcome {
         Some(outcome) => format!("{} status={} cause={:?}", view.id, outcome.kind.word(), outcome.cause),
-        None => format!("{} state={}", view.id, view.state.word()),
+        None => format!("{} state={}{}", view.id, view.state.word(), turn_words(view)),
     };
     ostler_screen::printable(&words).into_owned()
+}
+
+/// How the last turn of a session that goes on went: what `--until turn` waits for.
+fn turn_words(view: &View) -> String {
+    let Some(turn) = &view.last_turn else {
+        return String::new();
+    };
+    let reason = turn.reason.as_ref().map(|reason| format!(" reason={reason:?}")).unwrap_or_default();
+    format!(" turn={}{reason}", Kind::from(turn.verdict).word())
 }

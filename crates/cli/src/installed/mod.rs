@@ -8,13 +8,13 @@ mod versions;
 pub use versions::versions;
 
 use crate::context::variable;
-use crate::program;
 use jiff::Timestamp;
 use ostler_agents::{Agent, Answer, Launching};
 use ostler_core::SCHEMA;
 use ostler_core::fact::Ask;
 use ostler_core::id::SessionId;
 use ostler_core::record::{Mode, Session, Speaks};
+use ostler_keeper::program;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -21,6 +21,7 @@ mod claude_tells_from_a_terminal;
 mod directories_are_the_sessions;
 mod errors_are_failures;
 mod every_agent_is_kept;
+mod failed_starts_are_failed_turns;
 mod forks;
 mod hangs_can_be_interrupted;
 mod interrupts_end_tools;

@@ -85,6 +85,10 @@ pub struct State {
     /// The message that was last taken back from a process that died with it. None is given again and again to processes
     /// that die of it.
     taken_back: Option<u64>,
+    /// Its process exited by itself without having taken its message: the next one would do the same.
+    died_unheard: bool,
+    /// Why its process could not be started.
+    pub not_started: Option<String>,
     /// The inbox has been worked through up to here.
     pub inbox: u64,
     /// It has been told that no further message comes.
@@ -155,6 +159,8 @@ impl State {
             unanswered: None,
             cut_off: false,
             taken_back: None,
+            died_unheard: false,
+            not_started: None,
             inbox: 0,
             input_ended: false,
             ready: false,
@@ -212,7 +218,8 @@ impl State {
 
     pub(super) fn apply(&mut self, entry: &Entry) {
         // Ended is final for a run: only the start of the next one is heard.
-        let starts = matches!(&entry.event, Event::Started { .. }) && entry.run > self.run;
+        let begins = matches!(&entry.event, Event::Started { .. } | Event::NotStarted { .. });
+        let starts = begins && entry.run > self.run;
         let concerns_inbox = entry.wish.is_some() || matches!(&entry.event, Event::Alarm { .. });
         if self.outcome.is_some() && !starts && !concerns_inbox {
             return;
@@ -228,6 +235,15 @@ impl State {
             Event::Started { plan } => {
                 if starts {
                     self.next_run(entry.run, plan.clone(), entry.ms);
+                }
+            }
+            Event::NotStarted { reason } => {
+                if starts {
+                    self.next_run(entry.run, self.plan.clone(), entry.ms);
+                    self.process = Process::Exited;
+                    self.exit_ms = entry.ms;
+                    self.empty = true;
+                    self.not_started = Some(reason.clone());
                 }
             }
             Event::KeeperStarted { pid, start, .. } => {
@@ -258,6 +274,7 @@ impl State {
                 self.unanswered = None;
                 self.last_fed = self.last_fed.filter(|message| message.n != *n);
                 self.taken_back = Some(*n);
+                self.died_unheard = self.exit.is_some_and(|exit| exit.code.is_some());
                 self.queue.insert(0, Message { n: *n, at: *place });
             }
             Event::Delivered { .. } => {
@@ -459,13 +476,13 @@ impl State {
         self.last_fed.filter(|_| cut_off && self.plan.speaks != Speaks::Hooks)
     }
 
-    /// The same when somebody killed the process and the session goes on: then the next process is given it. What a process
-    /// leaves of its own accord, the next one would leave as well.
+    /// The same of a session that would go on. When the process was killed, the next one is given the message. When it exited
+    /// by itself, the next one would do the same: then the session ends, and the message waits for `resume`.
     #[must_use]
-    pub fn killed_with(&self) -> Option<Message> {
-        let killed = self.exit.is_some_and(|exit| exit.code.is_none()) && self.stop.is_none();
-        let goes_on = self.plan.keep || !self.queue.is_empty();
-        self.without_answer().filter(|message| killed && goes_on && self.taken_back != Some(message.n))
+    pub fn died_with(&self) -> Option<Message> {
+        let killed = self.exit.is_some_and(|exit| exit.code.is_none());
+        let goes_on = self.stop.is_none() && (self.plan.keep || !self.queue.is_empty());
+        self.without_answer().filter(|message| goes_on && (!killed || self.taken_back != Some(message.n)))
     }
 
     /// A turn runs, by the agent's own word.
@@ -519,7 +536,7 @@ impl State {
     #[must_use]
     pub fn goes_on_without_process(&self) -> bool {
         // One that ended before it took its message would do so again.
-        let took_a_message = self.turns_of_run > 0;
+        let took_a_message = self.turns_of_run > 0 && !self.died_unheard;
         let wanted = self.plan.keep || !self.queue.is_empty();
         self.plan.speaks == Speaks::OneTurn && self.stop.is_none() && took_a_message && wanted
     }

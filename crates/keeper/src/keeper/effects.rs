@@ -6,14 +6,15 @@ use super::typing::KeysToCome;
 use super::wishes::answer_name;
 use super::{About, FULL_DISK_MS, Keeper, KeeperError};
 use crate::control::{self, Order};
-use crate::handles;
+use crate::handles::{self, Handles};
 use ostler_core::event::Event;
 use ostler_core::fact::Verdict;
 use ostler_core::life::{Effect, Message};
 use ostler_core::outcome::{Saved, judge};
 use ostler_core::record::{Ending, Mode, Speaks, Want};
+use ostler_store::folder::Folder;
 use ostler_store::proof::Kept;
-use ostler_store::{closing, inbox, last, limits, proof};
+use ostler_store::{RunRecord, closing, inbox, last, limits, proof};
 use ostler_sys::clock::since_boot_ms;
 use ostler_sys::pause::{self, Point};
 use ostler_sys::process::Pidfd;
@@ -338,7 +339,7 @@ impl Keeper {
                 end.verdict = Verdict::Interrupted;
             }
             self.note(Event::TurnEnded { end })?;
-            if let Some(message) = self.state.killed_with() {
+            if let Some(message) = self.state.died_with() {
                 self.take_back(message)?;
             }
         }
@@ -374,16 +375,22 @@ impl Keeper {
 
     fn finish(&mut self) -> Result<(), KeeperError> {
         self.clients.tell_changed()?;
-        self.folder.release_reserve();
-        limits::clear(&self.record);
-        // From here on nobody is to be met: who knocks reads the outcome.
-        self.folder.dir().remove("sock")?;
-        pause::at(Point::SocketRemoved);
-        if let Some(line) = self.handles.get(handles::HOLDER_LINE) {
-            control::order(line, Order::Finish)?;
-        }
-        pause::at(Point::HolderFinished);
+        finish(&self.folder, &self.record, &self.handles)?;
         self.done = true;
         Ok(())
     }
+}
+
+/// The outcome is on disk: holder and keeper leave.
+pub(super) fn finish(folder: &Folder, record: &RunRecord, handles: &Handles) -> Result<(), KeeperError> {
+    folder.release_reserve();
+    limits::clear(record);
+    // From here on nobody is to be met: who knocks reads the outcome.
+    folder.dir().remove("sock")?;
+    pause::at(Point::SocketRemoved);
+    if let Some(line) = handles.get(handles::HOLDER_LINE) {
+        control::order(line, Order::Finish)?;
+    }
+    pause::at(Point::HolderFinished);
+    Ok(())
 }

@@ -87,8 +87,8 @@ enum KeeperError {
     System(#[from] io::Error),
     #[error("nothing is known about agent {0:?}")]
     Agent(String),
-    #[error("the run has not begun")]
-    NotYet,
+    #[error("the run has no process")]
+    NoProcess,
 }
 
 /// The process called `__keeper`.
@@ -100,7 +100,7 @@ pub fn main(arguments: &[String]) -> i32 {
     let _ = rustix::thread::set_name(c"ostler-keeper");
     pause::act_as(Role::Keeper);
     match Keeper::take_over(arguments).and_then(Keeper::keep) {
-        Ok(()) | Err(KeeperError::NotYet) => 0,
+        Ok(()) | Err(KeeperError::NoProcess) => 0,
         Err(error) => {
             note_failure(&error);
             1
@@ -200,12 +200,16 @@ impl Keeper {
         let record = run.record()?;
         let agent = ostler_agents::find_for(&session.agent, &record.plan)
             .ok_or_else(|| KeeperError::Agent(session.agent.clone()))?;
+        if record.not_started.is_some() {
+            next_run::conclude_not_started(&folder, &run, &session, &record, &handles)?;
+            return Err(KeeperError::NoProcess);
+        }
         let Some(process) = record.agent.clone() else {
             // A predecessor made the next run and did not get to order it.
             if let Some(line) = handles.get(handles::HOLDER_LINE) {
                 control::order(line, Order::StartRun)?;
             }
-            return Err(KeeperError::NotYet);
+            return Err(KeeperError::NoProcess);
         };
         let found = journal::read(folder.dir(), 0)?;
         let mut state = State::new(record.plan.clone());

@@ -4,15 +4,19 @@
 //! of this one, then the order to the holder, who has the environment and everything else that a process needs. Our
 //! replacement is the keeper of the new run.
 
-use super::{Keeper, KeeperError};
+use super::effects::finish;
+use super::{About, Keeper, KeeperError, entry};
 use crate::control::{self, Order};
-use crate::handles;
+use crate::handles::{self, Handles};
+use crate::program;
 use ostler_agents::Launching;
 use ostler_core::event::Event;
 use ostler_core::outcome::judge;
-use ostler_store::folder::After;
+use ostler_core::record::Session;
+use ostler_store::folder::{After, Folder, RunFolder};
+use ostler_store::journal::{self, Journal};
 use ostler_store::proof::Begun;
-use ostler_store::{RunRecord, StoreError, closing, limits, proof};
+use ostler_store::{RunRecord, StoreError, closing, limits, look, proof};
 use ostler_sys::clock::since_boot_ms;
 use ostler_sys::pause::{self, Point};
 use std::io;
@@ -66,9 +70,8 @@ impl Keeper {
             folder: "",
             file: &|_| None,
         });
-        // The program was looked for when the session began, and is the same one.
-        if let (Some(program), Some(found)) = (how.argv.first_mut(), self.record.argv.first()) {
-            program.clone_from(found);
+        if let (Some(program), Some(before)) = (how.argv.first_mut(), self.record.argv.first()) {
+            *program = program::resolve_again(self.agent, program, before);
         }
         Ok(RunRecord {
             run: number,
@@ -101,4 +104,30 @@ impl Keeper {
         }
         Ok(())
     }
+}
+
+/// Ends a session whose next process could not be started: that is the outcome of the run, and its message waits for
+/// `resume`. There is nothing to keep, so this is all that its keeper does.
+pub(super) fn conclude_not_started(
+    folder: &Folder,
+    run: &RunFolder,
+    session: &Session,
+    record: &RunRecord,
+    handles: &Handles,
+) -> Result<(), KeeperError> {
+    let mut journal = folder.even_when_full(|| Journal::open(folder.dir()))?;
+    let mut note = |event| {
+        let entry = entry(record.run, About::default(), event);
+        folder.even_when_full(|| journal.append(&entry))
+    };
+    let known = journal::read(folder.dir(), 0)?.entries.iter().any(|entry| entry.run == record.run);
+    if let (false, Some(reason)) = (known, &record.not_started) {
+        note(Event::NotStarted { reason: reason.clone() })?;
+    }
+    let state = look::fold(folder, run, record, session)?.state;
+    if state.outcome.is_none() {
+        let outcome = closing::publish(folder, run, session, record, &state, judge(&state, since_boot_ms()))?;
+        note(Event::Ended { outcome })?;
+    }
+    finish(folder, record, handles)
 }

@@ -10,6 +10,7 @@ use crate::ui::style::Style;
 use crate::ui::table::{Cell, lay_out};
 use crate::ui::time::age;
 use ostler_core::asking::Shown;
+use ostler_core::fact::Verdict;
 use ostler_core::outcome::Kind;
 use ostler_core::view::{Damaged, Phase, View};
 use ostler_sys::clock;
@@ -117,7 +118,7 @@ fn paint(mark: &'static str, style: Style) -> impl Fn(&str) -> String + Copy + '
 /// What a person looks for first: what is wrong, what it asks, how long it has been quiet, what it said last.
 fn last(view: &View) -> Cell {
     const ASKS: &str = "asks: ";
-    let said = view.last.clone().unwrap_or_default();
+    let said = view.last.clone().or_else(|| failure(view)).unwrap_or_default();
     let text = match (&view.alarm, &view.asking) {
         (Some(alarm), _) if !view.ended => format!("! {alarm}"),
         (_, Some(ask)) => {
@@ -132,6 +133,12 @@ fn last(view: &View) -> Cell {
         _ => said,
     };
     Cell::new(text.lines().next().unwrap_or_default())
+}
+
+/// Why the last turn of a session that goes on failed, when the agent said nothing of it.
+fn failure(view: &View) -> Option<String> {
+    let turn = view.last_turn.as_ref().filter(|turn| turn.verdict == Verdict::Failed && !view.ended)?;
+    turn.reason.clone()
 }
 
 /// The last two parts of the folder, and what git has checked out there.

@@ -3,12 +3,12 @@
 //! Some agents come from npm as a script that starts the real one. Whoever keeps the script has the wrong process: its
 //! identity, its lock and its signals are not the agent's, and it can be killed while the agent lives on.
 
-use crate::context::variable;
 use ostler_agents::Agent;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// What to start for `name`: the real program where a launcher stands in front of it, else the name as it is.
+#[must_use]
 pub fn resolve(agent: &dyn Agent, name: &str) -> String {
     let beside = agent.beside_its_launcher();
     let real = || {
@@ -21,9 +21,18 @@ pub fn resolve(agent: &dyn Agent, name: &str) -> String {
     if beside.is_empty() { name.to_owned() } else { real().unwrap_or_else(|| name.to_owned()) }
 }
 
-/// Where the shell would find it.
+/// What to start for `name` when it was `before` in an earlier run: the same program as long as it is there. One that has
+/// moved, as an update into another folder does, is looked for again, as the shell would.
+#[must_use]
+pub fn resolve_again(agent: &dyn Agent, name: &str, before: &str) -> String {
+    let is_path = before.contains('/');
+    if is_path && !is_program(Path::new(before)) { resolve(agent, name) } else { before.to_owned() }
+}
+
+/// Where the shell would find it, by the environment of this process.
+#[must_use]
 pub fn find_in_path(name: &str) -> Option<PathBuf> {
-    let path = variable("PATH")?;
+    let path = std::env::var("PATH").ok()?;
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(|candidate| is_program(candidate))
 }
 

@@ -55,6 +55,11 @@ pub trait Agent: Sync {
     /// A reader for its standard output.
     fn decoder(&self) -> Box<dyn Decoder>;
 
+    /// A reader for its standard error, where it tells there that it retries.
+    fn error_reader(&self) -> Option<Box<dyn Decoder>> {
+        None
+    }
+
     /// A reader for what its hooks tell, where it has any.
     fn hooks(&self) -> Option<Box<dyn Decoder>> {
         None

@@ -20,6 +20,7 @@ struct File {
     grace: Option<String>,
     terminal_output_limit: Option<String>,
     autosave: Option<String>,
+    retry_alarm: Option<String>,
     archive_after: Option<String>,
     purge_after: Option<String>,
     #[serde(default)]
@@ -40,6 +41,8 @@ pub struct Config {
     pub terminal_output_limit: u64,
     /// How often the transcript is copied while a turn runs; `None`: never.
     pub autosave: Option<Duration>,
+    /// After how long a turn that only retries is an alarm; `None`: never.
+    pub retry_alarm: Option<Duration>,
     /// How long after its end a session is put away, and how long after that it is deleted; `None`: never.
     pub archive_after: Option<Duration>,
     pub purge_after: Option<Duration>,
@@ -83,6 +86,10 @@ impl Config {
                 Some("off") => None,
                 _ => Some(duration(file.autosave, Duration::from_secs(5))?),
             },
+            retry_alarm: match file.retry_alarm.as_deref() {
+                Some("off") => None,
+                _ => Some(duration(file.retry_alarm, Duration::from_secs(300))?),
+            },
             archive_after: age(file.archive_after)?,
             purge_after: age(file.purge_after)?,
             limits: file.limits.check().map_err(|words| wrong(&path, &format!("[limits]: {words}")))?,
@@ -92,6 +99,10 @@ impl Config {
 
     pub fn linger_ms(&self) -> u64 {
         milliseconds(self.linger)
+    }
+
+    pub fn retry_alarm_ms(&self) -> Option<u64> {
+        self.retry_alarm.map(milliseconds)
     }
 
     pub fn autosave_ms(&self) -> Option<u64> {

@@ -76,6 +76,7 @@ pub fn prepare(context: &Context, session: &Session, run: u32, native_id: &str, 
         behind: behind.map(|agent| agent.name().to_owned()),
         output_limit: terminal.then_some(context.config.terminal_output_limit),
         autosave_ms: context.config.autosave_ms(),
+        retry_alarm_ms: context.config.retry_alarm_ms(),
         ..RunRecord::new(run, how.argv, how.plan)
     };
     let files = agent.files(&launching);

@@ -1,7 +1,7 @@
 //! What happens in the life of a session. The journal is a list of these, one JSON object per line; the state of a
 //! session is what [`crate::life`] makes of them in order.
 
-use crate::fact::{Ask, Tokens, TurnEnd};
+use crate::fact::{Ask, Retry, Tokens, TurnEnd};
 use crate::outcome::{Exit, Outcome, Saved};
 use crate::record::Plan;
 use jiff::Timestamp;
@@ -138,6 +138,20 @@ pub enum Event {
         task: String,
         runs: bool,
     },
+    /// The agent tries again what the model's server did not answer.
+    Retrying {
+        #[serde(flatten)]
+        retry: Retry,
+        /// How far its standard error had been read, when it told so there.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        err: Option<u64>,
+    },
+    /// It got an answer again.
+    RetryOver,
+    /// It has been retrying for longer than a person wants to wait unasked. An alarm until it gets an answer.
+    RetryAlarm {
+        text: String,
+    },
     /// Somebody wants the running turn to end.
     InterruptWanted {
         by: String,
@@ -272,6 +286,9 @@ mod tests {
             Event::Counted { turn: 1, tokens: Tokens { input: 2, output: 3 } },
             Event::Cost { usd: 0.5 },
             Event::Background { task: by(), runs: true },
+            Event::Retrying { retry: Retry { reason: by(), attempt: Some(1) }, err: Some(2) },
+            Event::RetryOver,
+            Event::RetryAlarm { text: by() },
             Event::InterruptWanted { by: by() },
             Event::InterruptSent,
             Event::StopWanted { by: by(), why: by(), how: StopHow::Kill, grace_ms: 1 },

@@ -39,6 +39,8 @@ pub enum Fact {
     AskClosed { request: String },
     /// A task that goes on beside its turns runs, or does so no longer. Of its end it hears, and begins a turn about it.
     Background { task: String, runs: bool },
+    /// The model's server did not answer, and the agent tries again.
+    Retrying(Retry),
     /// Its protocol has it wait for this line, which is put into its input once under this name.
     Owed { name: String, line: Vec<u8> },
     /// The turn is over, by the agent's own word.
@@ -47,6 +49,16 @@ pub enum Fact {
     Unknown { kind: String },
     /// A line too long to be read.
     PassedOver { bytes: u64 },
+}
+
+/// An agent tries again what the model's server did not answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Retry {
+    /// One line: what went wrong.
+    pub reason: String,
+    /// Which attempt has failed, where the agent counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
 }
 
 /// What an agent asks a person.

@@ -123,6 +123,9 @@ pub struct Run<Process, Serial> {
     /// How often the transcript is copied while a turn runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub autosave_ms: Option<u64>,
+    /// After how long a turn that only retries is an alarm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_alarm_ms: Option<u64>,
     #[serde(default)]
     pub started: Option<Timestamp>,
     /// Milliseconds since boot when the program ran.
@@ -178,6 +181,7 @@ impl<Process, Serial> Run<Process, Serial> {
             bounds: Vec::new(),
             output_limit: None,
             autosave_ms: None,
+            retry_alarm_ms: None,
             started: None,
             started_ms: 0,
             agent: None,

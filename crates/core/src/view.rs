@@ -35,6 +35,31 @@ impl Phase {
     }
 }
 
+/// A turn that retries, in words for people.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RetryingNow {
+    pub reason: String,
+    /// How often it has failed so far.
+    pub attempt: u32,
+    /// Since the first of these failures.
+    pub for_s: u64,
+}
+
+impl RetryingNow {
+    /// `connection refused, 3rd time`
+    #[must_use]
+    pub fn words(&self) -> String {
+        let ending = match (self.attempt % 10, self.attempt % 100) {
+            (_, 11..=13) => "th",
+            (1, _) => "st",
+            (2, _) => "nd",
+            (3, _) => "rd",
+            _ => "th",
+        };
+        format!("{}, {}{ending} time", self.reason, self.attempt)
+    }
+}
+
 /// How a turn went, without what was said in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastTurn {
@@ -81,6 +106,9 @@ pub struct View {
     /// Over all runs, like the next; unknown where the agent does not say.
     pub tokens: Option<Tokens>,
     pub cost_usd: Option<f64>,
+    /// The running turn waits for the model's server, which the agent asks again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retrying: Option<RetryingNow>,
     /// How the last turn of a run that has not ended went.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_turn: Option<LastTurn>,

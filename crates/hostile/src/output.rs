@@ -70,6 +70,7 @@ fn said(fact: &Fact) -> usize {
         Fact::Asked(ask) => ask.text.len(),
         Fact::AskClosed { request } => request.len(),
         Fact::Background { task, .. } => task.len(),
+        Fact::Retrying(retry) => retry.reason.len(),
         Fact::TurnEnded(end) => end.text.as_ref().map_or(0, String::len),
         Fact::Ready | Fact::TurnStarted | Fact::Unknown { .. } | Fact::PassedOver { .. } => 0,
     }

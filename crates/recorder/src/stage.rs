@@ -258,6 +258,7 @@ impl Stage<'_> {
                 | Fact::ToolReturned { .. }
                 | Fact::AskClosed { .. }
                 | Fact::Background { .. }
+                | Fact::Retrying(_)
                 | Fact::Transcript { .. }
                 | Fact::Ready
                 | Fact::Below(_)

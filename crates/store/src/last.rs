@@ -88,6 +88,7 @@ fn said(fact: Fact) -> Option<String> {
         | Fact::Below(_)
         | Fact::AskClosed { .. }
         | Fact::Background { .. }
+        | Fact::Retrying(_)
         | Fact::TurnEnded(_)
         | Fact::Unknown { .. }
         | Fact::PassedOver { .. } => None,

@@ -22,7 +22,7 @@ use ostler_core::limits::counted;
 use ostler_core::outcome::{Closing, Exit, Outcome, Saved, judge};
 use ostler_core::record::{Plan, Session, Speaks, Want};
 use ostler_core::spending::Spent;
-use ostler_core::view::{LastTurn, Phase, View};
+use ostler_core::view::{LastTurn, Phase, RetryingNow, View};
 use ostler_sys::clock::{self, since_boot_ms};
 use ostler_sys::dir::Dir;
 use ostler_sys::process::Identity;
@@ -159,6 +159,7 @@ pub(crate) fn blank(session: &Session, run: u32, archived: bool) -> View {
         transcript: None,
         tokens: None,
         cost_usd: None,
+        retrying: None,
         last_turn: None,
         outcome: None,
         asking: None,
@@ -473,6 +474,13 @@ pub fn event_of(fact: Fact, state: &State) -> Option<Event> {
         Fact::PassedOver { bytes } => Some(Event::Alarm {
             text: format!("a line of {} MB in its output was too long to read", bytes / 1_000_000),
         }),
+        Fact::Retrying(retry) => state.turn_running().then_some(Event::Retrying { retry, err: None }),
+        // Whatever comes from the model is an answer.
+        Fact::Saying { .. } | Fact::Said { .. } | Fact::Thought { .. } | Fact::ToolCalled { .. } | Fact::Below(_)
+            if state.retrying.is_some() =>
+        {
+            Some(Event::RetryOver)
+        }
         Fact::Saying { .. }
         | Fact::Said { .. }
         | Fact::Thought { .. }
@@ -511,6 +519,11 @@ fn fill(
     (view.tokens, view.cost_usd) = state.spending.of_session();
     view.queued = folded.unseen.with(u32::try_from(state.queue.len()).unwrap_or(u32::MAX));
     view.asking = state.asks.first().cloned();
+    view.retrying = state.retrying.as_ref().map(|retrying| RetryingNow {
+        reason: retrying.reason.clone(),
+        attempt: retrying.attempt,
+        for_s: since_boot_ms().saturating_sub(retrying.since_ms) / 1000,
+    });
     view.last_turn =
         state.last_turn.as_ref().map(|turn| LastTurn { verdict: turn.verdict, reason: turn.reason.clone() });
     let streams = Streams::of(run.dir())?;
@@ -518,7 +531,8 @@ fn fill(
         Depth::Standing => None,
         Depth::Listed | Depth::Everything => last::line_of(run.dir(), &view.agent, &record.plan, &streams)?,
     };
-    view.alarm.clone_from(&state.alarm);
+    let retry_alarm = state.retrying.as_ref().and_then(|retrying| retrying.alarm.clone());
+    view.alarm = retry_alarm.or_else(|| state.alarm.clone());
     if folded.bad_lines > 0 {
         view.alarm =
             Some(format!("the journal has {} that cannot be read", counted(folded.bad_lines.into(), "line", "lines")));

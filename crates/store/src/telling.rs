@@ -38,6 +38,12 @@ impl Telling {
         Telling { name, reading: Reading::from(position, decoder), position, known: state.understood, origin }
     }
 
+    /// Reads its standard error from this position on.
+    #[must_use]
+    pub fn of_errors(position: u64, decoder: Box<dyn Decoder>) -> Telling {
+        Telling { name: "err", reading: Reading::from(position, decoder), position, known: position, origin: None }
+    }
+
     /// What there is to read now.
     pub fn pieces(&self, run: &Dir) -> Result<Option<Pieces>, StoreError> {
         Pieces::open(run, self.name, self.position)
@@ -96,6 +102,7 @@ fn names(fact: &Fact, conversation: &str) -> bool {
         | Fact::Asked(_)
         | Fact::AskClosed { .. }
         | Fact::Background { .. }
+        | Fact::Retrying(_)
         | Fact::Owed { .. }
         | Fact::TurnEnded(_)
         | Fact::Unknown { .. }

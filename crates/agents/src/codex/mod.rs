@@ -4,7 +4,7 @@ use crate::content::{self, Content};
 use crate::loose::{Loose, tolerantly};
 use crate::shapes::{Problem, Usage};
 use crate::{Agent, Decoder, Launch, Launching, Whereabouts, named, one_turn, silent_terminal};
-use ostler_core::fact::{Fact, Tokens, TurnEnd, Verdict};
+use ostler_core::fact::{Fact, Retry, Tokens, TurnEnd, Verdict};
 use ostler_core::record::Mode;
 use serde::Deserialize;
 
@@ -124,6 +124,7 @@ struct Line<'a> {
     thread_id: Loose<'a>,
     item: Loose<'a, Item<'a>>,
     error: Loose<'a, Problem<'a>>,
+    message: Loose<'a>,
     usage: Loose<'a, Usage<'a>>,
 }
 
@@ -193,8 +194,9 @@ impl CodexLines {
                 let reason = reason(words.unwrap_or("the turn failed"));
                 facts.push(Fact::TurnEnded(self.turn_end(&line, Verdict::Failed, Some(reason))));
             }
-            // Said again by `turn.failed`.
-            Some("error" | "item.updated") => {}
+            // Every other error is said again by `turn.failed`.
+            Some("error") => facts.extend(line.message.text().and_then(retry).map(Fact::Retrying)),
+            Some("item.updated") => {}
             Some(other) => facts.push(Fact::Unknown { kind: other.to_owned() }),
             None => {}
         }
@@ -248,6 +250,14 @@ fn changed(change: &Change<'_>) -> String {
     }
 }
 
+/// `Reconnecting... 2/5 (why)`, and without a server `Reconnecting... waiting for network (why)`.
+fn retry(message: &str) -> Option<Retry> {
+    let rest = message.strip_prefix("Reconnecting...")?.trim_start();
+    let (count, why) = rest.split_once('(').map_or((rest, None), |(count, why)| (count, why.strip_suffix(')')));
+    let attempt = count.split_once('/').and_then(|(attempt, _)| attempt.trim().parse().ok());
+    Some(Retry { reason: reason(why.unwrap_or(rest)), attempt })
+}
+
 /// An API error arrives as JSON in a text; a person wants the sentence in it.
 pub(crate) fn reason(message: &str) -> String {
     #[derive(Default, Deserialize)]
@@ -290,6 +300,21 @@ mod tests {
         let [Fact::TurnEnded(end)] = &facts[..] else { unreachable!("{facts:?}") };
         assert_eq!(end.verdict, Verdict::Failed);
         assert_eq!(end.reason.as_deref(), Some("the agent ended its turn without an answer"));
+    }
+
+    #[test]
+    fn a_reconnection_is_a_retry_and_any_other_error_is_not() {
+        let retries = |message: &str| {
+            let mut facts = Vec::new();
+            let line = serde_json::json!({ "type": "error", "message": message }).to_string();
+            Codex.decoder().line(line.as_bytes(), &mut facts);
+            facts
+        };
+        let retry = |reason: &str, attempt| [Fact::Retrying(Retry { reason: reason.to_owned(), attempt })];
+        assert_eq!(retries("Reconnecting... 2/5 (unexpected status 529)"), retry("unexpected status 529", Some(2)));
+        let waits = "Reconnecting... waiting for network (Connection failed: error sending request)";
+        assert_eq!(retries(waits), retry("Connection failed: error sending request", None));
+        assert_eq!(retries("exceeded retry limit, last status: 429 Too Many Requests"), []);
     }
 
     #[test]

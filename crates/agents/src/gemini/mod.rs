@@ -2,6 +2,7 @@
 
 mod codes;
 mod output;
+mod retries;
 
 use crate::content::{self, Content};
 use crate::loose::{Loose, tolerantly};
@@ -51,6 +52,10 @@ impl Agent for Gemini {
 
     fn decoder(&self) -> Box<dyn Decoder> {
         Box::new(GeminiLines::default())
+    }
+
+    fn error_reader(&self) -> Option<Box<dyn Decoder>> {
+        Some(Box::new(retries::ErrorLines))
     }
 
     fn message(&self, message: &crate::Message<'_>) -> Vec<u8> {

@@ -13,7 +13,7 @@ pub use kept::{ends_with_answer, folder_name, is_message, strike, transcript};
 use crate::content::{Content, Part, texts};
 use crate::loose::{Loose, tolerantly};
 use crate::{Decoder, parting};
-use ostler_core::fact::{Ask, Fact, Tokens, TurnEnd, Verdict};
+use ostler_core::fact::{Ask, Fact, Retry, Tokens, TurnEnd, Verdict};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -53,6 +53,8 @@ struct Line<'a> {
     api_error_status: Loose<'a>,
     /// Set on a message that stands for an error of the model's server.
     error: Loose<'a>,
+    attempt: Loose<'a>,
+    error_status: Loose<'a>,
     num_turns: Loose<'a>,
     terminal_reason: Loose<'a>,
     errors: Option<&'a RawValue>,
@@ -157,6 +159,18 @@ fn background(line: &Line<'_>) -> Option<Fact> {
     Some(Fact::Background { task: line.task_id.text()?.to_owned(), runs })
 }
 
+/// Where no status came back there was no answer at all, and claude calls the error unknown.
+fn retry(line: &Line<'_>) -> Retry {
+    let kind = line.error.text().filter(|kind| *kind != "unknown").map(|kind| kind.replace('_', " "));
+    let reason = match (status(&line.error_status), kind) {
+        (Some(status), Some(kind)) => format!("HTTP {status}, {kind}"),
+        (Some(status), None) => format!("HTTP {status}"),
+        (None, Some(kind)) => kind,
+        (None, None) => "no answer from the server".to_owned(),
+    };
+    Retry { reason: first_line(&reason), attempt: line.attempt.count().and_then(|count| u32::try_from(count).ok()) }
+}
+
 /// The first line of it; empty when there is none.
 #[must_use]
 pub fn tool_detail(input: &Loose<'_, ToolInput<'_>>) -> String {
@@ -231,6 +245,7 @@ impl StreamJson {
             "result" => facts.push(Fact::TurnEnded(self.turn_end(&line))),
             "assistant" => below(&line.message, blocks, facts),
             "user" => below(&line.message, results, facts),
+            "system" if line.subtype.is("api_retry") => facts.push(Fact::Retrying(retry(&line))),
             "system" => facts.extend(background(&line)),
             "stream_event" | "control_response" => {}
             other => facts.push(Fact::Unknown { kind: other.to_owned() }),

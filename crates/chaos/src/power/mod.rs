@@ -110,7 +110,7 @@ fn hear(call: &Call, told: &mut Told) -> bool {
             told.accepted += 1;
             return true;
         }
-        if text.contains("ended") || text.contains("succeeded") {
+        if text.contains("ended") || text.contains("status=succeeded") {
             told.ended += 1;
             return true;
         }

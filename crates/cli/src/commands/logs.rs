@@ -88,6 +88,7 @@ fn fact_to_json(fact: &Fact) -> serde_json::Value {
         Fact::ToolReturned { text, failed } => json!({ "kind": "tool_returned", "text": text, "failed": failed }),
         Fact::Asked(ask) => json!({ "kind": "asked", "ask": ask }),
         Fact::AskClosed { request } => json!({ "kind": "ask_closed", "request": request }),
+        Fact::Retrying(retry) => json!({ "kind": "retrying", "reason": retry.reason, "attempt": retry.attempt }),
         Fact::Background { task, runs } => json!({ "kind": "background", "task": task, "runs": runs }),
         Fact::TurnEnded(end) => json!({ "kind": "turn_ended", "end": end }),
         Fact::Unknown { kind } => json!({ "kind": "unknown", "name": kind }),

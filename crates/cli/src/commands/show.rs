@@ -3,7 +3,7 @@
 mod family;
 
 use super::attach::longer;
-use super::ls::{state_word, tilde};
+use super::ls::{is_retrying, retry_words, state_word, tilde};
 use crate::args::Show;
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
@@ -110,7 +110,9 @@ fn describe(
     };
     let or_none = |pid: Option<i32>| pid.map_or("none".to_owned(), |pid| pid.to_string());
     row("session", &format!("{} {}", view.id, view.name.as_deref().unwrap_or("")));
-    row("state", &state_word(view).1);
+    let retrying = view.retrying.as_ref().filter(|_| is_retrying(view));
+    let retrying = retrying.map(|now| format!(", {}", retry_words(now))).unwrap_or_default();
+    row("state", &format!("{}{retrying}", state_word(view).1));
     row("alarm", view.alarm.as_deref().unwrap_or(""));
     if let Some(ask) = &view.asking {
         for (place, line) in describe_ask(ask).into_iter().enumerate() {

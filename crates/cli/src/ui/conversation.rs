@@ -145,6 +145,11 @@ impl Talk {
                 let line = format!("a line of {} is too long to show; ostler logs --raw has it", size(*bytes));
                 about.push_str(&format!("  {}\n", style.dim(&line)));
             }
+            Fact::Retrying(retry) => {
+                self.end_streamed(said);
+                let line = format!("retrying: {}", printable(&retry.reason));
+                about.push_str(&format!("  {}\n", style.dim(&cut(&line, 200))));
+            }
             Fact::NotOpened { reason } => about.push_str(&format!("{}\n", style.red(&printable(reason)))),
             Fact::Native { .. }
             | Fact::Transcript { .. }

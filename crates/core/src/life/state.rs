@@ -1,7 +1,7 @@
 //! What is known about a session, folded from its journal.
 
 use crate::event::{Entry, Event, StopHow};
-use crate::fact::{Ask, Tokens, TurnEnd, Verdict};
+use crate::fact::{Ask, Retry, Tokens, TurnEnd, Verdict};
 use crate::outcome::{Exit, Outcome, Saved};
 use crate::record::{Mode, Plan, Speaks};
 use crate::spending::Spending;
@@ -40,6 +40,17 @@ pub enum Conversation {
     Refused {
         reason: String,
     },
+}
+
+/// The running turn waits for the model's server, which the agent asks again and again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Retrying {
+    pub reason: String,
+    /// How often it has failed so far.
+    pub attempt: u32,
+    pub since_ms: u64,
+    /// What a person is told when it takes too long.
+    pub alarm: Option<String>,
 }
 
 /// So many tasks in its background are told apart; that there are any is all that matters.
@@ -109,6 +120,9 @@ pub struct State {
     pub asks: Vec<Ask>,
     /// What goes on in its background, beside its turns.
     pub tasks: Vec<String>,
+    pub retrying: Option<Retrying>,
+    /// Its standard error has been read for retries up to here.
+    pub err_read: u64,
     /// Who wants the running turn to end.
     pub interrupt: Option<String>,
     pub interrupt_sent: bool,
@@ -174,6 +188,8 @@ impl State {
             spending: Spending::default(),
             asks: Vec::new(),
             tasks: Vec::new(),
+            retrying: None,
+            err_read: 0,
             interrupt: None,
             interrupt_sent: false,
             interrupt_sent_ms: 0,
@@ -309,6 +325,7 @@ impl State {
                 if self.process == Process::Running && !self.asks.iter().any(|open| open.request == ask.request) {
                     self.hope_no_longer();
                     self.begin_turn(heard_before);
+                    self.retrying = None;
                     self.asks.push(ask.clone());
                 }
             }
@@ -322,6 +339,16 @@ impl State {
                 self.tasks.retain(|known| known != task);
                 if *runs && self.tasks.len() < TASKS_LIMIT {
                     self.tasks.push(task.clone());
+                }
+            }
+            Event::Retrying { retry, err } => {
+                self.err_read = self.err_read.max(err.unwrap_or(0));
+                self.retry(retry, entry.ms);
+            }
+            Event::RetryOver => self.retrying = None,
+            Event::RetryAlarm { text } => {
+                if let Some(retrying) = &mut self.retrying {
+                    retrying.alarm = Some(text.clone());
                 }
             }
             Event::InterruptWanted { by } => {
@@ -353,6 +380,7 @@ impl State {
             Event::Exited { exit } => {
                 if self.process != Process::Exited {
                     self.process = Process::Exited;
+                    self.retrying = None;
                     self.exit = Some(*exit);
                     self.exit_ms = entry.ms;
                     // The end of a command is the end of its turn.
@@ -400,6 +428,19 @@ impl State {
         }
     }
 
+    /// Only a running turn retries. Some agents do not count, so we do.
+    fn retry(&mut self, retry: &Retry, now_ms: u64) {
+        if self.turn_running() && self.process != Process::Exited {
+            let before = self.retrying.take();
+            self.retrying = Some(Retrying {
+                reason: retry.reason.clone(),
+                attempt: retry.attempt.unwrap_or_else(|| before.as_ref().map_or(1, |before| before.attempt + 1)),
+                since_ms: before.as_ref().map_or(now_ms, |before| before.since_ms),
+                alarm: before.and_then(|before| before.alarm),
+            });
+        }
+    }
+
     /// The turn that was hoped for is one, and nothing of it is saved yet.
     fn hope_no_longer(&mut self) {
         if std::mem::take(&mut self.hoped_for) {
@@ -414,6 +455,7 @@ impl State {
             self.saved = None;
         }
         self.turn = false;
+        self.retrying = None;
         self.cut_off = self.process == Process::Exited && end.verdict != Verdict::Succeeded;
         self.hope_no_longer();
         self.turn_ended_ms = now_ms;

@@ -8,6 +8,7 @@
 //! * [`tree`], [`proof_watch`] and [`inquiry`] serve the hard parts of ending: nothing left behind, nothing lost.
 //! * [`conversing`] sees to it that nobody else writes to the conversation, or that it is said; [`naming`] learns which one
 //!   it is from agents that only draw, [`counting`] what was used from those that do not tell.
+//! * [`retrying`] tells that a turn only waits for the model's server, and for how long.
 //! * [`clients`] are told that something changed; they read the files themselves. [`making_way`] lets a newer keeper in.
 
 mod autosave;
@@ -24,6 +25,7 @@ mod next_run;
 mod noting;
 mod own_record;
 mod proof_watch;
+mod retrying;
 mod serving;
 pub mod snapshots;
 mod streams;
@@ -164,6 +166,8 @@ struct Keeper {
     input: Input,
     keys_to_come: Option<KeysToCome>,
     output: Option<Telling>,
+    /// The agent's standard error, where that tells of retries.
+    errors: Option<Telling>,
     own_record: Option<OwnRecordWatch>,
     clients: Clients,
     snapshots: Snapshots,
@@ -237,6 +241,7 @@ impl Keeper {
             input: Input::new(folder.even_when_full(input)?),
             keys_to_come: None,
             output: None,
+            errors: None,
             own_record: None,
             clients: Clients::default(),
             snapshots: Snapshots::new(&run),
@@ -287,6 +292,7 @@ impl Keeper {
         // From the beginning of the running turn, so that we know as much about it as our predecessor did.
         let telling = ostler_agents::telling(self.agent, self.record.plan.speaks);
         self.output = telling.map(|source| Telling::from(self.state.turn_out, source, &self.state, &self.session));
+        self.errors = self.error_reader();
         self.take_back_unanswered()?;
         self.count_what_is_open();
         let me = Identity::me()?;
@@ -368,6 +374,7 @@ impl Keeper {
             self.count_when_due()?;
             self.autosave()?;
             self.say_what_struck()?;
+            self.raise_retry_alarm_when_due()?;
             self.replace_holder_when_due()?;
             if std::mem::take(&mut self.changed) {
                 self.clients.tell_changed()?;
@@ -462,6 +469,7 @@ impl Keeper {
 
     /// Reads what the agent has said and folds it in.
     fn understand(&mut self) -> Result<(), KeeperError> {
+        self.understand_errors()?;
         let Some(mut pieces) = self.output.as_ref().map(|output| output.pieces(self.run.dir())).transpose()?.flatten()
         else {
             return Ok(());

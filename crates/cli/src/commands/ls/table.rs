@@ -12,7 +12,7 @@ use crate::ui::time::age;
 use ostler_core::asking::Shown;
 use ostler_core::fact::Verdict;
 use ostler_core::outcome::Kind;
-use ostler_core::view::{Damaged, Phase, View};
+use ostler_core::view::{Damaged, Phase, RetryingNow, View};
 use ostler_sys::clock;
 
 /// Below this many columns there is none for ids: what has no name is called by its id.
@@ -127,12 +127,22 @@ fn last(view: &View) -> Cell {
                 format!("{ASKS}{}", shown.line(room.saturating_sub(ASKS.len())).asked)
             });
         }
+        _ if is_retrying(view) => view.retrying.as_ref().map(retry_words).unwrap_or_default(),
         _ if view.state == Phase::Working && view.quiet_s >= 60 => {
             format!("(quiet {}) {said}", age(i64::try_from(view.quiet_s).unwrap_or(i64::MAX)))
         }
         _ => said,
     };
     Cell::new(text.lines().next().unwrap_or_default())
+}
+
+/// The running turn only waits for the model's server.
+pub fn is_retrying(view: &View) -> bool {
+    view.retrying.is_some() && view.state == Phase::Working
+}
+
+pub fn retry_words(now: &RetryingNow) -> String {
+    format!("retrying: {}", now.words())
 }
 
 /// Why the last turn of a session that goes on failed, when the agent said nothing of it.

@@ -1,0 +1,81 @@
+//! An agent that waits for the model's server and tells so: the session says that it retries, why and how often, it becomes
+//! an alarm when it takes too long, and both are gone once the server answers or the turn is over. (opencode tells nothing:
+//! see hangs_can_be_interrupted.)
+
+use crate::bed::Bed;
+use ostler_model::agents::Agent;
+use ostler_testkit::Session;
+
+/// Alarms after a second, so that a test need not wait for minutes.
+fn soon(bed: Option<Bed>) -> Option<Bed> {
+    let bed = bed?;
+    let folder = bed.harness.root().join("home/.config/ostler");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("config.toml"), "retry_alarm = '1s'\n").unwrap();
+    Some(bed)
+}
+
+fn retries_until_interrupted(bed: &Bed, session: &Session<'_>, reason: &str) {
+    let is_second = |view: &ostler_core::view::View| view.retrying.as_ref().is_some_and(|now| now.attempt >= 2);
+    let view = session.until_look("it retries", is_second);
+    assert_eq!((view.state.word(), view.alive), ("working", true), "{view:?}");
+    assert!(view.retrying.as_ref().unwrap().reason.contains(reason), "{view:?}");
+    let view = session.until_look("it is an alarm", |view| view.alarm.is_some());
+    let alarm = view.alarm.unwrap();
+    assert!(alarm.starts_with("retrying for more than 1 second: ") && alarm.contains(reason), "{alarm}");
+    let listed = bed.harness.run(&["ls"]).exits(0).stdout;
+    assert!(listed.contains("working") && listed.contains("retrying") && listed.contains(reason), "{listed}");
+    let shown = bed.harness.run(&["show", session.id()]).exits(0).stdout;
+    assert!(shown.contains(", retrying: ") && shown.contains(" time\n"), "{shown}");
+    let json = bed.harness.run(&["show", "--json", session.id()]).exits(0).json();
+    assert!(json["retrying"]["attempt"].as_u64().unwrap() >= 2, "{json}");
+    bed.harness.run(&["interrupt", session.id()]).exits(0);
+    bed.harness.run(&["wait", session.id()]).exits(6);
+    let json = bed.harness.run(&["show", "--json", session.id()]).exits(0).json();
+    assert!(json["retrying"].is_null() && json["alarm"].is_null(), "{json}");
+}
+
+/// The model answers after a failure, with a tool that runs on: the turn works, and retries no more.
+fn works_once_it_was_answered(bed: &Bed) {
+    let (tool, words) = bed.endless_tool();
+    let session = bed.detach(&[], Some(&format!("fail 529 once ; {tool} ; say never")));
+    let process = bed.process(words);
+    let view =
+        session.until_look("it is answered", |view| view.last.as_ref().is_some_and(|last| last.contains("gate")));
+    assert_eq!((view.state.word(), &view.retrying), ("working", &None), "{view:?}");
+    let journal = std::fs::read_to_string(bed.harness.home().join("sessions").join(session.id()).join("journal.jsonl"));
+    assert!(journal.unwrap().contains("retry_over"), "it did retry");
+    bed.harness.run(&["stop", session.id()]).exits(0);
+    ostler_testkit::patience::ended(&process);
+}
+
+#[test]
+fn claude_shows_that_it_retries() {
+    let Some(bed) = soon(Bed::with_dead_server(Agent::Claude)) else { return };
+    retries_until_interrupted(&bed, &bed.detach(&[], Some("say hello")), "no answer from the server");
+    bed.proves("no server: retrying, with the reason and how often");
+    let Some(bed) = soon(Bed::new(Agent::Claude)) else { return };
+    retries_until_interrupted(&bed, &bed.detach(&[], Some("fail 429 always")), "HTTP 429");
+    works_once_it_was_answered(&bed);
+    bed.proves("HTTP 429: retrying, with the reason and how often");
+}
+
+#[test]
+fn codex_shows_that_it_retries() {
+    let Some(bed) = soon(Bed::with_dead_server(Agent::Codex)) else { return };
+    retries_until_interrupted(&bed, &bed.detach(&[], Some("say hello")), "Connection failed");
+    bed.proves("no server: retrying, with the reason and how often");
+    let Some(bed) = soon(Bed::new(Agent::Codex)) else { return };
+    retries_until_interrupted(&bed, &bed.detach(&[], Some("fail 529 always")), "529");
+}
+
+#[test]
+fn gemini_shows_that_it_retries() {
+    let Some(bed) = soon(Bed::with_dead_server(Agent::Gemini)) else { return };
+    retries_until_interrupted(&bed, &bed.detach(&[], Some("say hello")), "fetch failed");
+    bed.proves("no server: retrying, with the reason and how often");
+    let Some(bed) = soon(Bed::new(Agent::Gemini)) else { return };
+    retries_until_interrupted(&bed, &bed.detach(&[], Some("fail 429 always")), "HTTP 429");
+    works_once_it_was_answered(&bed);
+    bed.proves("HTTP 429: retrying, with the reason and how often");
+}

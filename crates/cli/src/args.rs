@@ -18,6 +18,7 @@ pub enum Command {
     /// Start a session and follow it to its end
     Run(Run),
     /// List sessions
+    #[command(alias = "list", alias = "ps")]
     Ls(Ls),
     /// List the agents that ostler knows, where they are and what works with them
     Agents(Agents),
@@ -26,6 +27,7 @@ pub enum Command {
     /// Name every process that holds a conversation, also those that ostler did not start
     Who(Who),
     /// Show the conversation, or what a command printed
+    #[command(alias = "log")]
     Logs(Logs),
     /// Wait until sessions have ended
     Wait(Wait),
@@ -60,10 +62,16 @@ pub enum Command {
     Events(Events),
     /// Replace the keepers of running sessions by those of this binary
     Upgrade(Upgrade),
+    /// Explain a command, or a topic: exit-codes, ids, files, agents, config
+    Help(Help),
     /// Print completions for a shell
-    Completions { shell: clap_complete::Shell },
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
     /// Print the manual page, or write all of them into a folder
     Man {
+        /// Where to write them; without, the first page is printed
         #[arg(value_name = "FOLDER")]
         folder: Option<PathBuf>,
     },
@@ -126,7 +134,7 @@ pub struct Run {
     #[arg(long, value_name = "FOLDER")]
     pub cwd: Option<PathBuf>,
     /// Which model the agent should use
-    #[arg(long)]
+    #[arg(long, value_name = "MODEL")]
     pub model: Option<String>,
     /// Read the prompt from a file
     #[arg(short = 'f', long = "file", value_name = "FILE")]
@@ -238,6 +246,7 @@ pub enum Sort {
 
 #[derive(Args)]
 pub struct Agents {
+    /// As JSON, for programs
     #[arg(long)]
     pub json: bool,
 }
@@ -248,19 +257,23 @@ pub struct Who {
     /// A session, or the agent's own name for a conversation
     #[arg(value_name = "ID|NATIVE-ID")]
     pub id: String,
+    /// As JSON, for programs
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Args)]
 pub struct Show {
+    /// Id, unique beginning of one, name, or @last
     pub id: String,
+    /// As JSON, for programs
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Args)]
 pub struct Logs {
+    /// Id, unique beginning of one, name, or @last
     pub id: String,
     /// Go on as it grows
     #[arg(short, long)]
@@ -277,6 +290,7 @@ pub struct Logs {
 #[command(after_help = "Exit codes: 0 succeeded, 1 failed, 2 wrong usage, 3 no such session, 4 asks, 5 lost, \
                         6 stopped or interrupted, 8 not proven saved, 124 time is up.")]
 pub struct Wait {
+    /// Ids, unique beginnings of them, names, or @last
     #[arg(required = true, value_name = "ID")]
     pub ids: Vec<String>,
     /// Return when the first of them is there
@@ -294,6 +308,7 @@ pub struct Wait {
     /// Wait on while a session asks; without, a question ends the wait with 4
     #[arg(long)]
     pub through_questions: bool,
+    /// As JSON, for programs
     #[arg(long)]
     pub json: bool,
 }
@@ -311,6 +326,7 @@ pub enum Until {
 #[derive(Args)]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true).args(["message_word", "message_option", "list", "withdraw"]))]
 pub struct Send {
+    /// Id, unique beginning of one, name, or @last
     pub id: String,
     #[command(flatten)]
     pub message: Message,
@@ -323,6 +339,7 @@ pub struct Send {
     /// Take message N back
     #[arg(long, value_name = "N", conflicts_with_all = ["message_word", "message_option", "now"])]
     pub withdraw: Option<u64>,
+    /// As JSON, for programs
     #[arg(long)]
     pub json: bool,
 }
@@ -330,12 +347,15 @@ pub struct Send {
 #[derive(Args)]
 #[command(group = clap::ArgGroup::new("verdict").required(true).multiple(true).args(["allow", "deny", "text"]))]
 pub struct Answer {
+    /// Id, unique beginning of one, name, or @last
     pub id: String,
+    /// Yes
     #[arg(long, conflicts_with = "deny")]
     pub allow: bool,
     /// With --allow: and this kind for the rest of the run, as the agent proposes it (ostler show says what that is)
     #[arg(long, requires = "allow", conflicts_with = "deny")]
     pub always: bool,
+    /// No
     #[arg(long)]
     pub deny: bool,
     /// In words; with --deny the reason that the agent is given
@@ -348,6 +368,7 @@ pub struct Answer {
 
 #[derive(Args)]
 pub struct Attach {
+    /// Id, unique beginning of one, name, or @last
     pub id: String,
     /// Only look
     #[arg(long)]
@@ -356,17 +377,20 @@ pub struct Attach {
 
 #[derive(Args)]
 pub struct One {
+    /// Id, unique beginning of one, name, or @last
     pub id: String,
 }
 
 #[derive(Args)]
 pub struct Many {
+    /// Ids, unique beginnings of them, names, or @last
     #[arg(required = true, value_name = "ID")]
     pub ids: Vec<String>,
 }
 
 #[derive(Args)]
 pub struct Archive {
+    /// Ids, unique beginnings of them, names, or @last
     #[arg(value_name = "ID", required_unless_present = "idle")]
     pub ids: Vec<String>,
     /// Instead, every session that has ended or been idle for this long, such as 7d
@@ -379,6 +403,7 @@ pub struct Archive {
     after_help = "Exit codes: 0 ended and saved (or nothing to save), 3 no such session, 8 ended but not proven saved."
 )]
 pub struct Stop {
+    /// Ids, unique beginnings of them, names, or @last
     #[arg(required = true, value_name = "ID")]
     pub ids: Vec<String>,
     /// Let the running turn finish first
@@ -472,6 +497,7 @@ pub struct Doctor {
     /// Mend what is safe to mend, and say each thing that was done
     #[arg(long)]
     pub fix: bool,
+    /// As JSON, for programs
     #[arg(long)]
     pub json: bool,
 }
@@ -481,6 +507,13 @@ pub struct Events {
     /// Go on as things happen
     #[arg(short, long)]
     pub follow: bool,
+}
+
+#[derive(Args)]
+pub struct Help {
+    /// A command or a topic; "topics" lists these
+    #[arg(value_name = "COMMAND|TOPIC")]
+    pub topic: Option<String>,
 }
 
 #[derive(Args)]

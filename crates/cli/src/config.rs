@@ -1,10 +1,14 @@
-//! `$XDG_CONFIG_HOME/ostler/config.toml`: what a person may set. Everything has a default; an unknown word is an error
-//! that names it, because a misspelt setting that is silently ignored is worse.
+//! `$XDG_CONFIG_HOME/ostler/config.toml`: what a person may set. Everything has a default; an unknown word is a mistake
+//! that is named, because a misspelt setting that is silently ignored is worse. See [`mistakes`].
+
+mod mistakes;
 
 use crate::exit::{Failure, Result};
 use crate::limits;
 use crate::own_agents::{self, OwnAgent};
+use crate::say::tell;
 use crate::ui::time::{parse_duration, parse_size};
+use mistakes::Mistake;
 use ostler_core::limits::Limits;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -50,41 +54,75 @@ pub struct Config {
     pub limits: Limits,
     /// A person's own, by name.
     pub agents: BTreeMap<String, OwnAgent>,
+    /// What is wrong with the file.
+    pub mistakes: Vec<Mistake>,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            default_agent: None,
+            detach_key: 0x1c,
+            linger: Duration::from_secs(2),
+            grace: Duration::from_secs(10),
+            terminal_output_limit: 64 << 20,
+            autosave: Some(Duration::from_secs(5)),
+            archive_after: None,
+            purge_after: None,
+            limits: Limits::default(),
+            agents: BTreeMap::new(),
+            mistakes: Vec::new(),
+        }
+    }
 }
 
 impl Config {
-    pub fn load(variable: &dyn Fn(&str) -> Option<String>) -> Result<Config> {
-        let file = match path(variable).map(|path| (std::fs::read_to_string(&path), path)) {
-            None => File::default(),
-            Some((Err(error), _)) if error.kind() == std::io::ErrorKind::NotFound => File::default(),
-            Some((Err(error), path)) => return Err(Failure::ours(format!("{}: {error}", path.display()))),
-            Some((Ok(text), path)) => toml::from_str(&text).map_err(|error| wrong(&path, &in_line(&text, &error)))?,
+    /// What is wrong with the file is in [`Config::mistakes`]; those settings have their defaults.
+    pub fn load(variable: &dyn Fn(&str) -> Option<String>) -> Config {
+        let Some(path) = path(variable) else {
+            return Config::default();
         };
-        let path = path(variable).unwrap_or_default();
-        let duration = |text: Option<String>, default| match text {
-            None => Ok(default),
-            Some(text) => parse_duration(&text).map_err(|words| wrong(&path, &words)),
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Config::default(),
+            Err(error) => {
+                return Config { mistakes: vec![Mistake::of_file(&path, error.to_string())], ..Config::default() };
+            }
         };
+        let file: std::result::Result<File, _> = toml::from_str(&text);
+        if let Ok(Ok(config)) = file.map(Config::check) {
+            return config;
+        }
+        let (config, mistakes) = mistakes::read(&text, &path);
+        Config { mistakes, ..config }
+    }
+
+    /// The settings of a file; the error is in words.
+    fn check(file: File) -> std::result::Result<Config, String> {
+        let default = Config::default();
+        let duration = |text: Option<String>, default| text.map_or(Ok(default), |text| parse_duration(&text));
         let age = |text: Option<String>| match text.as_deref() {
             None | Some("off") => Ok(None),
-            Some(text) => parse_duration(text).map(Some).map_err(|words| wrong(&path, &words)),
+            Some(text) => parse_duration(text).map(Some),
         };
         Ok(Config {
             default_agent: file.default_agent,
             detach_key: match file.detach_key {
-                None => 0x1c,
-                Some(key) => control_key(&key)
-                    .ok_or_else(|| wrong(&path, &format!("detach_key {key:?} is not of the form ctrl-x")))?,
+                None => default.detach_key,
+                Some(key) => {
+                    control_key(&key).ok_or_else(|| format!("detach_key {key:?} is not of the form ctrl-x"))?
+                }
             },
-            linger: duration(file.linger, Duration::from_secs(2))?,
-            grace: duration(file.grace, Duration::from_secs(10))?,
+            linger: duration(file.linger, default.linger)?,
+            grace: duration(file.grace, default.grace)?,
             terminal_output_limit: match file.terminal_output_limit {
-                None => 64 << 20,
-                Some(text) => parse_size(&text).map_err(|words| wrong(&path, &words))?,
+                None => default.terminal_output_limit,
+                Some(text) => parse_size(&text)?,
             },
             autosave: match file.autosave.as_deref() {
+                None => default.autosave,
                 Some("off") => None,
-                _ => Some(duration(file.autosave, Duration::from_secs(5))?),
+                Some(text) => Some(parse_duration(text)?),
             },
             retry_alarm: match file.retry_alarm.as_deref() {
                 Some("off") => None,
@@ -92,9 +130,44 @@ impl Config {
             },
             archive_after: age(file.archive_after)?,
             purge_after: age(file.purge_after)?,
-            limits: file.limits.check().map_err(|words| wrong(&path, &format!("[limits]: {words}")))?,
-            agents: own_agents::check(file.agents).map_err(|words| wrong(&path, &words))?,
+            limits: file.limits.check().map_err(|words| format!("[limits]: {words}"))?,
+            agents: own_agents::check(file.agents)?,
+            mistakes: Vec::new(),
         })
+    }
+
+    /// Fails when a setting is wrong that every new session needs.
+    pub fn needs_for_launch(&self) -> Result<()> {
+        let mistake = self.mistakes.iter().find(|mistake| mistake.keeps_from_launching());
+        mistake.map_or(Ok(()), |mistake| Err(wrong(mistake)))
+    }
+
+    /// Says in one line what is wrong.
+    pub fn warn(&self) {
+        if let [first, more @ ..] = self.mistakes.as_slice() {
+            let more = match more.len() {
+                0 => String::new(),
+                count => format!(" ({count} more: ostler doctor)"),
+            };
+            let words = Failure::usage(format!("{}; {}{more}", first.place_and_words(), first.consequence()));
+            tell!("ostler: {words}");
+        }
+    }
+
+    /// Fails when this setting is wrong.
+    pub fn needs(&self, setting: &str) -> Result<()> {
+        self.mistakes
+            .iter()
+            .find(|mistake| mistake.is_of_setting(setting))
+            .map_or(Ok(()), |mistake| Err(wrong(mistake)))
+    }
+
+    /// The agent of a person's own that has this name; fails when it is described wrongly.
+    pub fn own_agent(&self, name: &str) -> Result<Option<(&str, &OwnAgent)>> {
+        if let Some(mistake) = self.mistakes.iter().find(|mistake| mistake.is_of_agent(name)) {
+            return Err(wrong(mistake));
+        }
+        Ok(self.agents.get_key_value(name).map(|(name, own)| (name.as_str(), own)))
     }
 
     pub fn linger_ms(&self) -> u64 {
@@ -114,24 +187,32 @@ fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn wrong(path: &std::path::Path, words: &str) -> Failure {
-    Failure::usage(format!("{}: {words}; mend it or remove it", path.display()))
+fn wrong(mistake: &Mistake) -> Failure {
+    Failure::usage(format!("{}; correct it or remove it", mistake.place_and_words()))
 }
 
-/// The complaint and the line that it is about.
-fn in_line(text: &str, error: &toml::de::Error) -> String {
-    let before = error.span().and_then(|span| text.get(..span.start));
-    match before {
-        Some(before) => format!("line {}: {}", before.matches('\n').count() + 1, error.message()),
-        None => error.message().to_owned(),
-    }
-}
-
-fn path(variable: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
+/// Where the file is, whether there is one or not.
+pub fn path(variable: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
     let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let folder = set("XDG_CONFIG_HOME").or_else(|| set("HOME").map(|home| home.join(".config")))?;
     Some(folder.join("ostler/config.toml"))
 }
+
+pub use mistakes::line_of;
+
+/// The settings that there are.
+pub const KEYS: [&str; 10] = [
+    "default_agent",
+    "detach_key",
+    "linger",
+    "grace",
+    "terminal_output_limit",
+    "autosave",
+    "archive_after",
+    "purge_after",
+    "limits",
+    "agents",
+];
 
 /// `ctrl-a` … `ctrl-z`, and the five others that a terminal can send.
 fn control_key(text: &str) -> Option<u8> {
@@ -157,7 +238,10 @@ mod tests {
             .unwrap_or_default();
         let place = home.path().to_string_lossy().into_owned();
         let variable = |name: &str| (name == "XDG_CONFIG_HOME").then(|| place.clone());
-        Config::load(&variable).map(|_| ()).map_err(|failure| failure.to_string())
+        match Config::load(&variable).mistakes.as_slice() {
+            [] => Ok(()),
+            [first, ..] => Err(wrong(first).to_string()),
+        }
     }
 
     proptest! {
@@ -187,11 +271,11 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_word_is_named_with_its_line() {
-        let text = "linger = '1s'\n\n[agents.mine]\ncommand = ['x']\ncolour = 'red'\n";
-        let error = toml::from_str::<File>(text).map(|_| ()).map_err(|error| in_line(text, &error));
-        let words = error.err().unwrap_or_default();
-        assert!(words.starts_with("line 5: ") && words.contains("colour"), "{words}");
+    fn the_settings_that_are_listed_are_those_of_the_file() {
+        let complaint = toml::from_str::<File>("no_such_setting = 1").map(|_| ()).err();
+        let complaint = complaint.map(|error| error.message().to_owned()).unwrap_or_default();
+        let named: Vec<&str> = complaint.split('`').skip(3).step_by(2).collect();
+        assert_eq!(named, KEYS, "{complaint}");
     }
 
     #[test]

@@ -20,7 +20,7 @@ impl Context {
     pub fn new() -> Result<Context> {
         let home = Home::find(&variable)
             .ok_or_else(|| Failure::ours("neither OSTLER_HOME nor HOME is set; set one of them"))?;
-        Ok(Context { home, config: Config::load(&variable)?, style: Style::detect(std::io::stdout().is_terminal()) })
+        Ok(Context { home, config: Config::load(&variable), style: Style::detect(std::io::stdout().is_terminal()) })
     }
 }
 

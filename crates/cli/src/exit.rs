@@ -1,9 +1,11 @@
 //! Exit codes, and errors as one line for a person: what is wrong; what to do.
 
+use crate::context::variable;
+use crate::ui::suggest::nearest;
 use ostler_core::outcome::{Kind, Outcome, Saved};
 use ostler_keeper::launch::LaunchError;
 use ostler_store::StoreError;
-use ostler_store::home::NotFound;
+use ostler_store::home::{Home, NotFound};
 use std::fmt;
 
 /// What `run`, `wait`, `stop` and `resume` say with their exit code.
@@ -112,10 +114,24 @@ fn hint(error: &StoreError) -> &'static str {
     }
 }
 
+/// The name of a session that was probably meant. Looked up only here, when there is none of that name.
+fn nearest_name(word: &str) -> Option<String> {
+    let places = Home::find(&variable)?.live_places().ok()?;
+    let names: Vec<String> =
+        places.iter().filter_map(|place| place.open().and_then(|folder| folder.session()).ok()?.name).collect();
+    nearest(word, names.iter().map(String::as_str)).map(str::to_owned)
+}
+
 impl From<NotFound> for Failure {
     fn from(error: NotFound) -> Failure {
         match error {
-            NotFound::None(_) => Failure::new(Code::NoSession, format!("{error}; ostler ls -a shows what there is")),
+            NotFound::None(ref word) => {
+                let hint = match nearest_name(word) {
+                    Some(name) => format!("did you mean {name}?"),
+                    None => "ostler ls -a shows what there is".to_owned(),
+                };
+                Failure::new(Code::NoSession, format!("{error}; {hint}"))
+            }
             NotFound::Ambiguous { .. } => Failure::usage(format!("{error}; type more of it")),
             NotFound::Store(error) => error.into(),
         }

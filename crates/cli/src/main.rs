@@ -21,6 +21,7 @@ mod repair;
 mod say;
 mod still;
 mod ui;
+mod usage;
 
 ostler_sys::entry!(program);
 

@@ -33,7 +33,7 @@ pub struct Prepared {
 
 /// Works out how an agent is started.
 pub fn prepare(context: &Context, session: &Session, run: u32, native_id: &str, resume: bool) -> Result<Prepared> {
-    let own = context.config.agents.get(&session.agent);
+    let own = context.config.own_agent(&session.agent)?.map(|(_, own)| own);
     let agent = ostler_agents::find(own.map_or(session.agent.as_str(), |own| own.protocol.agent()))
         .ok_or_else(|| Failure::ours(format!("this ostler knows no agent {:?}", session.agent)))?;
     let own_binary = std::env::current_exe()?.to_string_lossy().into_owned();

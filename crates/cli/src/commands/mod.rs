@@ -9,6 +9,7 @@ mod doctor;
 mod events;
 mod foreign;
 mod fork;
+pub mod help;
 mod interrupt;
 mod logs;
 mod ls;
@@ -34,9 +35,7 @@ use crate::args::{Cli, Command};
 use crate::context::Context;
 use crate::dashes;
 use crate::exit::{Code, Failure, Result};
-use crate::say::not_written;
-use clap::Parser;
-use clap::error::ErrorKind;
+use crate::usage;
 use std::ffi::OsString;
 use std::io::Write;
 
@@ -44,11 +43,11 @@ use std::io::Write;
 pub fn main(arguments: impl Iterator<Item = OsString>) -> u8 {
     let arguments = dashes::mark(arguments.collect());
     let named_alone = Command::named_alone(&arguments).map(|command| Ok(Cli { command: Some(command) }));
-    let code = match named_alone.unwrap_or_else(|| Cli::try_parse_from(&arguments)) {
-        Ok(cli) => dispatch(cli).unwrap_or_else(|failure| complain(&failure)),
-        Err(error) => explain(&error),
+    let done = match named_alone.unwrap_or_else(|| usage::parse(&arguments)) {
+        Ok(cli) => dispatch(cli),
+        Err(error) => usage::explain(&error, &arguments),
     };
-    code.number()
+    done.unwrap_or_else(|failure| complain(&failure)).number()
 }
 
 fn dispatch(cli: Cli) -> Result<Code> {
@@ -56,9 +55,21 @@ fn dispatch(cli: Cli) -> Result<Code> {
     match &cli.command {
         Some(Command::Completions { shell }) => return reference::completions(*shell),
         Some(Command::Man { folder }) => return reference::man(folder.as_deref()),
+        Some(Command::Help(args)) => return help::run(args),
         _ => {}
     }
     let context = Context::new()?;
+    match &cli.command {
+        // Lists all that is wrong itself.
+        Some(Command::Doctor(_)) => {}
+        // Warns once nothing else is wrong.
+        Some(Command::Run(_)) => context.config.needs_for_launch()?,
+        Some(Command::Resume(_) | Command::Fork(_)) => {
+            context.config.needs_for_launch()?;
+            context.config.warn();
+        }
+        Some(_) | None => context.config.warn(),
+    }
     match cli.command {
         None => ls::bare(&context),
         Some(Command::Run(args)) => run::run(&context, args),
@@ -83,7 +94,7 @@ fn dispatch(cli: Cli) -> Result<Code> {
         Some(Command::Doctor(args)) => doctor::run(&context, &args),
         Some(Command::Events(args)) => events::run(&context, &args),
         Some(Command::Upgrade(args)) => upgrade::run(&context, &args),
-        Some(Command::Completions { .. } | Command::Man { .. }) => Ok(Code::Succeeded),
+        Some(Command::Completions { .. } | Command::Man { .. } | Command::Help(_)) => Ok(Code::Succeeded),
     }
 }
 
@@ -91,26 +102,4 @@ fn complain(failure: &Failure) -> Code {
     // A terminal that went away is no reason to panic.
     let _ = writeln!(std::io::stderr(), "ostler: {failure}");
     failure.code
-}
-
-/// clap's long complaint as our one line; help and version as they are.
-fn explain(error: &clap::Error) -> Code {
-    match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            match error.print() {
-                // A closed pipe is no reason to complain.
-                Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => complain(&not_written(error)),
-                Ok(()) | Err(_) => Code::Succeeded,
-            }
-        }
-        _ => {
-            let text = error.to_string();
-            let first = text.lines().next().unwrap_or_default();
-            let first = first.strip_prefix("error: ").unwrap_or(first).trim_end_matches(':');
-            let detail: Vec<&str> =
-                text.lines().skip(1).take_while(|line| line.starts_with("  ")).map(str::trim).collect();
-            let detail = if detail.is_empty() { String::new() } else { format!(": {}", detail.join(", ")) };
-            complain(&Failure::usage(format!("{first}{detail}; ostler --help shows the way")))
-        }
-    }
 }

@@ -1,5 +1,6 @@
 //! `ostler completions` and `ostler man`: what other programs know about our command line.
 
+use super::help::with_examples;
 use crate::args::Cli;
 use crate::exit::{Code, Failure, Result};
 use clap::CommandFactory;
@@ -19,7 +20,7 @@ pub fn man(folder: Option<&Path>) -> Result<Code> {
                 let folder = folder.display();
                 return Err(Failure::usage(format!("{folder} is not a folder; create it first (mkdir -p {folder})")));
             }
-            clap_mangen::generate_to(Cli::command(), folder)?;
+            clap_mangen::generate_to(with_examples(Cli::command()), folder)?;
             crate::say::text(&format!("the manual pages are in {}\n", folder.display()))?;
         }
         None => {

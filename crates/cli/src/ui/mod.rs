@@ -5,5 +5,6 @@ pub mod columns;
 pub mod conversation;
 pub mod money;
 pub mod style;
+pub mod suggest;
 pub mod table;
 pub mod time;

@@ -90,3 +90,20 @@ fn resume_without_a_message_attaches() {
     session.stop();
     harness.run(&["resume", session.id()]).exits(2).complaint();
 }
+
+#[test]
+fn a_person_is_asked_before_a_misspelt_agent_becomes_a_prompt() {
+    let harness = harness();
+    harness.configure("default_agent = 'demo'\n");
+    let mut person = Person::runs(&harness, SIZE, &["run", "claud"]);
+    person.sees("did you mean claude?");
+    person.sees("[y/N]");
+    person.types(b"\r");
+    person.is_left_with(2);
+    assert!(harness.ls().is_empty());
+    let mut person = Person::runs(&harness, SIZE, &["run", "claud"]);
+    person.sees("[y/N]");
+    person.types(b"y\r");
+    person.sees("› claud");
+    assert_eq!(harness.ls().len(), 1);
+}

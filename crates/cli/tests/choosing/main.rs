@@ -5,8 +5,10 @@
 
 mod acp_agents;
 mod listing;
+mod mistyped;
 mod own_agents;
 mod prompts;
+mod settings;
 mod without_a_name;
 
 use ostler_testkit::Harness;

@@ -5,6 +5,7 @@
 //! their root is an argument, so that tests can show it another machine.
 
 mod agents;
+mod config;
 mod containment;
 mod foreign;
 mod helpers;
@@ -18,7 +19,7 @@ mod strays;
 mod tools;
 
 use crate::args::Doctor;
-use crate::context::Context;
+use crate::context::{Context, variable};
 use crate::exit::{Code, Result};
 use crate::say;
 use crate::ui::style::Style;
@@ -81,6 +82,7 @@ pub fn run(context: &Context, args: &Doctor) -> Result<Code> {
     findings.extend(limits::check());
     findings.extend(logout::check_this_machine());
     findings.extend(agents::check());
+    findings.extend(config::check(&variable));
     findings.extend(foreign::check(home)?);
     findings.extend(tools::check(home)?);
     let findings = if args.fix { mending::mend(findings) } else { findings };

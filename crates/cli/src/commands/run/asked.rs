@@ -6,7 +6,9 @@ use crate::args::{Message, Run};
 use crate::context::{Context, variable};
 use crate::dashes;
 use crate::exit::{Failure, Result};
+use crate::installed;
 use crate::own_agents::{OwnAgent, Protocol};
+use crate::ui::suggest::nearest;
 use ostler_core::id::{SessionId, is_name};
 use ostler_core::record::{Mode, Session, beginning_of};
 use ostler_core::{MESSAGE_LIMIT, SCHEMA};
@@ -29,7 +31,7 @@ pub struct Asked {
 
 /// The first word is an agent only if it names one; nothing before `--` means a command.
 pub fn check(context: &Context, args: &Run) -> Result<Asked> {
-    if let Some((name, own, words)) = own_agent(context, args) {
+    if let Some((name, own, words)) = own_agent(context, args)? {
         return match own.protocol {
             Protocol::None => check_own(args, name, own),
             Protocol::Acp => check_acp(args, name, words, own.command.iter().chain(&args.arguments).cloned().collect()),
@@ -50,12 +52,17 @@ pub fn check(context: &Context, args: &Run) -> Result<Asked> {
             return Err(Failure::usage("run what? ostler run demo \"fix the failing test\", or ostler run -- COMMAND"));
         }
         (_, words @ [first, _, ..]) => {
-            return Err(Failure::usage(format!(
-                "{first:?} is no agent; quote a prompt, or keep a command with: ostler run -- {}",
-                words.join(" ")
-            )));
+            let hint = match nearest_agent(context, first) {
+                Some(meant) => format!("did you mean {meant}?"),
+                None => format!("quote a prompt, or keep a command with: ostler run -- {}", words.join(" ")),
+            };
+            return Err(Failure::usage(format!("{first:?} is not an agent; {hint}")));
         }
-        (_, words) => (default_agent(&context.config)?, words),
+        (_, words) => {
+            let agent = default_agent(&context.config)?;
+            confirm_prompt(context, args, words, agent.name())?;
+            (agent, words)
+        }
     };
     let behind = if agent.name() == "command" { None } else { prompt_behind_dashes(args, words) };
     let (prompt, arguments) = match behind {
@@ -97,20 +104,25 @@ pub fn check(context: &Context, args: &Run) -> Result<Asked> {
 
 /// The agent of a person's own that is meant, and the words that are left for it: named first, or the default one, which
 /// is for prompts.
-fn own_agent<'a>(context: &'a Context, args: &'a Run) -> Option<(&'a str, &'a OwnAgent, &'a [String])> {
-    let of = |name: &String| context.config.agents.get_key_value(name);
+fn own_agent<'a>(context: &'a Context, args: &'a Run) -> Result<Option<(&'a str, &'a OwnAgent, &'a [String])>> {
     if let [first, rest @ ..] = args.words.as_slice()
-        && let Some((name, own)) = of(first)
+        && let Some((name, own)) = context.config.own_agent(first)?
     {
-        return Some((name, own, rest));
+        return Ok(Some((name, own, rest)));
     }
     let prompts = match args.words.as_slice() {
         [] => args.file.is_some() || args.prompt.is_some() || (args.keep && args.arguments.is_empty()),
         [word] => ostler_agents::find(word).is_none(),
         [..] => false,
     };
-    let (name, own) = of(context.config.default_agent.as_ref()?)?;
-    (prompts && own.protocol == Protocol::Acp).then_some((name, own, &args.words))
+    let (true, Some(name)) = (prompts, &context.config.default_agent) else {
+        return Ok(None);
+    };
+    let own = context.config.own_agent(name)?.filter(|(_, own)| own.protocol == Protocol::Acp);
+    if own.is_some() {
+        confirm_prompt(context, args, &args.words, name)?;
+    }
+    Ok(own.map(|(name, own)| (name, own, args.words.as_slice())))
 }
 
 /// Whoever speaks the protocol takes prompts, and is a command with arguments of its own.
@@ -137,6 +149,33 @@ fn check_acp(args: &Run, name: &str, words: &[String], command: Vec<String>) -> 
         conversation: None,
         arguments: command,
     })
+}
+
+/// The agent that a word was probably meant to be.
+fn nearest_agent<'a>(context: &'a Context, word: &str) -> Option<&'a str> {
+    let own = context.config.agents.keys().map(String::as_str);
+    nearest(word, installed::known().map(|agent| agent.name()).chain(own))
+}
+
+/// A single word that is nearly the name of an agent is not sent to the default agent as a prompt, which costs money,
+/// unless a person says so.
+fn confirm_prompt(context: &Context, args: &Run, words: &[String], agent: &str) -> Result<()> {
+    let Some((word, meant)) = words.first().and_then(|word| Some((word, nearest_agent(context, word)?))) else {
+        return Ok(());
+    };
+    let refused = Failure::usage(format!(
+        "{word:?} is not an agent; did you mean {meant}? as a prompt for {agent}: ostler run -p {word}"
+    ));
+    if !Watching::new(args.detach, args.output).attended {
+        return Err(refused);
+    }
+    crate::follow::err(
+        format!("ostler: {word:?} is not an agent; did you mean {meant}? Send it to {agent} as a prompt? [y/N] ")
+            .as_bytes(),
+    )?;
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line)?;
+    if matches!(line.trim(), "y" | "Y" | "yes") { Ok(()) } else { Err(refused) }
 }
 
 /// A prompt behind `--`, where arguments for the agent are: the only word there, with white space in it, when nothing else

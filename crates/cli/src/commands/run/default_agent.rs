@@ -7,6 +7,7 @@ use crate::installed;
 use ostler_agents::Agent;
 
 pub fn default_agent(config: &Config) -> Result<&'static dyn Agent> {
+    config.needs("default_agent")?;
     match &config.default_agent {
         Some(name) => configured(config, name),
         None => only_one(&installed::installed()),

@@ -34,6 +34,7 @@ use summary::conclude;
 
 pub fn run(context: &Context, args: Run) -> Result<Code> {
     let mut asked = check(context, &args)?;
+    context.config.warn();
     if !asked.agent.starts_with(ostler_agents::replay::PREFIX) {
         asked.prompt = asked.prompt.map(with_piped).transpose()?;
     }

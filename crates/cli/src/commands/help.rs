@@ -1,0 +1,261 @@
+//! `ostler help`: the help of a command, or a topic that is about no single one; and the examples below each command's
+//! `--help`.
+
+use crate::args::{Cli, Help};
+use crate::config::KEYS;
+use crate::exit::{Code, Failure, Result};
+use crate::say;
+use crate::ui::suggest::nearest;
+use clap::CommandFactory;
+
+/// Name, what it is about, text.
+const TOPICS: [(&str, &str, &str); 5] = [
+    (
+        "exit-codes",
+        "what run, resume, fork, wait and stop exit with",
+        "  0    succeeded; stop: ended and saved, or nothing to save
+  1    the agent failed
+  2    wrong usage, or an ambiguous id
+  3    no such session
+  4    the session asks for something: ostler answer ID
+  5    lost: the process is gone and nothing says how it ended
+  6    stopped or interrupted on request
+  7    refused: another process is using the conversation
+  8    ended, but the last turn could not be proven saved
+  124  --timeout passed and the session is still alive; or run was told to leave (SIGTERM, closed terminal)
+  125  ostler itself failed
+",
+    ),
+    (
+        "ids",
+        "how to name a session",
+        "  k3v9x2ab   its id, as ostler ls shows it
+  k3         the beginning of an id, when no other begins like it
+  tests      its name (run --name tests)
+  @last      the newest session
+
+Commands for a conversation (who, repair) also take the agent's own id of it.
+",
+    ),
+    (
+        "files",
+        "where ostler keeps things",
+        "  $OSTLER_HOME             sessions and archive; default $XDG_STATE_HOME/ostler, else ~/.local/state/ostler
+    sessions/ID/           one folder per session; ostler show ID says where
+      session.json         what was asked for
+      journal.jsonl        what happened, line by line
+      inbox.jsonl          messages to the agent
+      runs/N/in, out, err  what the agent was given and what it wrote, byte for byte
+      runs/N/outcome.json  how run N ended
+      checkpoints/         copies of the agent's transcript
+    archive/               sessions that were put away
+  $XDG_CONFIG_HOME/ostler/config.toml
+                           settings; default ~/.config/ostler/config.toml, see ostler help config
+
+The transcript itself belongs to the agent and stays where the agent keeps it.
+",
+    ),
+    (
+        "agents",
+        "which agents can be run",
+        "  claude, codex, gemini, opencode   coding agents; ostler agents says which are installed
+  acp                               any program that speaks the Agent Client Protocol: ostler run acp \"…\" -- PROGRAM
+  demo                              part of ostler, needs no model: ostler run demo \"fix the failing test\"
+  NAME                              yours, from [agents.NAME] in config.toml
+
+Without an agent, run takes default_agent from config.toml, else the only one that is installed.
+Arguments behind -- go to the agent: ostler run claude \"…\" -- --permission-mode acceptEdits
+Without an agent and with --, anything can be kept: ostler run -- make test
+",
+    ),
+    (
+        "config",
+        "the settings in config.toml",
+        "  default_agent = \"claude\"          who gets a prompt when no agent is named
+  detach_key = \"ctrl-\\\\\"              leaves an attached session
+  grace = \"10s\"                     how long stop waits before it kills
+  linger = \"2s\"                     how long what a program leaves running may take to end
+  autosave = \"5s\"                   how often the transcript is copied while a turn runs; \"off\"
+  archive_after = \"7d\"              put sessions away this long after their end; \"off\"
+  purge_after = \"30d\"               delete them this long after that; \"off\"
+
+  [limits]                          for every new session: memory = \"2G\", cpus = 1.5, processes = 200
+
+  [agents.mine]                     an agent of your own
+  command = [\"my-agent\", \"--flag\"]
+  protocol = \"acp\"                  if it speaks the Agent Client Protocol
+  mode = \"terminal\"                 if it draws on a terminal
+  end = \"SIGINT\"                    how to end it: SIGTERM, SIGINT, SIGHUP or stdin; or end_text = \"/quit\"
+
+All settings: ",
+    ),
+];
+
+/// What stands below the `--help` of a command, by its name.
+const EXAMPLES: [(&str, &[&str]); 26] = [
+    (
+        "run",
+        &[
+            "ostler run claude                             open claude in a terminal; Ctrl-\\ leaves it running",
+            "ostler run claude \"fix the failing test\"      one turn, followed to its end",
+            "ostler run -d codex \"update the docs\"         in the background; prints the id",
+            "git diff | ostler run claude \"review this\"    with something piped in",
+            "answer=$(ostler run gemini \"1+1?\")            the final answer for a script",
+            "ostler run -- make test                       keep any command",
+        ],
+    ),
+    ("ls", &["ostler ls", "ostler ls -a --json"]),
+    ("agents", &["ostler agents"]),
+    ("show", &["ostler show @last", "ostler show --json k3v9 | jq .outcome"]),
+    ("who", &["ostler who @last"]),
+    ("logs", &["ostler logs @last", "ostler logs -f tests"]),
+    ("wait", &["ostler wait @last", "ostler wait --until turn --timeout 10m tests", "ostler wait --any k3v9 m2p4"]),
+    (
+        "send",
+        &[
+            "ostler send tests \"also check Windows\"",
+            "ostler send tests --now \"stop that\"",
+            "ostler send tests --list",
+        ],
+    ),
+    ("answer", &["ostler answer tests --allow", "ostler answer tests --deny --text \"not in production\""]),
+    ("attach", &["ostler attach tests", "ostler attach --read-only tests"]),
+    ("interrupt", &["ostler interrupt tests"]),
+    ("stop", &["ostler stop tests", "ostler stop --after-turn tests"]),
+    (
+        "resume",
+        &[
+            "ostler resume tests                           sit down at it",
+            "ostler resume tests \"fix the warnings\"        one more turn",
+            "ostler resume -d tests \"fix the warnings\"     in the background",
+        ],
+    ),
+    ("fork", &["ostler fork tests \"try it with threads instead\""]),
+    ("repair", &["ostler repair --dry-run tests", "ostler repair tests"]),
+    ("checkpoints", &["ostler checkpoints tests", "ostler checkpoints restore tests 10m"]),
+    ("archive", &["ostler archive tests", "ostler archive --idle 7d"]),
+    ("restore", &["ostler restore tests"]),
+    ("purge", &["ostler purge tests", "ostler purge --archived --older-than 30d --dry-run"]),
+    ("doctor", &["ostler doctor", "ostler doctor --fix"]),
+    ("events", &["ostler events -f | jq ."]),
+    ("upgrade", &["ostler upgrade"]),
+    (
+        "completions",
+        &[
+            "echo 'source <(ostler completions bash)' >> ~/.bashrc",
+            "echo 'source <(ostler completions zsh)' >> ~/.zshrc",
+            "ostler completions fish > ~/.config/fish/completions/ostler.fish",
+        ],
+    ),
+    ("man", &["ostler man | man -l -", "ostler man ~/.local/share/man/man1"]),
+    ("help", &["ostler help topics", "ostler help exit-codes", "ostler help run"]),
+    ("rename", &["ostler rename k3v9 tests"]),
+];
+
+/// The commands with their examples.
+pub fn with_examples(mut tree: clap::Command) -> clap::Command {
+    for (name, examples) in EXAMPLES {
+        if tree.find_subcommand(name).is_none() {
+            continue;
+        }
+        tree = tree.mut_subcommand(name, |command| {
+            let more = command.get_after_help().map(|text| format!("\n\n{text}")).unwrap_or_default();
+            let examples: Vec<String> = examples.iter().map(|line| format!("  {line}")).collect();
+            command.after_help(format!("Examples:\n{}{more}", examples.join("\n")))
+        });
+    }
+    tree
+}
+
+pub fn run(args: &Help) -> Result<Code> {
+    let text = match args.topic.as_deref() {
+        None => format!("{}\nTopics:\n{}", with_examples(Cli::command()).render_help(), topics()),
+        Some("topics") => format!("Topics (ostler help TOPIC):\n{}", topics()),
+        Some(name) => about(name)?,
+    };
+    say::text(&text)?;
+    Ok(Code::Succeeded)
+}
+
+fn topics() -> String {
+    TOPICS.iter().map(|(name, about, _)| format!("  {name:<11}  {about}\n")).collect()
+}
+
+fn about(name: &str) -> Result<String> {
+    if let Some((name, about, text)) = TOPICS.iter().find(|(topic, _, _)| *topic == name) {
+        let keys = if *name == "config" { format!("{}\n", KEYS.join(", ")) } else { String::new() };
+        return Ok(format!("{name}: {about}\n\n{text}{keys}"));
+    }
+    let mut tree = with_examples(Cli::command());
+    tree.build();
+    let names: Vec<String> = tree.get_subcommands().map(|one| one.get_name().to_owned()).collect();
+    match tree.find_subcommand_mut(name) {
+        Some(command) => Ok(command.render_help().to_string()),
+        None => {
+            let candidates = names.iter().map(String::as_str).chain(TOPICS.iter().map(|(topic, _, _)| *topic));
+            let hint = match nearest(name, candidates) {
+                Some(meant) => format!("did you mean {meant}?"),
+                None => "ostler help topics lists more".to_owned(),
+            };
+            Err(Failure::usage(format!("there is no help about {name:?}; {hint}")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    fn check(command: &clap::Command, path: &str) {
+        assert!(command.get_about().is_some(), "{path} does not say what it does");
+        for argument in command.get_arguments() {
+            assert!(argument.get_help().is_some(), "{path}: {} has no help", argument.get_id());
+        }
+        for below in command.get_subcommands() {
+            check(below, &format!("{path} {}", below.get_name()));
+        }
+    }
+
+    #[test]
+    fn every_command_and_argument_has_help_and_every_command_an_example_that_parses() {
+        let tree = with_examples(Cli::command());
+        check(&tree, "ostler");
+        for command in tree.get_subcommands().filter(|one| !one.is_hide_set()) {
+            let name = command.get_name();
+            let found = EXAMPLES.iter().find(|(of, _)| *of == name);
+            assert!(found.is_some_and(|(_, examples)| !examples.is_empty()), "{name} has no example");
+        }
+        for example in EXAMPLES.iter().filter(|(of, _)| tree.find_subcommand(of).is_some()).flat_map(|(_, all)| *all) {
+            let words = words(example);
+            assert!(Cli::try_parse_from(&words).is_ok(), "{example}: {words:?}");
+        }
+    }
+
+    /// The words of the ostler in an example, as a shell would split it: no remark, no other program.
+    fn words(example: &str) -> Vec<String> {
+        let start = example.find("ostler ").unwrap_or(0);
+        let (mut words, mut word, mut quoted) = (Vec::new(), String::new(), false);
+        let line = example[start..].split("  ").next().unwrap_or_default();
+        for letter in line.chars().chain([' ']) {
+            match letter {
+                '"' => quoted = !quoted,
+                ' ' if !quoted => words.push(std::mem::take(&mut word)),
+                '|' | ')' | '>' | '\'' if !quoted => break,
+                other => word.push(other),
+            }
+        }
+        words.extend(Some(word).filter(|word| !word.is_empty()));
+        words.retain(|word| !word.is_empty());
+        words
+    }
+
+    #[test]
+    fn lines_fit_into_a_terminal() {
+        for (name, _, text) in TOPICS {
+            for line in text.lines() {
+                assert!(line.chars().count() <= 120, "{name}: {line}");
+            }
+        }
+    }
+}

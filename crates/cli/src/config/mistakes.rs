@@ -1,0 +1,221 @@
+//! A config.toml with mistakes: which settings are wrong, in which lines, and what the others are. It is read like this
+//! only when it is not right as a whole, or `doctor` asks.
+//!
+//! A mistake makes the commands fail that need its setting, and no others: `stop`, `ls` or `doctor` must work also, and
+//! most of all, when something is wrong.
+
+use super::{Config, File, KEYS};
+use crate::ui::suggest::nearest;
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+use toml::de::{DeTable, DeValue};
+use toml::{Spanned, Table, Value};
+
+/// Settings that a launch does without. All others say what a session is started with: without them it would be another
+/// one than the person wants.
+const NOT_FOR_LAUNCHES: [&str; 5] = ["default_agent", "detach_key", "grace", "archive_after", "purge_after"];
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    path: PathBuf,
+    line: Option<usize>,
+    pub words: String,
+    affects: Affects,
+}
+
+/// What has its default because of a mistake.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Affects {
+    /// The file cannot be read at all.
+    Everything,
+    Setting(String),
+    /// `[agents.NAME]`
+    Agent(String),
+    /// A setting that does not exist, and is like none that does.
+    Nothing,
+}
+
+impl Mistake {
+    /// A file that could not be read.
+    pub fn of_file(path: &Path, words: String) -> Mistake {
+        Mistake { path: path.to_owned(), line: None, words, affects: Affects::Everything }
+    }
+
+    /// Where it is and what is wrong.
+    pub fn place_and_words(&self) -> String {
+        let line = self.line.map(|line| format!(" line {line}")).unwrap_or_default();
+        format!("{}{line}: {}", self.path.display(), self.words)
+    }
+
+    /// What happens because of it.
+    pub fn consequence(&self) -> &'static str {
+        match self.affects {
+            Affects::Everything => "all settings have their defaults",
+            Affects::Setting(_) => "using the default",
+            Affects::Agent(_) => "this agent cannot be started",
+            Affects::Nothing => "it is ignored",
+        }
+    }
+
+    /// Whether no session may be started because of it.
+    pub fn keeps_from_launching(&self) -> bool {
+        match &self.affects {
+            Affects::Everything => true,
+            Affects::Setting(name) => !NOT_FOR_LAUNCHES.contains(&name.as_str()),
+            Affects::Agent(_) | Affects::Nothing => false,
+        }
+    }
+
+    pub fn is_of_setting(&self, name: &str) -> bool {
+        matches!(&self.affects, Affects::Setting(setting) if setting == name)
+    }
+
+    pub fn is_of_agent(&self, name: &str) -> bool {
+        matches!(&self.affects, Affects::Agent(agent) if agent == name)
+    }
+}
+
+/// The settings that are right, and what is wrong with the others.
+pub fn read(text: &str, path: &Path) -> (Config, Vec<Mistake>) {
+    let mistake = |line, words: String, affects| Mistake { path: path.to_owned(), line, words, affects };
+    let (places, values) = match (DeTable::parse(text), text.parse::<Table>()) {
+        (Ok(places), Ok(values)) => (places, values),
+        (Err(error), _) | (_, Err(error)) => {
+            let line = error.span().map(|span| line_at(text, span.start));
+            let all = mistake(line, first_line(error.message()), Affects::Everything);
+            return (Config::default(), vec![all]);
+        }
+    };
+    let (mut mistakes, mut good) = (Vec::new(), Table::new());
+    for (key, place) in places.get_ref() {
+        let (name, line) = (key.get_ref().as_ref(), line_at(text, key.span().start));
+        let Some(value) = values.get(name) else { continue };
+        if !KEYS.contains(&name) {
+            let meant = nearest(name, KEYS);
+            let words = match meant {
+                Some(meant) => format!("there is no setting {name:?}; did you mean {meant}?"),
+                None => format!("there is no setting {name:?}"),
+            };
+            let affects = meant.map_or(Affects::Nothing, |meant| Affects::Setting(meant.to_owned()));
+            mistakes.push(mistake(Some(line), words, affects));
+            continue;
+        }
+        match (name, value) {
+            ("agents", Value::Table(agents)) => {
+                let mut right = Table::new();
+                for (agent, described) in agents {
+                    let alone = |value: Value| one("agents", one(agent, value).into());
+                    let wrong = check(alone(described.clone()));
+                    let Some(words) = wrong else {
+                        right.insert(agent.clone(), described.clone());
+                        continue;
+                    };
+                    let words = if words.contains(agent) { words } else { format!("[agents.{agent}]: {words}") };
+                    let at = place.get_ref().get(agent.as_str());
+                    let line = line_of_culprit(text, at, described, &alone).unwrap_or(line);
+                    mistakes.push(mistake(Some(line), words, Affects::Agent(agent.clone())));
+                }
+                good.insert(name.to_owned(), right.into());
+            }
+            (_, value) => match check(one(name, value.clone())) {
+                None => {
+                    good.insert(name.to_owned(), value.clone());
+                }
+                Some(words) => {
+                    let line = line_of_culprit(text, Some(place), value, &|value| one(name, value)).unwrap_or(line);
+                    let words = if words.contains(name) { words } else { format!("{name}: {words}") };
+                    mistakes.push(mistake(Some(line), words, Affects::Setting(name.to_owned())));
+                }
+            },
+        }
+    }
+    match File::deserialize(good).map_err(|error| error.to_string()).and_then(Config::check) {
+        Ok(config) => (config, mistakes),
+        // Each is right by itself, but not all together.
+        Err(words) => {
+            mistakes.push(mistake(None, words, Affects::Everything));
+            (Config::default(), mistakes)
+        }
+    }
+}
+
+/// The line of a setting.
+pub fn line_of(text: &str, name: &str) -> Option<usize> {
+    let places = DeTable::parse(text).ok()?;
+    let key = places.get_ref().keys().find(|key| key.get_ref() == name)?;
+    Some(line_at(text, key.span().start))
+}
+
+fn one(name: &str, value: Value) -> Table {
+    Table::from_iter([(name.to_owned(), value)])
+}
+
+/// What is wrong with a file that says only this.
+fn check(table: Table) -> Option<String> {
+    let file = File::deserialize(table).map_err(|error| first_line(error.message()));
+    file.and_then(Config::check).err()
+}
+
+/// The line of the entry in a table without which the rest would be right. `whole` makes the file around it.
+fn line_of_culprit(
+    text: &str,
+    place: Option<&Spanned<DeValue<'_>>>,
+    value: &Value,
+    whole: &dyn Fn(Value) -> Table,
+) -> Option<usize> {
+    let (place, Value::Table(entries)) = (place?, value) else {
+        return place.map(|place| line_at(text, place.span().start));
+    };
+    let keys = place.get_ref().as_table()?.keys();
+    let culprit = keys.into_iter().find(|key| {
+        let mut without = entries.clone();
+        without.remove(key.get_ref().as_ref());
+        check(whole(without.into())).is_none()
+    });
+    Some(culprit.map_or(place.span(), Spanned::span)).map(|span| line_at(text, span.start))
+}
+
+fn line_at(text: &str, place: usize) -> usize {
+    text.get(..place).unwrap_or_default().matches('\n').count() + 1
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str) -> (Config, Vec<(Option<usize>, String, bool)>) {
+        let (config, mistakes) = read(text, Path::new("config.toml"));
+        let told = mistakes
+            .into_iter()
+            .map(|mistake| (mistake.line, mistake.words.clone(), mistake.keeps_from_launching()))
+            .collect();
+        (config, told)
+    }
+
+    #[test]
+    fn each_mistake_has_its_line_and_the_other_settings_hold() {
+        let text = "linger = '7s'\ngrace = 'soon'\ncolour = 'red'\n\n[limts]\nmemory = '2G'\n\n[limits]\nprocesses = 5\n\
+                    cpus = 'many'\n\n[agents.good]\ncommand = ['x']\n\n[agents.bad]\ncommand = ['x']\ncolour = 'red'\n";
+        let (config, mistakes) = lines(text);
+        assert_eq!(config.linger, std::time::Duration::from_secs(7));
+        assert_eq!(config.agents.keys().collect::<Vec<_>>(), ["good"]);
+        let mut places: Vec<_> = mistakes.iter().map(|(line, _, launch)| (line.unwrap_or(0), *launch)).collect();
+        places.sort_unstable();
+        assert_eq!(places, [(2, false), (3, false), (5, true), (10, true), (17, false)], "{mistakes:?}");
+        assert!(mistakes.iter().any(|(_, words, _)| words.contains("did you mean limits?")), "{mistakes:?}");
+        assert!(mistakes.iter().any(|(_, words, _)| words.starts_with("grace: ")), "{mistakes:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_parsed_is_one_mistake_about_everything() {
+        let (config, mistakes) = lines("grace = '5s'\nlinger = \n");
+        assert_eq!(config, Config::default());
+        assert_eq!(mistakes.len(), 1, "{mistakes:?}");
+        assert_eq!((mistakes[0].0, mistakes[0].2), (Some(2), true), "{mistakes:?}");
+    }
+}

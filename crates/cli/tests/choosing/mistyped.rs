@@ -1,0 +1,58 @@
+//! What is mistyped is answered with what was probably meant, in one line.
+
+use crate::{harness, harness_with};
+
+#[test]
+fn commands_and_flags() {
+    let harness = harness();
+    for (words, hint) in [
+        (&["lss"][..], "did you mean ostler ls?"),
+        (&["rm", "x"], "use ostler purge ID"),
+        (&["claude", "fix it"], "start it with ostler run claude"),
+        (&["frobnicate"], "ostler --help lists them"),
+        (&["show", "--jsn", "x"], "did you mean --json?"),
+        (&["run", "--outptu", "json", "demo", "x"], "did you mean --output?"),
+        (&["run", "demo", "x", "--verbose"], "ostler run demo \"…\" -- --verbose"),
+        (&["send", "x", "-v"], "ostler send … -m TEXT"),
+        (&["wait"], "see ostler wait --help"),
+        (&["help", "exit-code"], "did you mean exit-codes?"),
+    ] {
+        let output = harness.run(words).exits(2);
+        assert!(output.complaint().contains(hint), "{words:?}: {}", output.complaint());
+    }
+    for words in [&["list", "--json"][..], &["ps", "--json"], &["help"], &["help", "topics"], &["help", "run"]] {
+        let output = harness.run(words).exits(0);
+        assert!(!output.stdout.is_empty() && output.stderr.is_empty(), "{words:?}: {output:?}");
+    }
+    for topic in ["exit-codes", "ids", "files", "agents", "config"] {
+        harness.run(&["help", topic]).exits(0);
+    }
+    let output = harness.run(&["run", "--help"]).exits(0);
+    assert!(output.stdout.contains("Examples:\n  ostler run claude"), "{}", output.stdout);
+}
+
+#[test]
+fn names_of_sessions() {
+    let harness = harness();
+    harness.run(&["run", "--name", "tests", "demo", "say hello"]).exits(0);
+    let output = harness.run(&["show", "testts"]).exits(3);
+    assert!(output.complaint().ends_with("did you mean tests?"), "{output:?}");
+    harness.run(&["log", "tests"]).exits(0);
+}
+
+#[test]
+fn an_agent_that_is_misspelt_is_no_prompt_for_the_default_one() {
+    let (harness, _) = harness_with(&[]);
+    harness.configure("default_agent = 'demo'\n\n[agents.mine]\ncommand = ['true']\n");
+    for (word, meant) in [("claud", "claude"), ("mien", "mine"), ("DEMO", "demo")] {
+        let output = harness.run(&["run", word]).exits(2);
+        assert!(output.complaint().contains(&format!("did you mean {meant}?")), "{output:?}");
+        assert!(output.complaint().ends_with(&format!("ostler run -p {word}")), "{output:?}");
+    }
+    let output = harness.run(&["run", "claud", "fix it"]).exits(2);
+    assert!(output.complaint().ends_with("did you mean claude?"), "{output:?}");
+    assert!(harness.ls().is_empty());
+    // Who means it says so, and other words are prompts as ever.
+    harness.run(&["run", "-p", "claud"]).exits(0);
+    harness.run(&["run", "explain"]).exits(0);
+}

@@ -97,7 +97,8 @@ pub fn check(written: BTreeMap<String, Written>) -> Result<BTreeMap<String, OwnA
 
 fn check_one(name: &str, written: Written) -> Result<OwnAgent, String> {
     let wrong = |words: &str| Err(format!("[agents.{name}] {words}"));
-    if !is_name(name) {
+    // A session's name may contain spaces; an agent is one word of a command line.
+    if !is_name(name) || name.contains(' ') {
         return wrong("is no name; use letters, digits, dots, dashes and underscores");
     }
     if ostler_agents::find(name).is_some() {

@@ -67,6 +67,7 @@ impl Default for Config {
             grace: Duration::from_secs(10),
             terminal_output_limit: 64 << 20,
             autosave: Some(Duration::from_secs(5)),
+            retry_alarm: Some(Duration::from_secs(300)),
             archive_after: None,
             purge_after: None,
             limits: Limits::default(),
@@ -125,8 +126,9 @@ impl Config {
                 Some(text) => Some(parse_duration(text)?),
             },
             retry_alarm: match file.retry_alarm.as_deref() {
+                None => default.retry_alarm,
                 Some("off") => None,
-                _ => Some(duration(file.retry_alarm, Duration::from_secs(300))?),
+                Some(text) => Some(parse_duration(text)?),
             },
             archive_after: age(file.archive_after)?,
             purge_after: age(file.purge_after)?,
@@ -201,13 +203,14 @@ pub fn path(variable: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
 pub use mistakes::line_of;
 
 /// The settings that there are.
-pub const KEYS: [&str; 10] = [
+pub const KEYS: [&str; 11] = [
     "default_agent",
     "detach_key",
     "linger",
     "grace",
     "terminal_output_limit",
     "autosave",
+    "retry_alarm",
     "archive_after",
     "purge_after",
     "limits",

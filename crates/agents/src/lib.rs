@@ -52,6 +52,26 @@ pub trait Agent: Sync {
         None
     }
 
+    /// The socket of a server that does the work of the program started with these arguments, if one listens there: that work is
+    /// in no process of ours, and cannot be stopped. `None` when the program works in its own process whatever runs.
+    fn works_behind(&self, argv: &[String], variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+        let _ = (argv, variable);
+        None
+    }
+
+    /// What ostler has decided with these arguments against the agent's own defaults, in words for a person.
+    fn in_force(&self, argv: &[String]) -> Option<&'static str> {
+        let _ = argv;
+        None
+    }
+
+    /// How a person ends a process of it that works for several conversations at once; `None` when a process with these
+    /// arguments has only its own. Such a process is never ended for the sake of one conversation.
+    fn shared_by_many(&self, argv: &[String]) -> Option<&'static str> {
+        let _ = argv;
+        None
+    }
+
     /// A reader for its standard output.
     fn decoder(&self) -> Box<dyn Decoder>;
 
@@ -378,6 +398,8 @@ pub struct Launching<'a> {
     pub folder: &'a str,
     /// Reads a file that an argument names.
     pub file: &'a dyn Fn(&str) -> Option<String>,
+    /// Whether the program that will be started knows this option: options come with newer versions. Asks the program.
+    pub knows: &'a dyn Fn(&str) -> bool,
 }
 
 impl Launching<'_> {

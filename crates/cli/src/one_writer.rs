@@ -62,9 +62,21 @@ pub fn refuse_others(agent: &str, native_id: &str, own: Option<&Folder>) -> Resu
         Writer::Stranger(_) => false,
     };
     match writers(agent, native_id)?.iter().find(|writer| !is_own(writer)) {
-        Some(writer) => Err(held(&writer.words())),
+        Some(Writer::Stranger(stranger)) => Err(shared(stranger).unwrap_or_else(|| held(&stranger.words()))),
+        Some(writer @ Writer::Session(_)) => Err(held(&writer.words())),
         None => Ok(()),
     }
+}
+
+/// The conversation is open in a server that may have others open for the person: it is not ended for one of them.
+pub fn shared(stranger: &Holder) -> Option<Failure> {
+    let how_to_end = ostler_agents::find(&stranger.agent)?.shared_by_many(&stranger.command)?;
+    let (who, agent) = (stranger.words(), &stranger.agent);
+    let words = format!(
+        "{who}, {agent}'s shared server, has the conversation open; end that server, and all else that it works on, first: \
+         {how_to_end}"
+    );
+    Some(Failure::new(Code::Refused, words))
 }
 
 /// Somebody else has the conversation.

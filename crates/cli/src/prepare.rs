@@ -47,6 +47,10 @@ pub fn prepare(context: &Context, session: &Session, run: u32, native_id: &str, 
         variable: &variable,
         folder: &folder.to_string_lossy(),
         file: &|name| std::fs::read_to_string(Path::new(&session.cwd).join(name)).ok(),
+        knows: &|option| {
+            let program = ostler_keeper::program::resolve(agent, agent.name());
+            crate::installed::knows_option(Path::new(&program), option)
+        },
     };
     let mut how = agent.launch(&launching);
     if let Some(ending) = own.and_then(|own| own.ending(session.mode)) {
@@ -63,6 +67,7 @@ pub fn prepare(context: &Context, session: &Session, run: u32, native_id: &str, 
         let maker = if how.plan.opens { ostler_agents::acp::behind(program) } else { None };
         *program = ostler_keeper::program::resolve(maker.unwrap_or(agent), program);
     }
+    refuse_shared_server(agent, &how.argv)?;
     let known = if resume { Some(native_id) } else { how.native_id.as_deref() };
     let transcript = known.and_then(|id| ostler_store::proof::find_transcript(agent, id, &session.cwd));
     let size = ostler_sys::pty::size(std::io::stdout()).or_else(|| ostler_sys::pty::size(std::io::stdin()));
@@ -81,6 +86,21 @@ pub fn prepare(context: &Context, session: &Session, run: u32, native_id: &str, 
     };
     let files = agent.files(&launching);
     Ok(Prepared { record, files, environment: environment(session, &how.variables) })
+}
+
+/// An agent that leaves its work to a server which runs already cannot be stopped, because that work is in no process of ours.
+fn refuse_shared_server(agent: &dyn ostler_agents::Agent, argv: &[String]) -> Result<()> {
+    let Some(socket) = agent.works_behind(argv, &variable) else {
+        return Ok(());
+    };
+    if std::os::unix::net::UnixStream::connect(&socket).is_err() {
+        return Ok(());
+    }
+    let (name, package) = (agent.name(), crate::installed::package(agent.name()).unwrap_or_default());
+    Err(Failure::usage(format!(
+        "this version of {name} would leave its work to the server behind {socket}, where ostler cannot stop it; update \
+         {name} (npm install -g {package}) or end that server first"
+    )))
 }
 
 /// What was piped into us goes to the command itself: it reads on after we have left.

@@ -95,6 +95,9 @@ impl Agent {
     /// Writes what the agent needs into an empty home folder and returns its whole environment. `url` is
     /// [`Server::url`](crate::Server::url).
     ///
+    /// Everything else is as the agent has it by default. Switched off is only what needs the network: updates, lists of
+    /// models, statistics, downloads.
+    ///
     /// # Errors
     /// When the home folder cannot be written.
     pub fn furnish(self, home: &Path, url: &str) -> io::Result<Vec<(&'static str, String)>> {
@@ -114,20 +117,20 @@ impl Agent {
             }
             Agent::Codex | Agent::CodexAcp => {
                 set("SCRIPTED_KEY", KEY);
+                // Its server would look for updates whatever the settings say. Nobody listens there.
+                set("HTTPS_PROXY", "http://127.0.0.1:9");
                 write(&home.join(".codex/config.toml"), &codex_config(url))?;
             }
             Agent::Gemini => {
                 set("GEMINI_API_KEY", KEY);
                 set("GOOGLE_GEMINI_BASE_URL", url);
                 set("GEMINI_CLI_TRUST_WORKSPACE", "true");
-                set("GEMINI_CLI_NO_RELAUNCH", "true");
                 write(&home.join(".gemini/settings.json"), &gemini_settings().to_string())?;
             }
             Agent::Opencode => {
                 set("OPENCODE_DISABLE_AUTOUPDATE", "true");
                 set("OPENCODE_DISABLE_MODELS_FETCH", "true");
                 set("OPENCODE_DISABLE_LSP_DOWNLOAD", "true");
-                set("OPENCODE_DISABLE_DEFAULT_PLUGINS", "true");
                 write(&home.join(".config/opencode/opencode.json"), &opencode_config(url).to_string())?;
             }
         }
@@ -162,6 +165,10 @@ impl Agent {
         let (first, rest) = program.split_first().ok_or(io::ErrorKind::NotFound)?;
         let mut command = Command::new(first);
         command.args(rest).env_clear().envs(self.furnish(home, url)?);
+        if self == Agent::Gemini {
+            // Else what is started here is a launcher, and the agent its child.
+            command.env("GEMINI_CLI_NO_RELAUNCH", "true");
+        }
         Ok(command)
     }
 }
@@ -172,12 +179,11 @@ pub fn folder() -> PathBuf {
     here.join("../../target/agents")
 }
 
-/// Without a word about its daemon, codex in a terminal starts one that does the work and outlives the terminal.
+/// Whether it shares a server in a terminal is left as people have it. Off is what needs the network.
 fn codex_config(url: &str) -> String {
     format!(
         "model = \"scripted\"\nmodel_provider = \"scripted\"\ncheck_for_update_on_startup = false\n\
          [analytics]\nenabled = false\n\
-         [features]\ndaemon_auto_start = false\n\
          [model_providers.scripted]\nname = \"scripted\"\nbase_url = \"{url}/v1\"\nwire_api = \"responses\"\n\
          env_key = \"SCRIPTED_KEY\"\n"
     )

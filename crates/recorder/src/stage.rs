@@ -102,6 +102,7 @@ impl Stage<'_> {
             variable: &|_| None,
             folder: "",
             file: &|_| None,
+            knows: &|_| true,
         });
         let mut command = self.scene.agent.command(&self.home, &self.server.url())?;
         command.args(launch.argv.iter().skip(1)).envs(launch.variables).current_dir(&self.work);

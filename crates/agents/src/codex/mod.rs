@@ -1,5 +1,7 @@
 //! Codex. One process per turn: `codex exec` takes the prompt from its input, and a further message resumes the thread.
 
+mod server;
+
 use crate::content::{self, Content};
 use crate::loose::{Loose, tolerantly};
 use crate::shapes::{Problem, Usage};
@@ -27,14 +29,18 @@ impl Agent for Codex {
     fn launch(&self, request: &Launching<'_>) -> Launch {
         let session = request.session;
         let mut argv = vec!["codex".to_owned()];
+        let terminal = session.mode == Mode::Terminal;
+        if terminal && (request.knows)(server::NOT_USED) {
+            argv.push(server::NOT_USED.to_owned());
+        }
         let model = session.model.iter().flat_map(|model| ["--model".to_owned(), model.clone()]);
-        if session.mode == Mode::Terminal {
+        if terminal {
             if request.resume {
                 argv.extend(["resume".to_owned(), request.native_id.to_owned()]);
             } else if let Some(origin) = request.forks() {
                 argv.extend(["fork".to_owned(), origin.native_id.clone()]);
             }
-            argv.extend(model.chain(session.arguments.iter().cloned()));
+            argv.extend(model.chain(server::without_the_option(&session.arguments)));
             return silent_terminal(argv, request);
         }
         argv.push("exec".to_owned());
@@ -53,6 +59,23 @@ impl Agent for Codex {
 
     fn named_conversation(&self, arguments: &[String]) -> Option<(String, Vec<String>)> {
         named::behind(arguments, &["resume"], "fork", named::is_uuid)
+    }
+
+    fn conflicts(&self, arguments: &[String]) -> Option<&'static str> {
+        server::conflict(arguments)
+    }
+
+    fn works_behind(&self, argv: &[String], variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+        let home = self.conversations_folder(variable)?;
+        server::may_be_used(argv).then(|| server::socket(&home))
+    }
+
+    fn in_force(&self, argv: &[String]) -> Option<&'static str> {
+        server::in_force(argv)
+    }
+
+    fn shared_by_many(&self, argv: &[String]) -> Option<&'static str> {
+        server::is_one(argv).then_some(server::HOW_TO_END)
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {

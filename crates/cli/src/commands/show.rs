@@ -34,12 +34,14 @@ pub fn run(context: &Context, args: &Show) -> Result<Code> {
     let view = look::look(&place)?;
     let spent = look::spent(&place.open()?)?;
     let family = Family::of(context, &view)?;
+    let (usage, in_force) = (usage(&place, &view), in_force(&place, &view));
     if args.json {
-        let shown = Shown { view: &view, spent: &spent, children: family.child_ids(), usage: used(&place, &view) };
+        let usage = usage.map(as_json);
+        let shown = Shown { view: &view, spent: &spent, children: family.child_ids(), usage, in_force };
         say!("{}", serde_json::to_string_pretty(&shown).unwrap_or_default())?;
     } else {
         let folder = place.path.to_string_lossy();
-        crate::say::text(&describe(context, &view, &spent, &family, &folder, usage(&place, &view)))?;
+        crate::say::text(&describe(context, &view, &spent, &family, &folder, usage, in_force))?;
     }
     Ok(Code::Succeeded)
 }
@@ -55,18 +57,17 @@ struct Shown<'a> {
     /// While it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_force: Option<&'static str>,
 }
 
 /// The same object, for who has the view already.
 pub fn object(context: &Context, place: &Place, view: &View) -> Result<Value> {
     let spent = look::spent(&place.open()?)?;
     let children = Family::of(context, view)?.child_ids();
-    let shown = Shown { view, spent: &spent, children, usage: used(place, view) };
+    let (usage, in_force) = (usage(place, view).map(as_json), in_force(place, view));
+    let shown = Shown { view, spent: &spent, children, usage, in_force };
     serde_json::to_value(&shown).map_err(|error| Failure::ours(error.to_string()))
-}
-
-fn used(place: &Place, view: &View) -> Option<Value> {
-    usage(place, view).map(as_json)
 }
 
 /// The newest turns are shown one by one, so many of them.
@@ -79,6 +80,12 @@ fn usage(place: &Place, view: &View) -> Option<Usage> {
     }
     let record = place.open().and_then(|folder| folder.run(view.run)).and_then(|run| run.record()).ok()?;
     Some(limits::usage(&record)).filter(|usage| *usage != Usage::default())
+}
+
+/// What was decided for its newest run against its agent's own defaults.
+fn in_force(place: &Place, view: &View) -> Option<&'static str> {
+    let record = place.open().and_then(|folder| folder.run(view.run)).and_then(|run| run.record()).ok()?;
+    ostler_agents::find(&view.agent)?.in_force(&record.argv)
 }
 
 fn as_json(usage: Usage) -> Value {
@@ -100,6 +107,7 @@ fn describe(
     family: &Family,
     folder: &str,
     usage: Option<Usage>,
+    in_force: Option<&'static str>,
 ) -> String {
     let style = context.style;
     let mut rows: Vec<Vec<Cell>> = Vec::new();
@@ -125,6 +133,7 @@ fn describe(
     }
     row("agent", &view.agent);
     row("command", &view.command.join(" "));
+    row("in force", in_force.unwrap_or(""));
     row("mode", if view.mode == Mode::Terminal { "terminal" } else { "headless" });
     row("where", &tilde(&view.cwd));
     row("created", &format!("{} ago", age(clock::now().as_second() - view.created.as_second())));

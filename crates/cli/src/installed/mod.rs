@@ -5,7 +5,7 @@
 
 mod versions;
 
-pub use versions::versions;
+pub use versions::{knows_option, versions};
 
 use crate::context::variable;
 use jiff::Timestamp;
@@ -95,6 +95,7 @@ pub fn abilities(agent: &dyn Agent) -> Abilities {
             variable: &variable,
             folder: "",
             file: &|_| None,
+            knows: &|_| false,
         };
         agent.launch(&launching).plan
     };

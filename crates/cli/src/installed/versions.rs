@@ -1,4 +1,4 @@
-//! Asking programs which version they are: in an empty home, with everything switched off that would reach for the
+//! Asking programs which version they are, or which options they know: in an empty home, with everything switched off that would reach for the
 //! network, all at once, and not for long.
 
 use crate::context::variable;
@@ -25,11 +25,9 @@ const QUIET: [(&str, &str); 5] = [
 
 /// What each of these programs says its version is; `None` for one that says nothing in time. All are asked at once.
 pub fn versions(programs: &[Option<PathBuf>]) -> Vec<Option<String>> {
-    // Whatever they write on this occasion goes with the folder.
-    let home = std::env::temp_dir().join(format!("ostler-versions-{}", uuid::Uuid::new_v4()));
-    if std::fs::create_dir(&home).is_err() {
+    let Some(home) = empty_home() else {
         return vec![None; programs.len()];
-    }
+    };
     let answers = std::thread::scope(|scope| {
         let asked: Vec<_> = programs
             .iter()
@@ -42,9 +40,29 @@ pub fn versions(programs: &[Option<PathBuf>]) -> Vec<Option<String>> {
     answers
 }
 
+/// Whether a program's help names this option. One that gives no help is taken for a program that knows it: where it does not, it
+/// says so when it is started, and that is better than doing without.
+pub fn knows_option(program: &Path, option: &str) -> bool {
+    let Some(home) = empty_home() else { return true };
+    let help = says(program, "--help", &home);
+    let _ = std::fs::remove_dir_all(&home);
+    help.is_none_or(|help| help.split(|c: char| c.is_whitespace() || c == ',' || c == '=').any(|word| word == option))
+}
+
 fn version(program: &Path, home: &Path) -> Option<String> {
+    number(&says(program, "--version", home)?)
+}
+
+/// A folder for whatever they write on this occasion.
+fn empty_home() -> Option<PathBuf> {
+    let home = std::env::temp_dir().join(format!("ostler-versions-{}", uuid::Uuid::new_v4()));
+    std::fs::create_dir(&home).ok().map(|()| home)
+}
+
+/// What it prints when it is asked this.
+fn says(program: &Path, question: &str, home: &Path) -> Option<String> {
     let mut command = Command::new(program);
-    command.arg("--version").env_clear().envs(QUIET).env("HOME", home).env("TMPDIR", home).current_dir(home);
+    command.arg(question).env_clear().envs(QUIET).env("HOME", home).env("TMPDIR", home).current_dir(home);
     command.envs(variable("PATH").map(|path| ("PATH", path)));
     // A group of its own, so that a launcher's child can be ended with it.
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
@@ -56,7 +74,7 @@ fn version(program: &Path, home: &Path) -> Option<String> {
         let _ = kill_process_group(group, Signal::KILL);
     }
     let _ = child.wait();
-    number(&said?)
+    said.filter(|said| !said.is_empty())
 }
 
 /// All it prints, up to a bound, within our patience.
@@ -110,6 +128,15 @@ mod tests {
         assert_eq!(number("codex-cli 0.166.0\n").as_deref(), Some("0.166.0"));
         assert_eq!(number("v1.2\n").as_deref(), Some("1.2"));
         assert_eq!(number("claude native binary not installed\n"), None);
+    }
+
+    #[test]
+    fn an_option_is_known_when_the_help_names_it_and_when_there_is_no_help() {
+        let folder = tempfile::tempdir().unwrap();
+        let knows = |name: &str, script: &str| knows_option(&program(folder.path(), name, script).unwrap(), "--new");
+        assert!(knows("newer", "echo 'Options:'; echo '  -n, --new <THING>  Does it'"));
+        assert!(!knows("older", "echo 'Options:'; echo '  --newer  Does something else'"));
+        assert!(knows("silent", "exit 3"));
     }
 
     #[test]

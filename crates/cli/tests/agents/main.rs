@@ -18,6 +18,7 @@ mod big_prompts_arrive_whole;
 mod claude_allows_for_longer;
 mod claude_asks;
 mod claude_tells_from_a_terminal;
+mod codex_works_in_its_own_process;
 mod directories_are_the_sessions;
 mod errors_are_failures;
 mod every_agent_is_kept;

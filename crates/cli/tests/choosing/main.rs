@@ -6,6 +6,7 @@
 mod acp_agents;
 mod listing;
 mod mistyped;
+mod older_versions;
 mod own_agents;
 mod prompts;
 mod settings;

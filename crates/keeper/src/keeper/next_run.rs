@@ -69,6 +69,7 @@ impl Keeper {
             // Only agents in a terminal are started with these, and of those there is no next run.
             folder: "",
             file: &|_| None,
+            knows: &|_| false,
         });
         if let (Some(program), Some(before)) = (how.argv.first_mut(), self.record.argv.first()) {
             *program = program::resolve_again(self.agent, program, before);

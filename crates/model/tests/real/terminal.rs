@@ -82,7 +82,8 @@ fn claude_in_a_terminal_takes_its_prompt() {
 
 #[test]
 fn codex_in_a_terminal_takes_its_prompt_and_leaves_no_daemon() {
-    converse(Agent::Codex, &["say good day"]);
+    // By default it starts a server that outlives it.
+    converse(Agent::Codex, &["--no-daemon", "say good day"]);
 }
 
 #[test]

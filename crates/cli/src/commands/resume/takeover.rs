@@ -1,13 +1,14 @@
 //! `resume --takeover`: whoever has the conversation is ended properly first, and what it said is on disk before we go on.
 //!
 //! A session of ostler, of whatever home, is stopped as `ostler stop` does it, with the proof. A stranger is asked as its
-//! agent likes to be asked, by identity, and never killed: an agent that does not leave keeps its conversation.
+//! agent likes to be asked, by identity, and never killed: an agent that does not leave keeps its conversation. A server
+//! that works for several conversations is not even asked.
 
 use crate::client::make_wish;
 use crate::commands::stop;
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
-use crate::one_writer::{Writer, writers};
+use crate::one_writer::{self, Writer, writers};
 use crate::say::tell;
 use ostler_core::event::StopHow;
 use ostler_core::record::Want;
@@ -29,7 +30,15 @@ pub fn take(context: &Context, place: &Place, view: &View) -> Result<()> {
     let Some(native_id) = &view.native_id else {
         return Ok(());
     };
-    for writer in writers(view.conversation_agent(), native_id)? {
+    let writers = writers(view.conversation_agent(), native_id)?;
+    let shared = writers.iter().find_map(|writer| match writer {
+        Writer::Session(_) => None,
+        Writer::Stranger(stranger) => one_writer::shared(stranger),
+    });
+    if let Some(refused) = shared {
+        return Err(refused);
+    }
+    for writer in writers {
         match writer {
             Writer::Session(occupant) => {
                 let path = PathBuf::from(&occupant.folder);

@@ -41,7 +41,7 @@ impl Truth {
             }
             Phase::Stopping => may_end && view.outcome.is_none(),
             Phase::Starting => view.outcome.is_none(),
-            Phase::Working | Phase::Idle | Phase::Asking => {
+            Phase::Working | Phase::Running | Phase::Idle | Phase::Asking => {
                 view.outcome.is_none() && (view.alive || view.agent == "codex" || may_end)
             }
         }

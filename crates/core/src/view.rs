@@ -15,6 +15,8 @@ use std::collections::BTreeMap;
 pub enum Phase {
     Starting,
     Working,
+    /// It runs, and nothing tells whether it is in a turn: a command, or an agent that only draws.
+    Running,
     Idle,
     Asking,
     Stopping,
@@ -27,6 +29,7 @@ impl Phase {
         match self {
             Phase::Starting => "starting",
             Phase::Working => "working",
+            Phase::Running => "running",
             Phase::Idle => "idle",
             Phase::Asking => "asking",
             Phase::Stopping => "stopping",

@@ -331,7 +331,9 @@ fn see(
         _ if !view.alive => Phase::Stopping,
         // A message that the keeper has not seen yet is a turn that waits.
         Phase::Idle if folded.unseen.any_waits() => Phase::Working,
-        phase @ (Phase::Starting | Phase::Working | Phase::Idle | Phase::Asking | Phase::Stopping) => phase,
+        phase @ (Phase::Starting | Phase::Working | Phase::Running | Phase::Idle | Phase::Asking | Phase::Stopping) => {
+            phase
+        }
         Phase::Ended => Phase::Stopping,
     };
     if folded.state.phase() != phase || folded.state.since.is_none() {

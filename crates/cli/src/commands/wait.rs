@@ -13,6 +13,7 @@ use ostler_core::event::StopHow;
 use ostler_core::fact::Verdict;
 use ostler_core::life::State;
 use ostler_core::outcome::Kind;
+use ostler_core::record::Mode;
 use ostler_core::view::{Phase, View};
 use ostler_store::home::Place;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -99,6 +100,8 @@ impl Waited {
             Until::Ended => None,
             // Also one that is to stop after its turn, which waits for the answer.
             Until::Asking => view.asking.is_some().then_some(Code::Asks),
+            // A turn that nothing tells of would be waited for until the end of the session.
+            Until::Turn if view.state == Phase::Running => return Err(has_no_turns(view)),
             Until::Turn => match self.turns_before {
                 None => Some(turn_code(view)),
                 // What was hoped for may not have become a turn: none runs any more, and none waits.
@@ -116,7 +119,7 @@ impl Waited {
             Phase::Stopping if self.view.asking.is_some() => {
                 self.state()?.stop.is_some_and(|stop| stop.how == StopHow::AfterTurn)
             }
-            Phase::Starting | Phase::Working | Phase::Idle | Phase::Stopping | Phase::Ended => false,
+            Phase::Starting | Phase::Working | Phase::Running | Phase::Idle | Phase::Stopping | Phase::Ended => false,
         })
     }
 
@@ -134,6 +137,17 @@ fn turn_code(view: &View) -> Code {
         Some(Verdict::Failed) => Code::Failed,
         Some(Verdict::Interrupted) => Code::Stopped,
     }
+}
+
+/// Why nobody can wait for a turn of it, and what to wait for instead.
+fn has_no_turns(view: &View) -> Failure {
+    let (id, agent) = (view.id, &view.agent);
+    let reason = match view.mode {
+        _ if agent == "command" => format!("{id} is a command and has no turns"),
+        Mode::Terminal => format!("{agent} does not tell ostler about its turns in a terminal"),
+        Mode::Headless => format!("{agent} does not tell ostler about its turns"),
+    };
+    Failure::usage(format!("{reason}; ostler wait {id} waits for its end, ostler attach {id} shows it"))
 }
 
 /// Sleeps until something may have changed. False when the time is up.

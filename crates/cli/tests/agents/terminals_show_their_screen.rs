@@ -14,6 +14,13 @@ fn in_a_terminal(agent: Agent) {
     bed.harness.run(&["send", session.id(), "stream 3 1"]).exits(0);
     person.sees("word1 word2 word3");
     assert_eq!(bed.seen(), ["stream 3 1"]);
+    // Nothing tells ostler whether these are in a turn.
+    if matches!(agent, Agent::Codex | Agent::Gemini) {
+        assert_eq!(session.show().state, "running");
+        let refused = bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(2);
+        assert!(refused.complaint().contains("does not tell ostler about its turns in a terminal"), "{refused:?}");
+        bed.proves_impossible("terminal: `wait --until turn`", no_turns(agent));
+    }
     person.types(b"\x1c");
     person.is_left_with(0);
     assert!(session.show().alive, "it stays when nobody looks");
@@ -52,6 +59,16 @@ for_every_agent!(interrupted_in_a_terminal:
     codex_is_interrupted_in_a_terminal Codex,
     gemini_is_interrupted_in_a_terminal Gemini,
 );
+
+/// Why its turns cannot be seen.
+fn no_turns(agent: Agent) -> &'static str {
+    match agent {
+        Agent::Codex | Agent::CodexAcp => {
+            "It draws. Its hooks would tell, but it shows a dialog about hooks that the person has not allowed yet."
+        }
+        Agent::Claude | Agent::ClaudeAcp | Agent::Gemini | Agent::Opencode => "It draws, and tells nothing else.",
+    }
+}
 
 /// What its prompt looks like when it takes input.
 pub fn ready(agent: Agent) -> &'static str {

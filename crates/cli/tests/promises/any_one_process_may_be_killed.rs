@@ -50,7 +50,7 @@ fn stops_cleanly(harness: &Harness, session: &Session<'_>) {
 fn a_command_survives_the_death_of_everyone_around_it() {
     let harness = harness();
     let (shell, session) = from_a_shell(&harness, "-- sleep 600");
-    survives(&harness, &shell, &session, Phase::Working);
+    survives(&harness, &shell, &session, Phase::Running);
     stops_cleanly(&harness, &session);
     assert_eq!(session.show().outcome().kind, "stopped");
 }
@@ -72,7 +72,7 @@ fn an_agent_survives_and_takes_the_next_message() {
 fn a_terminal_survives_and_still_works() {
     let harness = harness();
     let (shell, session) = from_a_shell(&harness, "-t -- bash --norc --noprofile");
-    survives(&harness, &shell, &session, Phase::Working);
+    survives(&harness, &shell, &session, Phase::Running);
     harness.run(&["send", session.id(), "echo $((6 * 7)) alive"]).exits(0);
     session.until_printed("42 alive");
     stops_cleanly(&harness, &session);
@@ -102,7 +102,7 @@ fn both_at_once_leave_the_agent_alive_and_the_next_command_finds_it_a_keeper() {
     let session = harness.detach(&["--", "sleep", "600"]);
     session.orphan();
     let alone = session.show();
-    assert_eq!((alone.alive, alone.kept, alone.state.as_str()), (true, false, "working"));
+    assert_eq!((alone.alive, alone.kept, alone.state.as_str()), (true, false, "running"));
     assert!(alone.alarm.is_some_and(|alarm| alarm.contains("nobody keeps it")));
     stops_cleanly(&harness, &session);
     assert_eq!(session.show().outcome().kind, "stopped");

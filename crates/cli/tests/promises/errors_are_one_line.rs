@@ -209,7 +209,7 @@ fn folders_full_of_garbage_are_listed_as_damaged_and_harm_nobody() {
     let listed = harness.run(&["ls", "--json"]).exits(0).json();
     let state =
         |id: &str| listed.as_array().unwrap().iter().find(|one| one["id"] == id).map(|one| one["state"].clone());
-    assert_eq!(state(good.id()), Some("working".into()));
+    assert_eq!(state(good.id()), Some("running".into()));
     for id in ["damaged0", "damaged1", "damaged2", "damaged3", "damaged4", "damaged5"] {
         assert_eq!(state(id), Some("damaged".into()), "{id} in {listed}");
     }

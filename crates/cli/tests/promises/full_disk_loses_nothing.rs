@@ -32,7 +32,7 @@ fn output_waits_for_room_and_goes_on_byte_for_byte() {
 
         // Everything that only looks still works, and says what is wrong.
         let shown = session.show();
-        assert_eq!((shown.alive, shown.state.as_str()), (true, "working"));
+        assert_eq!((shown.alive, shown.state.as_str()), (true, "running"));
         let listed = harness.ls();
         assert!(listed.iter().any(|one| one.id == session.id() && one.alive));
         let refused = harness.run(&["run", "-d", "--", "true"]).exits(125);

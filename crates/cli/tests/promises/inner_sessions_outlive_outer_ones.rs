@@ -31,7 +31,7 @@ fn a_session_started_inside_the_one_being_stopped_lives_on() {
         let arguments = if how == "--kill" { vec!["stop", how] } else { vec!["stop", how, "2s"] };
         harness.run(&[&arguments[..], &[outer.id()]].concat()).exits(0);
         let shown = inner.show();
-        assert_eq!((shown.alive, shown.kept, shown.state.as_str()), (true, true, "working"));
+        assert_eq!((shown.alive, shown.kept, shown.state.as_str()), (true, true, "running"));
         assert_eq!(shown.pid, Some(agent.pid()));
         for who in [Who::Keeper, Who::Holder] {
             let before = inner.kill(who);

@@ -24,7 +24,7 @@ fn a_following_run_that_is_killed_or_loses_its_terminal_leaves_the_session_runni
         assert_eq!(alive.len(), 1, "{signal:?}");
         assert_eq!(
             (alive[0].alive, alive[0].state.as_str(), alive[0].last.as_deref()),
-            (true, "working", Some("ready"))
+            (true, "running", Some("ready"))
         );
         harness.run(&["stop", "--kill", &alive[0].id]).exits(0);
     }

@@ -23,7 +23,7 @@ fn many_live_sessions_and_waiters_all_work_and_all_end() {
     let listed = harness.ls();
     assert_eq!(listed.len(), count());
     for shown in &listed {
-        assert!(shown.alive && ["working", "idle"].contains(&shown.state.as_str()), "{shown:?}");
+        assert!(shown.alive && ["running", "idle"].contains(&shown.state.as_str()), "{shown:?}");
     }
     let words: Vec<&str> = ids.iter().map(String::as_str).collect();
     let waiters: Vec<_> = (0..count() / 3)

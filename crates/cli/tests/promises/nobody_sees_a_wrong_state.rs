@@ -10,7 +10,7 @@ fn is_healthy(view: &View) -> bool {
     match view.state {
         Phase::Ended => view.outcome.as_ref().is_some_and(|outcome| outcome.kind == Kind::Succeeded) && !view.alive,
         Phase::Starting | Phase::Stopping => view.outcome.is_none(),
-        Phase::Working | Phase::Idle | Phase::Asking => view.outcome.is_none() && view.alive,
+        Phase::Working | Phase::Running | Phase::Idle | Phase::Asking => view.outcome.is_none() && view.alive,
     }
 }
 

@@ -48,6 +48,27 @@ fn wrong_usage_is_2_and_an_ambiguous_prefix_lists_its_candidates() {
 }
 
 #[test]
+fn a_turn_that_nobody_could_see_the_end_of_is_not_waited_for() {
+    let harness = harness();
+    harness.configure("[agents.mine]\ncommand = [\"sleep\", \"600\"]\n");
+    for words in [&["--", "sleep", "600"][..], &["-t", "--", "sleep", "600"], &["mine"], &["-t", "mine"]] {
+        let session = harness.detach(words);
+        assert_eq!(session.show().state, "running", "{words:?}");
+        let refused = harness.run(&["wait", session.id(), "--until", "turn"]).exits(2);
+        let complaint = refused.complaint();
+        assert!(
+            complaint.contains("turns") && complaint.contains(&format!("ostler wait {}", session.id())),
+            "{complaint}"
+        );
+        // Also beside one that has turns.
+        let idle = harness.detach(&["--keep", "demo", "say done"]);
+        harness.run(&["wait", idle.id(), session.id(), "--until", "turn"]).exits(2).complaint();
+        harness.run(&["stop", session.id(), idle.id()]).exits(0);
+        harness.run(&["wait", session.id(), "--until", "turn"]).exits(6);
+    }
+}
+
+#[test]
 fn an_unknown_id_is_3() {
     let harness = harness();
     for word in ["nosuch00", "zz", "@last", "../sessions", "a/b", ".", ""] {

@@ -608,6 +608,7 @@ impl State {
             Process::Running if self.stop.is_some() || over => Phase::Stopping,
             Process::Running if self.conversation == Conversation::Opening => Phase::Starting,
             Process::Running if !self.asks.is_empty() => Phase::Asking,
+            Process::Running if !self.plan.speaks.converses() => Phase::Running,
             Process::Running if self.turn_running() || waits => Phase::Working,
             Process::Running => Phase::Idle,
         }

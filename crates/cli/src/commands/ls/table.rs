@@ -128,7 +128,7 @@ fn last(view: &View) -> Cell {
             });
         }
         _ if is_retrying(view) => view.retrying.as_ref().map(retry_words).unwrap_or_default(),
-        _ if view.state == Phase::Working && view.quiet_s >= 60 => {
+        _ if matches!(view.state, Phase::Working | Phase::Running) && view.quiet_s >= 60 => {
             format!("(quiet {}) {said}", age(i64::try_from(view.quiet_s).unwrap_or(i64::MAX)))
         }
         _ => said,
@@ -187,7 +187,7 @@ pub fn state_word(view: &View) -> (&'static str, String) {
         Phase::Asking => "?",
         _ if view.alarm.is_some() => "!",
         Phase::Idle => "○",
-        Phase::Starting | Phase::Working | Phase::Stopping | Phase::Ended => "●",
+        Phase::Starting | Phase::Working | Phase::Running | Phase::Stopping | Phase::Ended => "●",
     };
     (mark, format!("{} {for_how_long}", view.status))
 }

@@ -224,7 +224,7 @@ impl Chat<'_> {
     /// Ctrl-C ends the turn once; it never ends the session.
     fn interrupt(&mut self) -> Result<()> {
         let busy = match self.view.state {
-            Phase::Working | Phase::Asking | Phase::Starting => true,
+            Phase::Working | Phase::Running | Phase::Asking | Phase::Starting => true,
             Phase::Idle | Phase::Stopping | Phase::Ended => false,
         };
         if !busy || self.interrupted == Some(self.view.turns) {

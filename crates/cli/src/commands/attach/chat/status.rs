@@ -55,7 +55,7 @@ impl Status {
                 let always = longer(view).map(|what| format!(", a: always {}", visible(&what))).unwrap_or_default();
                 format!("y or n answers{always}, {leave}")
             }
-            Phase::Starting | Phase::Working => format!("Ctrl-C interrupts, {leave}"),
+            Phase::Starting | Phase::Working | Phase::Running => format!("Ctrl-C interrupts, {leave}"),
             Phase::Idle => format!("Enter sends, {leave}"),
             Phase::Stopping | Phase::Ended => leave,
         }
@@ -67,6 +67,8 @@ fn state(view: &View, columns: usize) -> String {
         (Phase::Asking, Some(ask)) => format!("asks: {}", Shown::of(ask).line(columns.max(20)).asked),
         (Phase::Working, _) => "working…".to_owned(),
         (Phase::Stopping, _) => "stopping…".to_owned(),
-        (phase @ (Phase::Starting | Phase::Idle | Phase::Asking | Phase::Ended), _) => phase.word().to_owned(),
+        (phase @ (Phase::Starting | Phase::Running | Phase::Idle | Phase::Asking | Phase::Ended), _) => {
+            phase.word().to_owned()
+        }
     }
 }

@@ -9,7 +9,7 @@ use crate::own_agents::{self, OwnAgent};
 use crate::say::tell;
 use crate::ui::time::{parse_duration, parse_size};
 use mistakes::Mistake;
-use ostler_core::limits::Limits;
+use ostler_core::limits::{Limits, OutputBounds};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -23,6 +23,8 @@ struct File {
     linger: Option<String>,
     grace: Option<String>,
     terminal_output_limit: Option<String>,
+    output_limit: Option<String>,
+    min_free_space: Option<String>,
     autosave: Option<String>,
     retry_alarm: Option<String>,
     archive_after: Option<String>,
@@ -43,6 +45,10 @@ pub struct Config {
     /// How long `stop` waits before it kills.
     pub grace: Duration,
     pub terminal_output_limit: u64,
+    /// What a headless run may print; `None`: without limit.
+    pub output_limit: Option<u64>,
+    /// What must stay free on the disk; `None`: the default, 0: nothing.
+    pub min_free_space: Option<u64>,
     /// How often the transcript is copied while a turn runs; `None`: never.
     pub autosave: Option<Duration>,
     /// After how long a turn that only retries is an alarm; `None`: never.
@@ -66,6 +72,8 @@ impl Default for Config {
             linger: Duration::from_secs(2),
             grace: Duration::from_secs(10),
             terminal_output_limit: 64 << 20,
+            output_limit: Some(OUTPUT_LIMIT),
+            min_free_space: None,
             autosave: Some(Duration::from_secs(5)),
             retry_alarm: Some(Duration::from_secs(300)),
             archive_after: None,
@@ -119,6 +127,16 @@ impl Config {
             terminal_output_limit: match file.terminal_output_limit {
                 None => default.terminal_output_limit,
                 Some(text) => parse_size(&text)?,
+            },
+            output_limit: match file.output_limit.as_deref() {
+                None => default.output_limit,
+                Some("off") => None,
+                Some(text) => Some(parse_output_limit(text)?),
+            },
+            min_free_space: match file.min_free_space.as_deref() {
+                None => None,
+                Some("off") => Some(0),
+                Some(text) => Some(parse_size(text)?),
             },
             autosave: match file.autosave.as_deref() {
                 None => default.autosave,
@@ -185,6 +203,25 @@ impl Config {
     }
 }
 
+/// What a headless run may print unless it is configured.
+const OUTPUT_LIMIT: u64 = 2 << 30;
+/// Less is dropped or held before anybody has read it.
+const LEAST_OUTPUT: u64 = 1 << 20;
+
+fn parse_output_limit(text: &str) -> std::result::Result<u64, String> {
+    match parse_size(text)? {
+        bytes if bytes < LEAST_OUTPUT => Err(format!("output_limit {text:?} is too small; the least is 1MiB")),
+        bytes => Ok(bytes),
+    }
+}
+
+/// What the file says about output now, for a keeper that holds some.
+pub fn output_bounds() -> Option<OutputBounds> {
+    let config = Config::load(&crate::context::variable);
+    config.needs_for_launch().ok()?;
+    Some(OutputBounds { limit: config.output_limit, min_free: config.min_free_space })
+}
+
 fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
@@ -203,12 +240,14 @@ pub fn path(variable: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
 pub use mistakes::line_of;
 
 /// The settings that there are.
-pub const KEYS: [&str; 11] = [
+pub const KEYS: [&str; 13] = [
     "default_agent",
     "detach_key",
     "linger",
     "grace",
     "terminal_output_limit",
+    "output_limit",
+    "min_free_space",
     "autosave",
     "retry_alarm",
     "archive_after",
@@ -251,7 +290,7 @@ mod tests {
         #[test]
         fn any_text_becomes_settings_or_one_line_of_complaint(text in prop_oneof![
             "\\PC{0,80}",
-            "(linger|grace|detach_key|terminal_output_limit|default_agent) = \"[0-9.]{0,25}[a-zA-Z-]{0,4}[0-9]{0,25}[a-z]{0,3}\"\n",
+            "(linger|grace|detach_key|terminal_output_limit|output_limit|min_free_space|default_agent) = \"[0-9.]{0,25}[a-zA-Z-]{0,4}[0-9]{0,25}[a-z]{0,3}\"\n",
             "\\[agents\\.[a-z \"]{0,8}\\]\n(command|mode|end|end_text) = (\"[a-z]{0,8}\"|\\[\\]|\\[\"a\"\\]|1)\n",
         ]) {
             if let Err(complaint) = load(text.as_bytes()) {

@@ -13,7 +13,7 @@ use ostler_screen::{PlainText, printable_lines};
 use ostler_store::conversation::{Item, Reader};
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::home::Place;
-use ostler_store::look::read_from;
+use ostler_store::printed::{self, Printed};
 use ostler_store::terminal::{self, Drawn, Replay};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::BorrowedFd;
@@ -49,12 +49,11 @@ enum How<'a> {
     /// The same, one JSON object per line.
     Json { reader: Box<Reader<'a>> },
     /// What a program prints, both streams.
-    Bytes { run: RunFolder, streams: [Stream; 2], show: Show },
+    Bytes { folder: &'a Folder, run: RunFolder, streams: [Stream; 2], show: Show },
     /// What a program draws, as text.
     Drawn { run: RunFolder, replay: Replay, text: Box<PlainText> },
 }
 
-#[derive(Default)]
 struct Stream {
     position: u64,
     /// The beginning of a line whose end has not come yet.
@@ -71,13 +70,16 @@ impl<'a> Printer<'a> {
                 How::Talk { reader: Box::new(Reader::new(folder, first_run)), talk, talking, held: String::new() }
             }
             (Speaks::Bytes | Speaks::Hooks, Mode::Terminal, Show::Plain) => {
-                let replay = Replay::from(trimmed(folder, &run)?);
+                let begins = printed::begins(folder, &run, "out")?;
+                say_dropped(begins);
+                let replay = Replay::from(begins);
                 let text = Box::new(PlainText::new(terminal::first_window(run.dir())?));
                 How::Drawn { run, replay, text }
             }
             (_, _, show) => {
-                let position = trimmed(folder, &run)?;
-                How::Bytes { run, streams: [Stream { position, ..Stream::default() }, Stream::default()], show }
+                let (out, err) = (printed::begins(folder, &run, "out")?, printed::begins(folder, &run, "err")?);
+                say_dropped(out + err);
+                How::Bytes { folder, run, streams: [Stream::from(out), Stream::from(err)], show }
             }
         };
         Ok(Printer(how))
@@ -122,9 +124,9 @@ impl<'a> Printer<'a> {
                 })?;
             }
             How::Json { reader } => reader.read_on(|item| line(format_args!("{}", to_json(&item))))?,
-            How::Bytes { run, streams: [first, second], show } => {
-                first.print(run, "out", *show, out)?;
-                second.print(run, "err", *show, err)?;
+            How::Bytes { folder, run, streams: [first, second], show } => {
+                first.print(folder, run, "out", *show, out)?;
+                second.print(folder, run, "err", *show, err)?;
             }
             How::Drawn { run, replay, text } => {
                 let mut plain = String::new();
@@ -190,16 +192,34 @@ pub fn give_answer(said: &str, answer: Option<&str>) -> Result<()> {
 }
 
 impl Stream {
-    fn print(&mut self, run: &RunFolder, name: &str, show: Show, to: fn(&[u8]) -> Result<()>) -> Result<()> {
+    fn from(position: u64) -> Stream {
+        Stream { position, partial: Vec::new() }
+    }
+
+    fn print(
+        &mut self,
+        folder: &Folder,
+        run: &RunFolder,
+        name: &str,
+        show: Show,
+        to: fn(&[u8]) -> Result<()>,
+    ) -> Result<()> {
         let mut result = Ok(());
         let partial = &mut self.partial;
-        read_from(run.dir(), name, &mut self.position, |bytes| {
+        printed::read_on(folder, run, name, &mut self.position, |part| {
             if result.is_err() {
                 return;
             }
-            result = match show {
-                Show::Raw => to(bytes),
-                Show::Plain => {
+            result = match (part, show) {
+                (Printed::Dropped(bytes), _) => {
+                    // The end of the line that was begun is gone with the rest.
+                    let begun = std::mem::take(partial);
+                    let shown = to(printable_lines(&String::from_utf8_lossy(&begun)).as_bytes());
+                    say_dropped(bytes);
+                    shown
+                }
+                (Printed::Bytes(bytes), Show::Raw) => to(bytes),
+                (Printed::Bytes(bytes), Show::Plain) => {
                     partial.extend_from_slice(bytes);
                     let end = end_of_whole(partial);
                     let lines: Vec<u8> = partial.drain(..end).collect();
@@ -231,13 +251,10 @@ fn end_of_whole(text: &[u8]) -> usize {
     escape.or(character).unwrap_or(text.len())
 }
 
-/// Where the output that is still there begins; says so when that is not the beginning.
-fn trimmed(folder: &Folder, run: &RunFolder) -> Result<u64> {
-    let state = ostler_store::look::fold(folder, run, &run.record()?, &folder.session()?)?.state;
-    if state.trimmed > 0 {
-        tell!("ostler: the oldest {} of output were dropped", crate::ui::time::size(state.trimmed));
+fn say_dropped(bytes: u64) {
+    if bytes > 0 {
+        tell!("ostler: the oldest {} of output were dropped", crate::ui::time::size(bytes));
     }
-    Ok(state.trimmed)
 }
 
 pub fn out(bytes: &[u8]) -> Result<()> {

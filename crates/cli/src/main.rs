@@ -46,5 +46,5 @@ fn enter_hidden(arguments: &[String]) -> Option<i32> {
     if arguments.get(1).map(String::as_str) == Some(ostler_agents::replay::ENTRY) {
         return Some(ostler_replay::main(arguments.iter().skip(2).cloned()));
     }
-    ostler_keeper::enter(arguments)
+    ostler_keeper::enter(arguments, config::output_bounds)
 }

@@ -197,6 +197,18 @@ pub enum Event {
     Trimmed {
         to: u64,
     },
+    /// The same for its standard error.
+    TrimmedErr {
+        to: u64,
+    },
+    /// Output is not moved for now: why, and what a person can do.
+    Held {
+        why: String,
+        #[serde(default)]
+        remedy: String,
+    },
+    /// Output moves again.
+    Released,
     /// The agent's transcript was mended; as it was it stands in `backup`.
     Mended {
         changes: Vec<String>,
@@ -301,6 +313,9 @@ mod tests {
             Event::Saved { saved: Saved::Verified },
             Event::Ended { outcome },
             Event::Trimmed { to: 1 },
+            Event::TrimmedErr { to: 1 },
+            Event::Held { why: by(), remedy: by() },
+            Event::Released,
             Event::Mended { changes: vec![by()], backup: by() },
             Event::Alarm { text: by() },
         ];

@@ -68,6 +68,21 @@ impl Limits {
     }
 }
 
+/// What bounds the output of a session, as it stands in config.toml now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutputBounds {
+    /// Of a headless run.
+    pub limit: Option<u64>,
+    /// What must stay free on the file system; `None`: the default, 0: nothing.
+    pub min_free: Option<u64>,
+}
+
+/// What must stay free on a file system of this size unless it is configured.
+#[must_use]
+pub fn default_min_free(total: u64) -> u64 {
+    (1 << 30).min(total / 50)
+}
+
 /// `1 process`, `2 processes`.
 #[must_use]
 pub fn counted(count: u64, one: &str, more: &str) -> String {
@@ -97,6 +112,12 @@ mod tests {
         let inner = Limits { memory: Some(200), cpus: Some(0.5), processes: Some(7) };
         assert_eq!(inner.within(outer), Limits { memory: Some(100), cpus: Some(0.5), processes: Some(7) });
         assert_eq!(Limits::default().within(outer), outer);
+    }
+
+    #[test]
+    fn what_stays_free_is_a_gibibyte_or_a_fiftieth_of_a_small_disk() {
+        assert_eq!(default_min_free(1 << 40), 1 << 30);
+        assert_eq!(default_min_free(5000 << 20), 100 << 20);
     }
 
     #[test]

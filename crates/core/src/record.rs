@@ -117,9 +117,12 @@ pub struct Run<Process, Serial> {
     /// Further groups, of version 1, in which its limits are in force.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bounds: Vec<String>,
-    /// Terminal output past this many bytes drops its oldest part.
+    /// Output past this many bytes drops its oldest part; an agent that writes messages is held there instead.
     #[serde(default)]
     pub output_limit: Option<u64>,
+    /// Output is held while the file system has fewer free bytes than this. `None`: the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_free_space: Option<u64>,
     /// How often the transcript is copied while a turn runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub autosave_ms: Option<u64>,
@@ -180,6 +183,7 @@ impl<Process, Serial> Run<Process, Serial> {
             cgroup: None,
             bounds: Vec::new(),
             output_limit: None,
+            min_free_space: None,
             autosave_ms: None,
             retry_alarm_ms: None,
             started: None,

@@ -20,6 +20,8 @@
 //! [`handles`] is the contract between the two, by name, so that either may be of another version. [`launch`] is the
 //! client's side of starting a session, [`wire`] what clients and keeper say to each other.
 
+use ostler_core::limits::OutputBounds;
+
 mod begin;
 mod contain;
 mod control;
@@ -45,14 +47,18 @@ pub const INQUIRY: &str = "__inquiry";
 /// Which ostler this is.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
+/// Reads what config.toml says about output now; `None` when it cannot be read. A keeper asks only while output is held, so
+/// that a limit can be raised under a session that runs.
+pub type Settings = fn() -> Option<OutputBounds>;
+
 /// Enters a helper process if that is what these arguments ask for. Called first thing in `main`, before argument
 /// parsing, threads or any runtime: a helper should be as small as it can be.
 #[must_use]
-pub fn enter(arguments: &[String]) -> Option<i32> {
+pub fn enter(arguments: &[String], settings: Settings) -> Option<i32> {
     let rest = arguments.get(2..).unwrap_or_default();
     match arguments.get(1).map(String::as_str) {
         Some(HOLDER) => Some(holder::main(rest)),
-        Some(KEEPER) => Some(keeper::main(rest)),
+        Some(KEEPER) => Some(keeper::main(rest, settings)),
         Some(ostler_agents::claude::hooks::ENTRY) => Some(hook::main(rest)),
         Some(SNAPSHOT) => Some(keeper::snapshots::main(rest)),
         Some(INQUIRY) => Some(keeper::inquiry::main(rest)),

@@ -29,6 +29,10 @@ pub fn publish(
     if let Some(words) = &struck {
         outcome.cause = format!("{}; {words}", outcome.cause);
     }
+    let missing = state.missing_output();
+    if let Some(words) = &missing {
+        outcome.cause = format!("{}; {words}", outcome.cause);
+    }
     if outcome.kind == Kind::Failed
         && outcome.source == Source::Exit
         && record.plan.speaks.converses()
@@ -56,7 +60,7 @@ pub fn publish(
         inbox: state.inbox,
         last,
         // Who is struck and gone in a moment was seen by nobody before.
-        alarm: state.alarm.clone().or(struck),
+        alarm: state.alarm.clone().or(struck).or(missing),
         ..of(session, run.number)
     };
     outcome.closing = Some(Box::new(closing));

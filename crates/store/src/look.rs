@@ -17,7 +17,7 @@ use ostler_core::SCHEMA;
 use ostler_core::event::{Entry, Event};
 use ostler_core::fact::Fact;
 use ostler_core::id::SessionId;
-use ostler_core::life::{Process, State, step};
+use ostler_core::life::{Held, Process, State, step};
 use ostler_core::limits::counted;
 use ostler_core::outcome::{Closing, Exit, Outcome, Saved, judge};
 use ostler_core::record::{Plan, Session, Speaks, Want};
@@ -533,8 +533,9 @@ fn fill(
         Depth::Standing => None,
         Depth::Listed | Depth::Everything => last::line_of(run.dir(), &view.agent, &record.plan, &streams)?,
     };
+    let held = state.held.as_ref().map(Held::alarm);
     let retry_alarm = state.retrying.as_ref().and_then(|retrying| retrying.alarm.clone());
-    view.alarm = retry_alarm.or_else(|| state.alarm.clone());
+    view.alarm = held.or(retry_alarm).or_else(|| state.alarm.clone());
     if folded.bad_lines > 0 {
         view.alarm =
             Some(format!("the journal has {} that cannot be read", counted(folded.bad_lines.into(), "line", "lines")));

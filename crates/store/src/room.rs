@@ -16,9 +16,15 @@ const ROOM_FOR_OUTPUT: u64 = 256 * 1024;
 /// A disk with less than this is full: not even a page of output fits beside the records.
 const NO_ROOM: u64 = 16 * 1024;
 
+/// Whether this much free space is enough for output beside the records.
+#[must_use]
+pub fn has_for_output(free: u64) -> bool {
+    free >= ROOM_FOR_OUTPUT
+}
+
 /// Whether sessions on this disk may be waiting for room.
 pub(crate) fn is_nearly_full(disk: &Dir) -> io::Result<bool> {
-    Ok(free_space(disk)? < ROOM_FOR_OUTPUT)
+    Ok(!has_for_output(free_space(disk)?))
 }
 
 impl Folder {

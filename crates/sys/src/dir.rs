@@ -321,10 +321,41 @@ pub fn position(file: impl AsFd) -> io::Result<u64> {
     Ok(rustix::fs::seek(file, rustix::fs::SeekFrom::Current(0))?)
 }
 
+/// Whether the beginning of a file can be given back to the disk: asked behind its end, where it changes nothing.
+pub fn can_forget_front(file: impl AsFd) -> io::Result<()> {
+    let end = u64::try_from(rustix::fs::fstat(file.as_fd())?.st_size).unwrap_or(0);
+    let behind = end.next_multiple_of(1 << 20) + (1 << 20);
+    Ok(rustix::fs::fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, behind, 4096)?)
+}
+
+/// Whether a file holds nothing at this position: it was given back to the disk, or is behind the end. A disk that cannot
+/// tell says no.
+pub fn is_hole(file: impl AsFd, position: u64) -> io::Result<bool> {
+    match rustix::fs::seek(file, rustix::fs::SeekFrom::Data(position)) {
+        Ok(data) => Ok(data > position),
+        Err(Errno::NXIO) => Ok(true),
+        Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The room on a file system, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Space {
+    /// Free for us.
+    pub free: u64,
+    pub total: u64,
+}
+
+/// The room on the disk that holds this folder.
+pub fn space(folder: impl AsFd) -> io::Result<Space> {
+    let stat = rustix::fs::fstatvfs(folder)?;
+    Ok(Space { free: stat.f_bavail.saturating_mul(stat.f_frsize), total: stat.f_blocks.saturating_mul(stat.f_frsize) })
+}
+
 /// Free space for us on the disk that holds this folder.
 pub fn free_space(folder: impl AsFd) -> io::Result<u64> {
-    let stat = rustix::fs::fstatvfs(folder)?;
-    Ok(stat.f_bavail * stat.f_frsize)
+    Ok(space(folder)?.free)
 }
 
 #[cfg(test)]

@@ -43,8 +43,14 @@ pub enum Moved {
 /// Moves what there is from one descriptor to the other; at least one of them is a pipe, and neither side waits. A file
 /// is read or written at its own position.
 pub fn shift(from: impl AsFd, to: impl AsFd) -> io::Result<Moved> {
+    shift_at_most(from, to, u64::MAX)
+}
+
+/// The same for so many bytes at most, which must not be none.
+pub fn shift_at_most(from: impl AsFd, to: impl AsFd, bytes: u64) -> io::Result<Moved> {
+    let length = usize::try_from(bytes).unwrap_or(CHUNK).clamp(1, CHUNK);
     loop {
-        match splice(from.as_fd(), None, to.as_fd(), None, CHUNK, SpliceFlags::NONBLOCK | SpliceFlags::MOVE) {
+        match splice(from.as_fd(), None, to.as_fd(), None, length, SpliceFlags::NONBLOCK | SpliceFlags::MOVE) {
             Ok(0) => return Ok(Moved::End),
             Ok(count) => return Ok(Moved::Some(count)),
             Err(Errno::AGAIN) => return Ok(Moved::NotNow),
@@ -94,6 +100,26 @@ fn is_ready(fd: &impl AsFd, flags: PollFlags, timeout: Option<&Timespec>) -> io:
     match poll(&mut fds, timeout) {
         Ok(ready) => Ok(ready > 0),
         Err(Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What is to be had from a descriptor now, without taking it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ready {
+    Bytes,
+    Nothing,
+    /// Nothing, and nothing will come.
+    End,
+}
+
+/// Whether there is something to read.
+pub fn ready(from: impl AsFd) -> io::Result<Ready> {
+    let mut fds = [PollFd::new(&from, PollFlags::IN)];
+    match poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) {
+        Ok(0) | Err(Errno::INTR) => Ok(Ready::Nothing),
+        Ok(_) if fds[0].revents().contains(PollFlags::IN) => Ok(Ready::Bytes),
+        Ok(_) => Ok(Ready::End),
         Err(error) => Err(error.into()),
     }
 }

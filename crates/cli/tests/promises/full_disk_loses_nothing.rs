@@ -6,10 +6,12 @@ use ostler_testkit::misbehave::pattern;
 use ostler_testkit::{Harness, SmallDisk, Started, Who};
 use std::path::Path;
 
-/// The sessions on a disk of their own, which must be dropped after this.
+/// The sessions on a disk of their own, which must be dropped after this. Nothing of it is left to others: what happens when
+/// it is really full is the subject here.
 fn harness_on(disk: &SmallDisk) -> Harness {
     let mut harness = harness();
     harness.set("OSTLER_HOME", disk.path().join("ostler"));
+    harness.configure("min_free_space = \"off\"\n");
     harness
 }
 

@@ -1,4 +1,4 @@
-//! Terminal output past a configurable size drops its oldest part and says so; headless output is never dropped.
+//! Terminal output past a configurable size drops its oldest part and says so; the limit of headless output is another one.
 
 use crate::harness;
 use ostler_testkit::misbehave::pattern;
@@ -40,7 +40,7 @@ fn the_oldest_part_goes_back_to_the_disk_and_the_session_says_so() {
 }
 
 #[test]
-fn headless_output_is_never_dropped() {
+fn the_limit_of_a_terminal_is_not_that_of_headless_output() {
     let harness = harness();
     harness.configure("terminal_output_limit = \"64KiB\"\n");
     let misbehave = harness.misbehave();

@@ -2,6 +2,7 @@
 
 use crate::event::{Entry, Event, StopHow};
 use crate::fact::{Ask, Retry, Tokens, TurnEnd, Verdict};
+use crate::limits::size;
 use crate::outcome::{Exit, Outcome, Saved};
 use crate::record::{Mode, Plan, Speaks};
 use crate::spending::Spending;
@@ -66,6 +67,21 @@ pub struct Stop {
     pub at_ms: u64,
     /// A turn ran when it was made.
     pub in_turn: bool,
+}
+
+/// Why output is not moved, and what a person can do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    pub why: String,
+    pub remedy: String,
+}
+
+impl Held {
+    /// What people are told while it lasts.
+    #[must_use]
+    pub fn alarm(&self) -> String {
+        format!("output held: {}; {}", self.why, self.remedy)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -146,7 +162,11 @@ pub struct State {
     /// Pid and start time of the keeper that came last, in this run.
     pub keeper: Option<(i32, u64)>,
     pub alarm: Option<String>,
+    /// The oldest output up to here was dropped, and of standard error.
     pub trimmed: u64,
+    pub trimmed_err: u64,
+    /// Why output is held, while it is.
+    pub held: Option<Held>,
     /// Output up to here has been folded in.
     pub understood: u64,
     /// Where the output of the running turn begins.
@@ -209,6 +229,8 @@ impl State {
             keeper: None,
             alarm: None,
             trimmed: 0,
+            trimmed_err: 0,
+            held: None,
             understood: 0,
             turn_out: 0,
         }
@@ -404,6 +426,9 @@ impl State {
             Event::Saved { saved } => self.saved = Some(*saved),
             Event::Ended { outcome } => self.outcome = Some(outcome.clone()),
             Event::Trimmed { to } => self.trimmed = *to,
+            Event::TrimmedErr { to } => self.trimmed_err = *to,
+            Event::Held { why, remedy } => self.held = Some(Held { why: why.clone(), remedy: remedy.clone() }),
+            Event::Released => self.held = None,
             Event::Alarm { text } => self.alarm = Some(text.clone()),
             Event::HolderReplaced { .. }
             | Event::Refused { .. }
@@ -589,6 +614,17 @@ impl State {
     pub fn awaits_last_words(&self) -> bool {
         let wanted = self.plan.keep || !self.queue.is_empty();
         self.plan.speaks == Speaks::OneTurn && self.stop.is_none() && self.turn_running() && wanted
+    }
+
+    /// What is missing in its output, when something is.
+    #[must_use]
+    pub fn missing_output(&self) -> Option<String> {
+        let dropped = self.trimmed + self.trimmed_err;
+        let dropped = (self.plan.mode == Mode::Headless && dropped > 0)
+            .then(|| format!("the oldest {} of its output was dropped (output_limit)", size(dropped)));
+        let held = self.held.as_ref().map(|held| format!("its output was held when it ended: {}", held.why));
+        let words: Vec<String> = dropped.into_iter().chain(held).collect();
+        (!words.is_empty()).then(|| words.join("; "))
     }
 
     /// The word for it in `ls`.

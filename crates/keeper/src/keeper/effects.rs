@@ -1,6 +1,7 @@
 //! Doing what the life cycle wants. Each effect, once done, is noted and no longer wanted.
 
 use super::proof_watch::{LOOK_AGAIN_MS, ProofWatch};
+use super::streams::Hold;
 use super::tree::{self, Tree};
 use super::typing::KeysToCome;
 use super::wishes::answer_name;
@@ -147,7 +148,7 @@ impl Keeper {
 
     pub(super) fn put_in(&mut self, name: &str, bytes: Vec<u8>) -> Result<(), KeeperError> {
         match self.input.put(name, bytes) {
-            Err(error) if error.is_full_disk() => self.streams.disk_full = true,
+            Err(error) if error.is_full_disk() => self.streams.held = Some(Hold::DiskFull),
             other => other?,
         }
         Ok(())
@@ -309,9 +310,7 @@ impl Keeper {
 
     /// Nobody is left to write: what is in the pipes now is all there will be.
     fn collect_last_output(&mut self) -> Result<bool, KeeperError> {
-        // On a full disk the little that is free is for the records of the end.
-        let room = !self.streams.disk_full || self.folder.has_room_for_output()?;
-        if !(room && self.streams.drain(&self.handles)?) {
+        if !(self.has_room_for_the_rest()? && self.streams.drain(&self.handles)?) {
             if self.state.stop.is_none() {
                 return Ok(false);
             }
@@ -319,6 +318,7 @@ impl Keeper {
             let lost = self.streams.waiting(&self.handles)?;
             self.note(Event::Alarm { text: format!("the disk is full; its last {lost} bytes of output are lost") })?;
         }
+        self.settle_hold()?;
         self.understand()?;
         self.name_conversation()?;
         let ends_with_process = match self.state.plan.speaks {

@@ -26,6 +26,7 @@ mod noting;
 mod own_record;
 mod proof_watch;
 mod retrying;
+mod room;
 mod serving;
 pub mod snapshots;
 mod streams;
@@ -35,10 +36,10 @@ mod typing;
 mod waking;
 mod wishes;
 
-use crate::VERSION;
 use crate::control::{self, Order};
 use crate::files::{enter_folder, helper_record};
 use crate::handles::{self, Handles};
+use crate::{Settings, VERSION};
 use autosave::Autosave;
 use clients::Clients;
 use conversing::Conversing;
@@ -65,6 +66,7 @@ use ostler_sys::process::{Identity, Pidfd};
 use ostler_sys::signals::{Signals, ignore};
 use own_record::OwnRecordWatch;
 use proof_watch::ProofWatch;
+use room::Room;
 use rustix::fd::OwnedFd;
 use rustix::fs::OFlags;
 use rustix::process::Signal;
@@ -73,7 +75,7 @@ use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io;
 use std::path::Path;
-use streams::Streams;
+use streams::{Hold, Streams};
 use typing::KeysToCome;
 use waking::Woken;
 
@@ -95,13 +97,13 @@ enum KeeperError {
 
 /// The process called `__keeper`.
 #[must_use]
-pub fn main(arguments: &[String]) -> i32 {
+pub fn main(arguments: &[String], settings: Settings) -> i32 {
     ignore(Signal::PIPE);
     // A limit on the size of files is met as an error, like a full disk.
     ignore(Signal::XFSZ);
     let _ = rustix::thread::set_name(c"ostler-keeper");
     pause::act_as(Role::Keeper);
-    match Keeper::take_over(arguments).and_then(Keeper::keep) {
+    match Keeper::take_over(arguments, settings).and_then(Keeper::keep) {
         Ok(()) | Err(KeeperError::NoProcess) => 0,
         Err(error) => {
             note_failure(&error);
@@ -163,6 +165,7 @@ struct Keeper {
     answered: HashMap<String, String>,
 
     streams: Streams,
+    room: Room,
     input: Input,
     keys_to_come: Option<KeysToCome>,
     output: Option<Telling>,
@@ -189,7 +192,7 @@ struct Keeper {
 
 impl Keeper {
     /// Becomes the keeper of a session: waits for the lock, folds the journal, and says so.
-    fn take_over(arguments: &[String]) -> Result<Keeper, KeeperError> {
+    fn take_over(arguments: &[String], settings: Settings) -> Result<Keeper, KeeperError> {
         let handles = Handles::from_arguments(arguments)?;
         let folder = enter_folder(&handles)?;
         let lock_file = folder.dir().file("keeper.lock", OFlags::RDWR | OFlags::CREATE)?;
@@ -238,6 +241,7 @@ impl Keeper {
             answers,
             answered,
             streams: Streams::new(record.plan.mode),
+            room: Room::new(&record, settings),
             input: Input::new(folder.even_when_full(input)?),
             keys_to_come: None,
             output: None,
@@ -308,6 +312,7 @@ impl Keeper {
             None => self.replace_holder()?,
         }
         self.check_exit()?;
+        self.drop_again()?;
         self.resume_half_done()?;
         self.work_inbox()
     }
@@ -441,13 +446,15 @@ impl Keeper {
 
     /// Everything that can move moves: output to its file and into facts, input from its file.
     fn move_bytes(&mut self) -> Result<(), KeeperError> {
-        if self.streams.disk_full || !self.unwritten.is_empty() {
+        if self.streams.held.is_some() || !self.unwritten.is_empty() {
             self.try_disk_again()?;
         }
-        if !self.snapshots.are_behind(self.out_position()?) {
-            self.changed |= self.streams.pump(&self.handles)?;
+        if self.snapshots.are_behind(self.out_position()?) {
+            self.streams.cut_short = false;
+        } else {
+            self.changed |= self.pump_output()?;
         }
-        if self.streams.disk_full {
+        if self.streams.held == Some(Hold::DiskFull) {
             self.folder.show_that_output_waits();
         }
         self.understand()?;

@@ -1,5 +1,6 @@
 //! Writing things down: journal first, then state, also when the disk is full.
 
+use super::streams::Hold;
 use super::{About, Keeper, KeeperError, entry};
 use ostler_core::event::{Entry, Event};
 use ostler_core::life::{State, step};
@@ -40,8 +41,7 @@ impl Keeper {
     }
 
     pub(super) fn try_disk_again(&mut self) -> Result<(), KeeperError> {
-        // What little is free now is for records: output goes on when there is room for more than those.
-        self.streams.disk_full = !self.folder.has_room_for_output()?;
+        self.try_output_again()?;
         while let Some(entry) = self.unwritten.front() {
             match self.journal.append(entry) {
                 Ok(()) => {
@@ -55,7 +55,7 @@ impl Keeper {
             Err(error) if !error.is_full_disk() => return Err(error.into()),
             Ok(()) | Err(_) => {}
         }
-        if self.state.outcome.is_none() && !self.streams.disk_full {
+        if self.state.outcome.is_none() && self.streams.held != Some(Hold::DiskFull) {
             self.folder.keep_reserve();
         }
         self.check_exit()?;

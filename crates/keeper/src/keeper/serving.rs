@@ -1,6 +1,7 @@
 //! Serving the clients at the door.
 
 use super::clients::Wanted;
+use super::streams::Hold;
 use super::{Keeper, KeeperError};
 use crate::control::{self, Order};
 use crate::handles;
@@ -63,7 +64,7 @@ impl Keeper {
         match self.input.keys(&attached.name, position, keys) {
             Ok(received) => self.clients.say(index, &Reply::Keys { received })?,
             // Asked for again when there is room.
-            Err(error) if error.is_full_disk() => self.streams.disk_full = true,
+            Err(error) if error.is_full_disk() => self.streams.held = Some(Hold::DiskFull),
             Err(error) => return Err(error.into()),
         }
         self.input.pump(&self.handles)?;

@@ -1,10 +1,11 @@
 //! The agent's output, from its pipes or its terminal into files, by the kernel's hand.
 //!
-//! A full disk stops the moving. The agent then waits at a full pipe, nothing is lost, and it goes on when there is room.
+//! A full disk stops the moving, and so do a limit and a disk that is nearly full ([`super::room`]). The agent then waits at a
+//! full pipe, nothing is lost, and it goes on when there is room.
 
 use crate::handles::{self, Handles};
 use ostler_core::record::Mode;
-use ostler_sys::pipes::{Moved, shift};
+use ostler_sys::pipes::{Moved, Ready, ready, shift, shift_at_most, waiting};
 use rustix::fd::OwnedFd;
 use rustix::pipe::fcntl_setpipe_size;
 use std::io;
@@ -27,10 +28,23 @@ struct Stream {
     wide: bool,
 }
 
+/// Why output does not move; not tried again before the next look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// The disk had no room for it.
+    DiskFull,
+    /// Less than so much is free, which is for others.
+    LittleSpace { min_free: u64 },
+    /// The run has written as much as it may.
+    Limit { limit: u64 },
+}
+
 pub struct Streams {
     streams: Vec<Stream>,
-    /// There was no room; not tried again before the next look.
-    pub disk_full: bool,
+    pub held: Option<Hold>,
+    /// The last pump stopped because it had moved what it was allowed to: there may be more in our own pipe, which is not
+    /// polled.
+    pub cut_short: bool,
 }
 
 impl Streams {
@@ -47,41 +61,71 @@ impl Streams {
                 vec![stream(handles::PTY, Some((handles::DRAWN_WRITE, handles::DRAWN_READ)), handles::OUT)]
             }
         };
-        Streams { streams, disk_full: false }
+        Streams { streams, held: None, cut_short: false }
     }
 
     /// What to poll for output.
     pub fn sources<'a>(&self, handles: &'a Handles) -> Vec<&'a OwnedFd> {
-        if self.disk_full {
+        if self.held.is_some() {
             return Vec::new();
         }
         self.streams.iter().filter(|stream| !stream.ended).filter_map(|stream| handles.get(stream.from)).collect()
     }
 
-    /// Moves what there is. True when anything was moved.
-    pub fn pump(&mut self, handles: &Handles) -> io::Result<bool> {
-        let mut moved = false;
-        if self.disk_full {
-            return Ok(false);
+    /// Whether anything waits to be moved. A stream that has ended is found out here as well.
+    pub fn any_waits(&mut self, handles: &Handles) -> io::Result<bool> {
+        for stream in self.streams.iter_mut().filter(|stream| !stream.ended) {
+            if let Some(between) = stream.through.and_then(|(_, read)| handles.get(read))
+                && waiting(between)? > 0
+            {
+                return Ok(true);
+            }
+            match handles.get(stream.from).map_or(Ok(Ready::End), ready)? {
+                Ready::Bytes => return Ok(true),
+                Ready::Nothing => {}
+                Ready::End => stream.ended = true,
+            }
+        }
+        Ok(false)
+    }
+
+    /// Moves what there is, so many bytes at most. Returns how many it moved to files.
+    pub fn pump(&mut self, handles: &Handles, at_most: u64) -> io::Result<u64> {
+        let mut left = at_most;
+        self.cut_short = false;
+        if self.held.is_some() {
+            return Ok(0);
         }
         for stream in &mut self.streams {
             for _ in 0..TURNS {
-                match stream.step(handles) {
-                    Ok(Moved::Some(_)) => moved = true,
+                if left == 0 {
+                    break;
+                }
+                match stream.step(handles, &mut left) {
+                    Ok(Moved::Some(_)) => {}
                     Ok(Moved::NotNow) => break,
                     Ok(Moved::End) => {
                         stream.ended = true;
                         break;
                     }
                     Err(error) if ostler_store::is_full_disk(&error) => {
-                        self.disk_full = true;
+                        self.held = Some(Hold::DiskFull);
                         break;
                     }
                     Err(error) => return Err(error),
                 }
             }
         }
-        Ok(moved)
+        self.cut_short = left == 0;
+        Ok(at_most - left)
+    }
+
+    /// Whether there is too little room on the disk.
+    pub fn waits_for_disk(&self) -> bool {
+        match self.held {
+            Some(Hold::DiskFull | Hold::LittleSpace { .. }) => true,
+            Some(Hold::Limit { .. }) | None => false,
+        }
     }
 
     /// How much waits to be moved.
@@ -90,7 +134,7 @@ impl Streams {
         for stream in &self.streams {
             let pipes = [Some(stream.from), stream.through.map(|(_, read)| read)].into_iter().flatten();
             for pipe in pipes.filter_map(|name| handles.get(name)) {
-                total += ostler_sys::pipes::waiting(pipe)?;
+                total += waiting(pipe)?;
             }
         }
         Ok(total)
@@ -98,25 +142,35 @@ impl Streams {
 
     /// Moves everything that is still under way. False when the disk is too full for that.
     pub fn drain(&mut self, handles: &Handles) -> io::Result<bool> {
-        self.disk_full = false;
-        while self.pump(handles)? {}
-        Ok(!self.disk_full)
+        self.held = None;
+        while self.pump(handles, u64::MAX)? > 0 {}
+        Ok(self.held.is_none())
     }
 }
 
 impl Stream {
-    fn step(&mut self, handles: &Handles) -> io::Result<Moved> {
+    /// Moves once, no more to the file than `left`, from which it takes what it moved.
+    fn step(&mut self, handles: &Handles, left: &mut u64) -> io::Result<Moved> {
         let (Some(from), Some(to)) = (handles.get(self.from), handles.get(self.to)) else {
             return Ok(Moved::End);
         };
         let through = self.through.and_then(|(write, read)| Some((handles.get(write)?, handles.get(read)?)));
         let moved = match through {
-            None => shift(from, to)?,
+            None => {
+                let moved = shift_at_most(from, to, *left)?;
+                if let Moved::Some(count) = moved {
+                    *left = left.saturating_sub(count as u64);
+                }
+                moved
+            }
             Some((write, read)) => {
                 let fresh = shift(from, write)?;
                 // What a predecessor left in between comes out first.
                 let mut passed = 0;
-                while let Moved::Some(count) = shift(read, to)? {
+                while *left > 0
+                    && let Moved::Some(count) = shift_at_most(read, to, *left)?
+                {
+                    *left = left.saturating_sub(count as u64);
                     passed += count;
                 }
                 if passed > 0 { Moved::Some(passed) } else { fresh }

@@ -1,10 +1,9 @@
-//! What only a terminal session has: a window, and output that must not grow for ever.
+//! What only a terminal session has: a window.
 
 use super::{Keeper, KeeperError};
 use crate::handles;
-use ostler_core::event::Event;
 use ostler_store::terminal;
-use ostler_sys::{dir, pty};
+use ostler_sys::pty;
 
 impl Keeper {
     /// Gives the terminal the window of the newest client.
@@ -24,28 +23,6 @@ impl Keeper {
         }
         pty::resize(terminal, rows, columns)?;
         self.window = Some((rows, columns));
-        Ok(())
-    }
-
-    /// Drops the oldest terminal output, in large steps and never past the newest snapshot.
-    pub(super) fn trim(&mut self, snapshot: u64) -> Result<(), KeeperError> {
-        let Some(limit) = self.record.output_limit else {
-            return Ok(());
-        };
-        let position = self.out_position()?;
-        let to = position.saturating_sub(limit).min(snapshot);
-        if to < self.state.trimmed + limit / 8 {
-            return Ok(());
-        }
-        if let Some(out) = self.handles.get(handles::OUT) {
-            match dir::forget_front(out, to) {
-                Ok(()) => self.note(Event::Trimmed { to })?,
-                Err(error) => {
-                    self.note(Event::Alarm { text: format!("old output cannot be dropped here: {error}") })?;
-                    self.record.output_limit = None;
-                }
-            }
-        }
         Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! What may wake a keeper. While nothing is due there is no timeout: an idle session costs no wake-up at all.
 
 use super::clients::Clients;
+use super::streams::Hold;
 use super::typing::KeysToCome;
 use super::{FULL_DISK_MS, Keeper};
 use crate::handles;
@@ -34,7 +35,10 @@ impl Keeper {
             kinds.push(kind);
             fds.push(PollFd::from_borrowed_fd(handle, flags));
         }
-        let full = (self.streams.disk_full || !self.unwritten.is_empty()).then(|| since_boot_ms() + FULL_DISK_MS);
+        let full = (!self.unwritten.is_empty()).then_some(FULL_DISK_MS);
+        let held = self.streams.held.map(Hold::again_ms);
+        let more = self.streams.cut_short.then_some(0);
+        let full = full.into_iter().chain(held).chain(more).min().map(|ms| since_boot_ms() + ms);
         let typing = self.keys_to_come.as_ref().and_then(KeysToCome::due_ms);
         let own_record = self.own_record.as_ref().and_then(|watch| watch.due_ms);
         let timeout = self.wake_ms.into_iter().chain(full).chain(typing).chain(own_record).min().map(|ms| {

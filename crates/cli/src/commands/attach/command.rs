@@ -6,10 +6,12 @@ use super::words;
 use crate::client::{Granted, look_and_record, make_wish};
 use crate::context::Context;
 use crate::exit::{Code, Result};
+use ostler_core::limits::size;
 use ostler_core::record::Want;
-use ostler_store::folder::RunFolder;
+use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::home::Place;
 use ostler_store::look::read_from;
+use ostler_store::printed::{self, Printed};
 
 /// How much of what it printed before is shown.
 const BEFORE: u64 = 16 * 1024;
@@ -30,7 +32,7 @@ pub fn run(context: &Context, place: &Place, read_only: bool) -> Result<Code> {
         // The view first: when it says "ended", everything that was printed is in the files.
         let view = look_and_record(place)?;
         for stream in &mut streams {
-            stream.show(&run, &seat)?;
+            stream.show(&folder, &run, &seat)?;
         }
         if view.ended {
             seat.show(PLAIN)?;
@@ -84,11 +86,14 @@ impl Stream {
         Ok(Stream { name, position: start + skipped as u64 })
     }
 
-    fn show(&mut self, run: &RunFolder, seat: &Seat) -> Result<()> {
+    fn show(&mut self, folder: &Folder, run: &RunFolder, seat: &Seat) -> Result<()> {
         let mut shown = Ok(());
-        read_from(run.dir(), self.name, &mut self.position, |bytes| {
+        printed::read_on(folder, run, self.name, &mut self.position, |part| {
             if shown.is_ok() {
-                shown = seat.show(bytes);
+                shown = match part {
+                    Printed::Bytes(bytes) => seat.show(bytes),
+                    Printed::Dropped(bytes) => seat.show(format!("\r\n[{} were dropped]\r\n", size(bytes)).as_bytes()),
+                };
             }
         })?;
         shown

@@ -2,8 +2,9 @@
 
 use super::{Finding, Level, quoted};
 use crate::ui::time::size;
+use ostler_core::limits::default_min_free;
 use ostler_store::home::Home;
-use ostler_sys::dir::{Dir, free_space};
+use ostler_sys::dir::{Dir, space};
 use rustix::fs::{Access, access};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,8 @@ use std::path::{Path, PathBuf};
 /// Below this a session may soon have to wait for room.
 const LOW: u64 = 64 << 20;
 
-pub fn check(home: &Home) -> Vec<Finding> {
+/// `min_free`: what is configured to stay free, if anything is.
+pub fn check(home: &Home, min_free: Option<u64>) -> Vec<Finding> {
     let root = home.root();
     let shown = root.display();
     let dir = match Dir::open(root) {
@@ -34,7 +36,8 @@ pub fn check(home: &Home) -> Vec<Finding> {
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let real = std::fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
     let disk = mount_of(&mounts, &real);
-    let free = free_space(&dir);
+    let room = space(&dir);
+    let free = room.as_ref().map(|room| room.free);
     let words = match (&disk, &free) {
         (Some(disk), Ok(free)) => {
             format!("{shown} is on {} ({}), {} free", disk.point.display(), disk.kind, size(*free))
@@ -42,8 +45,17 @@ pub fn check(home: &Home) -> Vec<Finding> {
         (None, Ok(free)) => format!("{shown}: {} free", size(*free)),
         (_, Err(error)) => format!("{shown}: free space unknown: {error}"),
     };
-    findings.push(match free {
-        Ok(free) if free < LOW => Finding::problem(format!("{words}: too little"), format!("df -h {}", quoted(root))),
+    findings.push(match room {
+        Ok(room) if room.free < min_free.unwrap_or_else(|| default_min_free(room.total)) => {
+            let least = size(min_free.unwrap_or_else(|| default_min_free(room.total)));
+            Finding::problem(
+                format!("{words}, less than min_free_space ({least}): no session writes output until there is room"),
+                "free some space (ostler purge --archived deletes old sessions), or set min_free_space in config.toml",
+            )
+        }
+        Ok(room) if room.free < LOW => {
+            Finding::problem(format!("{words}: too little"), format!("df -h {}", quoted(root)))
+        }
         Ok(_) | Err(_) => Finding::fine(words),
     });
     if disk.is_some_and(|disk| matches!(disk.kind.as_str(), "tmpfs" | "ramfs")) {

@@ -45,6 +45,18 @@ impl Lines {
         Lines { limit: LINE_LIMIT, partial: Vec::new(), passed: 0, end: position }
     }
 
+    /// In the middle of a line that is known to be too long: it begins at `start`, and has not ended before `position`.
+    #[must_use]
+    pub fn within(start: u64, position: u64) -> Lines {
+        Lines { passed: position.saturating_sub(start), ..Lines::from(start) }
+    }
+
+    /// How much of the present line has come, if it is too long already.
+    #[must_use]
+    pub fn too_long_so_far(&self) -> Option<u64> {
+        (self.passed > self.limit as u64).then_some(self.passed)
+    }
+
     /// With another limit.
     #[must_use]
     pub fn with_limit(limit: usize) -> Lines {
@@ -105,6 +117,24 @@ mod tests {
             assert!(lines.partial.len() <= SHORT, "a long line is not kept");
         }
         found
+    }
+
+    #[test]
+    fn a_long_line_is_the_same_for_one_who_comes_in_the_middle_of_it() {
+        let text = [vec![b'x'; LINE_LIMIT + 5], b"\nshort\n".to_vec()].concat();
+        let mut places = Vec::new();
+        let (mut whole, mut late) = (Lines::from(7), Lines::within(7, 7 + LINE_LIMIT as u64 + 2));
+        whole.feed(&text[..LINE_LIMIT + 2], |_, _| {});
+        assert_eq!(whole.too_long_so_far(), Some(LINE_LIMIT as u64 + 2));
+        for lines in [&mut whole, &mut late] {
+            let mut found = Vec::new();
+            lines.feed(&text[LINE_LIMIT + 2..], |line, place| {
+                found.push((matches!(line, Line::TooLong { bytes } if bytes == LINE_LIMIT as u64 + 5), place));
+            });
+            places.push(found);
+        }
+        assert!(places[0].len() == 2 && places[0][0].0 && !places[0][1].0, "{places:?}");
+        assert_eq!(places[0], places[1]);
     }
 
     proptest! {

@@ -20,6 +20,17 @@ impl Reading {
         Reading { lines: Lines::from(position), decoder, facts: Vec::new() }
     }
 
+    /// Goes on in the middle of a line that is too long: it begins at `start`, and has not ended before `position`.
+    pub fn skip_within(&mut self, start: u64, position: u64) {
+        self.lines = Lines::within(start, position);
+    }
+
+    /// Where the present line begins and how far it has come, if it is too long already.
+    #[must_use]
+    pub fn long_line(&self) -> Option<(u64, u64)> {
+        self.lines.too_long_so_far().map(|length| (self.lines.end(), self.lines.end() + length))
+    }
+
     /// Position behind the last whole line.
     #[must_use]
     pub fn end(&self) -> u64 {

@@ -56,6 +56,8 @@ pub enum Command {
     Restore(Many),
     /// Delete sessions for good
     Purge(Purge),
+    /// What sessions use on the disk, the largest first
+    Du(Du),
     /// Look for orphans, damage and missing pieces, and say what to do about each
     Doctor(Doctor),
     /// Everything that happens to every session, as JSON lines
@@ -490,6 +492,18 @@ pub struct Purge {
     /// Only say what would be deleted
     #[arg(long)]
     pub dry_run: bool,
+}
+
+#[derive(Args)]
+pub struct Du {
+    /// Only these sessions
+    #[arg(value_name = "ID")]
+    pub ids: Vec<String>,
+    /// Each of them, not only the largest
+    #[arg(long)]
+    pub all: bool,
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Args)]

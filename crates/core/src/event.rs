@@ -193,6 +193,12 @@ pub enum Event {
     Ended {
         outcome: Outcome,
     },
+    /// The output has a line that begins at `start`, is too long to read, and has not ended before `to`. Whoever looks need
+    /// not read it again.
+    LongLine {
+        start: u64,
+        to: u64,
+    },
     /// The oldest output was dropped up to this position.
     Trimmed {
         to: u64,
@@ -312,6 +318,7 @@ mod tests {
             Event::Empty,
             Event::Saved { saved: Saved::Verified },
             Event::Ended { outcome },
+            Event::LongLine { start: 1, to: 2 },
             Event::Trimmed { to: 1 },
             Event::TrimmedErr { to: 1 },
             Event::Held { why: by(), remedy: by() },

@@ -25,6 +25,7 @@ pub mod closing;
 mod complaint;
 pub mod conversation;
 pub mod database;
+pub mod disk_usage;
 pub mod feed;
 pub mod folder;
 mod helpers;

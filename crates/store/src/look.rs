@@ -423,8 +423,10 @@ fn fold_output(mut state: State, run: &Dir, session: &Session, plan: &Plan) -> R
         return Ok(state);
     };
     // Hooks are few, and what one means may depend on what came before it in its turn; an output may be long.
-    let from = if state.plan.speaks == Speaks::Hooks { state.turn_out } else { state.understood };
-    let mut telling = Telling::from(from, source, &state, session);
+    let mut telling = match state.plan.speaks {
+        Speaks::Hooks => Telling::from(state.turn_out, source, &state, session),
+        Speaks::Turns | Speaks::OneTurn | Speaks::Bytes => Telling::behind(&state, source, session),
+    };
     let Some(mut pieces) = telling.pieces(run)? else {
         return Ok(state);
     };

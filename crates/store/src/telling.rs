@@ -6,7 +6,7 @@ use crate::pieces::Pieces;
 use ostler_agents::reading::Reading;
 use ostler_agents::{Decoder, OwnRecord};
 use ostler_core::fact::{Fact, TurnEnd};
-use ostler_core::life::State;
+use ostler_core::life::{LongLine, State};
 use ostler_core::outcome::Exit;
 use ostler_core::record::Session;
 use ostler_sys::dir::Dir;
@@ -42,6 +42,25 @@ impl Telling {
     #[must_use]
     pub fn of_errors(position: u64, decoder: Box<dyn Decoder>) -> Telling {
         Telling { name: "err", reading: Reading::from(position, decoder), position, known: position, origin: None }
+    }
+
+    /// The same without a long past: what is known to be in the middle of a line without end is not read again.
+    #[must_use]
+    pub fn behind(state: &State, (name, decoder): (&'static str, Box<dyn Decoder>), session: &Session) -> Telling {
+        match state.long_line.filter(|line| line.start >= state.understood) {
+            None => Telling::from(state.understood, (name, decoder), state, session),
+            Some(line) => {
+                let mut telling = Telling::from(line.to, (name, decoder), state, session);
+                telling.reading.skip_within(line.start, line.to);
+                telling
+            }
+        }
+    }
+
+    /// Where a line without end begins, and how far it has come.
+    #[must_use]
+    pub fn long_line(&self) -> Option<LongLine> {
+        self.reading.long_line().map(|(start, to)| LongLine { start, to })
     }
 
     /// What there is to read now.

@@ -6,6 +6,7 @@ mod archive;
 mod attach;
 pub mod checkpoints;
 mod doctor;
+mod du;
 mod events;
 mod foreign;
 mod fork;
@@ -91,6 +92,7 @@ fn dispatch(cli: Cli) -> Result<Code> {
         Some(Command::Repair(args)) => repair::run(&context, &args),
         Some(Command::Restore(args)) => restore::run(&context, &args),
         Some(Command::Purge(args)) => purge::run(&context, &args),
+        Some(Command::Du(args)) => du::run(&context, &args),
         Some(Command::Doctor(args)) => doctor::run(&context, &args),
         Some(Command::Events(args)) => events::run(&context, &args),
         Some(Command::Upgrade(args)) => upgrade::run(&context, &args),

@@ -257,3 +257,20 @@ fn less_room_may_be_asked_for_while_output_is_held() {
     harness.run(&["wait", session.id()]).exits(0);
     assert!(std::fs::read(session.run_file("out")).unwrap() == pattern(9_000_000));
 }
+
+#[test]
+fn a_line_without_end_is_not_read_again_by_everybody_who_looks() {
+    let harness = harness();
+    harness.configure("output_limit = \"80MiB\"\n");
+    let session = harness.detach(&["acp", "hello", "--", "cat", "/dev/zero"]);
+    until_held(&session, "output_limit");
+    let journal = || std::fs::read_to_string(session.path().join("journal.jsonl")).unwrap();
+    session.until("the line is noted", || journal().contains("\"long_line\"").then_some(()));
+    // What the kernel counts as read by a command that looks.
+    let mut looks = harness.command("sh");
+    looks.args(["-c", "\"$1\" show \"$2\" && cat /proc/$$/io", "sh"]).arg(harness.program()).arg(session.id());
+    let told = ostler_testkit::Started::new(looks, None).finish().exits(0).stdout;
+    let read: u64 = told.lines().find_map(|line| line.strip_prefix("rchar: ")).unwrap().parse().unwrap();
+    assert!(read < 64 * MIB, "{read} bytes were read");
+    harness.run(&["stop", "--grace", "1s", session.id()]).exits(0);
+}

@@ -69,6 +69,13 @@ pub struct Stop {
     pub in_turn: bool,
 }
 
+/// A line in an agent's output that is too long to read: where it begins, and how far it has no end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LongLine {
+    pub start: u64,
+    pub to: u64,
+}
+
 /// Why output is not moved, and what a person can do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
@@ -169,6 +176,8 @@ pub struct State {
     pub held: Option<Held>,
     /// Output up to here has been folded in.
     pub understood: u64,
+    /// A line behind that which is too long already.
+    pub long_line: Option<LongLine>,
     /// Where the output of the running turn begins.
     pub turn_out: u64,
 }
@@ -232,6 +241,7 @@ impl State {
             trimmed_err: 0,
             held: None,
             understood: 0,
+            long_line: None,
             turn_out: 0,
         }
     }
@@ -425,6 +435,7 @@ impl State {
             Event::Empty => self.empty = self.process == Process::Exited,
             Event::Saved { saved } => self.saved = Some(*saved),
             Event::Ended { outcome } => self.outcome = Some(outcome.clone()),
+            Event::LongLine { start, to } => self.long_line = Some(LongLine { start: *start, to: *to }),
             Event::Trimmed { to } => self.trimmed = *to,
             Event::TrimmedErr { to } => self.trimmed_err = *to,
             Event::Held { why, remedy } => self.held = Some(Held { why: why.clone(), remedy: remedy.clone() }),

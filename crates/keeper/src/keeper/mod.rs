@@ -49,7 +49,7 @@ use naming::Naming;
 use ostler_agents::{Agent, Opening};
 use ostler_core::event::{Entry, Event};
 use ostler_core::fact::Fact;
-use ostler_core::life::{Message, Process, State, Unanswered, step};
+use ostler_core::life::{LongLine, Message, Process, State, Unanswered, step};
 use ostler_core::record::{Mode, Session};
 use ostler_store::feed::Feed;
 use ostler_store::folder::{Folder, RunFolder};
@@ -81,6 +81,9 @@ use waking::Woken;
 
 /// How often a full disk is tried again. There is no event for "room again".
 const FULL_DISK_MS: u64 = 250;
+
+/// How often a line without end is noted.
+const LONG_LINE_NOTED: u64 = 64 << 20;
 
 /// Why a keeper had to give up; its replacement tries again.
 #[derive(Debug, thiserror::Error)]
@@ -484,7 +487,16 @@ impl Keeper {
         while let Some(told) = self.output.as_mut().map(|output| output.read(&mut pieces)).transpose()?.flatten() {
             self.heed_facts(told)?;
         }
-        Ok(())
+        self.note_long_line()
+    }
+
+    /// Whoever looks reads what is not understood yet. Of a line without end that would be more and more.
+    fn note_long_line(&mut self) -> Result<(), KeeperError> {
+        let known = self.state.long_line.map_or(0, |line| line.to);
+        match self.output.as_ref().and_then(Telling::long_line).filter(|line| line.to >= known + LONG_LINE_NOTED) {
+            Some(LongLine { start, to }) => self.note(Event::LongLine { start, to }),
+            None => Ok(()),
+        }
     }
 
     fn heed_facts(&mut self, told: Vec<(u64, Fact)>) -> Result<(), KeeperError> {

@@ -3,11 +3,14 @@
 
 use crate::context::variable;
 use crate::exit::{Code, Failure, Result};
+use crate::still::wait_for_one_of;
 use ostler_core::view::View;
 use ostler_store::folder::Folder;
 use ostler_store::home::Place;
+use ostler_sys::process::Identity;
 use ostler_writers::lock::{Occupant, Writers};
 use ostler_writers::{Conversation, Evidence, Holder, processes};
+use std::time::{Duration, Instant};
 
 /// Somebody who writes to a conversation.
 pub enum Writer {
@@ -22,6 +25,18 @@ impl Writer {
             Writer::Session(occupant) => occupant.words(),
             Writer::Stranger(stranger) => stranger.words(),
         }
+    }
+
+    /// Its process, when the kernel is ending that already.
+    fn ending(&self) -> Result<Vec<Identity>> {
+        let process = match self {
+            Writer::Session(occupant) => occupant.process.as_ref(),
+            Writer::Stranger(stranger) => Some(&stranger.identity),
+        };
+        Ok(match process {
+            Some(process) if process.is_ending()? => vec![process.clone()],
+            Some(_) | None => Vec::new(),
+        })
     }
 }
 
@@ -61,12 +76,24 @@ pub fn refuse_others(agent: &str, native_id: &str, own: Option<&Folder>) -> Resu
         Writer::Session(occupant) => own.is_some_and(|own| occupant.folder_id == (own.st_dev, own.st_ino)),
         Writer::Stranger(_) => false,
     };
-    match writers(agent, native_id)?.iter().find(|writer| !is_own(writer)) {
-        Some(Writer::Stranger(stranger)) => Err(shared(stranger).unwrap_or_else(|| held(&stranger.words()))),
-        Some(writer @ Writer::Session(_)) => Err(held(&writer.words())),
-        None => Ok(()),
+    let deadline = Instant::now() + ENDING;
+    loop {
+        let writers = writers(agent, native_id)?;
+        let Some(writer) = writers.iter().find(|writer| !is_own(writer)) else {
+            return Ok(());
+        };
+        // One that was killed a moment ago holds nothing for long.
+        if !wait_for_one_of(&writer.ending()?, deadline)? {
+            return Err(match writer {
+                Writer::Stranger(stranger) => shared(stranger).unwrap_or_else(|| held(&stranger.words())),
+                Writer::Session(_) => held(&writer.words()),
+            });
+        }
     }
 }
+
+/// How long a process that was killed may take to be gone.
+const ENDING: Duration = Duration::from_secs(10);
 
 /// The conversation is open in a server that may have others open for the person: it is not ended for one of them.
 pub fn shared(stranger: &Holder) -> Option<Failure> {

@@ -6,13 +6,13 @@
 
 use crate::client::look_and_record;
 use crate::exit::{Code, Failure, Result};
-use ostler_core::view::View;
+use ostler_core::view::{Phase, View};
 use ostler_store::StoreError;
 use ostler_store::folder::Folder;
 use ostler_store::home::Place;
 use ostler_sys::dir::Dir;
 use ostler_sys::lock::{self, Held};
-use ostler_sys::process::Pidfd;
+use ostler_sys::process::{Identity, Pidfd};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::OFlags;
 use rustix::time::Timespec;
@@ -140,6 +140,51 @@ pub fn until_recorded(place: &Place) -> Result<View> {
             return Ok(view);
         }
         pause()?;
+    }
+}
+
+/// The same for a session that is about to end: its processes were killed a moment ago and the kernel is still ending them, or
+/// its agent is gone and its helpers are writing that down.
+pub fn until_settled(place: &Place) -> Result<View> {
+    let deadline = Instant::now() + LEAVING;
+    loop {
+        let view = until_recorded(place)?;
+        if view.ended || !wait_for_one_of(&ending(place, &view)?, deadline)? {
+            return Ok(view);
+        }
+    }
+}
+
+/// The processes of a session that will be gone in a moment.
+fn ending(place: &Place, view: &View) -> Result<Vec<Identity>> {
+    let folder = place.open()?;
+    let run = folder.newest_run().and_then(|run| folder.run(run)).and_then(|run| run.record());
+    let agent = run.ok().and_then(|record| record.agent);
+    let leaves = view.state == Phase::Stopping && !view.alive;
+    let mut found = Vec::new();
+    for process in folder.helpers().into_iter().map(|helper| helper.process).chain(agent).filter(Identity::may_live) {
+        if leaves || process.is_ending()? {
+            found.push(process);
+        }
+    }
+    Ok(found)
+}
+
+/// Waits until one of these processes, which lived a moment ago, is gone. False when there is none, or when it takes too long.
+pub fn wait_for_one_of(processes: &[Identity], deadline: Instant) -> Result<bool> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if processes.is_empty() || left.is_zero() {
+        return Ok(false);
+    }
+    let pidfds = processes.iter().map(Pidfd::open).collect::<std::io::Result<Vec<_>>>()?;
+    if pidfds.iter().any(Option::is_none) {
+        return Ok(true);
+    }
+    let mut fds: Vec<PollFd<'_>> = pidfds.iter().flatten().map(|pidfd| PollFd::new(pidfd, PollFlags::IN)).collect();
+    match poll(&mut fds, Timespec::try_from(left).ok().as_ref()) {
+        Ok(count) => Ok(count > 0),
+        Err(rustix::io::Errno::INTR) => Ok(true),
+        Err(error) => Err(std::io::Error::from(error).into()),
     }
 }
 

@@ -1,9 +1,9 @@
 //! The client's side of starting a session: makes its folder and lets its run begin. And for an agent that has lost both
 //! helpers: starts a stand-in.
 
-use crate::HOLDER;
 use crate::begin::{Beginning, begin};
 use crate::handles::{self, Handles, Helper, environment};
+use crate::{HOLDER, abandoned};
 use ostler_core::record::{Session, Wish};
 use ostler_store::folder::{After, Folder, RunFolder};
 use ostler_store::home::{Home, Place};
@@ -98,6 +98,7 @@ pub fn launch(home: &Home, launch: Launch<'_>) -> Result<Place, LaunchError> {
     made.map_err(|error| StoreError::Io { file: place.to_string_lossy().into_owned(), error })?;
     pause::at(Point::FolderMade);
     let folder = Folder::new(sessions.open_dir(&hidden)?);
+    abandoned::hold(&folder)?;
     let mut result = start_hidden(&sessions, &folder, launch);
     if let Err(LaunchError::Killed) = result
         && folder.dir().is_called(id.as_str(), &sessions)?

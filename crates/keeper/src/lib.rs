@@ -22,6 +22,7 @@
 
 use ostler_core::limits::OutputBounds;
 
+mod abandoned;
 mod begin;
 mod contain;
 mod control;

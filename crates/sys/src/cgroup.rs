@@ -15,8 +15,10 @@ pub mod mounts;
 
 use crate::dir::Dir;
 use mounts::{Mounts, Spot};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::Access;
+use rustix::time::Timespec;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -83,6 +85,32 @@ impl Group {
             .open(self.path.join("cgroup.kill"))
             .and_then(|mut file| file.write_all(b"1"))
             .is_ok()
+    }
+
+    /// Waits until nothing in it lives, or for this long.
+    pub fn wait_until_empty(&self, limit_ms: u64) -> io::Result<()> {
+        let deadline = crate::clock::since_boot_ms() + limit_ms;
+        loop {
+            // Opened anew each time: from then on the kernel tells of a change.
+            let events = match std::fs::File::open(self.path.join("cgroup.events")) {
+                Ok(events) => events,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+                Err(error) => return Err(error),
+            };
+            let text = io::read_to_string(&events)?;
+            let left = deadline.saturating_sub(crate::clock::since_boot_ms());
+            if !text.lines().any(|line| line == "populated 1") || left == 0 {
+                return Ok(());
+            }
+            let timeout = Timespec {
+                tv_sec: i64::try_from(left / 1000).unwrap_or(0),
+                tv_nsec: i64::try_from(left % 1000).unwrap_or(0) * 1_000_000,
+            };
+            match poll(&mut [PollFd::new(&events, PollFlags::PRI)], Some(&timeout)) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
     }
 
     /// Removes the empty group.

@@ -9,6 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::Signal;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Makes a function without arguments that returns an exit code the program. Its crate needs
 /// `#![cfg_attr(all(target_env = "gnu", not(test)), no_main)]`: elsewhere Rust itself must keep the arguments.
@@ -27,6 +28,18 @@ macro_rules! entry {
             $crate::entry::enter($program)
         }
     };
+}
+
+static OUTPUT_WAS_CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Whether nobody will read what is written to standard output: it was closed when we were started, or is a pipe whose reader
+/// is gone.
+#[must_use]
+pub fn nobody_reads_output() -> bool {
+    let mut looked = [PollFd::from_borrowed_fd(rustix::stdio::stdout(), PollFlags::empty())];
+    let hung_up = poll(&mut looked, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok()
+        && looked[0].revents().intersects(PollFlags::ERR | PollFlags::HUP);
+    hung_up || OUTPUT_WAS_CLOSED.load(Ordering::Relaxed)
 }
 
 /// Lives the life of the program.
@@ -48,6 +61,7 @@ fn open_standard() -> io::Result<()> {
             return Err(error.into());
         }
     }
+    OUTPUT_WAS_CLOSED.store(looked[1].revents().contains(PollFlags::NVAL), Ordering::Relaxed);
     for _ in looked.iter().filter(|fd| fd.revents().contains(PollFlags::NVAL)) {
         // The lowest number that is free, which is the first of those that are missing.
         let null = rustix::fs::open("/dev/null", OFlags::RDWR, Mode::empty())?;

@@ -147,6 +147,26 @@ impl Identity {
     pub fn may_live(&self) -> bool {
         !matches!(self.look(), Ok(Life::Gone))
     }
+
+    /// Whether the kernel is ending it already: it was killed, and takes a moment to be gone, the longer the more memory it
+    /// has.
+    pub fn is_ending(&self) -> io::Result<bool> {
+        /// "It is on its way out", of the flags in its stat.
+        const EXITING: u64 = 0x4;
+        let Some(stat) = Stat::read(self.pid)?.filter(|stat| stat.start == self.start && self.boot == boot_id()) else {
+            return Ok(false);
+        };
+        let killed = std::fs::read_to_string(format!("/proc/{}/status", self.pid)).is_ok_and(|text| kill_waits(&text));
+        Ok(killed || stat.flags & EXITING != 0 || matches!(stat.state, b'Z' | b'X'))
+    }
+}
+
+/// Whether SIGKILL was sent to a process and has not been acted on, by its `/proc/<pid>/status`.
+fn kill_waits(status: &str) -> bool {
+    const KILL: u64 = 1 << 8;
+    let pending = |line: &str| line.strip_prefix("SigPnd:").or_else(|| line.strip_prefix("ShdPnd:")).map(str::to_owned);
+    let mut signals = status.lines().filter_map(pending).filter_map(|hex| u64::from_str_radix(hex.trim(), 16).ok());
+    signals.any(|signals| signals & KILL != 0)
 }
 
 /// The number that the kernel gives to one process and to no other until the machine is booted again: the inode of its
@@ -290,6 +310,7 @@ pub struct Stat {
     pub pid: i32,
     pub parent: i32,
     pub state: u8,
+    pub flags: u64,
     pub threads: u64,
     pub start: u64,
 }
@@ -326,10 +347,11 @@ impl Stat {
         let mut fields = text[end + 1..].split(|&byte| byte == b' ').filter(|field| !field.is_empty());
         let state = *fields.next()?.first()?;
         let parent = number(fields.next()?)?;
-        // Fields 20 and 22 of the line; state was field 3.
-        let threads = number(fields.nth(15)?)?;
+        // Fields 9, 20 and 22 of the line; state was field 3.
+        let flags = number(fields.nth(4)?)?;
+        let threads = number(fields.nth(10)?)?;
         let start = number(fields.nth(1)?)?;
-        Some(Stat { pid, parent: i32::try_from(parent).ok()?, state, threads, start })
+        Some(Stat { pid, parent: i32::try_from(parent).ok()?, state, flags, threads, start })
     }
 
     /// Whether it has ended. One of which only the first thread has ended looks dead, and still has its files and locks:
@@ -406,6 +428,14 @@ mod tests {
         let text = b"42 (a) R 9 (b)) S 7 42 42 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987654 1 2\n";
         let stat = Stat::parse(42, text).unwrap();
         assert_eq!((stat.state, stat.parent, stat.threads, stat.start), (b'S', 7, 1, 987_654));
+        assert_eq!(stat.flags, 4_194_304);
+    }
+
+    #[test]
+    fn a_kill_that_waits_is_seen_and_other_signals_are_not() {
+        assert!(kill_waits("Name:\tx\nSigPnd:\t0000000000000000\nShdPnd:\t0000000000000100\n"));
+        assert!(!kill_waits("SigPnd:\t0000000000004000\nSigBlk:\t0000000000000100\n"));
+        assert!(!Identity::me().unwrap().is_ending().unwrap());
     }
 
     #[test]

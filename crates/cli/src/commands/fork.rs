@@ -3,17 +3,28 @@
 //! original was given and no others.
 
 use super::resume::begun;
-use super::run::{Watching, after_start, check_name, message_of, with_piped};
+use super::run::{Watching, after_start, check_name, check_that_it_can_be_found, message_of, with_piped};
 use crate::args::Fork as Args;
 use crate::context::{Context, wish};
 use crate::exit::{Code, Failure, Result};
 use crate::prepare::{Prepared, prepare};
 use ostler_core::id::SessionId;
 use ostler_core::record::{Fork, Mode, Session, Want, beginning_of};
+use ostler_core::view::{Phase, View};
 use ostler_keeper::launch::{Launch, launch};
 use ostler_store::proof::Begun;
 use ostler_store::{look, proof};
 use ostler_sys::clock;
+use ostler_sys::notify::Watcher;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::Timespec;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long after a turn a conversation may take to be on disk. Measured: claude writes it 102 ms later at the worst.
+const WRITING: Duration = Duration::from_secs(5);
+/// Not every folder can be watched: one that is not there yet, one instance too many.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 pub fn run(context: &Context, args: Args) -> Result<Code> {
     let place = context.home.select(&args.id)?;
@@ -21,7 +32,7 @@ pub fn run(context: &Context, args: Args) -> Result<Code> {
     if view.agent == "command" {
         return Err(Failure::usage(format!("{} is a command; there is no conversation to copy", place.id)));
     }
-    let Some(native_id) = view.native_id.clone().filter(|_| begun(&view) == Begun::Yes) else {
+    let Some(native_id) = view.native_id.clone().filter(|_| is_written(&view)) else {
         return Err(Failure::usage(format!("{} has no conversation yet; start a new one", place.id)));
     };
     // A protocol and a recording know of no copies.
@@ -47,6 +58,7 @@ pub fn run(context: &Context, args: Args) -> Result<Code> {
     let names = args.name.as_ref().map(|_| context.home.lock_names()).transpose()?;
     check_name(context, args.name.as_deref())?;
     let watching = Watching::new(args.detach, args.output);
+    check_that_it_can_be_found(watching, args.name.as_deref())?;
     let original = place.open()?.session()?;
     let mut tokens = view.tokens.unwrap_or_default();
     tokens += original.fork.as_ref().map(|fork| fork.tokens).unwrap_or_default();
@@ -75,4 +87,29 @@ pub fn run(context: &Context, args: Args) -> Result<Code> {
     let place = launch(&context.home, launching)?;
     drop(names);
     after_start(context, &place, &session, watching)
+}
+
+/// Whether the conversation is on disk. Agents write a little late: what a turn has begun is waited for.
+fn is_written(view: &View) -> bool {
+    let comes = !view.ended && (view.turns > 0 || view.state == Phase::Working);
+    let deadline = Instant::now() + WRITING;
+    // Without a watcher it is looked at again all the same.
+    let watcher = Watcher::new().ok();
+    let folder = || Path::new(view.transcript.as_deref()?).ancestors().skip(1).find(|folder| folder.is_dir());
+    loop {
+        if let (Some(watcher), Some(folder)) = (&watcher, folder()) {
+            let _ = watcher.watch(folder);
+        }
+        if begun(view) == Begun::Yes {
+            return true;
+        }
+        if !comes || Instant::now() >= deadline {
+            return false;
+        }
+        let mut fds: Vec<PollFd<'_>> = watcher.iter().map(|watcher| PollFd::new(watcher, PollFlags::IN)).collect();
+        let _ = poll(&mut fds, Timespec::try_from(LOOK_AGAIN).ok().as_ref());
+        if let Some(watcher) = &watcher {
+            let _ = watcher.changed();
+        }
+    }
 }

@@ -15,7 +15,7 @@ use crate::prepare::{Prepared, prepare};
 use crate::repair;
 use crate::repair::lost::Kept;
 use crate::say::tell;
-use crate::still::{NotStill, Still, until_recorded};
+use crate::still::{NotStill, Still, until_settled};
 use jiff::Timestamp;
 use ostler_core::record::{Mode, Want};
 use ostler_core::view::View;
@@ -30,7 +30,7 @@ use std::path::Path;
 pub fn run(context: &Context, args: Resume) -> Result<Code> {
     let id = args.id.map_or_else(|| newest::choose(context), Ok)?;
     let place = context.home.select(&id)?;
-    let mut view = until_recorded(&place)?;
+    let mut view = until_settled(&place)?;
     if place.archived {
         return Err(Failure::usage(format!("{0} is archived; ostler restore {0} brings it back", place.id)));
     }
@@ -41,7 +41,7 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
     let message = message_of(&args.message)?.map(with_piped).transpose()?;
     if args.takeover {
         takeover::take(context, &place, &view)?;
-        view = until_recorded(&place)?;
+        view = until_settled(&place)?;
     }
     // A person who says nothing wants to sit down at it, whether it runs or has to be started again.
     let opens = message.is_none() && watching.may_open();

@@ -39,12 +39,14 @@ pub fn run(context: &Context, args: &Who) -> Result<Code> {
             answer
         }
         None => {
+            let running = holders.iter().filter_map(|holder| holder.native_id.as_deref());
+            let id = meant(&args.id, running)?.unwrap_or(&args.id).to_owned();
             let mut holders: Vec<Holder> =
-                holders.into_iter().filter(|holder| holder.native_id.as_deref() == Some(args.id.as_str())).collect();
+                holders.into_iter().filter(|holder| holder.native_id.as_ref() == Some(&id)).collect();
             for agent in ostler_agents::all() {
-                name_sessions(agent.name(), &args.id, &mut holders)?;
+                name_sessions(agent.name(), &id, &mut holders)?;
             }
-            about_conversation(&args.id, holders)?
+            about_conversation(&id, holders)?
         }
     };
     let text = match args.json {
@@ -59,11 +61,39 @@ pub fn run(context: &Context, args: &Who) -> Result<Code> {
 pub fn session_of(context: &Context, word: &str) -> Result<Option<View>> {
     match context.home.select(word) {
         Ok(place) => Ok(Some(look::look(&place)?)),
-        Err(NotFound::None(_)) => Ok(list(context, true, |one| one)?.into_iter().find_map(|listed| match listed {
-            super::ls::Listed::Good(view) if view.native_id.as_deref() == Some(word) => Some(*view),
-            super::ls::Listed::Good(_) | super::ls::Listed::Bad(_) => None,
-        })),
+        Err(NotFound::None(_)) => {
+            let views: Vec<View> = list(context, true, |one| one)?
+                .into_iter()
+                .filter_map(|listed| match listed {
+                    super::ls::Listed::Good(view) => Some(*view),
+                    super::ls::Listed::Bad(_) => None,
+                })
+                .collect();
+            let id = meant(word, views.iter().filter_map(|view| view.native_id.as_deref()))?.map(str::to_owned);
+            Ok(views.into_iter().find(|view| id.is_some() && view.native_id == id))
+        }
         Err(error @ (NotFound::Ambiguous { .. } | NotFound::Store(_))) => Err(error.into()),
+    }
+}
+
+/// Shorter words are no prefix of a conversation's name: too much begins with them.
+const SHORTEST_PREFIX: usize = 4;
+
+/// The conversation that is meant by its name or by the beginning of it.
+fn meant<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Result<Option<&'a str>> {
+    let mut found: Vec<&str> = known.filter(|id| id.starts_with(word)).collect();
+    found.sort_unstable();
+    found.dedup();
+    if let Some(exact) = found.iter().find(|id| **id == word) {
+        return Ok(Some(exact));
+    }
+    match found.as_slice() {
+        _ if word.len() < SHORTEST_PREFIX => Ok(None),
+        [] => Ok(None),
+        [one] => Ok(Some(one)),
+        [one, other, ..] => Err(Failure::usage(format!(
+            "{word:?} is the beginning of several conversations, such as {one} and {other}; type more of it"
+        ))),
     }
 }
 
@@ -144,6 +174,16 @@ fn as_text(answer: &Answer, word: &str, style: Style) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_beginning_of_a_name_will_do_when_it_is_that_of_one_conversation() {
+        let known = ["01a1ddbd-408d", "01a1ddbd-408d", "01a1ffff-0000", "ses_7f2c"];
+        let of = |word: &str| meant(word, known.into_iter()).map_err(|failure| failure.code);
+        assert_eq!(of("01a1d"), Ok(Some("01a1ddbd-408d")));
+        assert_eq!(of("01a1"), Err(Code::Usage));
+        assert_eq!(of("01a1ffff-0000"), Ok(Some("01a1ffff-0000")));
+        assert_eq!((of("ses"), of("ses_"), of("nope1")), (Ok(None), Ok(Some("ses_7f2c")), Ok(None)));
+    }
 
     #[test]
     fn a_word_that_no_agent_would_give_a_conversation_is_a_mistake_and_not_an_empty_answer() {

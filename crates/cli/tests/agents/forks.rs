@@ -42,3 +42,21 @@ for_every_agent!(a_fork_knows_what_was_said:
     a_fork_of_gemini_knows_what_was_said Gemini,
     a_fork_of_opencode_knows_what_was_said Opencode,
 );
+
+/// What a turn has begun is on disk some tens of milliseconds after its end.
+#[test]
+fn a_conversation_can_be_copied_right_after_its_first_turn() {
+    let Some(bed) = Bed::new(Agent::Claude) else { return };
+    let original = bed.detach(&["--keep"], Some("say one"));
+    bed.harness.run(&["wait", original.id(), "--until", "turn"]).exits(0);
+    let fork = bed.harness.run(&["fork", original.id(), "say two"]).exits(0);
+    assert_eq!(fork.stdout, "two\n", "{fork:?}");
+    let told = bed.last_request();
+    assert!(told.contains("say one") && told.contains("say two"), "{told}");
+
+    let shown = original.show();
+    let native_id = shown.native_id.as_deref().unwrap();
+    let who = bed.harness.run(&["who", &native_id[..8]]).exits(0).stdout;
+    assert!(who.contains(&shown.pid.unwrap().to_string()) && who.contains(original.id()), "{who}");
+    bed.proves("fork right after the first turn");
+}

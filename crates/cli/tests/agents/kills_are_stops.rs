@@ -2,6 +2,9 @@
 
 use crate::bed::{Bed, for_every_agent};
 use ostler_model::agents::Agent;
+use ostler_sys::process::Pidfd;
+use ostler_testkit::Who;
+use rustix::process::Signal;
 
 fn killed_in_a_turn(agent: Agent) {
     let Some(bed) = Bed::new(agent) else { return };
@@ -25,3 +28,24 @@ for_every_agent!(killed_in_a_turn:
     gemini_killed_in_a_turn_is_stopped Gemini,
     opencode_killed_in_a_turn_is_stopped Opencode,
 );
+
+/// The kernel takes a moment to end a process of hundreds of megabytes: whoever resumes in that moment waits for it.
+#[test]
+fn claude_is_resumed_while_the_kernel_still_ends_it() {
+    let Some(bed) = Bed::new(Agent::Claude) else { return };
+    bed.follow("say one").exits(0);
+    let session = bed.last();
+    for _ in 0..3 {
+        bed.harness.run(&["resume", "-d", "--keep", session.id(), "say more"]).exits(0);
+        bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+        session.until_look("it is kept", |view| view.alive && view.kept && view.holder_pid.is_some());
+        let all = [Who::Keeper, Who::Holder, Who::Agent].map(|who| session.living(who));
+        let pidfds = all.map(|process| Pidfd::open(&process).unwrap().unwrap());
+        for pidfd in &pidfds {
+            pidfd.signal(Signal::KILL).unwrap();
+        }
+        bed.harness.run(&["resume", "-d", session.id(), "say on"]).exits(0);
+        bed.harness.run(&["wait", session.id()]).exits(0);
+    }
+    bed.proves("resume right after SIGKILL");
+}

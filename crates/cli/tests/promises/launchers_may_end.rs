@@ -51,3 +51,20 @@ fn a_launcher_without_any_standard_descriptor_starts_a_session_all_the_same() {
     let logs = harness.run(&["logs", "bare"]).exits(0);
     assert_eq!(logs.stdout, "said\n", "what others opened is not taken for its descriptors");
 }
+
+#[test]
+fn a_detached_run_whose_id_nobody_would_read_starts_nothing() {
+    let harness = harness();
+    let started = harness.root().join("started");
+    // Closed, and a pipe whose reader has ended.
+    for closed in [r#"exec "$0" "$@" >&-"#, r#"exec 3> >(true); wait $!; exec "$0" "$@" >&3"#] {
+        let mut shell = harness.command("/bin/bash");
+        shell.args(["-c", closed]).arg(harness.program());
+        shell.args(["run", "-d", "--", "touch"]).arg(&started);
+        let output = shell.output().unwrap();
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        assert!(complaint.contains("standard output is closed"), "{closed}: {complaint}");
+        assert_eq!(output.status.code(), Some(2), "{closed}: {output:?}");
+    }
+    assert!(harness.ls().is_empty() && !started.exists());
+}

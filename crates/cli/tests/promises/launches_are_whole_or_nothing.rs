@@ -1,6 +1,7 @@
 //! A launch that is killed anywhere in the middle leaves a session that is listed and can be stopped, or nothing at all.
 
 use crate::harness;
+use ostler_sys::pause::{self, Point, Role};
 use ostler_sys::process::{Identity, Pidfd};
 use ostler_sys::tree::Processes;
 use ostler_testkit::{alone, patience};
@@ -61,5 +62,34 @@ fn a_holder_killed_at_any_moment_of_its_launch_leaves_nothing_unlisted() {
             assert_eq!(output.stdout, "");
         }
         stops_what_there_is(&harness);
+    }
+}
+
+#[test]
+fn what_a_killed_launcher_left_is_gone_after_the_next_run() {
+    let mut harness = harness();
+    let pauses = harness.root().join("pauses");
+    std::fs::create_dir(&pauses).unwrap();
+    harness.set(pause::VARIABLE, &pauses);
+    harness.has_own_clock();
+    let hidden = |harness: &ostler_testkit::Harness| {
+        let names = std::fs::read_dir(harness.home().join("sessions")).unwrap().flatten();
+        names.filter(|entry| entry.file_name().to_string_lossy().starts_with(".new-")).count()
+    };
+    for point in [Point::FolderMade, Point::SessionWritten] {
+        std::fs::write(pauses.join(format!("{}.kill", pause::token(Role::Client, point))), "1").unwrap();
+        let launched = harness.run(&["run", "-d", "--", "sleep", "600"]);
+        assert_eq!((launched.code, hidden(&harness)), (None, 1), "{point:?}: {launched:?}");
+        // A launch of this moment is left alone.
+        let session = harness.detach(&["--", "sleep", "600"]);
+        session.until_look("a keeper", |view| view.kept);
+        assert_eq!(hidden(&harness), 1, "{point:?}");
+        harness.run(&["stop", "--kill", session.id()]).exits(0);
+
+        harness.shift_clock(3600);
+        let session = harness.detach(&["--", "sleep", "600"]);
+        patience::until("it is gone", &[&harness.home().join("sessions")], || (hidden(&harness) == 0).then_some(()));
+        harness.run(&["stop", "--kill", session.id()]).exits(0);
+        harness.shift_clock(0);
     }
 }

@@ -73,3 +73,23 @@ fn a_tool_that_an_agent_left_running_is_gone_after_stop() {
     session.stop();
     harness.nothing_is_left();
 }
+
+#[test]
+fn the_cgroup_is_gone_too_when_the_folder_was_deleted_under_a_session() {
+    let _alone = alone();
+    let harness = harness();
+    let misbehave = harness.misbehave();
+    let session = harness.detach(&["--", &misbehave, "scatter=5", "forever"]);
+    session.until_printed("scattered 5");
+    session.until_look("a keeper", |view| view.kept);
+    let record = std::fs::read(session.run_file("run.json")).unwrap();
+    let record: serde_json::Value = serde_json::from_slice(&record).unwrap();
+    let agent = session.living(Who::Agent);
+    std::fs::remove_dir_all(session.path()).unwrap();
+    let pidfd = ostler_sys::process::Pidfd::open(&agent).unwrap().unwrap();
+    pidfd.signal(rustix::process::Signal::KILL).unwrap();
+    harness.nothing_is_left();
+    if let Some(group) = record["cgroup"].as_str() {
+        assert!(!std::path::Path::new(group).exists(), "{group} is still there");
+    }
+}

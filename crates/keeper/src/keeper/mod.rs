@@ -85,6 +85,9 @@ const FULL_DISK_MS: u64 = 250;
 /// How often a line without end is noted.
 const LONG_LINE_NOTED: u64 = 64 << 20;
 
+/// How long killed processes may take to be gone from their cgroup.
+const EMPTY_MS: u64 = 5000;
+
 /// Why a keeper had to give up; its replacement tries again.
 #[derive(Debug, thiserror::Error)]
 enum KeeperError {
@@ -395,13 +398,23 @@ impl Keeper {
             }
             if self.agent_exited && self.folder.dir().is_deleted()? {
                 // Somebody deleted the session under us: there is nowhere to write how it ended.
-                let tree = self.tree();
-                return Ok(tree.end(&tree.left()?, true)?);
+                return self.leave_nothing();
             }
             if inbox::size(self.folder.dir())? > self.state.inbox {
                 self.work_inbox()?;
             }
         }
+    }
+
+    /// Ends what is left of a session whose folder is gone, and its cgroup with it.
+    fn leave_nothing(&self) -> Result<(), KeeperError> {
+        let tree = self.tree();
+        tree.end(&tree.left()?, true)?;
+        if let Some(group) = &self.group {
+            group.wait_until_empty(EMPTY_MS)?;
+        }
+        limits::clear(&self.record);
+        Ok(())
     }
 
     fn heed(&mut self, woken: Woken) -> Result<(), KeeperError> {

@@ -2,6 +2,7 @@
 
 use super::streams::Hold;
 use super::{About, Keeper, KeeperError, entry};
+use crate::abandoned;
 use ostler_core::event::{Entry, Event};
 use ostler_core::life::{State, step};
 use ostler_store::spare;
@@ -86,7 +87,9 @@ impl Keeper {
     /// Whoever starts a session next finds its folder made. Who cannot make it now says nothing: it is only quicker.
     pub(super) fn prepare_the_next(&self) {
         if self.record.run == 1 && self.folder.has_room().unwrap_or(false) {
-            let _ = dir::Dir::open("..").and_then(|sessions| spare::make(&sessions));
+            let sessions = dir::Dir::open("..");
+            // What cannot be removed or made now will be by the next one.
+            let _ = sessions.as_ref().map(|sessions| (spare::make(sessions), abandoned::remove(sessions)));
         }
     }
 }

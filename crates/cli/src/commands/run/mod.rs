@@ -13,7 +13,7 @@ pub use piped::after as with_piped;
 use crate::args::{Output, Run};
 use crate::client::{Granted, make_wish};
 use crate::context::{Context, wish};
-use crate::exit::{Code, Result};
+use crate::exit::{Code, Failure, Result};
 use crate::follow::{Left, follow};
 use crate::one_writer::refuse_others;
 use crate::prepare::{Prepared, piped_input, prepare};
@@ -39,6 +39,7 @@ pub fn run(context: &Context, args: Run) -> Result<Code> {
         asked.prompt = asked.prompt.map(with_piped).transpose()?;
     }
     let watching = Watching::new(args.detach, args.output);
+    check_that_it_can_be_found(watching, args.name.as_deref())?;
     // Of several who want one name at once, one gets it: nobody else looks until the session stands.
     let names = args.name.as_ref().map(|_| context.home.lock_names()).transpose()?;
     let session = describe(context, args, &asked, watching.attended)?;
@@ -46,6 +47,15 @@ pub fn run(context: &Context, args: Run) -> Result<Code> {
     drop(names);
     super::sweep::when_due(context);
     after_start(context, &place, &session, watching)
+}
+
+/// Refuses to start in the background what nobody could find again: its id cannot be printed, and it has no name.
+pub fn check_that_it_can_be_found(watching: Watching, name: Option<&str>) -> Result<()> {
+    if watching.detach && name.is_none() && ostler_sys::entry::nobody_reads_output() {
+        let words = "standard output is closed, and the id of the session goes there; open it, or give a --name";
+        return Err(Failure::usage(words));
+    }
+    Ok(())
 }
 
 /// How a session that has just been started is watched.

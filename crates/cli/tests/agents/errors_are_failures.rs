@@ -37,13 +37,6 @@ fn said(text: &str, cause: &str) -> usize {
 
 #[track_caller]
 pub fn failed(bed: &Bed, output: Output, reasons: &[&str]) {
-    let output = has_failed(bed, output, reasons);
-    assert_eq!(output.stdout, "", "an error is no answer");
-}
-
-/// The same of a turn in which something may have been said before it failed.
-#[track_caller]
-pub fn has_failed(bed: &Bed, output: Output, reasons: &[&str]) -> Output {
     let output = output.exits(1);
     let session = bed.last();
     let shown = session.show();
@@ -52,11 +45,11 @@ pub fn has_failed(bed: &Bed, output: Output, reasons: &[&str]) -> Output {
     assert!(!outcome.cause.contains('\n'), "not one line: {:?}", outcome.cause);
     assert!(reasons.iter().any(|reason| outcome.cause.contains(reason)), "no reason: {outcome:?}");
     assert_eq!(said(&output.stderr, &outcome.cause), 1, "said once: {output:?}");
+    assert_eq!(output.stdout, "", "an error is no answer");
     assert_eq!(shown.last.as_deref(), Some(outcome.cause.as_str()));
     let logs = bed.harness.run(&["logs", session.id()]).exits(0).stdout;
     assert_eq!(said(&logs, &outcome.cause), 1, "{logs}");
     bed.harness.run(&["wait", session.id()]).exits(1);
-    output
 }
 
 fn fails_on_a_bad_request(agent: Agent) {

@@ -41,6 +41,8 @@ pub enum Command {
     Interrupt(One),
     /// End a session properly: turn over, saved, nothing left running
     Stop(Stop),
+    /// Give a session another name
+    Rename(Rename),
     /// Go on with the conversation of a session that has ended
     Resume(Resume),
     /// Start a session that begins as a copy of a conversation and goes its own way
@@ -275,8 +277,8 @@ pub struct Show {
 
 #[derive(Args)]
 pub struct Logs {
-    /// Id, unique beginning of one, name, or @last
-    pub id: String,
+    /// Id, unique beginning of one, name, or @last; without, the only session there is, or one picked from a list
+    pub id: Option<String>,
     /// Go on as it grows
     #[arg(short, long)]
     pub follow: bool,
@@ -341,16 +343,19 @@ pub struct Send {
     /// Take message N back
     #[arg(long, value_name = "N", conflicts_with_all = ["message_word", "message_option", "now"])]
     pub withdraw: Option<u64>,
+    /// Wait for the end of its turn and print the reply
+    #[arg(long, conflicts_with_all = ["list", "withdraw"])]
+    pub wait: bool,
     /// As JSON, for programs
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Args)]
-#[command(group = clap::ArgGroup::new("verdict").required(true).multiple(true).args(["allow", "deny", "text"]))]
+#[command(after_help = "Without --allow, --deny or --text the question is shown and asked on the terminal.")]
 pub struct Answer {
-    /// Id, unique beginning of one, name, or @last
-    pub id: String,
+    /// Id, unique beginning of one, name, or @last; without, the only session there is, or one picked from a list
+    pub id: Option<String>,
     /// Yes
     #[arg(long, conflicts_with = "deny")]
     pub allow: bool,
@@ -370,11 +375,19 @@ pub struct Answer {
 
 #[derive(Args)]
 pub struct Attach {
-    /// Id, unique beginning of one, name, or @last
-    pub id: String,
+    /// Id, unique beginning of one, name, or @last; without, the only session there is, or one picked from a list
+    pub id: Option<String>,
     /// Only look
     #[arg(long)]
     pub read_only: bool,
+}
+
+#[derive(Args)]
+pub struct Rename {
+    /// Id, unique beginning of one, name, or @last
+    pub id: String,
+    /// What to call it from now on
+    pub name: String,
 }
 
 #[derive(Args)]
@@ -406,8 +419,14 @@ pub struct Archive {
 )]
 pub struct Stop {
     /// Ids, unique beginnings of them, names, or @last
-    #[arg(required = true, value_name = "ID")]
+    #[arg(value_name = "ID", required_unless_present_any = ["all", "here"])]
     pub ids: Vec<String>,
+    /// Every session that runs
+    #[arg(long, conflicts_with = "ids")]
+    pub all: bool,
+    /// Every session that runs in this folder or below it
+    #[arg(long, conflicts_with_all = ["ids", "all"])]
+    pub here: bool,
     /// Let the running turn finish first
     #[arg(long, conflicts_with = "kill")]
     pub after_turn: bool,

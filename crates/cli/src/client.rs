@@ -42,24 +42,31 @@ pub fn make_wish(place: &Place, want: Want) -> Result<Granted> {
     if view.ended {
         return Ok(Granted::Ended(Box::new(view)));
     }
-    write_down(place, view, want)
+    let wish = wish(view.run, want);
+    write_down(place, view, &wish)
 }
 
 /// The same for what a session's next run is to know as well: it is written down also when the session has ended.
 pub fn make_lasting_wish(place: &Place, want: Want) -> Result<Granted> {
-    write_down(place, look_and_record(place)?, want)
+    Ok(make_named_wish(place, want)?.0)
 }
 
-fn write_down(place: &Place, view: View, want: Want) -> Result<Granted> {
+/// The same, and under which name the journal has what became of it.
+pub fn make_named_wish(place: &Place, want: Want) -> Result<(Granted, String)> {
+    let view = look_and_record(place)?;
     let wish = wish(view.run, want);
+    Ok((write_down(place, view, &wish)?, wish.id))
+}
+
+fn write_down(place: &Place, view: View, wish: &Wish) -> Result<Granted> {
     let folder = place.open()?;
     if !folder.dir().is_ours()? {
         // Its keeper hears nobody but its owner, who could not read what we would write.
         return Err(Failure::ours(format!("session {} belongs to another user; do this as its owner", place.id)));
     }
     pause::at(Point::WishMeant);
-    inbox::append(&folder, &wish)?;
-    if view.ended { Ok(Granted::Ended(Box::new(view))) } else { until_granted(place, &folder, &wish) }
+    inbox::append(&folder, wish)?;
+    if view.ended { Ok(Granted::Ended(Box::new(view))) } else { until_granted(place, &folder, wish) }
 }
 
 fn until_granted(place: &Place, folder: &Folder, wish: &Wish) -> Result<Granted> {

@@ -65,6 +65,15 @@ impl Session {
     }
 }
 
+/// `renamed.json`: what a person calls the session since. session.json stays as it was written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Renamed {
+    pub name: String,
+    pub at: Timestamp,
+    /// Who: a user and a process, in words.
+    pub by: String,
+}
+
 /// The conversation that another one begins as a copy of. Its own first run makes the copy, by the agent's own means.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fork {

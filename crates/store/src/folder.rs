@@ -6,12 +6,15 @@
 use crate::{HelperRecord, RunRecord, StoreError};
 use ostler_core::SCHEMA;
 use ostler_core::outcome::{Exit, Outcome};
-use ostler_core::record::Session;
+use ostler_core::record::{Renamed, Session};
 use ostler_sys::dir::{Dir, Sync};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// A session's folder.
+/// Has the name that a session was given after its start.
+pub(crate) const RENAMED: &str = "renamed.json";
+
 #[derive(Debug)]
 pub struct Folder {
     dir: Dir,
@@ -45,7 +48,21 @@ impl Folder {
     }
 
     pub fn session(&self) -> Result<Session, StoreError> {
-        require(&self.dir, "session.json")
+        Ok(self.with_its_name(require(&self.dir, "session.json")?))
+    }
+
+    /// With the name that it was given since. A record of that which cannot be read costs the new name and not the session.
+    fn with_its_name(&self, mut session: Session) -> Session {
+        if let Ok(Some(Renamed { name, .. })) = read(&self.dir, RENAMED) {
+            session.name = Some(name);
+        }
+        session
+    }
+
+    /// Gives it another name. From then on nobody takes a glance for enough: the note of a session at rest has the old one.
+    pub fn rename(&self, renamed: &Renamed) -> Result<(), StoreError> {
+        let _awake = self.wake()?;
+        write(&self.dir, RENAMED, renamed)
     }
 
     /// The same, from the copy in a run's record if that is still what session.json says.
@@ -54,7 +71,7 @@ impl Folder {
             return self.session();
         };
         let size = self.dir.stat("session.json").map_err(StoreError::io("session.json"))?.map(|stat| stat.size);
-        if size == record.session_size { Ok(session.clone()) } else { self.session() }
+        if size == record.session_size { Ok(self.with_its_name(session.clone())) } else { self.session() }
     }
 
     /// Written once, into a folder that nobody sees yet.

@@ -5,7 +5,7 @@
 //! into its inbox or to begin another run takes that name away first. Both happen under a lock of session.json, so there is no
 //! moment at which the note stands beside something newer; who is killed in between leaves no note, and one looks closer.
 
-use crate::folder::{Folder, RunFolder, read};
+use crate::folder::{Folder, RENAMED, RunFolder, read};
 use crate::{StoreError, inbox};
 use ostler_core::SCHEMA;
 use ostler_core::id::SessionId;
@@ -23,10 +23,12 @@ impl Folder {
     /// note one looks closer.
     pub fn lay_to_rest(&self, run: &RunFolder, inbox_read: u64) {
         let rests = || self.newest_run().is_ok_and(|newest| newest == run.number);
+        // What its keeper knows of it is from before that.
+        let same_name = || self.dir().stat(RENAMED).is_ok_and(|stat| stat.is_none());
         let nothing_new = || inbox::size(self.dir()).is_ok_and(|size| size <= inbox_read);
         // Whoever holds the lock is about to wake it.
         let held = self.dir().file(LOCKED, OFlags::RDWR).and_then(lock::try_exclusive);
-        if matches!(held, Ok(Some(_))) && rests() && nothing_new() {
+        if matches!(held, Ok(Some(_))) && rests() && nothing_new() && same_name() {
             let _ = run.dir().link("outcome.json", self.dir(), AT_REST);
         }
     }

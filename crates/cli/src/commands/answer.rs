@@ -1,17 +1,36 @@
 //! `ostler answer`: answer what a session asks.
 
+use super::attach::{Inline, ask_inline, pick};
 use crate::args::Answer;
 use crate::client::{Granted, make_wish};
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
-use crate::say::say;
-use ostler_core::record::Want;
+use crate::say::{say, tell};
+use crate::ui::asking::{UNSEEN, how_to_answer, in_a_line};
+use crate::ui::conversation::Talk;
+use crate::ui::style::Style;
+use ostler_core::asking::Shown;
+use ostler_core::fact::Ask;
+use ostler_core::record::{Mode, Want};
+use ostler_core::view::View;
+use ostler_store::home::Place;
 use ostler_store::look;
+use std::io::IsTerminal;
 
 pub fn run(context: &Context, args: Answer) -> Result<Code> {
-    let place = context.home.select(&args.id)?;
+    let id = match &args.id {
+        Some(id) => id.clone(),
+        None => pick(context, "answer", "no session asks anything; ostler ls shows what runs", |view| {
+            view.asking.is_some()
+        })?,
+    };
+    let place = context.home.select(&id)?;
+    let view = look::look(&place)?;
+    if !args.allow && !args.deny && args.text.is_none() && args.request.is_none() && view.asking.is_some() {
+        return ask_person(context, &place, &view);
+    }
     // Which question is meant is settled now: an answer must never hit the next one.
-    let asking = look::look(&place)?.asking;
+    let asking = view.asking;
     let request = args.request.or_else(|| asking.as_ref().map(|ask| ask.request.clone()));
     let Some(request) = request else {
         return Err(Failure::new(
@@ -19,7 +38,8 @@ pub fn run(context: &Context, args: Answer) -> Result<Code> {
             format!("{} asks nothing; ostler show {} tells its state", place.id, place.id),
         ));
     };
-    let is_question = asking.is_some_and(|ask| ask.request == request && !ask.questions().is_empty());
+    let asking = asking.filter(|ask| ask.request == request);
+    let is_question = asking.as_ref().is_some_and(|ask| !ask.questions().is_empty());
     let allow = match (args.allow, args.deny, &args.text) {
         (_, true, _) => false,
         (_, false, Some(_)) if is_question => true,
@@ -41,16 +61,49 @@ pub fn run(context: &Context, args: Answer) -> Result<Code> {
     };
     match make_wish(&place, Want::Answer { request: Some(request), allow, always: args.always, text: args.text })? {
         Granted::Yes => {
-            let verdict = match (allow, args.always) {
-                (true, true) => "allowed, and what is like it for the rest of the run",
-                (true, false) if is_question => "answered",
-                (true, false) => "allowed",
-                (false, _) => "denied",
-            };
-            say!("{}: {verdict}", place.id)?;
+            tell_verdict(&place, asking.as_ref(), allow, args.always)?;
             Ok(Code::Succeeded)
         }
         Granted::Refused(why) => Err(Failure::new(Code::Failed, format!("{}: {why}", place.id))),
         Granted::Ended(_) => Err(Failure::new(Code::Failed, format!("{} has ended; it asks nothing", place.id))),
     }
+}
+
+/// Shows the question in full and asks for the answer, where somebody can give one.
+fn ask_person(context: &Context, place: &Place, view: &View) -> Result<Code> {
+    let Some(ask) = &view.asking else {
+        return Ok(Code::Succeeded);
+    };
+    let attended = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    if view.mode == Mode::Terminal || !attended {
+        let question = in_a_line(ask, Style { colour: false }, UNSEEN);
+        return Err(Failure::usage(format!("{} asks: {question}; {}", place.id, how_to_answer(view))));
+    }
+    let columns = ostler_sys::pty::size(std::io::stderr()).map(|(_, columns)| usize::from(columns));
+    tell!("{}", Talk::new(context.style, columns).question(ask).trim_end());
+    match ask_inline(place, view, context.style)? {
+        Inline::Answered(answer) => {
+            tell_verdict(place, Some(ask), answer.allow, answer.always)?;
+            Ok(Code::Succeeded)
+        }
+        Inline::Settled => {
+            tell!("ostler: {} no longer asks this", place.id);
+            Ok(Code::Succeeded)
+        }
+        Inline::Refused => Ok(Code::Failed),
+        Inline::Called => Err(Failure::new(Code::Asks, format!("{} still asks; nothing was answered", place.id))),
+    }
+}
+
+/// What was decided, and about what.
+fn tell_verdict(place: &Place, ask: Option<&Ask>, allow: bool, always: bool) -> Result<()> {
+    let is_question = ask.is_some_and(|ask| !ask.questions().is_empty());
+    let verdict = match (allow, always) {
+        (true, true) => "allowed, and what is like it for the rest of the run",
+        (true, false) if is_question => "answered",
+        (true, false) => "allowed",
+        (false, _) => "denied",
+    };
+    let what = ask.map(|ask| format!(": {}", Shown::of(ask).line(UNSEEN).asked)).unwrap_or_default();
+    say!("{}: {verdict}{what}", place.id)
 }

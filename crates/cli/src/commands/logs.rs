@@ -1,5 +1,6 @@
 //! `ostler logs`: the conversation, or what a command printed.
 
+use super::attach::pick;
 use crate::args::Logs;
 use crate::client::Watch;
 use crate::context::Context;
@@ -15,7 +16,11 @@ use rustix::event::{PollFd, PollFlags, poll};
 use serde_json::json;
 
 pub fn run(context: &Context, args: &Logs) -> Result<Code> {
-    let place = context.home.select(&args.id)?;
+    let id = match &args.id {
+        Some(id) => id.clone(),
+        None => pick(context, "logs", "there is no session of the last day; ostler ls -a shows older ones", |_| true)?,
+    };
+    let place = context.home.select(&id)?;
     let folder = place.open()?;
     let number = folder.newest_run()?;
     if number == 0 {

@@ -16,6 +16,7 @@ mod logs;
 mod ls;
 mod purge;
 mod reference;
+mod rename;
 mod repair;
 mod restore;
 mod resume;
@@ -87,6 +88,7 @@ fn dispatch(cli: Cli) -> Result<Code> {
         Some(Command::Stop(args)) => stop::run(&context, &args),
         Some(Command::Checkpoints(args)) => checkpoints::run(&context, &args),
         Some(Command::Archive(args)) => archive::run(&context, &args),
+        Some(Command::Rename(args)) => rename::run(&context, &args),
         Some(Command::Resume(args)) => resume::run(&context, args),
         Some(Command::Fork(args)) => fork::run(&context, args),
         Some(Command::Repair(args)) => repair::run(&context, &args),

@@ -1,8 +1,10 @@
 //! `ostler send`: a durable message, delivered at the end of the running turn.
 
+mod reply;
+
 use super::run::message_of;
 use crate::args::Send;
-use crate::client::{Granted, look_and_record, make_lasting_wish};
+use crate::client::{Granted, look_and_record, make_lasting_wish, make_named_wish};
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
 use crate::say::say;
@@ -21,10 +23,11 @@ pub fn run(context: &Context, args: Send) -> Result<Code> {
         return withdraw(&place, n);
     }
     let message = message_of(&args.message)?.unwrap_or_default();
-    send(&place, Want::Message { text: message, now: args.now })
+    send(&place, Want::Message { text: message, now: args.now }, args.wait.then_some(args.json))
 }
 
-fn send(place: &Place, want: Want) -> Result<Code> {
+/// `wait`: for the reply, and whether that is wanted as JSON.
+fn send(place: &Place, want: Want, wait: Option<bool>) -> Result<Code> {
     let folder = place.open()?;
     let number = folder.newest_run()?;
     let plan = if number == 0 { None } else { Some(folder.run(number)?.record()?.plan) };
@@ -39,7 +42,24 @@ fn send(place: &Place, want: Want) -> Result<Code> {
     if view.ended && view.mode == Mode::Terminal {
         return Err(Failure::new(Code::Failed, format!("{} has ended; there is no terminal to type into", place.id)));
     }
-    match make_lasting_wish(place, want)? {
+    let Some(as_json) = wait else {
+        return accepted(place, make_lasting_wish(place, want)?);
+    };
+    if plan.is_some_and(|plan| !plan.speaks.converses()) {
+        let words = format!("{} does not tell when its turns end; send without --wait", place.id);
+        return Err(Failure::usage(words));
+    }
+    if view.ended {
+        return Err(Failure::usage(format!("{0} has ended; ostler resume {0} \"…\" goes on with it", place.id)));
+    }
+    match make_named_wish(place, want)? {
+        (Granted::Yes, wish) => reply::wait(place, &wish, as_json),
+        (other, _) => accepted(place, other),
+    }
+}
+
+fn accepted(place: &Place, granted: Granted) -> Result<Code> {
+    match granted {
         Granted::Yes => say!("{}: accepted", place.id)?,
         Granted::Refused(why) => return Err(Failure::new(Code::Failed, format!("{}: {why}", place.id))),
         Granted::Ended(_) => say!("{}: accepted; it has ended, so this goes out with the next resume", place.id)?,

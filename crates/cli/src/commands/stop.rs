@@ -2,10 +2,11 @@
 
 mod damaged;
 
+use super::ls::{Listed, list};
 use super::wait;
 use crate::args::Stop;
 use crate::client::{Granted, make_wish};
-use crate::context::Context;
+use crate::context::{Context, variable};
 use crate::exit::{Code, Failure, Result};
 use crate::orphans;
 use crate::say::{say, tell};
@@ -16,6 +17,7 @@ use ostler_core::record::Want;
 use ostler_core::view::View;
 use ostler_store::home::Place;
 use ostler_store::look::{Depth, look_to};
+use std::path::Path;
 
 pub fn run(context: &Context, args: &Stop) -> Result<Code> {
     let grace = match &args.grace {
@@ -27,7 +29,13 @@ pub fn run(context: &Context, args: &Stop) -> Result<Code> {
         (false, true) => StopHow::AfterTurn,
         (false, false) => StopHow::Interrupt,
     };
-    let places = args.ids.iter().map(|id| Ok(context.home.select(id)?)).collect::<Result<Vec<_>>>()?;
+    let places = match args.all || args.here {
+        true => running(context, args.here)?,
+        false => args.ids.iter().map(|id| Ok(context.home.select(id)?)).collect::<Result<Vec<_>>>()?,
+    };
+    if places.is_empty() {
+        tell!("ostler: nothing runs{}; nothing was stopped", if args.here { " here" } else { "" });
+    }
     let want = Want::Stop {
         how,
         grace_ms: u64::try_from(grace.as_millis()).unwrap_or(u64::MAX),
@@ -74,6 +82,26 @@ pub fn run(context: &Context, args: &Stop) -> Result<Code> {
         }
     }
     Ok(code)
+}
+
+/// Every session that runs, or those in this folder and below it. The one that this command runs in would be ended before
+/// it could tell what became of the others.
+fn running(context: &Context, here: bool) -> Result<Vec<Place>> {
+    let below = here.then(std::env::current_dir).transpose()?;
+    let own = variable("OSTLER_SESSION");
+    let meant = list(context, false, |one| match one {
+        Listed::Good(view) => {
+            let there = below.as_ref().is_none_or(|folder| Path::new(&view.cwd).starts_with(folder));
+            (!view.ended && there).then(|| view.id.to_string())
+        }
+        Listed::Bad(damaged) => (damaged.alive && below.is_none()).then_some(damaged.id),
+    })?;
+    let (own, others): (Vec<String>, Vec<String>) =
+        meant.into_iter().flatten().partition(|id| own.as_ref() == Some(id));
+    for id in own {
+        tell!("ostler: {id} is left running, because this command runs in it; ostler stop {id} ends it too");
+    }
+    others.iter().map(|id| Ok(context.home.select(id)?)).collect()
 }
 
 /// Who was told to end it.

@@ -188,16 +188,22 @@ fn sleep(waited: &mut [Waited], deadline: Option<Instant>) -> Result<bool> {
     Ok(!silence)
 }
 
+/// What it asks, and how to answer it.
+pub fn report_question(view: &View) -> Result<()> {
+    let Some(ask) = &view.asking else {
+        return Ok(());
+    };
+    let question = in_a_line(ask, Style { colour: false }, UNSEEN);
+    say!("{} status=asking: {question}; answer: {}", view.id, how_to_answer(view))
+}
+
 /// What has ended, and what asks: the latter is for a person, and how to answer it is said.
 fn report_questions(args: &Wait, waited: &[Waited]) -> Result<Code> {
     for one in waited.iter().filter(|one| one.asks || one.code.is_some()) {
         let view = &one.view;
         match &view.asking {
             _ if args.json => say!("{}", serde_json::to_string(view).unwrap_or_default())?,
-            Some(ask) if one.asks => {
-                let question = in_a_line(ask, Style { colour: false }, UNSEEN);
-                say!("{} status=asking: {question}; answer: {}", view.id, how_to_answer(view))?;
-            }
+            Some(_) if one.asks => report_question(view)?,
             Some(_) | None => say!("{}", line(view))?,
         }
     }

@@ -64,7 +64,11 @@ fn seen(harness: &Harness, session: &Session<'_>, columns: u16) -> String {
     let end = shown.iter().position(|row| row.starts_with("answer with")).unwrap();
 
     let mut person = Person::runs(harness, (24, columns), &["attach", session.id()]);
-    person.sees("asks: ");
+    // What is drawn last is below it.
+    person.sees_that("the line to write on", |person| {
+        let rows = person.screen.text();
+        rows.windows(2).any(|pair| pair[0].contains("asks: ") && pair[1].starts_with('›'))
+    });
     person.types(b"\x1c");
     let status = person.screen.text().into_iter().find(|row| row.contains("asks: ")).unwrap();
     person.is_left_with(0);

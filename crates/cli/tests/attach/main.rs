@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that finds no value has failed")]
 
+mod answering;
 mod chat;
 mod hostile_questions;
 mod keys_survive_keepers;

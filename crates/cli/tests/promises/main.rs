@@ -21,6 +21,7 @@ mod lists_say_what_a_close_look_says;
 mod logs_show_what_was_said;
 mod many_sessions_hit_no_limit;
 mod messages_arrive_once;
+mod names_can_change;
 mod nobody_sees_a_wrong_state;
 mod nothing_is_left_behind;
 mod odd_homes_harm_nobody;

@@ -114,3 +114,27 @@ fn a_headless_command_takes_no_messages_and_an_ended_session_keeps_them() {
     assert!(output.stdout.contains("next resume"), "{output:?}");
     assert_eq!(ended.show().queued, 1);
 }
+
+#[test]
+fn one_who_waits_for_the_reply_gets_that_of_the_own_message() {
+    let harness = harness();
+    let session = harness.detach(&["--keep", "demo"]);
+    let id = session.id();
+    // Two at once: each gets its own.
+    let first = harness.start(&["send", id, "say one", "--wait"]);
+    let second = harness.start(&["send", id, "say two", "--wait"]);
+    for (sent, word) in [(first, "one"), (second, "two")] {
+        let output = sent.finish().exits(0);
+        assert_eq!((output.stdout.trim_end(), output.stderr.as_str()), (word, ""), "{output:?}");
+    }
+    let json = harness.run(&["send", id, "say three", "--wait", "--json"]).exits(0).json();
+    assert_eq!((&json["verdict"], &json["text"]), (&"succeeded".into(), &"three".into()));
+    let asks = harness.run(&["send", id, "ask May I?", "--wait"]).exits(4);
+    assert!(asks.stdout.contains("status=asking: Ask May I?"), "{asks:?}");
+    harness.run(&["interrupt", id]).exits(0);
+    session.until_look("it is idle", |view| view.state.word() == "idle");
+    session.stop();
+    let refused = harness.run(&["send", id, "say more", "--wait"]).exits(2);
+    assert!(refused.complaint().contains("ostler resume"), "{refused:?}");
+    assert_eq!(session.look().queued, 0, "nothing was kept that nobody waits for");
+}

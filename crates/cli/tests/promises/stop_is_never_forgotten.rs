@@ -139,3 +139,41 @@ fn who_stopped_a_session_has_a_name_without_the_environment() {
     let cause = session.show().outcome().cause.clone();
     assert!(cause.starts_with(&format!("stopped by {} (pid ", known.trim())), "{cause}");
 }
+
+#[test]
+fn all_or_those_of_a_folder_are_stopped_and_others_are_not() {
+    let harness = harness();
+    let folder = harness.root().join("work");
+    std::fs::create_dir(&folder).unwrap();
+    let [here, below] = [folder.clone(), folder.join("below")].map(|cwd| {
+        std::fs::create_dir_all(&cwd).unwrap();
+        harness.detach(&["--cwd", cwd.to_str().unwrap(), "--", "sleep", "600"])
+    });
+    let elsewhere = harness.detach(&["--", "sleep", "600"]);
+    let ended = harness.detach(&["--", "true"]);
+    harness.run(&["wait", ended.id()]).exits(0);
+    harness.run(&["stop"]).exits(2).complaint();
+    harness.run(&["stop", "--all", here.id()]).exits(2).complaint();
+
+    let mut command = harness.command(harness.program());
+    let output = command.args(["stop", "--here"]).current_dir(&folder).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && told.contains(here.id()) && told.contains(below.id()), "{output:?}");
+    assert!(!told.contains(elsewhere.id()) && elsewhere.look().alive, "{told}");
+
+    let told = harness.run(&["stop", "--all"]).exits(0).stdout;
+    assert!(told.starts_with(elsewhere.id()) && told.lines().count() == 1, "{told}");
+    assert!(harness.run(&["stop", "--all"]).exits(0).stderr.contains("nothing runs"));
+}
+
+#[test]
+fn what_stops_all_from_inside_a_session_leaves_that_one() {
+    let harness = harness();
+    let other = harness.detach(&["--", "sleep", "600"]);
+    let script = format!("{:?} stop --all", harness.program());
+    let inner = harness.detach(&["--", "sh", "-c", &script]);
+    harness.run(&["wait", inner.id()]).exits(0);
+    assert!(other.look().ended);
+    let told = harness.run(&["logs", inner.id()]).exits(0);
+    assert!(told.stderr.contains("left running") || told.stdout.contains("left running"), "{told:?}");
+}

@@ -56,11 +56,23 @@ impl Answer {
     }
 }
 
+/// What came of asking a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Inline {
+    Answered(Answer),
+    /// It was answered elsewhere, or the session goes on without an answer.
+    Settled,
+    /// The answer was not taken, and the person was told why.
+    Refused,
+    /// A signal came; it stays for the caller to read.
+    Called,
+}
+
 /// Asks the person what the session asks, and passes the answer on. Returns without one when the question is settled by
 /// somebody else, when the session goes on without it, or when a signal came: that one stays for the caller to read.
-pub fn ask_inline(place: &Place, view: &View, style: Style) -> Result<()> {
+pub fn ask_inline(place: &Place, view: &View, style: Style) -> Result<Inline> {
     let Some(ask) = &view.asking else {
-        return Ok(());
+        return Ok(Inline::Settled);
     };
     let signals = Signals::take(&[Signal::INT, Signal::QUIT, Signal::HUP, Signal::TERM])?;
     let mut watch = Watch::new(place)?;
@@ -73,12 +85,12 @@ pub fn ask_inline(place: &Place, view: &View, style: Style) -> Result<()> {
         let now = look_and_record(place)?;
         if now.ended || now.asking.as_ref().map(|asked| &asked.request) != Some(&ask.request) {
             end_line();
-            return Ok(());
+            return Ok(Inline::Settled);
         }
         match wait(&watch, &signals, &keyboard)? {
             Woken::Signal => {
                 end_line();
-                return Ok(());
+                return Ok(Inline::Called);
             }
             Woken::Session => watch.heed()?,
             Woken::Keyboard => {
@@ -87,11 +99,14 @@ pub fn ask_inline(place: &Place, view: &View, style: Style) -> Result<()> {
                     prompt(style, ask, longer.as_deref());
                     continue;
                 };
-                match make_wish(place, answer.want(&ask.request))? {
-                    Granted::Yes | Granted::Ended(_) => {}
-                    Granted::Refused(why) => say(&format!("ostler: {}\n", ostler_screen::printable(&why))),
-                }
-                return Ok(());
+                return Ok(match make_wish(place, answer.clone().want(&ask.request))? {
+                    Granted::Yes => Inline::Answered(answer),
+                    Granted::Ended(_) => Inline::Settled,
+                    Granted::Refused(why) => {
+                        say(&format!("ostler: {}\n", ostler_screen::printable(&why)));
+                        Inline::Refused
+                    }
+                });
             }
         }
     }

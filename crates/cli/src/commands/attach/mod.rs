@@ -9,6 +9,7 @@ mod chat;
 mod command;
 mod detach_key;
 mod line;
+mod pick;
 mod seat;
 mod shown;
 mod terminal;
@@ -16,7 +17,8 @@ mod tty;
 mod typed;
 mod words;
 
-pub use ask::{ask_inline, longer};
+pub use ask::{Inline, ask_inline, longer};
+pub use pick::pick;
 
 use crate::args::Attach;
 use crate::client::look_and_record;
@@ -32,7 +34,13 @@ use ostler_store::look::{Depth, look_to};
 use tty::Tty;
 
 pub fn run(context: &Context, args: &Attach) -> Result<Code> {
-    let place = context.home.select(&args.id)?;
+    let id = match &args.id {
+        Some(id) => id.clone(),
+        None => {
+            pick(context, "attach", "nothing runs to attach to; ostler ls -a shows what has ended", |view| !view.ended)?
+        }
+    };
+    let place = context.home.select(&id)?;
     // What it drew last is about to be seen anyway.
     let view = look_to(Depth::Standing, &place)?;
     if view.ended {

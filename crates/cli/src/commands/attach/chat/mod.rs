@@ -3,7 +3,7 @@
 //! Nothing is lost with the terminal: what was sent is durable before it leaves the line, and a line that was not sent
 //! is there again at the next attach.
 
-mod canvas;
+pub mod canvas;
 mod draft;
 mod editor;
 mod keys;

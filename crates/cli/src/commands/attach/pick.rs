@@ -1,0 +1,213 @@
+//! Which session is meant where none was named: the only one there is, or the one that a person picks from a list, with the
+//! arrows or by typing a part of it. A script is told which there are, and nothing is done by accident.
+
+use super::chat::canvas::Canvas;
+use super::tty::{Manners, Read, Tty};
+use crate::commands::ls::{Listed, list, state_word};
+use crate::context::Context;
+use crate::exit::{Code, Failure, Result};
+use crate::ui::style::Style;
+use crate::ui::table::{Cell, cut, lay_out};
+use ostler_core::view::View;
+use ostler_sys::signals::Signals;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::process::Signal;
+
+/// A script is told of so many.
+const NAMED: usize = 5;
+
+/// The id of the session that is meant. `verb`: what is to be done with it; `none`: what to say when there is none.
+pub fn pick(context: &Context, verb: &str, none: &str, is_candidate: fn(&View) -> bool) -> Result<String> {
+    let listed = list(context, false, |one| one)?;
+    let candidates: Vec<View> = listed
+        .into_iter()
+        .filter_map(|one| match one {
+            Listed::Good(view) => Some(*view).filter(is_candidate),
+            Listed::Bad(_) => None,
+        })
+        .collect();
+    match &candidates[..] {
+        [] => Err(Failure::new(Code::NoSession, none)),
+        [only] => Ok(only.id.to_string()),
+        several if Tty::is_there() => offer(context.style, verb, several),
+        several => {
+            let named = several.iter().take(NAMED).map(|view| format!("{} ({})", view.id, cut(&view.title, 40)));
+            let named = ostler_screen::printable(&named.collect::<Vec<_>>().join(", ")).into_owned();
+            let more = if several.len() > NAMED { ", …" } else { "" };
+            Err(Failure::usage(format!("{verb} which session? {named}{more}; name one: ostler {verb} ID")))
+        }
+    }
+}
+
+/// What came of a key.
+#[derive(Debug, PartialEq, Eq)]
+enum Pressed {
+    Stay,
+    Chosen(usize),
+    Left,
+}
+
+/// The list, the part of it that matches what was typed, and where the mark stands in that.
+struct Choice {
+    /// What is shown of each, and what is typed is looked for in.
+    lines: Vec<String>,
+    typed: String,
+    mark: usize,
+}
+
+impl Choice {
+    fn matching(&self) -> Vec<usize> {
+        let typed = self.typed.to_lowercase();
+        (0..self.lines.len()).filter(|&place| self.lines[place].to_lowercase().contains(&typed)).collect()
+    }
+
+    /// Reads what a keyboard sent at once. An Escape with nothing behind it is the key itself.
+    fn press(&mut self, mut bytes: &[u8]) -> Pressed {
+        while let Some(&first) = bytes.first() {
+            let last = self.matching().len().saturating_sub(1);
+            let length = match bytes {
+                [0x1b] | [0x03 | 0x04, ..] => return Pressed::Left,
+                [b'\r' | b'\n', ..] => match self.matching().get(self.mark) {
+                    Some(&place) => return Pressed::Chosen(place),
+                    None => 1,
+                },
+                [0x1b, b'[' | b'O', key @ (b'A' | b'B'), ..] => {
+                    self.mark = if *key == b'A' { self.mark.saturating_sub(1) } else { (self.mark + 1).min(last) };
+                    3
+                }
+                // Any other sequence, whole.
+                [0x1b, b'[', rest @ ..] => 3 + rest.iter().take_while(|byte| !(0x40..=0x7e).contains(*byte)).count(),
+                [0x10, ..] => {
+                    self.mark = self.mark.saturating_sub(1);
+                    1
+                }
+                [0x0e, ..] => {
+                    self.mark = (self.mark + 1).min(last);
+                    1
+                }
+                _ => self.typed_one(first, bytes),
+            };
+            bytes = &bytes[length.min(bytes.len())..];
+        }
+        Pressed::Stay
+    }
+
+    /// A character, or a key that changes what was typed; how many bytes it is.
+    fn typed_one(&mut self, first: u8, bytes: &[u8]) -> usize {
+        self.mark = 0;
+        match first {
+            0x7f | 0x08 => {
+                self.typed.pop();
+            }
+            0x15 => self.typed.clear(),
+            0..=0x1f => {}
+            _ => {
+                // A character has four bytes at most, and what follows it may be cut.
+                let text = String::from_utf8_lossy(&bytes[..bytes.len().min(4)]);
+                let character = text.chars().next().unwrap_or_default();
+                self.typed.push(character);
+                return if character == char::REPLACEMENT_CHARACTER { 1 } else { character.len_utf8() };
+            }
+        }
+        1
+    }
+
+    /// What is on the screen: as many as there is room for around the mark, and the line that is typed.
+    fn rows(&self, style: Style, verb: &str, (rows, columns): (u16, u16)) -> (Vec<String>, usize) {
+        let room = usize::from(rows).saturating_sub(3).max(1);
+        let columns = usize::from(columns).saturating_sub(1);
+        let matching = self.matching();
+        let first = self.mark.saturating_sub(room - 1);
+        let mut shown = vec![style.dim(&cut("arrows choose, typing filters, Enter takes it, Ctrl-C leaves", columns))];
+        for (place, &index) in matching.iter().enumerate().skip(first).take(room) {
+            let line = cut(&self.lines[index], columns.saturating_sub(2));
+            shown.push(if place == self.mark { format!("> {}", style.bold(&line)) } else { format!("  {line}") });
+        }
+        let typed = format!("{verb} which? {}", self.typed);
+        let typed = cut(&typed, columns.saturating_sub(1));
+        let cursor = unicode_width::UnicodeWidthStr::width(typed.as_str());
+        shown.push(typed);
+        (shown, cursor)
+    }
+}
+
+fn offer(style: Style, verb: &str, candidates: &[View]) -> Result<String> {
+    let rows: Vec<Vec<Cell>> = candidates
+        .iter()
+        .map(|view| {
+            let (mark, state) = state_word(view);
+            [mark, &cut(&view.title, 40), &state, &view.agent, view.id.as_str()].map(Cell::new).into()
+        })
+        .collect();
+    let lines = lay_out(&rows, None).lines().map(str::to_owned).collect();
+    let mut choice = Choice { lines, typed: String::new(), mark: 0 };
+    let signals = Signals::take(&[Signal::INT, Signal::QUIT, Signal::HUP, Signal::TERM])?;
+    let tty = Tty::borrow(Manners::Keys)?;
+    let size = || tty.size().unwrap_or((24, 80));
+    let mut canvas = Canvas::new(size().1);
+    let mut buffer = [0; 256];
+    let chosen = loop {
+        let (rows, cursor) = choice.rows(style, verb, size());
+        canvas.put_below(&rows, cursor);
+        tty.write_all(canvas.take().as_bytes(), None)?;
+        let mut fds = [PollFd::new(&signals, PollFlags::IN), PollFd::from_borrowed_fd(tty.keyboard(), PollFlags::IN)];
+        match poll(&mut fds, None) {
+            Ok(_) => {}
+            Err(Errno::INTR) => continue,
+            Err(error) => return Err(std::io::Error::from(error).into()),
+        }
+        if !fds[0].revents().is_empty() {
+            break None;
+        }
+        match tty.read(&mut buffer)? {
+            Read::Some(count) => match choice.press(&buffer[..count]) {
+                Pressed::Stay => {}
+                Pressed::Chosen(place) => break Some(place),
+                Pressed::Left => break None,
+            },
+            Read::NotNow => {}
+            Read::Gone => break None,
+        }
+    };
+    canvas.take_away();
+    tty.write_all(canvas.take().as_bytes(), None)?;
+    match chosen.and_then(|place| candidates.get(place)) {
+        Some(view) => Ok(view.id.to_string()),
+        None => Err(Failure::usage("no session was chosen; nothing was done")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn choice() -> Choice {
+        let lines = ["one alpha", "two beta", "three Alpha"].map(str::to_owned).into();
+        Choice { lines, typed: String::new(), mark: 0 }
+    }
+
+    #[test]
+    fn arrows_move_typing_filters_and_enter_takes_what_is_marked() {
+        let mut choice = choice();
+        assert_eq!(choice.press(b"\x1b[B"), Pressed::Stay);
+        assert_eq!(choice.press(b"\r"), Pressed::Chosen(1));
+        choice.press(b"ALP");
+        assert_eq!(choice.matching(), [0, 2]);
+        choice.press(b"\x1bOB");
+        choice.press(b"\x1b[B");
+        assert_eq!(choice.press(b"\r"), Pressed::Chosen(2), "the mark stays in the list");
+        choice.press(b"\x15beta\x7f\x7f\x7f\x7fz");
+        assert_eq!((choice.matching(), choice.press(b"\r")), (vec![], Pressed::Stay), "nothing to take");
+        for key in [&b"\x1b"[..], b"\x03", b"\x04"] {
+            assert_eq!(choice.press(key), Pressed::Left);
+        }
+    }
+
+    #[test]
+    fn text_and_enter_that_come_at_once_are_both_heard() {
+        assert_eq!(choice().press(b"bet\r"), Pressed::Chosen(1));
+        assert_eq!(choice().press(b"\x1b[B\x1b[1;5C\x1b[B\x1b[A\r"), Pressed::Chosen(1));
+        assert_eq!(choice().press("é\x7f\r".as_bytes()), Pressed::Chosen(0));
+    }
+}

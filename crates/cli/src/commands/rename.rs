@@ -1,0 +1,26 @@
+//! `ostler rename`: another name for a session. What was asked for at its start stays as it was written; the name has a record
+//! of its own beside that.
+
+use super::run::check_name;
+use crate::args::Rename;
+use crate::context::{Context, who};
+use crate::exit::{Code, Failure, Result};
+use crate::say::say;
+use ostler_core::record::Renamed;
+use ostler_sys::clock;
+
+pub fn run(context: &Context, args: &Rename) -> Result<Code> {
+    let place = context.home.select(&args.id)?;
+    if place.archived {
+        return Err(Failure::usage(format!("{0} is archived; ostler restore {0} brings it back", place.id)));
+    }
+    // Of several that want one name at once, one gets it.
+    let _names = context.home.lock_names()?;
+    let folder = place.open()?;
+    if folder.session()?.name.as_deref() != Some(args.name.as_str()) {
+        check_name(context, Some(&args.name))?;
+        folder.rename(&Renamed { name: args.name.clone(), at: clock::now(), by: who() })?;
+    }
+    say!("{}: called {:?} from now on", place.id, args.name)?;
+    Ok(Code::Succeeded)
+}

@@ -169,15 +169,20 @@ pub fn with_examples(mut tree: clap::Command) -> clap::Command {
 
 pub fn run(args: &Help) -> Result<Code> {
     let text = match args.topic.as_deref() {
-        None => format!("{}\nTopics:\n{}", with_examples(Cli::command()).render_help(), topics()),
-        Some("topics") => format!("Topics (ostler help TOPIC):\n{}", topics()),
+        None => format!("{}\nTopics:\n{}", with_examples(Cli::command()).render_help(), topic_list()),
+        Some("topics") => format!("Topics (ostler help TOPIC):\n{}", topic_list()),
         Some(name) => about(name)?,
     };
     say::text(&text)?;
     Ok(Code::Succeeded)
 }
 
-fn topics() -> String {
+/// The topics and what they are about.
+pub fn topics() -> impl Iterator<Item = (&'static str, &'static str)> {
+    TOPICS.iter().map(|(name, about, _)| (*name, *about))
+}
+
+fn topic_list() -> String {
     TOPICS.iter().map(|(name, about, _)| format!("  {name:<11}  {about}\n")).collect()
 }
 

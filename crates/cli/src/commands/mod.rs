@@ -5,6 +5,7 @@ mod answer;
 mod archive;
 mod attach;
 pub mod checkpoints;
+mod completion;
 mod doctor;
 mod du;
 mod events;
@@ -43,7 +44,11 @@ use std::io::Write;
 
 /// Parses, runs one command, and turns what came of it into words and an exit code.
 pub fn main(arguments: impl Iterator<Item = OsString>) -> u8 {
-    let arguments = dashes::mark(arguments.collect());
+    let arguments: Vec<OsString> = arguments.collect();
+    if let Some(answered) = completion::answer(&arguments) {
+        return answered.unwrap_or_else(|failure| complain(&failure)).number();
+    }
+    let arguments = dashes::mark(arguments);
     let named_alone = Command::named_alone(&arguments).map(|command| Ok(Cli { command: Some(command) }));
     let done = match named_alone.unwrap_or_else(|| usage::parse(&arguments)) {
         Ok(cli) => dispatch(cli),

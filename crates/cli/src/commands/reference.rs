@@ -7,9 +7,7 @@ use clap::CommandFactory;
 use std::path::Path;
 
 pub fn completions(shell: clap_complete::Shell) -> Result<Code> {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "ostler", &mut script);
-    crate::follow::out(&script)?;
+    crate::follow::out(&super::completion::registration(&shell.to_string())?)?;
     Ok(Code::Succeeded)
 }
 

@@ -1,0 +1,221 @@
+//! What a shell offers when Tab is pressed: commands and flags from their definitions; sessions, agents and labels from
+//! files. `ostler completions SHELL` prints a few lines for the shell, which then asks this program with [`VARIABLE`] set.
+//!
+//! It must be quick, whatever the number of sessions: nothing is asked of the kernel or of an agent, only what a session
+//! was started as is read, and only of the newest ones.
+
+use super::help;
+use super::ls::tilde;
+use crate::args::Cli;
+use crate::config::Config;
+use crate::context::variable;
+use crate::exit::{Code, Failure, Result};
+use crate::installed;
+use crate::ui::time::age;
+use clap::CommandFactory;
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, complete};
+use clap_complete::env::{CompleteEnv, Elvish, EnvCompleter, Fish, Powershell, Shells, Zsh};
+use ostler_core::record::Session;
+use ostler_store::StoreError;
+use ostler_store::home::{Home, Place};
+use ostler_sys::clock;
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::Path;
+use std::time::SystemTime;
+
+/// Set by the shell when it asks. Not the usual COMPLETE, which another program may have left behind.
+const VARIABLE: &str = "OSTLER_COMPLETE";
+
+/// So many sessions are looked at, the newest first.
+const SESSIONS: usize = 300;
+
+const SHELLS: [&dyn EnvCompleter; 5] = [&Bash, &Elvish, &Fish, &Powershell, &Zsh];
+
+/// Answers a shell that asks; `None` when none does.
+pub fn answer(arguments: &[OsString]) -> Option<Result<Code>> {
+    std::env::var_os(VARIABLE)?;
+    let asked = CompleteEnv::with_factory(definitions).var(VARIABLE).shells(Shells(&SHELLS)).completer("ostler");
+    let answered = asked.try_complete(arguments.iter(), std::env::current_dir().ok().as_deref());
+    match answered {
+        Ok(true) => Some(Ok(Code::Succeeded)),
+        Ok(false) => None,
+        Err(error) => Some(Err(Failure::ours(error.to_string()))),
+    }
+}
+
+/// The lines that make a shell ask.
+pub fn registration(shell: &str) -> Result<Vec<u8>> {
+    let mut script = Vec::new();
+    match SHELLS.iter().find(|one| one.is(shell)) {
+        Some(one) => one.write_registration(VARIABLE, "ostler", "ostler", "ostler", &mut script)?,
+        None => return Err(Failure::usage(format!("{shell} is not a shell that ostler knows"))),
+    }
+    Ok(script)
+}
+
+/// The commands, and where the values of their arguments come from.
+fn definitions() -> clap::Command {
+    with_values(Cli::command())
+}
+
+fn with_values(mut command: clap::Command) -> clap::Command {
+    let below: Vec<String> = command.get_subcommands().map(|one| one.get_name().to_owned()).collect();
+    for name in below {
+        command = command.mut_subcommand(name, with_values);
+    }
+    let name = command.get_name().to_owned();
+    // All in their places: a positional argument that is taken out and put back comes last.
+    command.mut_args(|argument| {
+        let values = match (name.as_str(), argument.get_id().as_str()) {
+            ("restore", "ids") => ArgValueCompleter::new(|typed: &OsStr| sessions(typed, Home::archived_places)),
+            (_, "id" | "ids") => ArgValueCompleter::new(|typed: &OsStr| sessions(typed, Home::live_places)),
+            ("run", "words") | ("ls", "agents") => ArgValueCompleter::new(agents),
+            (_, "labels") => ArgValueCompleter::new(labels),
+            ("help", "topic") => ArgValueCompleter::new(topics),
+            _ => return argument,
+        };
+        argument.add(values)
+    })
+}
+
+/// Names and ids, the newest first.
+fn sessions(
+    typed: &OsStr,
+    places: fn(&Home) -> std::result::Result<Vec<Place>, StoreError>,
+) -> Vec<CompletionCandidate> {
+    let typed = typed.to_string_lossy();
+    let mut found = Vec::new();
+    for (place, session) in newest(places) {
+        let about = describe(&session);
+        let id = place.id.as_str();
+        if let Some(name) = session.name.as_deref().filter(|name| name.starts_with(&*typed)) {
+            found.push(candidate(name, format!("{id} {about}"), found.len()));
+        }
+        if id.starts_with(&*typed) {
+            let name = session.name.map(|name| format!("{name} ")).unwrap_or_default();
+            found.push(candidate(id, format!("{name}{about}"), found.len()));
+        }
+    }
+    if "@last".starts_with(&*typed) && !found.is_empty() {
+        found.push(candidate("@last", "the newest session".to_owned(), found.len()));
+    }
+    found
+}
+
+/// `key=value` of the newest sessions.
+fn labels(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let typed = typed.to_string_lossy();
+    let all: BTreeSet<String> = newest(Home::live_places)
+        .into_iter()
+        .flat_map(|(_, session)| session.labels.into_iter().map(|(key, value)| format!("{key}={value}")))
+        .filter(|label| label.starts_with(&*typed))
+        .collect();
+    all.into_iter().enumerate().map(|(order, label)| candidate(&label, "label".to_owned(), order)).collect()
+}
+
+/// What the newest sessions were started as. One that cannot be read is not offered.
+fn newest(places: fn(&Home) -> std::result::Result<Vec<Place>, StoreError>) -> Vec<(Place, Session)> {
+    let places = Home::find(&variable).and_then(|home| places(&home).ok()).unwrap_or_default();
+    let changed = |place: &Place| std::fs::metadata(&place.path).and_then(|folder| folder.modified());
+    let mut places: Vec<(SystemTime, Place)> =
+        places.into_iter().filter_map(|place| Some((changed(&place).ok()?, place))).collect();
+    places.sort_by_key(|(changed, _)| std::cmp::Reverse(*changed));
+    let read = |place: Place| Some((place.open().and_then(|folder| folder.session()).ok()?, place));
+    places
+        .into_iter()
+        .take(SESSIONS)
+        .filter_map(|(_, place)| read(place))
+        .map(|(session, place)| (place, session))
+        .collect()
+}
+
+fn describe(session: &Session) -> String {
+    let seconds = clock::now().as_second() - session.created.as_second();
+    format!("{}, {} ago in {}", session.agent, age(seconds), tilde(&session.cwd))
+}
+
+fn agents(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let typed = typed.to_string_lossy();
+    let known = installed::known().map(|agent| {
+        let about = match installed::package(agent.name()) {
+            Some(_) if ostler_keeper::program::find_in_path(agent.name()).is_none() => "not installed",
+            Some(_) | None => "agent",
+        };
+        (agent.name().to_owned(), about)
+    });
+    let own = Config::load(&variable).agents.into_keys().map(|name| (name, "from config.toml"));
+    let all = known.chain(own).filter(|(name, _)| name.starts_with(&*typed));
+    all.enumerate().map(|(order, (name, about))| candidate(&name, about.to_owned(), order)).collect()
+}
+
+fn topics(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let typed = typed.to_string_lossy();
+    let tree = Cli::command();
+    let commands = tree
+        .get_subcommands()
+        .map(|one| (one.get_name().to_owned(), one.get_about().map(ToString::to_string).unwrap_or_default()));
+    let topics = help::topics().map(|(name, about)| (name.to_owned(), about.to_owned()));
+    let all = topics.chain(commands).filter(|(name, _)| name.starts_with(&*typed));
+    all.enumerate().map(|(order, (name, about))| candidate(&name, about, order)).collect()
+}
+
+/// Names and folders come from outside: a control character in them must not reach the shell.
+fn candidate(value: &str, about: String, order: usize) -> CompletionCandidate {
+    let about = ostler_screen::printable(&about).into_owned();
+    CompletionCandidate::new(ostler_screen::printable(value).into_owned())
+        .help(Some(about.into()))
+        .display_order(Some(order))
+}
+
+/// bash shows only what it would insert. So when it is about to list several (and insert none), the descriptions are put
+/// behind them.
+struct Bash;
+
+impl EnvCompleter for Bash {
+    fn name(&self) -> &'static str {
+        clap_complete::env::Bash.name()
+    }
+
+    fn is(&self, name: &str) -> bool {
+        clap_complete::env::Bash.is(name)
+    }
+
+    fn write_registration(
+        &self,
+        variable: &str,
+        name: &str,
+        program: &str,
+        completer: &str,
+        to: &mut dyn io::Write,
+    ) -> io::Result<()> {
+        clap_complete::env::Bash.write_registration(variable, name, program, completer, to)
+    }
+
+    fn write_complete(
+        &self,
+        command: &mut clap::Command,
+        arguments: Vec<OsString>,
+        folder: Option<&Path>,
+        to: &mut dyn io::Write,
+    ) -> io::Result<()> {
+        let set = |name: &str| std::env::var(name).unwrap_or_default();
+        let candidates = complete(command, arguments, set("_CLAP_COMPLETE_INDEX").parse().unwrap_or(0), folder)?;
+        // "?": a list after a second Tab.
+        let lists = candidates.len() > 1 && set("_CLAP_COMPLETE_COMP_TYPE") == "63";
+        let words = candidates.iter().map(|one| {
+            let value = one.get_value().to_string_lossy();
+            match one.get_help().filter(|_| lists) {
+                Some(about) => format!("{value}  ({about})"),
+                None => quoted(&value),
+            }
+        });
+        write!(to, "{}", words.collect::<Vec<_>>().join(&set("_CLAP_IFS")))
+    }
+}
+
+/// A value as one word of bash: names may contain spaces.
+fn quoted(value: &str) -> String {
+    value.replace('\\', "\\\\").replace(' ', "\\ ")
+}

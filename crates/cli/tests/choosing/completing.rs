@@ -1,0 +1,73 @@
+//! What a shell is offered: sessions, agents and labels, with descriptions, from files.
+
+use crate::harness;
+use ostler_testkit::{Harness, Started};
+
+/// What `shell` is told about the last of these words.
+#[track_caller]
+fn offered(harness: &Harness, shell: &str, listing: bool, words: &[&str]) -> Vec<String> {
+    let mut command = harness.command(harness.program());
+    command.arg("--").arg("ostler").args(words).env("OSTLER_COMPLETE", shell).env("_CLAP_IFS", "\n");
+    command.env("_CLAP_COMPLETE_INDEX", words.len().to_string());
+    command.env("_CLAP_COMPLETE_COMP_TYPE", if listing { "63" } else { "9" });
+    let output = Started::new(command, None).finish().exits(0);
+    assert_eq!(output.stderr, "");
+    output.stdout.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn sessions_agents_labels_and_topics_are_offered() {
+    let harness = harness();
+    harness.configure("[agents.mine]\ncommand = ['true']\n");
+    let session = harness.detach(&["--name", "tests", "--label", "task=42", "--", "true"]);
+    harness.run(&["wait", session.id()]).exits(0);
+    let id = session.id();
+
+    let fish = offered(&harness, "fish", false, &["show", ""]);
+    assert!(fish.iter().any(|line| line.starts_with("tests\t") && line.contains(id)), "{fish:?}");
+    assert!(fish.iter().any(|line| line.starts_with(&format!("{id}\t")) && line.contains("command")), "{fish:?}");
+    assert!(fish.iter().any(|line| line.starts_with("@last\t")), "{fish:?}");
+    let zsh = offered(&harness, "zsh", false, &["wait", "--any", &id[..3]]);
+    assert!(zsh.len() == 1 && zsh[0].starts_with(&format!("{id}:")), "{zsh:?}");
+
+    assert_eq!(offered(&harness, "bash", false, &["stop", "te"]), ["tests"]);
+    let listed = offered(&harness, "bash", true, &["stop", ""]);
+    assert!(listed.iter().any(|line| line.starts_with("tests  (")), "{listed:?}");
+    assert_eq!(offered(&harness, "bash", false, &["run", "cl"]), ["claude"]);
+    assert_eq!(offered(&harness, "bash", false, &["run", "-d", "mi"]), ["mine"]);
+    assert_eq!(offered(&harness, "bash", false, &["ls", "--label", "ta"]), ["task=42"]);
+    assert_eq!(offered(&harness, "bash", false, &["help", "exit"]), ["exit-codes"]);
+    assert_eq!(offered(&harness, "bash", false, &["checkpoints", "restore", "te"]), ["tests"]);
+    assert_eq!(offered(&harness, "bash", false, &["attac"]), ["attach"]);
+    assert!(offered(&harness, "bash", false, &["show", "--js"]).contains(&"--json".to_owned()));
+
+    assert_eq!(offered(&harness, "bash", false, &["restore", "te"]), [""; 0]);
+    harness.run(&["archive", id]).exits(0);
+    assert_eq!(offered(&harness, "bash", false, &["restore", "te"]), ["tests"]);
+}
+
+#[test]
+fn nothing_is_made_and_nothing_fails_where_there_is_nothing() {
+    let harness = harness();
+    harness.configure("[broken\n");
+    let words = offered(&harness, "bash", false, &["show", ""]);
+    assert!(words.iter().all(|word| word.starts_with("--")), "only flags: {words:?}");
+    assert!(!harness.home().exists());
+}
+
+#[test]
+fn bash_asks_with_what_completions_prints() {
+    let harness = harness();
+    harness.run(&["run", "--name", "tests", "demo", "say hello"]).exits(0);
+    let script = "PATH=$1:$PATH; source <(ostler completions bash)
+        COMP_WORDS=(ostler logs te) COMP_CWORD=2 COMP_TYPE=9
+        _clap_complete_ostler ostler te logs; printf '<%s>' \"${COMPREPLY[@]}\"";
+    let mut bash = harness.command("bash");
+    bash.args(["-c", script, "bash"]).arg(harness.program().parent().unwrap());
+    let output = Started::new(bash, None).finish().exits(0);
+    assert_eq!((output.stdout.as_str(), output.stderr.as_str()), ("<tests>", ""));
+    for shell in ["zsh", "fish"] {
+        let script = harness.run(&["completions", shell]).exits(0).stdout;
+        assert!(script.contains("OSTLER_COMPLETE"), "{script}");
+    }
+}

@@ -42,16 +42,16 @@ impl Agent for Opencode {
         }
         argv.extend(session.model.iter().flat_map(|model| ["--model".to_owned(), model.clone()]));
         argv.extend(session.arguments.iter().cloned());
+        let variables = telling::variable(request).into_iter().collect();
         if session.mode == Mode::Terminal {
-            let variables = telling::variable(request).into_iter().collect();
             return Launch { variables, ..silent_terminal(argv, request) };
         }
-        one_turn(argv, request)
+        Launch { variables, ..one_turn(argv, request) }
     }
 
     fn files(&self, request: &Launching<'_>) -> Vec<(&'static str, Vec<u8>)> {
-        let terminal = request.session.mode == Mode::Terminal;
-        terminal.then(|| (telling::PLUGIN_FILE, telling::PLUGIN.as_bytes().to_vec())).into_iter().collect()
+        let _ = request;
+        vec![(telling::PLUGIN_FILE, telling::PLUGIN.as_bytes().to_vec())]
     }
 
     fn told_conversation(&self, line: &[u8], pid: i32) -> Option<String> {

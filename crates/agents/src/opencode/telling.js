@@ -1,5 +1,5 @@
-// Given to opencode by ostler for one run in a terminal: tells which conversation each prompt goes to, and nothing else.
-// Whatever goes wrong here is no matter of the person at the terminal.
+// Given to opencode by ostler for one run: tells which conversation each prompt goes to, and nothing else.
+// Whatever goes wrong here is no matter of the person who uses it.
 import { appendFileSync } from "node:fs"
 
 const file = new URL("conversation", import.meta.url)

@@ -1,4 +1,5 @@
-//! How an opencode in a terminal tells its conversation. Its output is a drawing, its database does not say who wrote a row,
+//! How opencode tells its conversation: in a terminal at all, and headless before its model has said the first word, so that
+//! one that is interrupted until then can be gone on with. In a terminal its output is a drawing, its database does not say who wrote a row,
 //! and it takes no name of ours. But it runs plugins: ours ([`PLUGIN`]) notes with every prompt which conversation that
 //! goes to. It comes with the environment, beside whatever else a person has there, and into none of their files.
 

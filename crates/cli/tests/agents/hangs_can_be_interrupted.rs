@@ -54,3 +54,19 @@ for_every_agent!(one_that_waits_for_a_server_can_be_interrupted:
     codex_that_waits_for_a_server_can_be_interrupted Codex,
     opencode_that_waits_for_a_server_can_be_interrupted Opencode,
 );
+
+/// Its output names the conversation with the first word of the model.
+#[test]
+fn opencode_that_is_interrupted_in_its_first_turn_goes_on_in_the_same_conversation() {
+    let Some(bed) = Bed::new(Agent::Opencode) else { return };
+    let session = bed.detach(&["--keep"], Some("hang"));
+    bed.asked_for(1);
+    bed.harness.run(&["interrupt", session.id()]).exits(0);
+    bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(6);
+    assert!(session.show().native_id.is_some(), "{:?}", session.show());
+    bed.harness.run(&["send", session.id(), "say two"]).exits(0);
+    bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+    assert_eq!(bed.seen(), ["hang", "say two"]);
+    assert_eq!(session.show().last.as_deref(), Some("two"));
+    bed.proves("interrupted in the first turn: goes on in the same conversation");
+}

@@ -92,13 +92,36 @@ impl Keeper {
     /// Looks now: it is about to leave, or has left.
     pub(super) fn name_conversation(&mut self) -> Result<(), KeeperError> {
         if !self.draws_in_silence() {
-            return Ok(());
+            return self.name_unnamed();
         }
         self.hear_conversation()?;
         if self.state.process == Process::Running {
             self.see_locked_conversation()?;
         }
         self.learn_transcript()
+    }
+
+    /// One process per turn, which has ended before its output told the name: what it was made to tell is in the folder of the
+    /// run with which its environment was made, this one or an earlier one.
+    fn name_unnamed(&mut self) -> Result<(), KeeperError> {
+        let named = self.state.native_id.is_some() || self.record.native_id.is_some();
+        if self.record.plan.speaks != Speaks::OneTurn || named {
+            return Ok(());
+        }
+        for number in (1..=self.run.number).rev() {
+            let (agent, pid) = (self.agent, self.process.pid());
+            let (mut lines, mut told) = (Lines::from(0), None);
+            look::read_from(self.folder.run(number)?.dir(), CONVERSATION, &mut 0, |bytes| {
+                lines.feed(bytes, |line, _| match line {
+                    Line::Whole(line) => told = agent.told_conversation(line, pid).or(told.take()),
+                    Line::TooLong { .. } => {}
+                });
+            })?;
+            if let Some(id) = told {
+                return self.is_at(id);
+            }
+        }
+        Ok(())
     }
 
     /// Whether what was typed last is for the agent's program and not for its model: such words are in no transcript.

@@ -15,6 +15,7 @@ pub mod loose;
 mod named;
 pub mod opencode;
 pub mod parting;
+pub mod prompt;
 pub mod reading;
 pub mod replay;
 mod shapes;
@@ -85,6 +86,11 @@ pub trait Agent: Sync {
         None
     }
 
+    /// Whether its hooks only write to their file, which then has to be watched. Others wake the keeper as well.
+    fn tells_in_a_file(&self) -> bool {
+        false
+    }
+
     /// The conversation that process `pid` of it tells of in a line of [`CONVERSATION`], where we could make it tell.
     fn told_conversation(&self, line: &[u8], pid: i32) -> Option<String> {
         let _ = (line, pid);
@@ -117,6 +123,11 @@ pub trait Agent: Sync {
     /// line; so the message is a paste, and the return that sends it comes by itself.
     fn keys(&self, text: &str) -> Keys {
         Keys { at_once: pasted(text), after_a_pause: b"\r".to_vec() }
+    }
+
+    /// What its screen says about its prompt, where it does not tell itself when it takes messages.
+    fn prompt(&self) -> Option<fn(&prompt::Screen<'_>) -> prompt::Seen> {
+        None
     }
 
     /// What its input takes as "end this turn" of this conversation; `None` when only a signal does.
@@ -301,8 +312,14 @@ pub struct Keys {
 /// A text as a terminal gives it to a program that has asked to be told of pastes. What would end the paste early is left
 /// out of it.
 fn pasted(text: &str) -> Vec<u8> {
-    let text = text.replace('\u{1b}', "").replace("\r\n", "\r").replace('\n', "\r");
+    let text = typeable(text).replace('\n', "\r");
     format!("\u{1b}[200~{text}\u{1b}[201~").into_bytes()
+}
+
+/// What of a text arrives when it is typed.
+#[must_use]
+pub fn typeable(text: &str) -> String {
+    text.replace('\u{1b}', "").replace("\r\n", "\n").replace('\r', "\n")
 }
 
 /// Where a file is.

@@ -71,13 +71,23 @@ pub enum Event {
     /// A message is being put into the agent's input. Written before the first byte.
     Feeding {
         n: u64,
+        /// How long the agent's transcript was, when the message is typed: what stands before that is another message,
+        /// even if it has the same words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        written: Option<u64>,
     },
-    /// A message that an earlier process may have taken, but that is not in the agent's transcript: it waits again.
+    /// Why the next message for a terminal cannot be typed or confirmed yet; `None` when nothing keeps it from that.
+    MessageWaits {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<String>,
+    },
+    /// A message that an earlier process may have taken, but that is not in the agent's transcript, or one that was typed
+    /// into a terminal and never sent: it waits again.
     Returned {
         n: u64,
         place: u64,
     },
-    /// Its last byte has been taken.
+    /// Its last byte has been taken. What is typed into a prompt that we can see is also found in the transcript.
     Delivered {
         n: u64,
     },
@@ -286,7 +296,8 @@ mod tests {
             Event::Accepted { n: 1, place: 2, by: by(), now: true },
             Event::Refused { why: by() },
             Event::Withdrawn { n: 1, by: by() },
-            Event::Feeding { n: 1 },
+            Event::Feeding { n: 1, written: Some(2) },
+            Event::MessageWaits { why: Some(by()) },
             Event::Returned { n: 1, place: 2 },
             Event::Delivered { n: 1 },
             Event::InputEnded,

@@ -102,6 +102,8 @@ pub struct View {
     /// Finished, over all runs.
     pub turns: u32,
     pub queued: u32,
+    /// Why the next message cannot be delivered yet, and what to do about it.
+    pub message_waits: Option<String>,
     pub quiet_s: u64,
     pub created: Timestamp,
     pub updated: Timestamp,
@@ -175,7 +177,7 @@ impl Serialize for Damaged {
             "schema": SCHEMA, "id": self.id, "name": null, "title": self.id, "agent": null, "native_id": null, "cwd": null,
             "branch": null, "mode": null, "state": "damaged", "status": "damaged", "since": null, "prompt": null,
             "command": [], "labels": {}, "alive": self.alive, "kept": false, "ended": false, "pid": null, "holder_pid": null,
-            "keeper_pid": null, "run": null, "turns": null, "queued": null, "quiet_s": null, "created": null,
+            "keeper_pid": null, "run": null, "turns": null, "queued": null, "message_waits": null, "quiet_s": null, "created": null,
             "updated": null, "transcript": null, "tokens": null, "cost_usd": null, "outcome": null, "asking": null, "damage": self.damage,
         })
         .serialize(serializer)

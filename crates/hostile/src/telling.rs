@@ -14,6 +14,7 @@ fn hooks_of_claude() -> Box<dyn Decoder> {
 
 pub fn hooks(bytes: &[u8]) {
     facts_are_the_same_however_they_arrive(hooks_of_claude, bytes);
+    facts_are_the_same_however_they_arrive(|| agent("opencode").hooks().unwrap(), bytes);
 }
 
 /// Claude's record of its own process, between the hooks of a turn: a turn that it ends has ended, and what is to be looked

@@ -126,6 +126,17 @@ impl Handles {
         self.with_start(word, &[], handed, &environment(), |start| start.start_unseen())?
     }
 
+    /// Starts a process that gets these words and descriptors and nothing else of ours.
+    pub fn start_with_words(
+        &self,
+        word: &str,
+        words: &[&str],
+        given: &[(&str, BorrowedFd<'_>)],
+    ) -> Result<Started, StartError> {
+        let handed = given.iter().map(|(name, handle)| (*name, handle.as_raw_fd()));
+        self.with_start(word, words, handed, &environment(), |start| start.start_unseen())?
+    }
+
     fn handed<'a>(&'a self, more: &'a [(&'a str, BorrowedFd<'a>)]) -> impl Iterator<Item = (&'a str, RawFd)> {
         let ours = self.0.iter().map(|(name, handle)| (name.as_str(), handle.as_raw_fd()));
         ours.chain(more.iter().map(|(name, handle)| (*name, handle.as_raw_fd())))

@@ -38,12 +38,13 @@ mod start;
 pub mod wire;
 mod writing;
 
-/// The word on the command line that makes our binary a holder, a keeper, or a process that takes one snapshot or looks into
-/// one database. (What makes it the command that an agent runs as a hook is the agent's to say.)
+/// The word on the command line that makes our binary a holder, a keeper, or a process that takes one snapshot, looks into
+/// one database, or looks at one screen. (What makes it the command that an agent runs as a hook is the agent's to say.)
 pub const HOLDER: &str = "__holder";
 pub const KEEPER: &str = "__keeper";
 pub const SNAPSHOT: &str = "__snapshot";
 pub const INQUIRY: &str = "__inquiry";
+pub const SCREEN: &str = "__screen";
 
 /// Which ostler this is.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -63,6 +64,7 @@ pub fn enter(arguments: &[String], settings: Settings) -> Option<i32> {
         Some(ostler_agents::claude::hooks::ENTRY) => Some(hook::main(rest)),
         Some(SNAPSHOT) => Some(keeper::snapshots::main(rest)),
         Some(INQUIRY) => Some(keeper::inquiry::main(rest)),
+        Some(SCREEN) => Some(keeper::screen::main(rest)),
         Some(_) | None => None,
     }
 }

@@ -10,7 +10,7 @@ use crate::{RunRecord, StoreError, branch, limits, proof};
 use ostler_core::event::{Entry, Event};
 use ostler_core::life::{Message, State};
 use ostler_core::outcome::{Closing, Kind, Outcome, Source};
-use ostler_core::record::Session;
+use ostler_core::record::{Mode, Session};
 use ostler_sys::clock::{self, since_boot_ms};
 use ostler_sys::lock;
 use rustix::fs::OFlags;
@@ -56,7 +56,7 @@ pub fn publish(
         turns: state.turns,
         tokens,
         cost_usd,
-        queued: u32::try_from(state.queue.len()).unwrap_or(u32::MAX),
+        queued: u32::try_from(state.waiting()).unwrap_or(u32::MAX),
         inbox: state.inbox,
         last,
         // Who is struck and gone in a moment was seen by nobody before.
@@ -136,7 +136,10 @@ pub fn record_if_lost(folder: &Folder) -> Result<(), StoreError> {
 /// The message that it died with, if it never took it in.
 fn owed(folder: &Folder, session: &Session, record: &RunRecord, state: &State) -> Result<Option<Message>, StoreError> {
     let agent = ostler_agents::find_for(&session.agent, &record.plan);
-    let (Some(agent), Some(message)) = (agent, state.without_answer()) else {
+    // What was typed and is not known to have arrived is looked for as well.
+    let by_sight = record.plan.mode == Mode::Terminal && agent.is_some_and(|agent| agent.prompt().is_some());
+    let typing = state.feeding.filter(|_| by_sight);
+    let (Some(agent), Some(message)) = (agent, state.without_answer().or(typing)) else {
         return Ok(None);
     };
     // What cannot be asked now may be there: nothing is said twice for it.

@@ -97,7 +97,7 @@ impl<'a> Reader<'a> {
                     self.places.insert(n, place);
                     continue;
                 }
-                Event::Feeding { n } => {
+                Event::Feeding { n, .. } => {
                     self.broken_off = false;
                     let Some(&at) = self.places.get(&n) else { continue };
                     match inbox::read_one(self.folder.dir(), at)?.map(|wish| wish.want) {

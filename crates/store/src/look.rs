@@ -153,6 +153,7 @@ pub(crate) fn blank(session: &Session, run: u32, archived: bool) -> View {
         run,
         turns: 0,
         queued: 0,
+        message_waits: None,
         quiet_s: 0,
         created: session.created,
         updated: session.created,
@@ -521,7 +522,8 @@ fn fill(
     view.transcript = proof::whereabouts(record, state);
     view.turns = state.turns;
     (view.tokens, view.cost_usd) = state.spending.of_session();
-    view.queued = folded.unseen.with(u32::try_from(state.queue.len()).unwrap_or(u32::MAX));
+    view.queued = folded.unseen.with(u32::try_from(state.waiting()).unwrap_or(u32::MAX));
+    view.message_waits.clone_from(&state.message_waits);
     view.asking = state.asks.first().cloned();
     view.retrying = state.retrying.as_ref().map(|retrying| RetryingNow {
         reason: retrying.reason.clone(),

@@ -7,7 +7,7 @@ use ostler_agents::{Agent, Whereabouts, parting};
 use ostler_core::fact::{Tokens, TurnEnd, Verdict};
 use ostler_core::life::{Message, State};
 use ostler_core::outcome::Exit;
-use ostler_core::record::{Session, Speaks, Want, Wish};
+use ostler_core::record::{Mode, Session, Speaks, Want, Wish};
 use ostler_core::view::View;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -32,7 +32,7 @@ pub fn marks(
         && state.plan.speaks != Speaks::Hooks
         && !was_a_command(folder, state, prompt)?
     {
-        marks.extend(mark_of(agent, folder, prompt)?);
+        marks.extend(mark_of(agent, folder, state.plan.mode, prompt)?);
     }
     Ok(marks)
 }
@@ -49,9 +49,12 @@ fn was_a_command(folder: &Folder, state: &State, prompt: Message) -> Result<bool
 }
 
 /// What to look for to know that the agent has this message.
-pub fn mark_of(agent: &dyn Agent, folder: &Folder, message: Message) -> Result<Option<String>, StoreError> {
+pub fn mark_of(agent: &dyn Agent, folder: &Folder, mode: Mode, message: Message) -> Result<Option<String>, StoreError> {
     Ok(match inbox::read_one(folder.dir(), message.at)? {
-        Some(Wish { id, want: Want::Message { text, .. }, .. }) => Some(agent.mark(&id, &text)),
+        Some(Wish { id, want: Want::Message { text, .. }, .. }) => Some(match mode {
+            Mode::Headless => agent.mark(&id, &text),
+            Mode::Terminal => agent.mark(&id, &ostler_agents::typeable(&text)),
+        }),
         Some(_) | None => None,
     })
 }
@@ -178,11 +181,13 @@ impl Kept {
     pub fn of(record: &RunRecord, state: &State) -> Option<Kept> {
         if let Some(transcript) = own_transcript(record, state) {
             // In another file than the one that was known, nothing of this run was written before.
-            let from = if record.transcript.as_ref() == Some(transcript) { record.written_before } else { 0 };
+            let before = record.written_before.max(state.typed.written);
+            let from = if record.transcript.as_ref() == Some(transcript) { before } else { 0 };
             return Some(Kept::File { path: transcript.into(), from });
         }
         let native_id = state.native_id.clone().or_else(|| record.native_id.clone())?;
         let since_ms = record.started.map_or(0, |started| u64::try_from(started.as_millisecond()).unwrap_or(0));
+        let since_ms = since_ms.max(state.typed.at_ms);
         record.database.as_ref().map(|path| Kept::Database { path: path.into(), native_id, since_ms })
     }
 
@@ -206,7 +211,7 @@ pub fn is_owed<E: From<StoreError>>(
     message: Message,
     holds: impl FnOnce(&Kept, &[String]) -> Result<bool, E>,
 ) -> Result<bool, E> {
-    let Some(mark) = mark_of(agent, folder, message)? else {
+    let Some(mark) = mark_of(agent, folder, record.plan.mode, message)? else {
         return Ok(false);
     };
     let native_id = state.native_id.as_ref().or(record.native_id.as_ref());

@@ -1,11 +1,12 @@
 //! Codex. One process per turn: `codex exec` takes the prompt from its input, and a further message resumes the thread.
 
+mod screen;
 mod server;
 
 use crate::content::{self, Content};
 use crate::loose::{Loose, tolerantly};
 use crate::shapes::{Problem, Usage};
-use crate::{Agent, Decoder, Launch, Launching, Whereabouts, named, one_turn, silent_terminal};
+use crate::{Agent, Decoder, Launch, Launching, Whereabouts, named, one_turn, prompt, silent_terminal};
 use ostler_core::fact::{Fact, Retry, Tokens, TurnEnd, Verdict};
 use ostler_core::record::Mode;
 use serde::Deserialize;
@@ -88,6 +89,10 @@ impl Agent for Codex {
     fn conversations_folder(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
         set("CODEX_HOME").or_else(|| set("HOME").map(|home| format!("{home}/.codex")))
+    }
+
+    fn prompt(&self) -> Option<fn(&prompt::Screen<'_>) -> prompt::Seen> {
+        Some(screen::look)
     }
 
     /// Escape. A signal would end it.

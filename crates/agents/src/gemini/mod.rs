@@ -3,10 +3,11 @@
 mod codes;
 mod output;
 mod retries;
+mod screen;
 
 use crate::content::{self, Content};
 use crate::loose::{Loose, tolerantly};
-use crate::{Agent, Decoder, Launch, Launching, Whereabouts, named, one_turn, silent_terminal};
+use crate::{Agent, Decoder, Launch, Launching, Whereabouts, named, one_turn, prompt, silent_terminal};
 use ostler_core::record::Mode;
 use output::GeminiLines;
 use serde::Deserialize;
@@ -63,6 +64,10 @@ impl Agent for Gemini {
     }
     fn conversations_folder(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
         variable("HOME").filter(|home| !home.is_empty()).map(|home| format!("{home}/.gemini"))
+    }
+
+    fn prompt(&self) -> Option<fn(&prompt::Screen<'_>) -> prompt::Seen> {
+        Some(screen::look)
     }
 
     /// Escape. A signal would end it.

@@ -1,15 +1,17 @@
 //! opencode. One process per turn, and no event that ends it: the end of the process is the end of the turn.
 
+mod hooks;
 mod saving;
+mod screen;
 mod telling;
 
 use crate::loose::{Loose, tolerantly};
 use crate::shapes;
 use crate::stream_json::{ToolInput, tool_detail};
-use crate::{Agent, Decoder, Launch, Launching, Row, Whereabouts, named, one_turn, silent_terminal};
+use crate::{Agent, Decoder, Launch, Launching, Row, Whereabouts, named, one_turn, prompt, silent_terminal};
 use ostler_core::fact::{Fact, Tokens, TurnEnd, Verdict};
 use ostler_core::outcome::Exit;
-use ostler_core::record::Mode;
+use ostler_core::record::{Mode, Speaks};
 use serde::Deserialize;
 
 pub struct Opencode;
@@ -42,20 +44,41 @@ impl Agent for Opencode {
         }
         argv.extend(session.model.iter().flat_map(|model| ["--model".to_owned(), model.clone()]));
         argv.extend(session.arguments.iter().cloned());
-        let variables = telling::variable(request).into_iter().collect();
+        let variable = telling::variable(request);
         if session.mode == Mode::Terminal {
-            return Launch { variables, ..silent_terminal(argv, request) };
+            let mut how = silent_terminal(argv, request);
+            if variable.is_some() {
+                how.plan.speaks = Speaks::Hooks;
+            }
+            return Launch { variables: variable.into_iter().collect(), ..how };
         }
-        Launch { variables, ..one_turn(argv, request) }
+        Launch { variables: variable.into_iter().collect(), ..one_turn(argv, request) }
     }
 
     fn files(&self, request: &Launching<'_>) -> Vec<(&'static str, Vec<u8>)> {
-        let _ = request;
-        vec![(telling::PLUGIN_FILE, telling::PLUGIN.as_bytes().to_vec())]
+        match request.session.mode {
+            // What it writes to is there from the beginning, so that it can be watched.
+            Mode::Terminal => {
+                vec![(telling::PLUGIN_FILE, telling::PLUGIN.as_bytes().to_vec()), (telling::TOLD_FILE, Vec::new())]
+            }
+            Mode::Headless => vec![(telling::PLUGIN_FILE, telling::NAMING_PLUGIN.as_bytes().to_vec())],
+        }
+    }
+
+    fn hooks(&self) -> Option<Box<dyn Decoder>> {
+        Some(Box::new(hooks::Hooks::default()))
+    }
+
+    fn tells_in_a_file(&self) -> bool {
+        true
     }
 
     fn told_conversation(&self, line: &[u8], pid: i32) -> Option<String> {
         telling::conversation(line, pid)
+    }
+
+    fn prompt(&self) -> Option<fn(&prompt::Screen<'_>) -> prompt::Seen> {
+        Some(screen::look)
     }
 
     fn named_conversation(&self, arguments: &[String]) -> Option<(String, Vec<String>)> {
@@ -73,6 +96,11 @@ impl Agent for Opencode {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
         let data = set("XDG_DATA_HOME").or_else(|| set("HOME").map(|home| format!("{home}/.local/share")));
         data.map(|data| format!("{data}/opencode"))
+    }
+
+    /// Escape, twice: the first asks for the second. As keys that cannot be taken for the beginning of another one.
+    fn interrupt_keys(&self) -> Option<Vec<u8>> {
+        Some(b"\x1b[27u\x1b[27u".to_vec())
     }
 
     /// It chooses the name itself, and tells it when the conversation is in its database.

@@ -26,6 +26,11 @@ pub fn text(id: &str, text: &str) -> String {
     format!("{PART}{id} {}", text.len())
 }
 
+/// The same, where only the length is known.
+pub fn part_of(id: &str, length: u64) -> String {
+    format!("{PART}{id} {length}")
+}
+
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Message<'a> {
@@ -65,10 +70,15 @@ pub fn strike(row: &Row<'_>, wanted: &mut Vec<&str>) {
         };
         let message = serde_json::from_slice::<Message<'_>>(row.message_data).unwrap_or_default();
         let written = data.text.text().unwrap_or_default();
+        let by_id = text(row.part, written);
+        if data.kind.is("text") && wanted.contains(&by_id.as_str()) {
+            wanted.retain(|mark| *mark != by_id);
+            return true;
+        }
         let found = match data.kind.text() {
             Some("text") if is_of_user(&message) && is_older(&message, row.since_ms) => return true,
             Some("text") if is_of_user(&message) => prompt(written),
-            Some("text") => text(row.part, written),
+            Some("text") => return true,
             Some("tool") if is_running(&data) => return true,
             Some(_) | None => part(row.part),
         };

@@ -1,22 +1,30 @@
-//! How opencode tells its conversation: in a terminal at all, and headless before its model has said the first word, so that
-//! one that is interrupted until then can be gone on with. In a terminal its output is a drawing, its database does not say who wrote a row,
-//! and it takes no name of ours. But it runs plugins: ours ([`PLUGIN`]) notes with every prompt which conversation that
-//! goes to. It comes with the environment, beside whatever else a person has there, and into none of their files.
+//! How opencode tells what happens in a terminal, and headless its conversation before its model has said the first word, so
+//! that one that is interrupted until then can be gone on with ([`NAMING_PLUGIN`]). In a terminal its output is a drawing, its database does not say who wrote a row,
+//! and it takes no name of ours. But it runs plugins: ours ([`PLUGIN`]) tells of prompts, answers and the ends of turns
+//! (`hooks.rs` reads that). It comes with the environment, beside whatever else a person has there, and into none of their
+//! files.
 
 use crate::Launching;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// The plugin, as a file of the run. It writes beside itself, into [`crate::CONVERSATION`].
+/// The plugin, as a file of the run. It writes beside itself, into the file of hooks.
 pub const PLUGIN_FILE: &str = "telling.js";
+pub const TOLD_FILE: &str = "hooks";
 pub const PLUGIN: &str = include_str!("telling.js");
+/// The plugin of a headless run, which writes into [`crate::CONVERSATION`]: the processes of several runs share it.
+pub const NAMING_PLUGIN: &str = include_str!("naming.js");
 
 /// Settings of opencode in the environment; its lists of plugins are joined.
 const SETTINGS: &str = "OPENCODE_CONFIG_CONTENT";
 
 /// The variable that makes opencode load the plugin. `None` when what a person has set there is nothing that we could add
-/// to; then the conversation stays without a name.
+/// to, or wants no plugins; then it tells nothing.
 pub fn variable(request: &Launching<'_>) -> Option<(String, String)> {
+    if request.session.arguments.iter().any(|argument| argument == "--pure") {
+        // A person wants no plugins.
+        return None;
+    }
     let theirs = (request.variable)(SETTINGS).filter(|text| !text.trim().is_empty());
     let mut settings: Value = theirs.map_or(Ok(json!({})), |text| serde_json::from_str(&text)).ok()?;
     let plugins = settings.as_object_mut()?.entry("plugin").or_insert_with(|| json!([])).as_array_mut()?;

@@ -53,7 +53,9 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
     }
     let folder = place.open()?;
     let mut session = folder.session()?;
-    if view.native_id.is_none() && session.fork.is_none() && session.mode == Mode::Terminal {
+    // One that ended before it had a conversation begins one, if there is something to say in it.
+    let waits = message.is_some() || view.queued > 0;
+    if view.native_id.is_none() && session.fork.is_none() && session.mode == Mode::Terminal && !waits {
         return Err(Failure::usage(format!("{} never had a conversation; start a new one", place.id)));
     }
     // An end that cannot be recorded is none: somebody has the session.

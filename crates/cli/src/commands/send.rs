@@ -39,7 +39,7 @@ fn send(place: &Place, want: Want, wait: Option<bool>) -> Result<Code> {
     }
     refuse_archived(place)?;
     let view = look_and_record(place)?;
-    if view.ended && view.mode == Mode::Terminal {
+    if view.ended && view.agent == "command" {
         return Err(Failure::new(Code::Failed, format!("{} has ended; there is no terminal to type into", place.id)));
     }
     let Some(as_json) = wait else {
@@ -95,7 +95,8 @@ fn waiting(place: &Place) -> Result<Vec<(u64, Wish)>> {
     let run = folder.run(folder.newest_run()?)?;
     let state = look::fold(&folder, &run, &run.record()?, &folder.session()?)?.state;
     let mut waiting = Vec::new();
-    for message in &state.queue {
+    let typing = state.feeding.filter(|_| state.plan.mode == Mode::Terminal);
+    for message in typing.iter().chain(&state.queue) {
         waiting.extend(inbox::read_one(folder.dir(), message.at)?.map(|wish| (message.n, wish)));
     }
     let (unseen, _) = inbox::read(folder.dir(), state.inbox)?;

@@ -157,6 +157,7 @@ fn describe(
     if view.queued > 0 {
         let messages = if view.queued == 1 { "message" } else { "messages" };
         row("waiting", &format!("{} {messages}; ostler send {} --list", view.queued, view.id));
+        row("", &view.message_waits.as_ref().map(|why| format!("message waits: {why}")).unwrap_or_default());
     }
     row("conversation", view.native_id.as_deref().unwrap_or(""));
     row("transcript", &view.transcript.as_deref().map(tilde).unwrap_or_default());

@@ -50,5 +50,6 @@ mod stops_lose_nothing;
 mod subagents_stay_apart;
 mod terminals_name_their_conversation;
 mod terminals_show_their_screen;
+mod terminals_take_messages;
 mod tools_are_shown_as_they_went;
 mod what_is_saved_is_verified;

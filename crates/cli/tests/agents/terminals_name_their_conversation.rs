@@ -26,6 +26,11 @@ fn a_terminal_has_a_conversation(agent: Agent) {
     let refused = other.exits(7);
     let writer = session.living(Who::Agent).pid();
     assert!(refused.complaint().contains(&format!("process {writer} ")), "{refused:?}");
+    // Nor in another terminal, which is not even started.
+    let sessions = || bed.harness.run(&["ls", "-a", "--json"]).exits(0).json().as_array().unwrap().len();
+    let before = sessions();
+    bed.harness.run(&[&["run", "-d", "-t", agent.name(), "--"], going_on(agent), &[&native_id]].concat()).exits(7);
+    assert_eq!(sessions(), before);
 
     leaves_by_itself(agent, &mut person);
     bed.harness.run(&["wait", session.id()]);
@@ -53,7 +58,7 @@ fn goes_another_way(bed: &Bed, session: &Session<'_>, native_id: &str) {
     let mut person = Person::runs(&bed.harness, (40, 120), &["attach", fork.id()]);
     person.sees(FIRST);
     assert_ne!(fork.look().native_id.as_deref(), Some(native_id), "it is not at the original, whatever it shows");
-    says(bed, &fork, FIRST, "stream 4 1", "word3 word4");
+    says(bed, &fork, FIRST, "stream 7 1", "word6 word7");
     assert!(bed.last_request().contains("stream 3 1"), "the copy knows what was said");
     let copied = fork.until("the copy's conversation is known", || fork.look().native_id);
     assert_ne!(copied, native_id);

@@ -58,6 +58,7 @@ for_every_agent!(interrupted_in_a_terminal:
     claude_is_interrupted_in_a_terminal Claude,
     codex_is_interrupted_in_a_terminal Codex,
     gemini_is_interrupted_in_a_terminal Gemini,
+    opencode_is_interrupted_in_a_terminal Opencode,
 );
 
 /// Why its turns cannot be seen.

@@ -85,7 +85,9 @@ fn event() -> impl Strategy<Value = Event> {
 /// What a dutiful keeper answers to an effect.
 fn dutifully(effect: Effect, state: &State, now_ms: u64) -> Option<Event> {
     match effect {
-        Effect::Feed { n } => Some(if state.feeding.is_some() { Event::Delivered { n } } else { Event::Feeding { n } }),
+        Effect::Feed { n } => {
+            Some(if state.feeding.is_some() { Event::Delivered { n } } else { Event::Feeding { n, written: None } })
+        }
         Effect::GiveUpTurn => Some(Event::NoTurn),
         Effect::EndInput => Some(Event::InputEnded),
         Effect::Interrupt => Some(Event::InterruptSent),

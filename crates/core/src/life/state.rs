@@ -31,6 +31,15 @@ pub struct Unanswered {
     pub run: u32,
 }
 
+/// From where on a typed message is looked for: what was there before may have the same words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Typed {
+    /// The length of the transcript.
+    pub written: u64,
+    /// Milliseconds since 1970.
+    pub at_ms: u64,
+}
+
 /// Whether messages can be given to the process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Conversation {
@@ -112,6 +121,12 @@ pub struct State {
     pub feeding: Option<Message>,
     /// The message that began the newest turn.
     pub last_fed: Option<Message>,
+    /// The one before it, which counts again if it turns out that this one was never sent.
+    fed_before: Option<(Message, Typed)>,
+    /// From where on the newest message is looked for, when it was typed.
+    pub typed: Typed,
+    /// Why the next message for a terminal waits.
+    pub message_waits: Option<String>,
     /// The message that an earlier run ended with, before its turn was over.
     pub unanswered: Option<Unanswered>,
     /// The newest turn ended with its process, and not well: its message may never have been taken in.
@@ -199,6 +214,9 @@ impl State {
             queue: Vec::new(),
             feeding: None,
             last_fed: None,
+            fed_before: None,
+            typed: Typed::default(),
+            message_waits: None,
             unanswered: None,
             cut_off: false,
             taken_back: None,
@@ -310,8 +328,18 @@ impl State {
                     self.queue.push(message);
                 }
             }
-            Event::Withdrawn { n, .. } => self.queue.retain(|waiting| waiting.n != *n),
-            Event::Feeding { n } => {
+            Event::Withdrawn { n, .. } => {
+                self.queue.retain(|waiting| waiting.n != *n);
+                self.message_waits = None;
+            }
+            Event::MessageWaits { why } => self.message_waits.clone_from(why),
+            Event::Feeding { n, written } => {
+                self.message_waits = None;
+                self.fed_before = self.last_fed.map(|message| (message, self.typed));
+                self.typed = written.map_or_else(Typed::default, |written| Typed {
+                    written,
+                    at_ms: u64::try_from(entry.at.as_millisecond()).unwrap_or(0),
+                });
                 self.feeding = self.queue.iter().find(|waiting| waiting.n == *n).copied();
                 self.last_fed = self.feeding;
                 self.queue.retain(|waiting| waiting.n != *n);
@@ -320,13 +348,18 @@ impl State {
             }
             Event::Returned { n, place } => {
                 self.unanswered = None;
-                self.last_fed = self.last_fed.filter(|message| message.n != *n);
                 self.taken_back = Some(*n);
-                self.died_unheard = self.exit.is_some_and(|exit| exit.code.is_some());
+                if self.plan.mode == Mode::Terminal && self.feeding.is_some_and(|message| message.n == *n) {
+                    self.unsend();
+                } else {
+                    self.last_fed = self.last_fed.filter(|message| message.n != *n);
+                    self.died_unheard = self.exit.is_some_and(|exit| exit.code.is_some());
+                }
                 self.queue.insert(0, Message { n: *n, at: *place });
             }
             Event::Delivered { .. } => {
                 self.feeding = None;
+                self.message_waits = None;
                 self.delivered_ms = entry.ms;
             }
             Event::InputEnded => self.input_ended = true,
@@ -447,6 +480,29 @@ impl State {
             | Event::Tick
             | Event::Unknown => {}
         }
+    }
+
+    /// The message that was being typed was never sent: it began no turn, and the one before it is the newest again.
+    fn unsend(&mut self) {
+        self.feeding = None;
+        self.message_waits = None;
+        (self.last_fed, self.typed) = match self.fed_before.take() {
+            Some((message, typed)) => (Some(message), typed),
+            None => (None, Typed::default()),
+        };
+        self.turn &= !self.hoped_for;
+        self.hoped_for = false;
+        if self.process == Process::Exited {
+            // What was looked for in vain was this message.
+            self.saved = None;
+        }
+    }
+
+    /// How many messages wait: also the one that is being typed, until it is known to have arrived.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        let typing = self.feeding.is_some() && self.plan.mode == Mode::Terminal;
+        self.queue.len() + usize::from(typing)
     }
 
     /// `heard_before`: how far the agent had been understood before the line that tells of it.

@@ -31,12 +31,12 @@ impl Keeper {
     pub(super) fn act(&mut self) -> Result<(), KeeperError> {
         loop {
             self.wake_ms = None;
-            let mut progress = false;
+            let mut progress = self.type_by_sight()?;
             for effect in self.state.wanted(since_boot_ms()) {
-                progress |= self.perform(effect)?;
                 if progress {
                     break;
                 }
+                progress |= self.perform(effect)?;
             }
             if !progress || self.done {
                 return Ok(());
@@ -51,9 +51,17 @@ impl Keeper {
                 let Some(message) = self.state.queue.iter().find(|message| message.n == n).copied() else {
                     return Ok(false);
                 };
+                if self.types_by_sight() && !self.prompt_takes()? {
+                    return Ok(false);
+                }
                 self.look_for_strangers()?;
-                self.note_about(About { out: self.heard(), ..About::default() }, Event::Feeding { n })?;
+                let written = self.written_before_typing()?;
+                let about = About { out: self.heard(), ..About::default() };
+                self.note_about(about, Event::Feeding { n, written })?;
                 pause::at(Point::FeedingNoted);
+                if self.types_by_sight() {
+                    return Ok(true);
+                }
                 self.feed(message)?;
                 pause::at(Point::MessageFed);
                 self.move_bytes()?;
@@ -325,6 +333,7 @@ impl Keeper {
             Speaks::OneTurn | Speaks::Hooks => true,
             Speaks::Turns | Speaks::Bytes => false,
         };
+        self.settle_typed()?;
         if self.state.hoped_for {
             self.note(Event::NoTurn)?;
         } else if ends_with_process

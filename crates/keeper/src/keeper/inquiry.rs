@@ -65,8 +65,8 @@ fn ask(handles: &Handles, question: &Question) -> io::Result<bool> {
     Ok(answer(&process)? == Some(HELD))
 }
 
-/// How it ended; killed when it takes too long.
-fn answer(process: &Started) -> io::Result<Option<i32>> {
+/// How a short-lived process ended; killed when it takes too long.
+pub(super) fn answer(process: &Started) -> io::Result<Option<i32>> {
     let patience = Timespec { tv_sec: PATIENCE_S, tv_nsec: 0 };
     let mut fds = [PollFd::new(&process.pidfd, PollFlags::IN)];
     let ended = match poll(&mut fds, Some(&patience)) {

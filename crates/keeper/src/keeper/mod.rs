@@ -3,7 +3,8 @@
 //!
 //! One thread, one `poll`, no timer while nothing is due: an idle session costs no wake-up at all.
 //!
-//! * [`streams`] and [`input`] move bytes, [`typing`] types messages into terminals, [`own_record`] sees what no hook tells.
+//! * [`streams`] and [`input`] move bytes, [`typing`] types messages into terminals, [`prompting`] where the agent's prompt has
+//!   to be seen on its [`screen`], [`own_record`] sees what no hook tells.
 //! * [`wishes`] works through the inbox, [`effects`] does what the life cycle wants.
 //! * [`tree`], [`proof_watch`] and [`inquiry`] serve the hard parts of ending: nothing left behind, nothing lost.
 //! * [`conversing`] sees to it that nobody else writes to the conversation, or that it is said; [`naming`] learns which one
@@ -24,9 +25,11 @@ mod naming;
 mod next_run;
 mod noting;
 mod own_record;
+mod prompting;
 mod proof_watch;
 mod retrying;
 mod room;
+pub mod screen;
 mod serving;
 pub mod snapshots;
 mod streams;
@@ -65,11 +68,13 @@ use ostler_sys::pause::{self, Point, Role};
 use ostler_sys::process::{Identity, Pidfd};
 use ostler_sys::signals::{Signals, ignore};
 use own_record::OwnRecordWatch;
+use prompting::Prompting;
 use proof_watch::ProofWatch;
 use room::Room;
 use rustix::fd::OwnedFd;
 use rustix::fs::OFlags;
 use rustix::process::Signal;
+use screen::ScreenWatch;
 use snapshots::Snapshots;
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
@@ -174,6 +179,8 @@ struct Keeper {
     room: Room,
     input: Input,
     keys_to_come: Option<KeysToCome>,
+    prompting: Prompting,
+    screen: ScreenWatch,
     output: Option<Telling>,
     /// The agent's standard error, where that tells of retries.
     errors: Option<Telling>,
@@ -250,6 +257,8 @@ impl Keeper {
             room: Room::new(&record, settings),
             input: Input::new(folder.even_when_full(input)?),
             keys_to_come: None,
+            prompting: Prompting::default(),
+            screen: ScreenWatch::default(),
             output: None,
             errors: None,
             own_record: None,
@@ -361,7 +370,8 @@ impl Keeper {
     /// Does again what a predecessor may have noted without getting to do it. None of it does harm twice.
     fn resume_half_done(&mut self) -> Result<(), KeeperError> {
         self.open_conversation()?;
-        if let Some(message) = self.state.feeding {
+        // What is typed by sight goes on as the screen shows.
+        if let Some(message) = self.state.feeding.filter(|_| !self.types_by_sight()) {
             self.feed(message)?;
         }
         if self.state.process == Process::Running && self.state.input_ended {
@@ -481,6 +491,7 @@ impl Keeper {
         }
         self.input.pump(&self.handles)?;
         if let Some(message) = self.state.feeding
+            && !self.types_by_sight()
             && self.input.is_taken(&self.handles)?
             && self.all_is_typed()?
         {

@@ -1,5 +1,5 @@
 //! What no hook tells: the agent's record of its own process is watched while a turn runs in a terminal, for its end, and
-//! while a message waits for the agent to be ready. Nobody watches an idle session; where no inotify instance is to be had,
+//! while a message waits for the agent to be ready. So is the file of hooks that write to it without waking us. Nobody watches an idle session; where no inotify instance is to be had,
 //! the record is looked at twice a second.
 
 use super::{Keeper, KeeperError};
@@ -15,7 +15,8 @@ use std::path::PathBuf;
 const LOOK_AGAIN_MS: u64 = 500;
 
 pub(super) struct OwnRecordWatch {
-    path: PathBuf,
+    /// The record; `None` where the file of the hooks is watched, which is read anyway.
+    path: Option<PathBuf>,
     pub(super) watcher: Option<Watcher>,
     /// When to look at it, whether or not it has changed.
     pub(super) due_ms: Option<u64>,
@@ -40,8 +41,11 @@ impl Keeper {
             return Ok(());
         };
         watch.due_ms = watch.watcher.is_none().then_some(now_ms + LOOK_AGAIN_MS);
+        let Some(path) = &watch.path else {
+            return self.understand();
+        };
         // It is the agent's: where there is none to read, the hooks are all there is.
-        let Ok(record) = std::fs::read(&watch.path) else {
+        let Ok(record) = std::fs::read(path) else {
             return Ok(());
         };
         // Read after the record: what the hooks told before the record changed is known now.
@@ -74,8 +78,14 @@ impl Keeper {
     }
 
     fn watch_own_record(&self, now_ms: u64) -> Option<OwnRecordWatch> {
+        if self.agent.tells_in_a_file() {
+            // We work in the session's folder. Its neighbours, which we write to ourselves, are not watched.
+            let file = PathBuf::from(format!("runs/{}/hooks", self.run.number));
+            let watcher = Watcher::new().ok().filter(|watcher| watcher.watch(&file).is_ok());
+            return Some(OwnRecordWatch { path: None, watcher, due_ms: Some(now_ms) });
+        }
         let path = self.agent.own_record(self.process.pid(), &|name| std::env::var(name).ok())?;
         let path = PathBuf::from(path);
-        Some(OwnRecordWatch { watcher: Watcher::beside(&path), path, due_ms: Some(now_ms) })
+        Some(OwnRecordWatch { watcher: Watcher::beside(&path), path: Some(path), due_ms: Some(now_ms) })
     }
 }

@@ -51,6 +51,8 @@ impl Keeper {
             Want::Withdraw { n } => {
                 if self.state.queue.iter().any(|message| message.n == n) {
                     Event::Withdrawn { n, by }
+                } else if self.state.feeding.is_some_and(|message| message.n == n) {
+                    refused(format!("message {n} is being given to the agent"))
                 } else if n > self.state.messages || n == 0 {
                     refused(format!("there is no message {n}"))
                 } else {

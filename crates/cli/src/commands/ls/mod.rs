@@ -247,7 +247,7 @@ fn print_array<'a>(listed: impl Iterator<Item = &'a [u8]>) -> std::io::Result<()
 }
 
 fn needs_person(view: &View) -> bool {
-    view.state == Phase::Asking || view.alarm.is_some() && !view.ended
+    view.state == Phase::Asking || (view.alarm.is_some() || view.message_waits.is_some()) && !view.ended
 }
 
 /// Home as `~`.

@@ -127,6 +127,7 @@ fn last(view: &View) -> Cell {
                 format!("{ASKS}{}", shown.line(room.saturating_sub(ASKS.len())).asked)
             });
         }
+        _ if let Some(why) = &view.message_waits => format!("message waits: {why}"),
         _ if is_retrying(view) => view.retrying.as_ref().map(retry_words).unwrap_or_default(),
         _ if matches!(view.state, Phase::Working | Phase::Running) && view.quiet_s >= 60 => {
             format!("(quiet {}) {said}", age(i64::try_from(view.quiet_s).unwrap_or(i64::MAX)))
@@ -185,7 +186,7 @@ pub fn state_word(view: &View) -> (&'static str, String) {
     }
     let mark = match view.state {
         Phase::Asking => "?",
-        _ if view.alarm.is_some() => "!",
+        _ if view.alarm.is_some() || view.message_waits.is_some() => "!",
         Phase::Idle => "○",
         Phase::Starting | Phase::Working | Phase::Running | Phase::Stopping | Phase::Ended => "●",
     };

@@ -1,0 +1,377 @@
+//! Typing a message into a prompt that has to be seen: the agent does not tell when it takes messages.
+//!
+//! The race this solves: keys that are typed before the prompt is there are lost, and a return that meets a dialog answers
+//! it. So a message is typed when the prompt is seen to be empty and no turn runs; the return is pressed when the text is
+//! seen in the prompt; and it counts as delivered when it is found in the agent's transcript. Until then it waits, and
+//! [`Event::MessageWaits`] says why.
+//!
+//! Only the return sends a message. Everything before it can be done again, by whoever looks at the screen; and the return
+//! itself while the text is still seen in the prompt long after it: an empty prompt takes no notice of a second one. What was
+//! put in, and under which name, is in the run's own files. So a keeper that is killed anywhere here is replaced by one that
+//! sees how far it got.
+
+use super::{Keeper, KeeperError};
+use ostler_agents::prompt::Seen;
+use ostler_core::event::Event;
+use ostler_core::life::{Message, Process};
+use ostler_core::record::{Mode, Speaks, Want};
+use ostler_store::proof::Kept;
+use ostler_store::{inbox, proof};
+use ostler_sys::clock::since_boot_ms;
+use ostler_sys::pause::{self, Point};
+
+/// How long a text is seen before return is pressed. The agent with the longest memory takes keys for one paste that come
+/// within 120 ms of each other.
+const PAUSE_MS: u64 = 400;
+/// A text that does not show up in the prompt by then is typed again: it is neither there nor was it sent. And return is
+/// pressed again when the text is still there.
+const AGAIN_MS: u64 = 10_000;
+/// So often is either done.
+const ATTEMPTS: u32 = 3;
+/// The first pause between two looks into the transcript, which grows to the last; and for how long it is looked into without
+/// anything being drawn.
+const FIRST_MS: u64 = 250;
+const LAST_MS: u64 = 5000;
+const UNPROMPTED_MS: u64 = 60_000;
+/// A message that was sent and is not found for so long is told.
+const TOLD_MS: u64 = 30_000;
+/// No prompt for so long is told as well.
+const UNSEEN_MS: u64 = 30_000;
+/// A conversation that has no name by then gets none.
+const NAMED_MS: u64 = 10_000;
+/// Ctrl-U. An agent that was interrupted may have put the last message back into its prompt.
+const CLEAR_LINE: &[u8] = b"\x15";
+
+/// How far the message is that is being typed, as far as it is not in the files.
+#[derive(Debug, Default)]
+pub(super) struct Prompting {
+    /// Since when there is no prompt to be seen.
+    unseen_ms: Option<u64>,
+    /// Since when the text is wholly typed, and since when the return is pressed.
+    typed_ms: Option<u64>,
+    /// Since when it is seen in the prompt.
+    shown_ms: Option<u64>,
+    sent_ms: Option<u64>,
+    /// When the transcript was looked into last, how much had been drawn by then, and after which pause it is looked into
+    /// again if nothing is drawn.
+    looked_ms: u64,
+    drawn: u64,
+    pause_ms: u64,
+}
+
+impl Keeper {
+    /// Whether messages are typed into a prompt that has to be seen.
+    pub(super) fn types_by_sight(&self) -> bool {
+        self.record.plan.mode == Mode::Terminal && self.agent.prompt().is_some()
+    }
+
+    /// Whether the prompt takes the next message now. When it does not, why is noted.
+    pub(super) fn prompt_takes(&mut self) -> Result<bool, KeeperError> {
+        let Some(seen) = self.see_prompt()? else {
+            return Ok(false);
+        };
+        if seen.is_ready() {
+            return Ok(true);
+        }
+        if let Some(last) = self.state.last_fed.filter(|_| self.state.interrupt_sent_ms > 0 && !seen.working)
+            && self.text_of(last)?.is_some_and(|text| seen.shows(&text))
+        {
+            // Once for each interrupt: what is still there then is somebody else's.
+            self.put_in(&format!("clear-{}", self.state.interrupt_sent_ms), CLEAR_LINE.to_vec())?;
+            self.input.pump(&self.handles)?;
+        }
+        let why = self.why_not(&seen);
+        if seen.typed.is_none() && !seen.dialog && !seen.working {
+            // An agent that starts has no prompt for a while.
+            let (now, unseen_ms) = (since_boot_ms(), *self.prompting.unseen_ms.get_or_insert_with(since_boot_ms));
+            if now < unseen_ms + UNSEEN_MS {
+                self.wake_by(unseen_ms + UNSEEN_MS);
+                return Ok(false);
+            }
+        } else {
+            self.prompting.unseen_ms = None;
+        }
+        self.say_why_it_waits(why)?;
+        Ok(false)
+    }
+
+    /// How long the transcript is before a message is typed.
+    pub(super) fn written_before_typing(&mut self) -> Result<Option<u64>, KeeperError> {
+        if !self.types_by_sight() {
+            return Ok(None);
+        }
+        self.name_conversation()?;
+        let transcript = self.record.transcript.as_ref();
+        let length = transcript.and_then(|path| std::fs::metadata(path).ok()).map_or(0, |file| file.len());
+        Ok(Some(length))
+    }
+
+    /// Goes on with the message that is being typed. True when something was noted or put in.
+    pub(super) fn type_by_sight(&mut self) -> Result<bool, KeeperError> {
+        if !self.types_by_sight() {
+            return Ok(false);
+        }
+        let Some(message) = self.state.feeding else {
+            if self.prompting.typed_ms.take().is_some() {
+                self.prompting = Prompting::default();
+                self.look_often();
+            }
+            return self.see_it_ready();
+        };
+        if self.state.process != Process::Running {
+            return Ok(false);
+        }
+        let Some(text) = self.text_of(message)? else {
+            self.note(Event::Alarm { text: format!("message {} is not readable in the inbox", message.n) })?;
+            self.note(Event::Delivered { n: message.n })?;
+            return Ok(true);
+        };
+        if self.is_sent(message) {
+            return self.confirm(message, &text);
+        }
+        if self.state.stop.is_some() {
+            // Nothing more is typed into what is to end.
+            return self.take_back_typed(message);
+        }
+        let name = self.attempt(message);
+        if self.input.received(&name) == 0 {
+            return Ok(self.prompt_takes()? && self.put_text(&name, &text)?);
+        }
+        // A predecessor may have been killed in the middle of it.
+        self.put_in(&name, self.agent.keys(&text).at_once)?;
+        self.input.pump(&self.handles)?;
+        if !self.input.is_taken(&self.handles)? {
+            return Ok(false);
+        }
+        self.send_typed(message, &text)
+    }
+
+    /// An agent that tells of its turns does not tell that its prompt is there.
+    fn see_it_ready(&mut self) -> Result<bool, KeeperError> {
+        let waits = self.state.process == Process::Running && self.state.stop.is_none() && !self.state.queue.is_empty();
+        if !waits || self.state.ready || self.record.plan.speaks != Speaks::Hooks || !self.prompt_takes()? {
+            return Ok(false);
+        }
+        self.note(Event::Ready)?;
+        Ok(true)
+    }
+
+    /// The text is typed: presses return when it is seen.
+    fn send_typed(&mut self, message: Message, text: &str) -> Result<bool, KeeperError> {
+        let now = since_boot_ms();
+        let typed_ms = *self.prompting.typed_ms.get_or_insert(now);
+        let Some(seen) = self.see_prompt()? else {
+            return Ok(false);
+        };
+        if seen.shows(text) && !seen.working && !seen.dialog {
+            // An agent takes a return that follows a paste closely for a part of it.
+            let pressed_ms = *self.prompting.shown_ms.get_or_insert(now) + PAUSE_MS;
+            if now < pressed_ms {
+                self.wake_by(pressed_ms);
+                return Ok(false);
+            }
+            return self.press_return(message, text, 1);
+        }
+        self.prompting.shown_ms = None;
+        if seen.is_ready() {
+            // Somebody has sent or removed it, or it never arrived.
+            if self.has_arrived(message)? {
+                return self.delivered(message);
+            }
+            if now < typed_ms + AGAIN_MS {
+                self.wake_by(typed_ms + AGAIN_MS);
+                return Ok(false);
+            }
+            let next = self.attempts(message) + 1;
+            if next <= ATTEMPTS {
+                self.prompting.typed_ms = None;
+                return self.put_text(&attempt_name(message, next), text);
+            }
+            let (agent, id) = (self.agent.name(), self.session.id);
+            self.say_why_it_waits(Some(format!("{agent} does not show what is typed; look with: ostler attach {id}")))?;
+            return Ok(false);
+        }
+        let why = if seen.shows(text) && !seen.dialog { None } else { self.why_not(&seen) };
+        self.say_why_it_waits(why)?;
+        Ok(false)
+    }
+
+    /// The return is pressed: looks whether the message has arrived.
+    fn confirm(&mut self, message: Message, text: &str) -> Result<bool, KeeperError> {
+        self.input.pump(&self.handles)?;
+        if !self.input.is_taken(&self.handles)? {
+            return Ok(false);
+        }
+        let (now, drawn) = (since_boot_ms(), self.out_position()?);
+        let sent_ms = *self.prompting.sent_ms.get_or_insert(now);
+        self.prompting.typed_ms.get_or_insert(now);
+        let seen = self.see_prompt()?;
+        let left = seen.as_ref().is_some_and(|seen| !seen.shows(text));
+        let stays = seen.as_ref().is_some_and(|seen| seen.shows(text) && !seen.working && !seen.dialog);
+        let again_ms = sent_ms + AGAIN_MS;
+        if stays && self.state.stop.is_none() && self.presses(message) < ATTEMPTS {
+            if now >= again_ms {
+                self.prompting.sent_ms = None;
+                return self.press_return(message, text, self.presses(message) + 1);
+            }
+            self.wake_by(again_ms);
+        }
+        let again_ms = if drawn == self.prompting.drawn { self.prompting.pause_ms } else { FIRST_MS };
+        if now >= self.prompting.looked_ms + again_ms {
+            if self.has_arrived(message)? {
+                return self.delivered(message);
+            }
+            // What is for the program itself is in no transcript, and a conversation without a name cannot be looked into:
+            // there the screen is all there is.
+            let nameless = self.conversation_name().is_none() && now >= sent_ms + NAMED_MS;
+            if left && (text.starts_with(['/', '!']) || nameless) {
+                return self.delivered(message);
+            }
+            self.prompting.pause_ms = (self.prompting.pause_ms * 2).clamp(FIRST_MS, LAST_MS);
+            (self.prompting.looked_ms, self.prompting.drawn) = (now, drawn);
+        }
+        if drawn != self.prompting.drawn {
+            self.wake_by(self.prompting.looked_ms + FIRST_MS);
+        } else if now < sent_ms + UNPROMPTED_MS {
+            self.wake_by(self.prompting.looked_ms + self.prompting.pause_ms);
+        }
+        if now >= sent_ms + TOLD_MS
+            && let Some(seen) = seen
+        {
+            let (agent, id) = (self.agent.name(), self.session.id);
+            let why = if seen.shows(text) {
+                format!("it is typed, but {agent} did not take it; press return with: ostler attach {id}")
+            } else if seen.dialog {
+                dialog(agent, id.as_str())
+            } else {
+                format!("it is sent, but {agent} has not written it down; look with: ostler attach {id}")
+            };
+            self.say_why_it_waits(Some(why))?;
+        }
+        Ok(false)
+    }
+
+    /// The agent is gone: what was sent and is in its transcript was delivered, everything else waits again.
+    pub(super) fn settle_typed(&mut self) -> Result<(), KeeperError> {
+        let Some(message) = self.state.feeding.filter(|_| self.types_by_sight()) else {
+            return Ok(());
+        };
+        if !self.is_sent(message) {
+            self.take_back_typed(message)?;
+        } else if self.has_arrived(message)? {
+            self.delivered(message)?;
+        } else if self.conversation_name().is_some() {
+            self.take_back_typed(message)?;
+        } else {
+            let text = format!(
+                "message {} may have been delivered: nobody can look into this conversation; send it again if it is missing",
+                message.n
+            );
+            self.note(Event::Alarm { text })?;
+            self.delivered(message)?;
+        }
+        Ok(())
+    }
+
+    fn take_back_typed(&mut self, message: Message) -> Result<bool, KeeperError> {
+        self.note(Event::Returned { n: message.n, place: message.at })?;
+        Ok(true)
+    }
+
+    fn delivered(&mut self, message: Message) -> Result<bool, KeeperError> {
+        pause::at(Point::MessageTaken);
+        self.note(Event::Delivered { n: message.n })?;
+        Ok(true)
+    }
+
+    fn put_text(&mut self, name: &str, text: &str) -> Result<bool, KeeperError> {
+        self.put_in(name, self.agent.keys(text).at_once)?;
+        self.input.pump(&self.handles)?;
+        Ok(true)
+    }
+
+    /// Whether the agent has it, by its own transcript.
+    fn has_arrived(&mut self, message: Message) -> Result<bool, KeeperError> {
+        self.name_conversation()?;
+        let mark = proof::mark_of(self.agent, &self.folder, Mode::Terminal, message)?;
+        match (Kept::of(&self.record, &self.state), mark) {
+            (Some(kept), Some(mark)) => self.is_held(&kept, &[mark]),
+            (Some(_), None) | (None, _) => Ok(false),
+        }
+    }
+
+    fn conversation_name(&self) -> Option<&String> {
+        self.state.native_id.as_ref().or(self.record.native_id.as_ref())
+    }
+
+    fn text_of(&self, message: Message) -> Result<Option<String>, KeeperError> {
+        Ok(match inbox::read_one(self.folder.dir(), message.at)?.map(|wish| wish.want) {
+            Some(Want::Message { text, .. }) => Some(text),
+            Some(_) | None => None,
+        })
+    }
+
+    fn press_return(&mut self, message: Message, text: &str, time: u32) -> Result<bool, KeeperError> {
+        self.put_in(&sent_name(message, time), self.agent.keys(text).after_a_pause)?;
+        pause::at(Point::MessageFed);
+        self.input.pump(&self.handles)?;
+        Ok(true)
+    }
+
+    fn is_sent(&self, message: Message) -> bool {
+        self.presses(message) > 0
+    }
+
+    /// How often return was pressed for it.
+    fn presses(&self, message: Message) -> u32 {
+        (1..=ATTEMPTS).take_while(|&time| self.input.received(&sent_name(message, time)) > 0).count() as u32
+    }
+
+    /// How often it was typed.
+    fn attempts(&self, message: Message) -> u32 {
+        (1..=ATTEMPTS).take_while(|&attempt| self.input.received(&attempt_name(message, attempt)) > 0).count() as u32
+    }
+
+    /// The name under which it is being typed.
+    fn attempt(&self, message: Message) -> String {
+        attempt_name(message, self.attempts(message).max(1))
+    }
+
+    /// Why a message cannot be typed into what is seen; `None` when it will be soon.
+    fn why_not(&self, seen: &Seen) -> Option<String> {
+        let (agent, id) = (self.agent.name(), self.session.id);
+        match &seen.typed {
+            _ if seen.dialog => Some(dialog(agent, id.as_str())),
+            // Its turn is what it waits for.
+            _ if seen.working => None,
+            Some(typed) if !typed.is_empty() => {
+                Some(format!("{agent}'s prompt has other text in it; send or clear it with: ostler attach {id}"))
+            }
+            Some(_) => None,
+            None => Some(format!("{agent} does not show its prompt; look with: ostler attach {id}")),
+        }
+    }
+
+    fn say_why_it_waits(&mut self, why: Option<String>) -> Result<(), KeeperError> {
+        if self.state.message_waits != why { self.note(Event::MessageWaits { why }) } else { Ok(()) }
+    }
+}
+
+fn dialog(agent: &str, id: &str) -> String {
+    format!("{agent} shows a dialog; answer it with: ostler attach {id}")
+}
+
+fn attempt_name(message: Message, attempt: u32) -> String {
+    match attempt {
+        1 => format!("message-{}", message.n),
+        _ => format!("message-{}-{attempt}", message.n),
+    }
+}
+
+/// The return that sends it.
+fn sent_name(message: Message, time: u32) -> String {
+    match time {
+        1 => format!("message-{}-sent", message.n),
+        _ => format!("message-{}-sent-{time}", message.n),
+    }
+}

@@ -1,0 +1,123 @@
+//! A look at an agent's prompt, by a short-lived process of its own: the screen comes from untrusted bytes, and the memory
+//! that it takes to draw it is given back.
+//!
+//! A look is taken only while a message waits to be typed or confirmed, when the agent has drawn something and has come to
+//! rest, or has not come to rest for a while. Nothing is looked at while nothing is drawn.
+
+use super::inquiry::answer;
+use super::{Keeper, KeeperError};
+use crate::SCREEN;
+use crate::handles::Handles;
+use ostler_agents::prompt::{self, Seen};
+use ostler_store::terminal;
+use ostler_sys::clock::since_boot_ms;
+use ostler_sys::dir::Dir;
+use rustix::fd::AsFd;
+use rustix::fs::MemfdFlags;
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+
+const RUN: &str = "run";
+const ANSWER: &str = "answer";
+
+/// How long the screen must have been at rest. The agent with the longest memory takes keys for one paste that come within
+/// 120 ms of each other.
+const REST_MS: u64 = 250;
+/// One that does not come to rest is looked at so often, at first and when it goes on for long.
+const OFTEN_MS: u64 = 1000;
+const SELDOM_MS: u64 = 5000;
+/// So many looks are taken at the first pace.
+const OFTEN: u32 = 60;
+
+/// What was seen last.
+#[derive(Debug, Default)]
+pub(super) struct ScreenWatch {
+    /// How much had been drawn when we last noticed, and when that changed.
+    drawn: u64,
+    drawn_ms: u64,
+    /// Since when there is something that was not seen.
+    unseen_ms: Option<u64>,
+    seen: Option<Look>,
+    looks: u32,
+}
+
+/// What a look found, and how much had been drawn by then.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Look {
+    position: u64,
+    seen: Seen,
+}
+
+impl Keeper {
+    /// What the screen shows now; `None` when it is not time to look, or it could not be looked at. Asks to be woken when it
+    /// is time.
+    pub(super) fn see_prompt(&mut self) -> Result<Option<Seen>, KeeperError> {
+        let (now, drawn) = (since_boot_ms(), self.out_position()?);
+        let watch = &mut self.screen;
+        if watch.drawn != drawn || watch.unseen_ms.is_none() {
+            (watch.drawn, watch.drawn_ms) = (drawn, now);
+            watch.unseen_ms.get_or_insert(now);
+        }
+        if let Some(look) = watch.seen.as_ref().filter(|look| look.position == drawn) {
+            return Ok(Some(look.seen.clone()));
+        }
+        let pace = if watch.looks < OFTEN { OFTEN_MS } else { SELDOM_MS };
+        let due = (watch.drawn_ms + REST_MS).min(watch.unseen_ms.unwrap_or(now) + pace);
+        if now < due {
+            self.wake_by(due);
+            return Ok(None);
+        }
+        watch.looks = watch.looks.saturating_add(1);
+        watch.unseen_ms = None;
+        // A look that fails is taken again when something is drawn, or after a while.
+        match look(&self.handles, self.run.dir(), self.agent.name()) {
+            Ok(look) => {
+                let seen = look.seen.clone();
+                self.screen.seen = Some(look);
+                Ok(Some(seen))
+            }
+            Err(_) => {
+                self.wake_by(now + SELDOM_MS);
+                Ok(None)
+            }
+        }
+    }
+
+    /// The next message begins with the first pace again.
+    pub(super) fn look_often(&mut self) {
+        self.screen.looks = 0;
+    }
+}
+
+fn look(handles: &Handles, run: &Dir, agent: &str) -> io::Result<Look> {
+    let mut file = File::from(rustix::fs::memfd_create(ANSWER, MemfdFlags::CLOEXEC)?);
+    let given = [(RUN, run.as_fd()), (ANSWER, file.as_fd())];
+    let process = handles.start_with_words(SCREEN, &[agent], &given).map_err(io::Error::other)?;
+    if answer(&process)? != Some(0) {
+        return Err(io::Error::other("the screen could not be looked at"));
+    }
+    let mut bytes = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut bytes)?;
+    Ok(serde_json::from_slice(&bytes)?)
+}
+
+/// The process called `__screen`.
+#[must_use]
+pub fn main(arguments: &[String]) -> i32 {
+    i32::from(look_and_tell(arguments).is_err())
+}
+
+fn look_and_tell(arguments: &[String]) -> io::Result<()> {
+    let handles = Handles::from_arguments(arguments)?;
+    let prompt = arguments.first().and_then(|name| ostler_agents::find(name)?.prompt());
+    let prompt = prompt.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+    let run = Dir::adopt(rustix::io::fcntl_dupfd_cloexec(handles.need(RUN)?, 3)?);
+    let now = terminal::now(&run).map_err(io::Error::other)?;
+    let (rows, (row, column)) = (now.screen.text(), now.screen.cursor());
+    let screen = prompt::Screen { rows: &rows, cursor: (row.into(), column.into()), title: now.screen.title() };
+    let look = Look { position: now.position, seen: prompt(&screen) };
+    let mut file = File::from(rustix::io::fcntl_dupfd_cloexec(handles.need(ANSWER)?, 3)?);
+    file.write_all(&serde_json::to_vec(&look)?)
+}

@@ -201,6 +201,12 @@ pub trait Agent: Sync {
     /// Strikes out of `wanted` the marks that this whole line of its transcript holds.
     fn strike(&self, line: &[u8], wanted: &mut Vec<&str>);
 
+    /// What it says in this line of its transcript, where that is a text for a person.
+    fn said_in(&self, line: &[u8]) -> Option<String> {
+        let _ = line;
+        None
+    }
+
     /// Looks for all these marks in its transcript; other than [`Agent::strike`] where one line is not enough to know.
     fn search<'a>(&'a self, marks: &'a [String]) -> Box<dyn Search + 'a> {
         Box::new(Striking::new(self, marks))

@@ -1,13 +1,16 @@
 //! The last that a program printed, drew or said, in one line, for lists: looks only at the end of its files.
 
-use crate::StoreError;
 use crate::complaint::complaint;
 use crate::look::read_from;
 use crate::terminal;
+use crate::{StoreError, backwards};
+use ostler_agents::Agent;
 use ostler_core::asking::Shown;
 use ostler_core::fact::{Fact, TurnEnd, Verdict};
 use ostler_core::record::{Mode, Plan, Speaks};
-use ostler_sys::dir::{Dir, FileStat};
+use ostler_sys::dir::{Dir, FileStat, Sync};
+use std::fs::File;
+use std::ops::ControlFlow;
 
 /// How much of a long last line is kept.
 const LAST_CHARACTERS: usize = 300;
@@ -39,7 +42,9 @@ pub fn line_of(run: &Dir, agent: &str, plan: &Plan, streams: &Streams) -> Result
 fn whole_line(run: &Dir, agent: &str, plan: &Plan, streams: &Streams) -> Result<Option<String>, StoreError> {
     match plan.speaks {
         // What was drawn last need not be what stands lowest; the screen knows.
-        Speaks::Bytes if plan.mode == Mode::Terminal => last_drawn(run),
+        Speaks::Bytes if plan.mode == Mode::Terminal => {
+            noted(run)?.map_or_else(|| last_drawn(run), |said| Ok(Some(said)))
+        }
         Speaks::Bytes => match last_printed(&tail(run, "out", streams.out, 4096)?) {
             Some(line) => Ok(Some(line)),
             None => Ok(last_printed(&tail(run, "err", streams.err, 4096)?)),
@@ -47,6 +52,36 @@ fn whole_line(run: &Dir, agent: &str, plan: &Plan, streams: &Streams) -> Result<
         Speaks::Hooks => last_said(run, agent, plan)?.map_or_else(|| last_drawn(run), |said| Ok(Some(said))),
         // What an agent complains of beside the conversation is no word of it.
         Speaks::Turns | Speaks::OneTurn => last_said(run, agent, plan),
+    }
+}
+
+/// In a terminal most agents only draw, and what stands lowest is the same help for ever. What such an agent said last is
+/// in its transcript; its keeper notes it here, so that a list need not look for it.
+const NOTED: &str = "last";
+
+/// So many lines of a transcript are looked at: what was said longer ago is not the last.
+const LINES_LIMIT: usize = 2000;
+
+fn noted(run: &Dir) -> Result<Option<String>, StoreError> {
+    let text = run.read(NOTED).map_err(StoreError::io(NOTED))?;
+    Ok(text.map(|text| String::from_utf8_lossy(&text).into_owned()).filter(|text| !text.is_empty()))
+}
+
+/// Notes what the agent said last, by its transcript.
+pub fn note(run: &Dir, agent: &dyn Agent, transcript: &File) -> Result<(), StoreError> {
+    let (mut found, mut looked) = (None, 0);
+    let read = backwards::lines(transcript, 0, |line| {
+        looked += 1;
+        found = agent.said_in(line);
+        if found.is_some() || looked == LINES_LIMIT { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    read.map_err(StoreError::io("the transcript"))?;
+    match found.and_then(|text| last_printed(text.as_bytes())) {
+        Some(line) => {
+            let line: String = line.chars().take(LAST_CHARACTERS).collect();
+            run.replace(NOTED, line.as_bytes(), Sync::No).map_err(StoreError::io(NOTED))
+        }
+        None => Ok(()),
     }
 }
 

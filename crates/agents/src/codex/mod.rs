@@ -115,6 +115,12 @@ impl Agent for Codex {
         text.to_owned()
     }
 
+    fn said_in(&self, line: &[u8]) -> Option<String> {
+        let line = serde_json::from_slice::<Recorded<'_>>(line).ok()?;
+        let payload = line.payload.object().filter(|payload| payload.role.is("assistant"))?;
+        Some(content::texts(&payload.content).collect::<Vec<_>>().join("\n")).filter(|text| !text.trim().is_empty())
+    }
+
     fn strike(&self, line: &[u8], wanted: &mut Vec<&str>) {
         tolerantly(line, |line| {
             let Ok(line) = serde_json::from_slice::<Recorded<'_>>(line) else {
@@ -140,6 +146,7 @@ struct Recorded<'a> {
 #[serde(default)]
 struct Payload<'a> {
     #[serde(borrow)]
+    role: Loose<'a>,
     content: Content<'a>,
 }
 
@@ -302,6 +309,18 @@ pub(crate) fn reason(message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_it_said_is_read_from_its_transcript() {
+        let line = |role: &str| {
+            format!(
+                r#"{{"type":"response_item","payload":{{"type":"message","role":"{role}",
+                    "content":[{{"type":"output_text","text":"the end"}}]}}}}"#
+            )
+        };
+        assert_eq!(Codex.said_in(line("assistant").as_bytes()).as_deref(), Some("the end"));
+        assert_eq!(Codex.said_in(line("user").as_bytes()), None);
+    }
 
     #[test]
     fn changes_of_files_are_tools_that_may_fail() {

@@ -96,6 +96,11 @@ impl Agent for Gemini {
         text.to_owned()
     }
 
+    fn said_in(&self, line: &[u8]) -> Option<String> {
+        let line = serde_json::from_slice::<Recorded<'_>>(line).ok().filter(|line| line.kind.is("gemini"))?;
+        Some(content::texts(&line.content).collect::<Vec<_>>().join("\n")).filter(|text| !text.trim().is_empty())
+    }
+
     fn strike(&self, line: &[u8], wanted: &mut Vec<&str>) {
         tolerantly(line, |line| {
             let Ok(line) = serde_json::from_slice::<Recorded<'_>>(line) else {
@@ -125,6 +130,14 @@ struct Recorded<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_it_said_is_read_from_its_transcript() {
+        let said = |line: &str| Gemini.said_in(line.as_bytes());
+        assert_eq!(said(r#"{"type":"gemini","content":"the end"}"#).as_deref(), Some("the end"));
+        assert_eq!(said(r#"{"type":"gemini","content":"","toolCalls":[]}"#), None);
+        assert_eq!(said(r#"{"type":"user","content":[{"text":"go on"}]}"#), None);
+    }
 
     #[test]
     fn a_text_is_found_in_the_transcript_with_its_terminal_codes() {

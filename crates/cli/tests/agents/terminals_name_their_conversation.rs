@@ -17,6 +17,12 @@ fn a_terminal_has_a_conversation(agent: Agent) {
     let mut person = says(&bed, &session, ready(agent), "stream 3 1", FIRST);
     let native_id = session.until("its conversation is known", || session.look().native_id);
     session.until("and where it is written", || session.look().transcript);
+    // A list shows what it said, not the help at the bottom of its screen.
+    if matches!(agent, Agent::Claude | Agent::Codex) {
+        let last = || session.show().last.filter(|last| last == FIRST);
+        session.until("what it said last is in the list", last);
+        bed.proves("terminal: `ls` shows what it said last");
+    }
 
     // A keeper that was replaced knows it as well, and nobody else gets to write to it.
     session.kill(Who::Keeper);

@@ -12,12 +12,15 @@ use ostler_agents::lines::{Line, Lines};
 use ostler_core::event::Event;
 use ostler_core::life::Process;
 use ostler_core::record::{Mode, Speaks, Want};
-use ostler_store::{inbox, look};
+use ostler_store::{inbox, last, look, proof};
 use ostler_sys::clock::since_boot_ms;
+use std::fs::File;
 
 const LOOK_AGAIN_MS: u64 = 1000;
 /// A transcript comes some time after the conversation has a name, and is looked for among all of them.
 const SEARCH_AGAIN_MS: u64 = 5000;
+/// What it said is drawn a moment before it is written, or after.
+const SAID_AGAIN_MS: u64 = 2000;
 
 /// How far has been looked.
 pub(super) struct Naming {
@@ -25,11 +28,27 @@ pub(super) struct Naming {
     lines: Lines,
     locks: Looked,
     transcript: Looked,
+    said: Said,
+}
+
+/// What it said last, as far as the transcript has been looked at.
+#[derive(Default)]
+struct Said {
+    looked: Looked,
+    size: u64,
+    /// Once more when it has stopped drawing.
+    again_ms: Option<u64>,
 }
 
 impl Default for Naming {
     fn default() -> Naming {
-        Naming { position: 0, lines: Lines::from(0), locks: Looked::default(), transcript: Looked::default() }
+        Naming {
+            position: 0,
+            lines: Lines::from(0),
+            locks: Looked::default(),
+            transcript: Looked::default(),
+            said: Said::default(),
+        }
     }
 }
 
@@ -79,6 +98,46 @@ impl Keeper {
                 Due::No => {}
             }
         }
+        // A plain program has none, and nothing wakes us for it.
+        if proof::own_transcript(&self.record, &self.state).is_none() {
+            return Ok(());
+        }
+        match self.naming.said.looked.due(now, drawn, SAID_AGAIN_MS) {
+            Due::Now => {
+                self.naming.said.again_ms = Some(now + SAID_AGAIN_MS);
+                self.note_what_was_said()?;
+            }
+            Due::At(ms) => self.wake_by(ms),
+            Due::No => {}
+        }
+        match self.naming.said.again_ms {
+            Some(ms) if ms <= now => {
+                self.naming.said.again_ms = None;
+                self.note_what_was_said()?;
+            }
+            Some(ms) => self.wake_by(ms),
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Notes for lists what it said last, when its transcript has grown. A list does without where it cannot be noted.
+    fn note_what_was_said(&mut self) -> Result<(), KeeperError> {
+        let Some(transcript) = proof::own_transcript(&self.record, &self.state) else {
+            return Ok(());
+        };
+        let Ok(file) = File::open(transcript) else {
+            // It is not there yet, or no longer; the proof says so where it matters.
+            return Ok(());
+        };
+        let size = file.metadata()?.len();
+        if std::mem::replace(&mut self.naming.said.size, size) != size {
+            match last::note(self.run.dir(), self.agent, &file) {
+                Err(error) if error.is_full_disk() => {}
+                other => other?,
+            }
+            self.changed = true;
+        }
         Ok(())
     }
 
@@ -98,7 +157,8 @@ impl Keeper {
         if self.state.process == Process::Running {
             self.see_locked_conversation()?;
         }
-        self.learn_transcript()
+        self.learn_transcript()?;
+        self.note_what_was_said()
     }
 
     /// One process per turn, which has ended before its output told the name: what it was made to tell is in the folder of the

@@ -198,6 +198,11 @@ pub trait Agent: Sync {
         id.to_owned()
     }
 
+    /// The same for a message that had no id of ours: it came through a protocol.
+    fn mark_of_words(&self, text: &str) -> String {
+        self.mark("", text)
+    }
+
     /// Strikes out of `wanted` the marks that this whole line of its transcript holds.
     fn strike(&self, line: &[u8], wanted: &mut Vec<&str>);
 

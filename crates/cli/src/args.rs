@@ -328,7 +328,7 @@ pub enum Until {
 }
 
 #[derive(Args)]
-#[command(group = clap::ArgGroup::new("what").required(true).multiple(true).args(["message_word", "message_option", "list", "withdraw"]))]
+#[command(group = clap::ArgGroup::new("what").required(true).multiple(true).args(["message_word", "message_option", "list", "withdraw", "again"]))]
 pub struct Send {
     /// Id, unique beginning of one, name, or @last
     pub id: String,
@@ -343,6 +343,9 @@ pub struct Send {
     /// Take message N back
     #[arg(long, value_name = "N", conflicts_with_all = ["message_word", "message_option", "now"])]
     pub withdraw: Option<u64>,
+    /// Give message N, which may have been delivered, once more
+    #[arg(long, value_name = "N", conflicts_with_all = ["message_word", "message_option", "now", "withdraw", "list"])]
+    pub again: Option<u64>,
     /// Wait for the end of its turn and print the reply
     #[arg(long, conflicts_with_all = ["list", "withdraw"])]
     pub wait: bool,

@@ -3,7 +3,7 @@
 
 use crate::fact::{Ask, Retry, Tokens, TurnEnd};
 use crate::outcome::{Exit, Outcome, Saved};
-use crate::record::Plan;
+use crate::record::{Plan, Written};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -75,6 +75,9 @@ pub enum Event {
         /// even if it has the same words.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         written: Option<u64>,
+        /// Where an agent behind a protocol keeps the conversation, and how long that is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kept: Option<Written>,
     },
     /// Why the next message for a terminal cannot be typed or confirmed yet; `None` when nothing keeps it from that.
     MessageWaits {
@@ -86,6 +89,15 @@ pub enum Event {
     Returned {
         n: u64,
         place: u64,
+    },
+    /// A message that its process ended with, and nothing tells whether the agent took it: a person decides.
+    MaybeDelivered {
+        n: u64,
+        place: u64,
+    },
+    /// The agent is seen to have taken a message that its process ended with.
+    FoundDelivered {
+        n: u64,
     },
     /// Its last byte has been taken. What is typed into a prompt that we can see is also found in the transcript.
     Delivered {
@@ -296,9 +308,11 @@ mod tests {
             Event::Accepted { n: 1, place: 2, by: by(), now: true },
             Event::Refused { why: by() },
             Event::Withdrawn { n: 1, by: by() },
-            Event::Feeding { n: 1, written: Some(2) },
+            Event::Feeding { n: 1, written: Some(2), kept: Some(Written { path: by(), size: 2 }) },
             Event::MessageWaits { why: Some(by()) },
             Event::Returned { n: 1, place: 2 },
+            Event::MaybeDelivered { n: 1, place: 2 },
+            Event::FoundDelivered { n: 1 },
             Event::Delivered { n: 1 },
             Event::InputEnded,
             Event::Native { id: by() },

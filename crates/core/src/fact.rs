@@ -15,6 +15,8 @@ pub enum Fact {
     Ready,
     /// The agent behind a program that speaks a protocol has this name of ours: the conversation is one of that agent's.
     Behind { agent: String },
+    /// It has told its conversation again, which ended with these words of a person, so many times in a row.
+    Recalled { last: String, times: u64 },
     /// Its conversation is open: from now on it takes messages. A new one has its name from the agent.
     Opened { native_id: Option<String> },
     /// Its conversation cannot be opened, and why in one line.

@@ -143,6 +143,9 @@ pub struct Closing {
     pub cost_usd: Option<f64>,
     /// Messages that wait for the next run.
     pub queued: u32,
+    /// Those of which nothing tells whether the agent took them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub maybe_delivered: Vec<u64>,
     /// How much of the inbox was known.
     pub inbox: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -209,6 +209,13 @@ impl<Process, Serial> Run<Process, Serial> {
     }
 }
 
+/// A file, and how long it was at some time: what stands in it before that is older.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Written {
+    pub path: String,
+    pub size: u64,
+}
+
 /// `holder.json` and `keeper.json`: who they are.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Helper<Process> {
@@ -314,8 +321,12 @@ pub enum Want {
         #[serde(default)]
         now: bool,
     },
-    /// Take message `n` back, if it still waits.
+    /// Take message `n` back, if it still waits or may have been delivered.
     Withdraw {
+        n: u64,
+    },
+    /// Give message `n`, which may have been delivered, once more.
+    Again {
         n: u64,
     },
     /// Answer a question.

@@ -104,6 +104,9 @@ pub struct View {
     pub queued: u32,
     /// Why the next message cannot be delivered yet, and what to do about it.
     pub message_waits: Option<String>,
+    /// The numbers of messages of which nothing tells whether the agent took them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub maybe_delivered: Vec<u64>,
     pub quiet_s: u64,
     pub created: Timestamp,
     pub updated: Timestamp,

@@ -64,6 +64,7 @@ fn said(fact: &Fact) -> usize {
         Fact::Native { id } => id.len(),
         Fact::Transcript { path } => path.len(),
         Fact::Behind { agent } => agent.len(),
+        Fact::Recalled { last, .. } => last.len(),
         Fact::Opened { native_id } => native_id.as_ref().map_or(0, String::len),
         Fact::NotOpened { reason } => reason.len(),
         Fact::Owed { name, line } => name.len() + line.len(),

@@ -264,6 +264,7 @@ impl Stage<'_> {
                 | Fact::Ready
                 | Fact::Below(_)
                 | Fact::Behind { .. }
+                | Fact::Recalled { .. }
                 | Fact::Opened { .. }
                 | Fact::NotOpened { .. }
                 | Fact::Owed { .. }

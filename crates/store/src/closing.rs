@@ -1,14 +1,14 @@
 //! Writing the outcome, once. The keeper does it at the end of a run; where no helper is left, the next command that is
 //! more than a look does it in its place.
 
+use crate::fate::{Ended, Fate};
 use crate::folder::{Folder, RunFolder, session_size};
 use crate::journal::Journal;
 use crate::last;
 use crate::look::{Depth, fold, look_at, unrecorded_outcome};
-use crate::proof::Kept;
 use crate::{RunRecord, StoreError, branch, limits, proof};
 use ostler_core::event::{Entry, Event};
-use ostler_core::life::{Message, State};
+use ostler_core::life::State;
 use ostler_core::outcome::{Closing, Kind, Outcome, Source};
 use ostler_core::record::{Mode, Session};
 use ostler_sys::clock::{self, since_boot_ms};
@@ -57,6 +57,7 @@ pub fn publish(
         tokens,
         cost_usd,
         queued: u32::try_from(state.waiting()).unwrap_or(u32::MAX),
+        maybe_delivered: state.maybe_delivered.iter().map(|message| message.n).collect(),
         inbox: state.inbox,
         last,
         // Who is struck and gone in a moment was seen by nobody before.
@@ -89,6 +90,7 @@ pub fn of(session: &Session, run: u32) -> Closing {
         tokens: None,
         cost_usd: None,
         queued: 0,
+        maybe_delivered: Vec::new(),
         inbox: 0,
         last: None,
         alarm: None,
@@ -124,8 +126,8 @@ pub fn record_if_lost(folder: &Folder) -> Result<(), StoreError> {
         let entry = Entry { at, ms, run, out: None, wish: None, inbox: None, event };
         folder.even_when_full(|| Journal::open(folder.dir())?.append(&entry))
     };
-    if let Some(message) = owed(folder, &session, &record, &state)? {
-        note(Event::Returned { n: message.n, place: message.at })?;
+    if let Some(event) = fate_of_last(folder, &session, &record, &state)? {
+        note(event)?;
         state = fold(folder, &run, &record, &session)?.state;
     }
     let outcome = publish(folder, &run, &session, &record, &state, outcome)?;
@@ -133,16 +135,27 @@ pub fn record_if_lost(folder: &Folder) -> Result<(), StoreError> {
     note(Event::Ended { outcome })
 }
 
-/// The message that it died with, if it never took it in.
-fn owed(folder: &Folder, session: &Session, record: &RunRecord, state: &State) -> Result<Option<Message>, StoreError> {
+/// What became of the message that it died with.
+fn fate_of_last(
+    folder: &Folder,
+    session: &Session,
+    record: &RunRecord,
+    state: &State,
+) -> Result<Option<Event>, StoreError> {
     let agent = ostler_agents::find_for(&session.agent, &record.plan);
     // What was typed and is not known to have arrived is looked for as well.
     let by_sight = record.plan.mode == Mode::Terminal && agent.is_some_and(|agent| agent.prompt().is_some());
     let typing = state.feeding.filter(|_| by_sight);
-    let (Some(agent), Some(message)) = (agent, state.without_answer().or(typing)) else {
+    let Some(message) = state.without_answer().or(typing) else {
         return Ok(None);
     };
-    // What cannot be asked now may be there: nothing is said twice for it.
-    let holds = |kept: &Kept, marks: &[String]| Ok::<_, StoreError>(kept.holds(agent, marks).unwrap_or(true));
-    Ok(proof::is_owed(agent, folder, session, record, state, message, holds)?.then_some(message))
+    let ended = Ended { folder, session, record, state, message, given: &state.given };
+    // What cannot be asked now may be there, or may not.
+    let fate = ended.fate(|agent, kept, marks| Ok::<_, StoreError>(kept.holds(agent, marks).ok()))?;
+    let (n, place) = (message.n, message.at);
+    Ok(match fate {
+        Fate::NotTaken => Some(Event::Returned { n, place }),
+        Fate::Unknown => Some(Event::MaybeDelivered { n, place }),
+        Fate::Taken => record.plan.opens.then_some(Event::FoundDelivered { n }),
+    })
 }

@@ -34,6 +34,7 @@ pub struct Feed {
     input: File,
     size: u64,
     received: HashMap<String, u64>,
+    ends: HashMap<String, u64>,
 }
 
 impl Feed {
@@ -43,13 +44,20 @@ impl Feed {
         let bytes = run.read(NOTES).map_err(StoreError::io(NOTES))?.unwrap_or_default();
         let pieces: Vec<Piece> =
             bytes.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
-        Ok(Feed { notes: open_for_append(run, NOTES)?, input, size, received: received(&pieces, size) })
+        let ends = pieces.iter().map(|piece| (piece.from.clone(), piece.at.saturating_add(piece.len))).collect();
+        Ok(Feed { notes: open_for_append(run, NOTES)?, input, size, received: received(&pieces, size), ends })
     }
 
     /// How many bytes of this source are in.
     #[must_use]
     pub fn received(&self, from: &str) -> u64 {
         self.received.get(from).copied().unwrap_or(0)
+    }
+
+    /// Where the last piece of this source ends, be it in or not.
+    #[must_use]
+    pub fn end_of(&self, from: &str) -> Option<u64> {
+        self.ends.get(from).copied()
     }
 
     /// Where the input ends.
@@ -65,6 +73,7 @@ impl Feed {
         }
         let piece = Piece { from: from.to_owned(), at: self.size, len: bytes.len() as u64 };
         self.notes.write_all(&crate::folder::to_json(&piece)).map_err(StoreError::io(NOTES))?;
+        self.ends.insert(piece.from, piece.at + piece.len);
         pause::at(Point::PieceNoted);
         let mut written = 0;
         while written < bytes.len() {

@@ -28,9 +28,12 @@ fn append_to(folder: &Folder, wish: &Wish, sync: Sync) -> Result<(), StoreError>
     let once = || append_line(folder.dir(), NAME, &line, sync);
     match &wish.want {
         Want::Message { .. } => once(),
-        Want::Withdraw { .. } | Want::Answer { .. } | Want::Interrupt | Want::Stop { .. } | Want::Unknown => {
-            folder.even_when_full(once)
-        }
+        Want::Withdraw { .. }
+        | Want::Again { .. }
+        | Want::Answer { .. }
+        | Want::Interrupt
+        | Want::Stop { .. }
+        | Want::Unknown => folder.even_when_full(once),
     }
 }
 

@@ -113,6 +113,7 @@ fn said(fact: Fact) -> Option<String> {
         | Fact::Transcript { .. }
         | Fact::Ready
         | Fact::Behind { .. }
+        | Fact::Recalled { .. }
         | Fact::Opened { .. }
         | Fact::NotOpened { .. }
         | Fact::Owed { .. }

@@ -26,6 +26,7 @@ mod complaint;
 pub mod conversation;
 pub mod database;
 pub mod disk_usage;
+pub mod fate;
 pub mod feed;
 pub mod folder;
 mod helpers;

@@ -154,6 +154,7 @@ pub(crate) fn blank(session: &Session, run: u32, archived: bool) -> View {
         turns: 0,
         queued: 0,
         message_waits: None,
+        maybe_delivered: Vec::new(),
         quiet_s: 0,
         created: session.created,
         updated: session.created,
@@ -212,7 +213,9 @@ fn show_end(folder: &Folder, mut outcome: Outcome, view: &mut View) -> Result<()
 
 /// Ended is final: one record has everything that a list needs, but for messages that came later.
 pub(crate) fn ended(outcome: Outcome, closing: Option<Closing>, newer: Newer, view: &mut View) {
-    view.queued = newer.with(closing.as_ref().map_or(0, |closing| closing.queued));
+    let unclear = closing.as_ref().map(|closing| closing.maybe_delivered.as_slice()).unwrap_or_default();
+    view.queued = newer.with(closing.as_ref().map_or(0, |closing| closing.queued), unclear);
+    view.maybe_delivered = newer.still(unclear);
     match closing {
         Some(closing) => {
             view.native_id = closing.native_id;
@@ -234,33 +237,49 @@ pub(crate) fn ended(outcome: Outcome, closing: Option<Closing>, newer: Newer, vi
 }
 
 /// What the inbox says beyond what was seen of it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Newer {
     messages: u32,
-    withdrawn: u32,
+    /// The numbers of those that are withdrawn, and of those that are to be given again.
+    withdrawn: Vec<u64>,
+    again: Vec<u64>,
 }
 
 impl Newer {
-    /// How many messages wait, if so many did before. One that is withdrawn may have been among those.
-    fn with(self, waiting: u32) -> u32 {
-        waiting.saturating_add(self.messages).saturating_sub(self.withdrawn)
+    /// How many messages wait, if so many did before. One that is withdrawn may have been among those, or among those that
+    /// may have been delivered (`unclear`).
+    fn with(&self, waiting: u32, unclear: &[u64]) -> u32 {
+        let count = |numbers: &[u64], wanted: bool| {
+            let count = numbers.iter().filter(|n| unclear.contains(n) == wanted).count();
+            u32::try_from(count).unwrap_or(u32::MAX)
+        };
+        let more = self.messages.saturating_add(count(&self.again, true));
+        waiting.saturating_add(more).saturating_sub(count(&self.withdrawn, false))
     }
 
-    fn any_waits(self) -> bool {
-        self.with(0) > 0
+    /// Which of these still may have been delivered, for all that anybody knows.
+    fn still(&self, unclear: &[u64]) -> Vec<u64> {
+        let decided = |n: &u64| self.withdrawn.contains(n) || self.again.contains(n);
+        unclear.iter().filter(|n| !decided(n)).copied().collect()
+    }
+
+    fn any_waits(&self) -> bool {
+        self.with(0, &[]) > 0
     }
 }
 
 fn newer_than(dir: &Dir, position: u64) -> Result<Newer, StoreError> {
     let (wishes, _) = inbox::read(dir, position)?;
-    let count = |kind: fn(&Want) -> bool| {
-        let count = wishes.iter().filter(|placed| kind(&placed.wish.want)).count();
-        u32::try_from(count).unwrap_or(u32::MAX)
-    };
-    Ok(Newer {
-        messages: count(|want| matches!(want, Want::Message { .. })),
-        withdrawn: count(|want| matches!(want, Want::Withdraw { .. })),
-    })
+    let mut newer = Newer::default();
+    for placed in wishes {
+        match placed.wish.want {
+            Want::Message { .. } => newer.messages = newer.messages.saturating_add(1),
+            Want::Withdraw { n } => newer.withdrawn.push(n),
+            Want::Again { n } => newer.again.push(n),
+            Want::Answer { .. } | Want::Interrupt | Want::Stop { .. } | Want::Unknown => {}
+        }
+    }
+    Ok(newer)
 }
 
 fn running(
@@ -494,6 +513,7 @@ pub fn event_of(fact: Fact, state: &State) -> Option<Event> {
         | Fact::Below(_)
         | Fact::Owed { .. }
         | Fact::Behind { .. }
+        | Fact::Recalled { .. }
         | Fact::Unknown { .. } => None,
     }
 }
@@ -522,7 +542,9 @@ fn fill(
     view.transcript = proof::whereabouts(record, state);
     view.turns = state.turns;
     (view.tokens, view.cost_usd) = state.spending.of_session();
-    view.queued = folded.unseen.with(u32::try_from(state.waiting()).unwrap_or(u32::MAX));
+    let unclear: Vec<u64> = state.maybe_delivered.iter().map(|message| message.n).collect();
+    view.queued = folded.unseen.with(u32::try_from(state.waiting()).unwrap_or(u32::MAX), &unclear);
+    view.maybe_delivered = folded.unseen.still(&unclear);
     view.message_waits.clone_from(&state.message_waits);
     view.asking = state.asks.first().cloned();
     view.retrying = state.retrying.as_ref().map(|retrying| RetryingNow {

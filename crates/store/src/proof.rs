@@ -200,30 +200,6 @@ impl Kept {
     }
 }
 
-/// Whether the agent never took in this message, which its process ended with: then it is to be said again. `record` is of the
-/// run in which it was given; `holds` looks into the conversation.
-pub fn is_owed<E: From<StoreError>>(
-    agent: &dyn Agent,
-    folder: &Folder,
-    session: &Session,
-    record: &RunRecord,
-    state: &State,
-    message: Message,
-    holds: impl FnOnce(&Kept, &[String]) -> Result<bool, E>,
-) -> Result<bool, E> {
-    let Some(mark) = mark_of(agent, folder, record.plan.mode, message)? else {
-        return Ok(false);
-    };
-    let native_id = state.native_id.as_ref().or(record.native_id.as_ref());
-    // It may have ended before anybody had looked for its file.
-    let found = || Some(Kept::File { path: find_transcript(agent, native_id?, &session.cwd)?.into(), from: 0 });
-    match Kept::of(record, state).or_else(found) {
-        Some(kept) => Ok(!holds(&kept, &[mark])?),
-        // In a conversation that nobody can look into it may be.
-        None => Ok(record.begins),
-    }
-}
-
 /// The file of this conversation alone: what the agent has told, or what was known when it was started.
 #[must_use]
 pub fn own_transcript<'a>(record: &'a RunRecord, state: &'a State) -> Option<&'a String> {

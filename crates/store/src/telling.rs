@@ -109,6 +109,7 @@ fn names(fact: &Fact, conversation: &str) -> bool {
         Fact::Transcript { path } => path.contains(conversation),
         Fact::Ready
         | Fact::Behind { .. }
+        | Fact::Recalled { .. }
         | Fact::Opened { .. }
         | Fact::NotOpened { .. }
         | Fact::TurnStarted

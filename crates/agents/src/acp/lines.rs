@@ -23,12 +23,38 @@ const KEPT_BYTES: usize = 256 * 1024;
 pub struct AcpLines {
     /// What is told now was said in an earlier run.
     history: bool,
+    recalled: Recalled,
     text: String,
     thought: String,
     /// The last whole text of the turn.
     answer: Option<String>,
     calls: Vec<Call>,
     line_bytes: usize,
+}
+
+/// What is kept of a conversation that is told again: the words of a person it ends with.
+#[derive(Debug, Default)]
+struct Recalled {
+    /// The name of the last message, where it has one: then it may come in pieces.
+    id: Option<String>,
+    last: String,
+    /// How many times in a row.
+    times: u64,
+}
+
+impl Recalled {
+    /// A message, or a further piece of one.
+    fn hear(&mut self, text: &str, id: Option<String>) {
+        if id.is_some() && id == self.id {
+            append(&mut self.last, text);
+            self.times = 1;
+        } else if !text.trim().is_empty() {
+            self.times = if text.trim() == self.last.trim() { self.times + 1 } else { 1 };
+            self.last = String::new();
+            append(&mut self.last, text);
+            self.id = id;
+        }
+    }
 }
 
 /// A tool call that has not come back.
@@ -110,6 +136,10 @@ impl AcpLines {
 
     fn open(&mut self, native_id: Option<String>, facts: &mut Vec<Fact>) {
         self.history = false;
+        let recalled = std::mem::take(&mut self.recalled);
+        if recalled.times > 0 {
+            facts.push(Fact::Recalled { last: recalled.last, times: recalled.times });
+        }
         facts.push(Fact::Opened { native_id });
     }
 
@@ -138,11 +168,15 @@ impl AcpLines {
     }
 
     fn told(&mut self, mut params: Value, facts: &mut Vec<Fact>) {
+        let update = params.get_mut("update").map(Value::take).unwrap_or_default();
+        let happening = serde_json::from_value::<Happening>(update);
         if self.history {
+            if let Ok(Happening::UserMessageChunk { content, message_id }) = happening {
+                self.recalled.hear(content["text"].as_str().unwrap_or_default(), message_id);
+            }
             return;
         }
-        let update = params.get_mut("update").map(Value::take).unwrap_or_default();
-        match serde_json::from_value::<Happening>(update) {
+        match happening {
             Ok(Happening::AgentMessageChunk { content }) => {
                 self.end_thought(facts);
                 if let Some(text) = content["text"].as_str().filter(|text| !text.is_empty()) {
@@ -158,7 +192,7 @@ impl AcpLines {
                 self.end_texts(facts);
                 self.worked(&call, facts);
             }
-            Ok(Happening::Other) => {}
+            Ok(Happening::UserMessageChunk { .. } | Happening::Other) => {}
             Err(_) => facts.push(Fact::Unknown { kind: "session/update".to_owned() }),
         }
     }

@@ -18,9 +18,12 @@ use std::path::Path;
 
 pub struct Acp;
 
+/// What it is called where nobody knows which agent is behind the program.
+pub const NAME: &str = "acp";
+
 impl Agent for Acp {
     fn name(&self) -> &'static str {
-        "acp"
+        NAME
     }
 
     /// The program and its arguments are the person's. One that we know under its own name gets what it always needs.

@@ -90,6 +90,12 @@ pub enum Happening {
     AgentThoughtChunk {
         content: Value,
     },
+    #[serde(rename_all = "camelCase")]
+    UserMessageChunk {
+        content: Value,
+        #[serde(default)]
+        message_id: Option<String>,
+    },
     ToolCall(ToolCall),
     ToolCallUpdate(ToolCall),
     /// Plans, modes, commands, how full the context is, what was said to the agent: nothing that changes a session.

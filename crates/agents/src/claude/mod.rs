@@ -155,6 +155,10 @@ impl Agent for Claude {
         stream_json::is_message(line)
     }
 
+    fn mark_of_words(&self, text: &str) -> String {
+        saved::words(text)
+    }
+
     fn strike(&self, line: &[u8], wanted: &mut Vec<&str>) {
         stream_json::strike(line, wanted);
     }

@@ -2,7 +2,7 @@
 //! terminal there are only the turn's name (`promptId` in the transcript) and what was said last.
 
 use crate::Search;
-use crate::content::Content;
+use crate::content::{self, Content};
 use crate::loose::{Loose, tolerantly};
 use crate::stream_json;
 use serde::Deserialize;
@@ -10,6 +10,7 @@ use std::collections::HashMap;
 
 const PROMPT: &str = "prompt:";
 const REPLY: &str = "reply:";
+const WORDS: &str = "words:";
 
 /// How much of a reply is looked for: its end, which is written last.
 const CHARACTERS: usize = 200;
@@ -28,6 +29,12 @@ pub fn reply(prompt: &str, text: &str) -> String {
     format!("{REPLY}{prompt}:{}", last.chars().skip(skipped).collect::<String>())
 }
 
+/// The mark of a prompt that came through a protocol, where it has no name of ours.
+#[must_use]
+pub fn words(text: &str) -> String {
+    format!("{WORDS}{text}")
+}
+
 /// The prompt that a mark names.
 #[must_use]
 pub fn prompt_in(mark: &str) -> Option<&str> {
@@ -37,7 +44,7 @@ pub fn prompt_in(mark: &str) -> Option<&str> {
 /// Whether this is a mark of ours and not one of claude's own names.
 #[must_use]
 pub fn is_mark(mark: &str) -> bool {
-    mark.starts_with(PROMPT) || mark.starts_with(REPLY)
+    mark.starts_with(PROMPT) || mark.starts_with(REPLY) || mark.starts_with(WORDS)
 }
 
 #[derive(Default, Deserialize)]
@@ -63,6 +70,7 @@ struct Message<'a> {
 /// The search for such marks, and for claude's own names beside them.
 pub struct Saved<'a> {
     prompts: Vec<&'a str>,
+    words: Vec<&'a str>,
     replies: Vec<Reply<'a>>,
     names: Vec<&'a str>,
     /// What is known of the tree, while a reply is looked for in it.
@@ -81,8 +89,13 @@ struct Reply<'a> {
 
 impl<'a> Saved<'a> {
     pub fn new(marks: &'a [String]) -> Saved<'a> {
-        let mut saved = Saved { prompts: Vec::new(), replies: Vec::new(), names: Vec::new(), above: HashMap::new() };
+        let (prompts, words, replies, names) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut saved = Saved { prompts, words, replies, names, above: HashMap::new() };
         for mark in marks {
+            if let Some(words) = mark.strip_prefix(WORDS) {
+                saved.words.push(words);
+                continue;
+            }
             let reply = mark.strip_prefix(REPLY).and_then(|rest| rest.split_once(':'));
             match (mark.strip_prefix(PROMPT), reply) {
                 (Some(prompt), _) => saved.prompts.push(prompt),
@@ -97,6 +110,11 @@ impl<'a> Saved<'a> {
         let text = |field: &Loose<'_>| field.text().map(str::to_owned);
         if let Some(found) = line.prompt_id.text() {
             self.prompts.retain(|prompt| *prompt != found);
+        }
+        if line.kind.is("user")
+            && let Some(message) = line.message.object()
+        {
+            content::strike(&message.content, &mut self.words);
         }
         if self.replies.is_empty() {
             return;
@@ -122,7 +140,7 @@ impl Search for Saved<'_> {
     }
 
     fn is_over(&self) -> bool {
-        self.prompts.is_empty() && self.replies.is_empty() && self.names.is_empty()
+        self.prompts.is_empty() && self.words.is_empty() && self.replies.is_empty() && self.names.is_empty()
     }
 }
 

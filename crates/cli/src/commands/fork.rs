@@ -12,6 +12,7 @@ use ostler_core::id::SessionId;
 use ostler_core::record::{Fork, Mode, Session, Want, beginning_of};
 use ostler_core::view::{Phase, View};
 use ostler_keeper::launch::{Launch, launch};
+use ostler_store::folder::Folder;
 use ostler_store::proof::Begun;
 use ostler_store::{look, proof};
 use ostler_sys::clock;
@@ -32,7 +33,8 @@ pub fn run(context: &Context, args: Args) -> Result<Code> {
     if view.agent == "command" {
         return Err(Failure::usage(format!("{} is a command; there is no conversation to copy", place.id)));
     }
-    let Some(native_id) = view.native_id.clone().filter(|_| is_written(&view)) else {
+    let written = is_written(&place.open()?, &view)?;
+    let Some(native_id) = view.native_id.clone().filter(|_| written) else {
         return Err(Failure::usage(format!("{} has no conversation yet; start a new one", place.id)));
     };
     // A protocol and a recording know of no copies.
@@ -90,7 +92,7 @@ pub fn run(context: &Context, args: Args) -> Result<Code> {
 }
 
 /// Whether the conversation is on disk. Agents write a little late: what a turn has begun is waited for.
-fn is_written(view: &View) -> bool {
+fn is_written(session: &Folder, view: &View) -> Result<bool> {
     let comes = !view.ended && (view.turns > 0 || view.state == Phase::Working);
     let deadline = Instant::now() + WRITING;
     // Without a watcher it is looked at again all the same.
@@ -100,11 +102,11 @@ fn is_written(view: &View) -> bool {
         if let (Some(watcher), Some(folder)) = (&watcher, folder()) {
             let _ = watcher.watch(folder);
         }
-        if begun(view) == Begun::Yes {
-            return true;
+        if begun(session, view)? == Begun::Yes {
+            return Ok(true);
         }
         if !comes || Instant::now() >= deadline {
-            return false;
+            return Ok(false);
         }
         let mut fds: Vec<PollFd<'_>> = watcher.iter().map(|watcher| PollFd::new(watcher, PollFlags::IN)).collect();
         let _ = poll(&mut fds, Timespec::try_from(LOOK_AGAIN).ok().as_ref());

@@ -81,6 +81,7 @@ fn fact_to_json(fact: &Fact) -> serde_json::Value {
         Fact::Native { id } => json!({ "kind": "conversation", "native_id": id }),
         Fact::Transcript { path } => json!({ "kind": "transcript", "path": path }),
         Fact::Behind { agent } => json!({ "kind": "behind", "agent": agent }),
+        Fact::Recalled { last, times } => json!({ "kind": "recalled", "last": last, "times": times }),
         Fact::Opened { native_id } => json!({ "kind": "opened", "native_id": native_id }),
         Fact::NotOpened { reason } => json!({ "kind": "not_opened", "reason": reason }),
         Fact::Owed { name, .. } => json!({ "kind": "owed", "name": name }),

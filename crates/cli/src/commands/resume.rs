@@ -6,6 +6,7 @@ mod takeover;
 
 use super::ls::tilde;
 use super::run::{Watching, after_start, message_of, with_piped};
+use super::show::unclear;
 use crate::args::Resume;
 use crate::context::{Context, wish};
 use crate::exit::{Code, Failure, Result};
@@ -17,12 +18,13 @@ use crate::repair::lost::Kept;
 use crate::say::tell;
 use crate::still::{NotStill, Still, until_settled};
 use jiff::Timestamp;
+use ostler_core::event::Event;
 use ostler_core::record::{Mode, Want};
 use ostler_core::view::View;
 use ostler_keeper::launch;
 use ostler_store::folder::Folder;
 use ostler_store::proof::Begun;
-use ostler_store::{RunRecord, StoreError, checkpoints, inbox, proof};
+use ostler_store::{RunRecord, StoreError, checkpoints, inbox, journal, proof};
 use ostler_sys::clock;
 use ostler_transcript::Format;
 use std::path::Path;
@@ -62,6 +64,9 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
     if view.run > 0 && folder.run(view.run)?.outcome()?.is_none() {
         return Err(still_runs(&place, &view));
     }
+    if let Some(n) = view.maybe_delivered.first().filter(|_| message.is_none() && view.queued == 0 && !args.keep && !opens) {
+        return Err(Failure::usage(unclear(&view, *n)));
+    }
     if message.is_none() && view.queued == 0 && !args.keep && !opens && session.mode == Mode::Headless {
         return Err(Failure::usage(format!(
             "nothing waits to be said; ostler resume {} \"…\", or --keep to leave it idle",
@@ -96,7 +101,7 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
     };
     bring_back_transcript(&folder, &view)?;
     bring_back_lost(&folder, &view)?;
-    let begun = begun(&view);
+    let begun = begun(&folder, &view)?;
     let native_id = match &view.native_id {
         Some(known) if begun != Begun::InNameOnly => known.clone(),
         // A copy that was never made has no name yet, and is made now; so is what ended before the agent named it.
@@ -131,7 +136,8 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
 /// Puts the last copy of a transcript in its place when that is gone, or there is nothing in it: gemini deletes conversations
 /// of its own accord.
 fn bring_back_transcript(folder: &Folder, view: &View) -> Result<()> {
-    let Some(transcript) = proof::own_file(folder, view)?.filter(|_| begun(view) != Begun::Yes) else {
+    let before = begun(folder, view)?;
+    let Some(transcript) = proof::own_file(folder, view)?.filter(|_| before != Begun::Yes) else {
         return Ok(());
     };
     let all = checkpoints::list(folder)?;
@@ -190,11 +196,20 @@ fn save_transcript<T>(
 
 /// Whether there is a conversation to go on with. One whose agent died before it wrote anything down has left no trace, and
 /// is begun: told to go on with it, the agent would refuse, each time, and what waits would wait for ever.
-pub fn begun(view: &View) -> Begun {
+pub fn begun(folder: &Folder, view: &View) -> Result<Begun> {
     let Some(native_id) = &view.native_id else {
-        return Begun::No;
+        return Ok(Begun::No);
     };
-    let agent = ostler_agents::find(&view.agent);
+    let agent = ostler_agents::find(view.conversation_agent());
     let known = agent.and_then(|agent| proof::begun(agent, native_id, &view.cwd, view.transcript.as_deref()));
-    known.unwrap_or(if view.turns > 0 { Begun::Yes } else { Begun::No })
+    match known {
+        Some(known) => Ok(known),
+        None if view.turns > 0 => Ok(Begun::Yes),
+        // Behind a protocol, one that has worked for a message has begun, whether or not it came to an end.
+        None => {
+            let taken = |event: &Event| matches!(event, Event::FoundDelivered { .. });
+            let worked = journal::read(folder.dir(), 0)?.entries.iter().any(|entry| taken(&entry.event));
+            Ok(if worked { Begun::Yes } else { Begun::No })
+        }
+    }
 }

@@ -22,6 +22,9 @@ pub fn run(context: &Context, args: Send) -> Result<Code> {
     if let Some(n) = args.withdraw {
         return withdraw(&place, n);
     }
+    if let Some(n) = args.again {
+        return again(&place, n);
+    }
     let message = message_of(&args.message)?.unwrap_or_default();
     send(&place, Want::Message { text: message, now: args.now }, args.wait.then_some(args.json))
 }
@@ -76,7 +79,7 @@ fn refuse_archived(place: &Place) -> Result<()> {
 fn withdraw(place: &Place, n: u64) -> Result<Code> {
     refuse_archived(place)?;
     let failed = |why: &str| Err(Failure::new(Code::Failed, format!("{}: {why}", place.id)));
-    let waits = || Ok::<_, Failure>(waiting(place)?.iter().any(|(waits, _)| *waits == n));
+    let waits = || Ok::<_, Failure>(waiting(place)?.iter().any(|waits| waits.n == n));
     if look_and_record(place)?.ended && !waits()? {
         return failed(&format!("no message {n} waits; see send --list"));
     }
@@ -89,40 +92,70 @@ fn withdraw(place: &Place, n: u64) -> Result<Code> {
     Ok(Code::Succeeded)
 }
 
+/// Whether the agent got a message is not known, and a person wants it given again.
+fn again(place: &Place, n: u64) -> Result<Code> {
+    refuse_archived(place)?;
+    let failed = |why: &str| Err(Failure::new(Code::Failed, format!("{}: {why}", place.id)));
+    if !look_and_record(place)?.maybe_delivered.contains(&n) {
+        return failed(&format!("message {n} is not one that may have been delivered; see send --list"));
+    }
+    match make_lasting_wish(place, Want::Again { n })? {
+        Granted::Yes => say!("{}: message {n} waits again", place.id)?,
+        Granted::Refused(why) => return failed(&why),
+        Granted::Ended(_) => say!("{}: message {n} waits again; it goes out with the next resume", place.id)?,
+    }
+    Ok(Code::Succeeded)
+}
+
 /// What still waits: what the keeper has taken in, and what it has not seen yet.
-fn waiting(place: &Place) -> Result<Vec<(u64, Wish)>> {
+fn waiting(place: &Place) -> Result<Vec<Waiting>> {
     let folder = place.open()?;
     let run = folder.run(folder.newest_run()?)?;
     let state = look::fold(&folder, &run, &run.record()?, &folder.session()?)?.state;
     let mut waiting = Vec::new();
-    let typing = state.feeding.filter(|_| state.plan.mode == Mode::Terminal);
-    for message in typing.iter().chain(&state.queue) {
-        waiting.extend(inbox::read_one(folder.dir(), message.at)?.map(|wish| (message.n, wish)));
+    let typing: Vec<_> = state.feeding.filter(|_| state.plan.mode == Mode::Terminal).into_iter().collect();
+    for (messages, unclear) in [(&state.maybe_delivered, true), (&typing, false), (&state.queue, false)] {
+        for message in messages {
+            let wish = inbox::read_one(folder.dir(), message.at)?;
+            waiting.extend(wish.map(|wish| Waiting { n: message.n, wish, unclear }));
+        }
     }
     let (unseen, _) = inbox::read(folder.dir(), state.inbox)?;
     let mut next = state.messages + 1;
     for placed in unseen {
         match placed.wish.want {
             Want::Message { .. } => {
-                waiting.push((next, placed.wish));
+                waiting.push(Waiting { n: next, wish: placed.wish, unclear: false });
                 next += 1;
             }
-            Want::Withdraw { n } => waiting.retain(|(waits, _)| *waits != n),
+            Want::Withdraw { n } => waiting.retain(|waits| waits.n != n),
+            Want::Again { n } => {
+                waiting.iter_mut().filter(|waits| waits.n == n).for_each(|waits| waits.unclear = false)
+            }
             Want::Answer { .. } | Want::Interrupt | Want::Stop { .. } | Want::Unknown => {}
         }
     }
     Ok(waiting)
 }
 
+/// A message that waits, or of which nothing tells whether the agent took it.
+struct Waiting {
+    n: u64,
+    wish: Wish,
+    unclear: bool,
+}
+
 fn list(place: &Place, as_json: bool) -> Result<Code> {
     let mut rows = Vec::new();
-    for (n, wish) in waiting(place)? {
+    for Waiting { n, wish, unclear } in waiting(place)? {
         let Want::Message { text, .. } = wish.want else { continue };
         if as_json {
-            say!("{}", json!({ "n": n, "at": wish.at, "by": wish.by, "text": text }))?;
+            let state = if unclear { "maybe_delivered" } else { "waits" };
+            say!("{}", json!({ "n": n, "state": state, "at": wish.at, "by": wish.by, "text": text }))?;
         } else {
             rows.push(vec![
                 Cell::new(&n.to_string()),
+                Cell::new(if unclear { "may have been delivered" } else { "waits" }),
                 Cell::new(&wish.by),
                 Cell::new(text.lines().next().unwrap_or_default()),
             ]);

@@ -159,6 +159,9 @@ fn describe(
         row("waiting", &format!("{} {messages}; ostler send {} --list", view.queued, view.id));
         row("", &view.message_waits.as_ref().map(|why| format!("message waits: {why}")).unwrap_or_default());
     }
+    for n in &view.maybe_delivered {
+        row("unclear", &unclear(view, *n));
+    }
     row("conversation", view.native_id.as_deref().unwrap_or(""));
     row("transcript", &view.transcript.as_deref().map(tilde).unwrap_or_default());
     for (place, line) in family.lines(view).iter().enumerate() {
@@ -171,6 +174,12 @@ fn describe(
     describe_spending(&mut row, view, spent);
     row("last", view.last.as_deref().and_then(|last| last.lines().next()).unwrap_or(""));
     lay_out(&rows, None)
+}
+
+/// What to do about a message that may have been delivered.
+pub fn unclear(view: &View, n: u64) -> String {
+    let id = view.id;
+    format!("message {n} may have been delivered; ostler send {id} --again {n} gives it again, --withdraw {n} drops it")
 }
 
 /// What it asks, in full, beside the column of the labels.

@@ -155,6 +155,7 @@ impl Talk {
             | Fact::Transcript { .. }
             | Fact::Ready
             | Fact::Behind { .. }
+            | Fact::Recalled { .. }
             | Fact::Opened { .. }
             | Fact::Owed { .. }
             | Fact::TurnStarted

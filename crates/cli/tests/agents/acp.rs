@@ -5,7 +5,7 @@ use ostler_model::agents::Agent;
 use ostler_testkit::{Output, Session};
 
 /// The command that speaks it, tools allowed as far as the program lets us.
-fn command(agent: Agent) -> &'static [&'static str] {
+pub fn command(agent: Agent) -> &'static [&'static str] {
     match agent {
         Agent::Gemini => &["gemini", "--acp"],
         Agent::Opencode => &["opencode", "acp"],

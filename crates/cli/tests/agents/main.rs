@@ -9,6 +9,7 @@
 mod acp;
 mod acp_agents_are_kept;
 mod acp_asks;
+mod acp_messages_arrive_once;
 mod acp_one_writer;
 mod acp_turns_end_as_reported;
 mod answers_are_for_scripts;

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that finds no value has failed")]
 
 mod acp_agents;
+mod acp_messages;
 mod completing;
 mod listing;
 mod mistyped;

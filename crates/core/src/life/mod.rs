@@ -20,7 +20,7 @@ mod shutdown;
 mod state;
 
 pub use effects::{Effect, SYSTEM};
-pub use state::{Conversation, Held, LongLine, Message, Process, State, Stop, Typed, Unanswered};
+pub use state::{Conversation, Given, Held, LongLine, Message, Process, State, Stop, Typed, Unanswered};
 
 use crate::event::Entry;
 use jiff::Timestamp;

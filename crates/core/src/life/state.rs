@@ -4,7 +4,7 @@ use crate::event::{Entry, Event, StopHow};
 use crate::fact::{Ask, Retry, Tokens, TurnEnd, Verdict};
 use crate::limits::size;
 use crate::outcome::{Exit, Outcome, Saved};
-use crate::record::{Mode, Plan, Speaks};
+use crate::record::{Mode, Plan, Speaks, Written};
 use crate::spending::Spending;
 use crate::view::Phase;
 use jiff::Timestamp;
@@ -24,11 +24,22 @@ pub struct Message {
 }
 
 /// A message that was given to a process that ended with it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unanswered {
     pub message: Message,
     /// The run of that process.
     pub run: u32,
+    pub given: Given,
+}
+
+/// What was true when the newest message was given: where to look for what the agent did with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Given {
+    /// Milliseconds since 1970.
+    pub at_ms: u64,
+    /// How far its output had been understood.
+    pub out: u64,
+    pub written: Option<Written>,
 }
 
 /// From where on a typed message is looked for: what was there before may have the same words.
@@ -127,6 +138,9 @@ pub struct State {
     pub typed: Typed,
     /// Why the next message for a terminal waits.
     pub message_waits: Option<String>,
+    pub given: Given,
+    /// Messages that their process ended with, and of which nothing tells whether the agent took them.
+    pub maybe_delivered: Vec<Message>,
     /// The message that an earlier run ended with, before its turn was over.
     pub unanswered: Option<Unanswered>,
     /// The newest turn ended with its process, and not well: its message may never have been taken in.
@@ -217,6 +231,8 @@ impl State {
             fed_before: None,
             typed: Typed::default(),
             message_waits: None,
+            given: Given::default(),
+            maybe_delivered: Vec::new(),
             unanswered: None,
             cut_off: false,
             taken_back: None,
@@ -274,7 +290,9 @@ impl State {
         self.native_id = before.native_id;
         self.messages = before.messages;
         self.queue = before.queue;
-        self.unanswered = again.map(|message| Unanswered { message, run: before.run }).or(before.unanswered);
+        let unanswered = |message| Unanswered { message, run: before.run, given: before.given };
+        self.unanswered = again.map(unanswered).or(before.unanswered);
+        self.maybe_delivered = before.maybe_delivered;
         self.taken_back = before.taken_back;
         self.inbox = before.inbox;
         self.turns = before.turns;
@@ -331,15 +349,15 @@ impl State {
             Event::Withdrawn { n, .. } => {
                 self.queue.retain(|waiting| waiting.n != *n);
                 self.message_waits = None;
+                self.maybe_delivered.retain(|message| message.n != *n);
             }
             Event::MessageWaits { why } => self.message_waits.clone_from(why),
-            Event::Feeding { n, written } => {
+            Event::Feeding { n, written, kept } => {
                 self.message_waits = None;
                 self.fed_before = self.last_fed.map(|message| (message, self.typed));
-                self.typed = written.map_or_else(Typed::default, |written| Typed {
-                    written,
-                    at_ms: u64::try_from(entry.at.as_millisecond()).unwrap_or(0),
-                });
+                let at_ms = u64::try_from(entry.at.as_millisecond()).unwrap_or(0);
+                self.typed = written.map_or_else(Typed::default, |written| Typed { written, at_ms });
+                self.given = Given { at_ms, out: heard_before, written: kept.clone() };
                 self.feeding = self.queue.iter().find(|waiting| waiting.n == *n).copied();
                 self.last_fed = self.feeding;
                 self.queue.retain(|waiting| waiting.n != *n);
@@ -349,6 +367,7 @@ impl State {
             Event::Returned { n, place } => {
                 self.unanswered = None;
                 self.taken_back = Some(*n);
+                self.maybe_delivered.retain(|message| message.n != *n);
                 if self.plan.mode == Mode::Terminal && self.feeding.is_some_and(|message| message.n == *n) {
                     self.unsend();
                 } else {
@@ -356,6 +375,18 @@ impl State {
                     self.died_unheard = self.exit.is_some_and(|exit| exit.code.is_some());
                 }
                 self.queue.insert(0, Message { n: *n, at: *place });
+            }
+            Event::MaybeDelivered { n, place } => {
+                self.unanswered = None;
+                self.last_fed = self.last_fed.filter(|message| message.n != *n);
+                if !self.maybe_delivered.iter().any(|message| message.n == *n) {
+                    self.maybe_delivered.push(Message { n: *n, at: *place });
+                }
+            }
+            Event::FoundDelivered { n } => {
+                self.unanswered = None;
+                self.last_fed = self.last_fed.filter(|message| message.n != *n);
+                self.maybe_delivered.retain(|message| message.n != *n);
             }
             Event::Delivered { .. } => {
                 self.feeding = None;

@@ -56,8 +56,9 @@ impl Keeper {
                 }
                 self.look_for_strangers()?;
                 let written = self.written_before_typing()?;
+                let kept = self.written_so_far();
                 let about = About { out: self.heard(), ..About::default() };
-                self.note_about(about, Event::Feeding { n, written })?;
+                self.note_about(about, Event::Feeding { n, written, kept })?;
                 pause::at(Point::FeedingNoted);
                 if self.types_by_sight() {
                     return Ok(true);

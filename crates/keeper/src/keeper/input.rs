@@ -52,6 +52,11 @@ impl Input {
         Ok(self.feed.received(client))
     }
 
+    /// Where what this source has put in ends, if it has.
+    pub fn end_of(&self, from: &str) -> Option<u64> {
+        self.feed.end_of(from)
+    }
+
     pub fn received(&self, client: &str) -> u64 {
         self.feed.received(client)
     }

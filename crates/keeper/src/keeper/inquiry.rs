@@ -6,6 +6,7 @@
 use super::{Keeper, KeeperError};
 use crate::INQUIRY;
 use crate::handles::Handles;
+use ostler_agents::Agent;
 use ostler_store::proof::Kept;
 use ostler_sys::process::WaitStatus;
 use ostler_sys::spawn::{self, Started};
@@ -41,28 +42,42 @@ struct Question {
 impl Keeper {
     /// Whether the conversation, wherever the agent keeps it, holds all these marks.
     pub(super) fn is_held(&self, kept: &Kept, marks: &[String]) -> Result<bool, KeeperError> {
+        // What cannot be asked now is not proven now.
+        Ok(self.is_held_by(self.agent, kept, marks)?.unwrap_or(false))
+    }
+
+    /// The same of a conversation of this agent; `None` when it cannot be asked now.
+    pub(super) fn is_held_by(
+        &self,
+        agent: &dyn Agent,
+        kept: &Kept,
+        marks: &[String],
+    ) -> Result<Option<bool>, KeeperError> {
         match kept {
-            Kept::File { .. } => Ok(kept.holds(self.agent, marks)?),
+            Kept::File { .. } => Ok(Some(kept.holds(agent, marks)?)),
             Kept::Database { path, native_id, since_ms } => {
                 let question = Question {
-                    agent: self.agent.name().to_owned(),
+                    agent: agent.name().to_owned(),
                     database: path.clone(),
                     native_id: native_id.clone(),
                     since_ms: *since_ms,
                     marks: marks.to_vec(),
                 };
-                // What cannot be asked now is not proven now.
-                Ok(ask(&self.handles, &question).unwrap_or(false))
+                Ok(ask(&self.handles, &question).ok().flatten())
             }
         }
     }
 }
 
-fn ask(handles: &Handles, question: &Question) -> io::Result<bool> {
+fn ask(handles: &Handles, question: &Question) -> io::Result<Option<bool>> {
     let mut file = File::from(rustix::fs::memfd_create("question", MemfdFlags::CLOEXEC)?);
     file.write_all(&serde_json::to_vec(question)?)?;
     let process = handles.start_with(INQUIRY, QUESTION, file.as_fd()).map_err(io::Error::other)?;
-    Ok(answer(&process)? == Some(HELD))
+    Ok(match answer(&process)? {
+        Some(HELD) => Some(true),
+        Some(NOT_HELD) => Some(false),
+        Some(_) | None => None,
+    })
 }
 
 /// How a short-lived process ended; killed when it takes too long.

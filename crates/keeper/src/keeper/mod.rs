@@ -33,6 +33,7 @@ pub mod screen;
 mod serving;
 pub mod snapshots;
 mod streams;
+mod taken;
 mod terminal;
 mod tree;
 mod typing;
@@ -52,14 +53,13 @@ use naming::Naming;
 use ostler_agents::{Agent, Opening};
 use ostler_core::event::{Entry, Event};
 use ostler_core::fact::Fact;
-use ostler_core::life::{LongLine, Message, Process, State, Unanswered, step};
+use ostler_core::life::{LongLine, Process, State, step};
 use ostler_core::record::{Mode, Session};
 use ostler_store::feed::Feed;
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::journal::{self, Journal};
-use ostler_store::proof::Kept;
 use ostler_store::telling::Telling;
-use ostler_store::{RunRecord, StoreError, inbox, limits, look, proof};
+use ostler_store::{RunRecord, StoreError, inbox, limits, look};
 use ostler_sys::cgroup::Group;
 use ostler_sys::clock::{self, since_boot_ms};
 use ostler_sys::dir;
@@ -344,29 +344,6 @@ impl Keeper {
         }
     }
 
-    /// A message with which an earlier process died: the agent's transcript decides whether it was ever taken in.
-    fn take_back_unanswered(&mut self) -> Result<(), KeeperError> {
-        let Some(Unanswered { message, run }) = self.state.unanswered else {
-            return Ok(());
-        };
-        // From where on it would be found, that run's own record tells.
-        let record = self.folder.run(run)?.record()?;
-        self.take_back_from(&record, message)
-    }
-
-    /// Puts a message of this run back into the queue unless the agent has it.
-    fn take_back(&mut self, message: Message) -> Result<(), KeeperError> {
-        self.take_back_from(&self.record.clone(), message)
-    }
-
-    fn take_back_from(&mut self, record: &RunRecord, message: Message) -> Result<(), KeeperError> {
-        let holds = |kept: &Kept, marks: &[String]| self.is_held(kept, marks);
-        if proof::is_owed(self.agent, &self.folder, &self.session, record, &self.state, message, holds)? {
-            self.note(Event::Returned { n: message.n, place: message.at })?;
-        }
-        Ok(())
-    }
-
     /// Does again what a predecessor may have noted without getting to do it. None of it does harm twice.
     fn resume_half_done(&mut self) -> Result<(), KeeperError> {
         self.open_conversation()?;
@@ -533,6 +510,10 @@ impl Keeper {
             }
             if let Fact::Behind { agent } = fact {
                 self.learn_behind(agent)?;
+                continue;
+            }
+            if let Fact::Recalled { last, times } = fact {
+                self.recall(&last, times)?;
                 continue;
             }
             if let Fact::Native { id } = &fact {

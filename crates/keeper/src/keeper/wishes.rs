@@ -13,8 +13,8 @@ impl Keeper {
         let (wishes, _) = inbox::read(self.folder.dir(), self.state.inbox)?;
         for Placed { wish, at, end } in wishes {
             // A wish about a process does not carry over to the next one; a message does.
-            let stale =
-                wish.run != self.record.run && !matches!(wish.want, Want::Message { .. } | Want::Withdraw { .. });
+            let stale = wish.run != self.record.run
+                && !matches!(wish.want, Want::Message { .. } | Want::Withdraw { .. } | Want::Again { .. });
             let event = if stale {
                 refused(format!("it was meant for run {}, and this is run {}", wish.run, self.record.run))
             } else {
@@ -48,8 +48,12 @@ impl Keeper {
                     Event::Accepted { n: self.state.messages + 1, place: at, by, now }
                 }
             },
+            Want::Again { n } => match self.state.maybe_delivered.iter().find(|message| message.n == n) {
+                Some(message) => Event::Returned { n, place: message.at },
+                None => refused(format!("message {n} is not one that may have been delivered; see send --list")),
+            },
             Want::Withdraw { n } => {
-                if self.state.queue.iter().any(|message| message.n == n) {
+                if self.state.queue.iter().chain(&self.state.maybe_delivered).any(|message| message.n == n) {
                     Event::Withdrawn { n, by }
                 } else if self.state.feeding.is_some_and(|message| message.n == n) {
                     refused(format!("message {n} is being given to the agent"))

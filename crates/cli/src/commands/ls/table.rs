@@ -128,6 +128,10 @@ fn last(view: &View) -> Cell {
             });
         }
         _ if let Some(why) = &view.message_waits => format!("message waits: {why}"),
+        _ if !view.maybe_delivered.is_empty() => {
+            let n = view.maybe_delivered.first().copied().unwrap_or_default();
+            format!("! message {n} may have been delivered; ostler send {} --list", view.id)
+        }
         _ if is_retrying(view) => view.retrying.as_ref().map(retry_words).unwrap_or_default(),
         _ if matches!(view.state, Phase::Working | Phase::Running) && view.quiet_s >= 60 => {
             format!("(quiet {}) {said}", age(i64::try_from(view.quiet_s).unwrap_or(i64::MAX)))

@@ -29,7 +29,7 @@ impl Stage {
     fn after(self, event: Event, ours: bool) -> Stage {
         match (self, event) {
             (Stage::Unknown, Event::Accepted { n, .. }) if ours => Stage::Waits(n),
-            (Stage::Waits(n), Event::Feeding { n: fed }) if fed == n => Stage::Fed(n),
+            (Stage::Waits(n), Event::Feeding { n: fed, .. }) if fed == n => Stage::Fed(n),
             (Stage::Fed(n), Event::Returned { n: returned, .. }) if returned == n => Stage::Waits(n),
             (Stage::Waits(n), Event::Withdrawn { n: gone, .. }) if gone == n => Stage::Withdrawn,
             (Stage::Fed(_), Event::TurnEnded { end }) => Stage::Replied(end),
@@ -121,13 +121,13 @@ mod tests {
         };
         let events = [
             (Event::Accepted { n: 1, place: 0, by: by(), now: false }, false),
-            (Event::Feeding { n: 1 }, false),
+            (Event::Feeding { n: 1, written: None, kept: None }, false),
             (Event::Accepted { n: 2, place: 9, by: by(), now: false }, true),
             (Event::TurnEnded { end: end("first") }, false),
-            (Event::Feeding { n: 2 }, false),
+            (Event::Feeding { n: 2, written: None, kept: None }, false),
             (Event::Returned { n: 2, place: 9 }, false),
             (Event::TurnEnded { end: end("neither") }, false),
-            (Event::Feeding { n: 2 }, false),
+            (Event::Feeding { n: 2, written: None, kept: None }, false),
             (Event::TurnEnded { end: end("second") }, false),
         ];
         let stage = events.into_iter().fold(Stage::Unknown, |stage, (event, ours)| stage.after(event, ours));

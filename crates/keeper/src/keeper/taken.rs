@@ -1,0 +1,132 @@
+//! What becomes of a message whose process ended before its turn did: it waits again, or it is known to be taken, or a
+//! person is told that nobody knows.
+
+use super::{Keeper, KeeperError};
+use crate::handles;
+use ostler_core::event::Event;
+use ostler_core::life::{Given, Message, Unanswered};
+use ostler_core::record::{Want, Written};
+use ostler_store::fate::{Ended, Fate};
+use ostler_store::{RunRecord, inbox, journal, proof};
+use ostler_sys::dir::position;
+use ostler_sys::pipes;
+use std::io;
+
+impl Keeper {
+    /// A message with which an earlier process died.
+    pub(super) fn take_back_unanswered(&mut self) -> Result<(), KeeperError> {
+        let Some(Unanswered { message, run, given }) = self.state.unanswered.clone() else {
+            return Ok(());
+        };
+        // From where on it would be found, that run's own record tells.
+        let record = self.folder.run(run)?.record()?;
+        let fate = self.fate(&record, message, &given)?;
+        self.settle(&record, message, fate)
+    }
+
+    /// A message with which the process of this run died.
+    pub(super) fn take_back(&mut self, message: Message) -> Result<(), KeeperError> {
+        let record = self.record.clone();
+        let fate = match self.is_unread(message)? {
+            true => Fate::NotTaken,
+            false => self.fate(&record, message, &self.state.given)?,
+        };
+        self.settle(&record, message, fate)
+    }
+
+    fn fate(&self, record: &RunRecord, message: Message, given: &Given) -> Result<Fate, KeeperError> {
+        let (folder, session, state) = (&self.folder, &self.session, &self.state);
+        let ended = Ended { folder, session, record, state, message, given };
+        ended.fate(|agent, kept, marks| self.is_held_by(agent, kept, marks))
+    }
+
+    fn settle(&mut self, record: &RunRecord, message: Message, fate: Fate) -> Result<(), KeeperError> {
+        match fate {
+            Fate::NotTaken => self.note(Event::Returned { n: message.n, place: message.at }),
+            Fate::Unknown => self.note(Event::MaybeDelivered { n: message.n, place: message.at }),
+            Fate::Taken if record.plan.opens => self.note(Event::FoundDelivered { n: message.n }),
+            Fate::Taken => Ok(()),
+        }
+    }
+
+    /// Whether the end of the message is still in the pipe, by the kernel's count: then nobody has read it whole.
+    fn is_unread(&self, message: Message) -> io::Result<bool> {
+        let (Some(file), Some(pipe)) = (self.handles.get(handles::IN), self.handles.get(handles::STDIN_READ)) else {
+            return Ok(false);
+        };
+        let Some(end) = self.input.end_of(&format!("message-{}", message.n)) else {
+            return Ok(false);
+        };
+        let read = position(file)?.saturating_sub(pipes::waiting(pipe)? as u64);
+        Ok(self.record.plan.opens && read < end)
+    }
+
+    /// Where the agent behind a protocol keeps the conversation, and how long that is before a message is given: an older
+    /// message of the same words stands before.
+    pub(super) fn written_so_far(&self) -> Option<Written> {
+        let native_id = self.state.native_id.as_ref().or(self.record.native_id.as_ref())?;
+        let agent =
+            ostler_agents::keeps_conversation(&self.session, &self.record).filter(|_| self.record.plan.opens)?;
+        let path = proof::find_transcript(agent, native_id, &self.session.cwd)?;
+        // One that is not there yet has nothing in it.
+        let size = std::fs::metadata(&path).map_or(0, |file| file.len());
+        Some(Written { path, size })
+    }
+
+    /// The agent has told the conversation again: it ended with these words of a person, so many times in a row. That
+    /// decides about a message of which nobody knew.
+    pub(super) fn recall(&mut self, last: &str, times: u64) -> Result<(), KeeperError> {
+        let Some(message) = self.state.maybe_delivered.last().copied() else {
+            return Ok(());
+        };
+        let Some(text) = self.text_of(message.at)? else {
+            return Ok(());
+        };
+        let earlier = self.given_before(message.n)?;
+        let same = |one: &String| one.trim() == text.trim();
+        let before = earlier.iter().rev().take_while(|one| same(one)).count() as u64;
+        let last_is_earlier = earlier.last().is_some_and(|one| one.trim() == last.trim());
+        let fate = if last.trim() == text.trim() {
+            match times.cmp(&before) {
+                std::cmp::Ordering::Greater => Fate::Taken,
+                std::cmp::Ordering::Equal => Fate::NotTaken,
+                // It does not tell all of the conversation.
+                std::cmp::Ordering::Less => Fate::Unknown,
+            }
+        } else if last_is_earlier {
+            Fate::NotTaken
+        } else {
+            Fate::Unknown
+        };
+        match fate {
+            Fate::Unknown => Ok(()),
+            Fate::Taken | Fate::NotTaken => self.settle(&self.record.clone(), message, fate),
+        }
+    }
+
+    fn text_of(&self, at: u64) -> Result<Option<String>, KeeperError> {
+        let wish = inbox::read_one(self.folder.dir(), at)?;
+        Ok(wish.and_then(|wish| if let Want::Message { text, .. } = wish.want { Some(text) } else { None }))
+    }
+
+    /// The messages that the agent was given before this one, in order.
+    fn given_before(&self, n: u64) -> Result<Vec<String>, KeeperError> {
+        let mut places = std::collections::HashMap::new();
+        let mut given: Vec<u64> = Vec::new();
+        for entry in journal::read(self.folder.dir(), 0)?.entries {
+            match entry.event {
+                Event::Accepted { n, place, .. } => {
+                    places.insert(n, place);
+                }
+                Event::Feeding { n, .. } => given.push(n),
+                Event::Returned { n, .. } | Event::MaybeDelivered { n, .. } => given.retain(|one| *one != n),
+                _ => {}
+            }
+        }
+        let mut texts = Vec::new();
+        for place in given.iter().filter(|one| **one != n).filter_map(|one| places.get(one)) {
+            texts.extend(self.text_of(*place)?);
+        }
+        Ok(texts)
+    }
+}

@@ -27,6 +27,7 @@ struct File {
     min_free_space: Option<String>,
     autosave: Option<String>,
     retry_alarm: Option<String>,
+    answer_within: Option<String>,
     archive_after: Option<String>,
     purge_after: Option<String>,
     #[serde(default)]
@@ -53,6 +54,8 @@ pub struct Config {
     pub autosave: Option<Duration>,
     /// After how long a turn that only retries is an alarm; `None`: never.
     pub retry_alarm: Option<Duration>,
+    /// How long an agent behind a protocol may take to answer before that is an alarm; `None`: for ever.
+    pub answer_within: Option<Duration>,
     /// How long after its end a session is put away, and how long after that it is deleted; `None`: never.
     pub archive_after: Option<Duration>,
     pub purge_after: Option<Duration>,
@@ -76,6 +79,7 @@ impl Default for Config {
             min_free_space: None,
             autosave: Some(Duration::from_secs(5)),
             retry_alarm: Some(Duration::from_secs(300)),
+            answer_within: Some(Duration::from_secs(60)),
             archive_after: None,
             purge_after: None,
             limits: Limits::default(),
@@ -148,6 +152,11 @@ impl Config {
                 Some("off") => None,
                 Some(text) => Some(parse_duration(text)?),
             },
+            answer_within: match file.answer_within.as_deref() {
+                None => default.answer_within,
+                Some("off") => None,
+                Some(text) => Some(parse_duration(text)?),
+            },
             archive_after: age(file.archive_after)?,
             purge_after: age(file.purge_after)?,
             limits: file.limits.check().map_err(|words| format!("[limits]: {words}"))?,
@@ -200,6 +209,10 @@ impl Config {
 
     pub fn autosave_ms(&self) -> Option<u64> {
         self.autosave.map(milliseconds)
+    }
+
+    pub fn answer_within_ms(&self) -> Option<u64> {
+        self.answer_within.map(milliseconds)
     }
 }
 

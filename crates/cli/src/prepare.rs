@@ -83,6 +83,7 @@ pub fn prepare(context: &Context, session: &Session, run: u32, native_id: &str, 
         min_free_space: context.config.min_free_space,
         autosave_ms: context.config.autosave_ms(),
         retry_alarm_ms: context.config.retry_alarm_ms(),
+        answer_within_ms: context.config.answer_within_ms().filter(|_| how.plan.opens),
         ..RunRecord::new(run, how.argv, how.plan)
     };
     let files = agent.files(&launching);

@@ -125,6 +125,8 @@ pub enum Event {
     NotOpened {
         reason: String,
     },
+    /// It has not said whether it can be opened, for longer than it may take.
+    NoAnswer,
     TurnStarted,
     /// What was typed into its terminal did not begin a turn.
     NoTurn,
@@ -318,6 +320,7 @@ mod tests {
             Event::Native { id: by() },
             Event::Opened { native_id: Some(by()) },
             Event::NotOpened { reason: by() },
+            Event::NoAnswer,
             Event::TurnStarted,
             Event::Asked { ask },
             Event::Transcript { path: by() },

@@ -138,6 +138,9 @@ pub struct Run<Process, Serial> {
     /// After how long a turn that only retries is an alarm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_alarm_ms: Option<u64>,
+    /// How long an agent behind a protocol may take to open its conversation before that is an alarm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_within_ms: Option<u64>,
     #[serde(default)]
     pub started: Option<Timestamp>,
     /// Milliseconds since boot when the program ran.
@@ -195,6 +198,7 @@ impl<Process, Serial> Run<Process, Serial> {
             min_free_space: None,
             autosave_ms: None,
             retry_alarm_ms: None,
+            answer_within_ms: None,
             started: None,
             started_ms: 0,
             agent: None,

@@ -108,6 +108,9 @@ pub struct View {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub maybe_delivered: Vec<u64>,
     pub quiet_s: u64,
+    /// For so long an agent behind a protocol has not answered that its conversation is open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_answer_s: Option<u64>,
     pub created: Timestamp,
     pub updated: Timestamp,
     pub transcript: Option<String>,

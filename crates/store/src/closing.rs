@@ -36,6 +36,8 @@ pub fn publish(
     if outcome.kind == Kind::Failed
         && outcome.source == Source::Exit
         && record.plan.speaks.converses()
+        // Who was killed from outside did not end for what it complained of before.
+        && !outcome.signal.is_some_and(is_from_outside)
         && let Some(words) = last::complaint_of(run.dir())?
     {
         // It had no turn to tell it in.
@@ -72,6 +74,11 @@ pub fn publish(
         folder.lay_to_rest(run, closing.inbox);
     }
     Ok(Outcome { closing: None, ..published })
+}
+
+/// Whether a signal is sent by somebody, and not by the kernel for a fault of the program.
+fn is_from_outside(signal: i32) -> bool {
+    [1, 2, 9, 15].contains(&signal)
 }
 
 /// What is known at the end of a session of which nothing else is.

@@ -17,7 +17,7 @@ use ostler_core::SCHEMA;
 use ostler_core::event::{Entry, Event};
 use ostler_core::fact::Fact;
 use ostler_core::id::SessionId;
-use ostler_core::life::{Held, Process, State, step};
+use ostler_core::life::{Conversation, Held, Process, State, step};
 use ostler_core::limits::counted;
 use ostler_core::outcome::{Closing, Exit, Outcome, Saved, judge};
 use ostler_core::record::{Plan, Session, Speaks, Want};
@@ -156,6 +156,7 @@ pub(crate) fn blank(session: &Session, run: u32, archived: bool) -> View {
         message_waits: None,
         maybe_delivered: Vec::new(),
         quiet_s: 0,
+        no_answer_s: None,
         created: session.created,
         updated: session.created,
         transcript: None,
@@ -442,10 +443,12 @@ fn fold_output(mut state: State, run: &Dir, session: &Session, plan: &Plan) -> R
     let Some(source) = agent.and_then(|agent| ostler_agents::telling(agent, plan.speaks)) else {
         return Ok(state);
     };
-    // Hooks are few, and what one means may depend on what came before it in its turn; an output may be long.
-    let mut telling = match state.plan.speaks {
-        Speaks::Hooks => Telling::from(state.turn_out, source, &state, session),
-        Speaks::Turns | Speaks::OneTurn | Speaks::Bytes => Telling::behind(&state, source, session),
+    // Hooks are few, and what one means may depend on what came before it in its turn; an output may be long. Whether a turn
+    // behind a protocol had an answer depends on that, too.
+    let whole_turn = state.plan.speaks == Speaks::Hooks || state.plan.opens;
+    let mut telling = match whole_turn {
+        true => Telling::from(state.turn_out, source, &state, session),
+        false => Telling::behind(&state, source, session),
     };
     let Some(mut pieces) = telling.pieces(run)? else {
         return Ok(state);
@@ -579,6 +582,12 @@ fn fill(
     // Nobody is quiet for longer than it lives, whatever a clock that was set says.
     let lived_s = record.agent.as_ref().and_then(Identity::lived_ms).map(|ms| ms / 1000);
     view.quiet_s = seconds_since(updated).min(lived_s.unwrap_or(u64::MAX));
+    let opening = view.alive && record.plan.opens && state.conversation == Conversation::Opening;
+    view.no_answer_s = opening.then(|| since_boot_ms().saturating_sub(record.started_ms) / 1000);
+    if opening && state.no_answer {
+        let program = view.command.first().map_or("the program", String::as_str);
+        view.alarm.get_or_insert_with(|| format!("{program} does not answer: is it an ACP agent?"));
+    }
     Ok(())
 }
 

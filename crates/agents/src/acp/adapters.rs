@@ -41,6 +41,19 @@ pub fn named(name: &str) -> Option<&'static dyn Agent> {
     crate::find(agent)
 }
 
+/// Whether a program for this agent answers `session/load` only when it has told the whole conversation again. Measured; of
+/// one that nobody knows it is not assumed.
+#[must_use]
+pub fn tells_history_first(agent: &dyn Agent) -> bool {
+    ["claude", "codex", "opencode"].contains(&agent.name())
+}
+
+/// Whether a program for this agent prints notices of its own as words of the agent.
+#[must_use]
+pub fn mixes_in_notices(agent: &dyn Agent) -> bool {
+    agent.name() == "codex"
+}
+
 /// Without the folder, or the scope of a package.
 fn base(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)

@@ -5,6 +5,7 @@
 //! `session/load` is history. (Not before the answer to `session/load` itself: gemini 0.61 tells most of it after that.)
 //! A reader that begins later than that has missed neither.
 
+use super::adapters;
 use super::wire::{self, Happening, Line, Permission, PromptResult, Question, Status, ToolCall};
 use crate::Decoder;
 use crate::stream_json::detail_of;
@@ -24,7 +25,14 @@ pub struct AcpLines {
     /// What is told now was said in an earlier run.
     history: bool,
     recalled: Recalled,
+    /// All of it has been told when `session/load` is answered.
+    history_first: bool,
+    /// Some of its words are notices of the program.
+    mixes_in_notices: bool,
     text: String,
+    /// The name of the message that the text is of, where it has one, and in how many pieces it has come.
+    message: Option<String>,
+    pieces: usize,
     thought: String,
     /// The last whole text of the turn.
     answer: Option<String>,
@@ -115,7 +123,9 @@ impl AcpLines {
             (Question::Initialize, None) => {
                 self.history = true;
                 let info = result["agentInfo"]["name"].as_str();
-                if let Some(agent) = info.and_then(super::adapters::named) {
+                if let Some(agent) = info.and_then(adapters::named) {
+                    self.history_first = adapters::tells_history_first(agent);
+                    self.mixes_in_notices = adapters::mixes_in_notices(agent);
                     facts.push(Fact::Behind { agent: agent.name().to_owned() });
                 }
                 let version = &result["protocolVersion"];
@@ -128,6 +138,7 @@ impl AcpLines {
                 Some(id) => self.open(Some(id.to_owned()), facts),
                 None => facts.push(Fact::NotOpened { reason: "it does not name the conversation".to_owned() }),
             },
+            (Question::Load, None) if self.history_first => self.open(None, facts),
             (Question::Load, None) => {
                 facts.push(Fact::Owed { name: wire::READY.to_owned(), line: wire::ready() });
             }
@@ -177,11 +188,10 @@ impl AcpLines {
             return;
         }
         match happening {
-            Ok(Happening::AgentMessageChunk { content }) => {
+            Ok(Happening::AgentMessageChunk { content, message_id }) => {
                 self.end_thought(facts);
                 if let Some(text) = content["text"].as_str().filter(|text| !text.is_empty()) {
-                    append(&mut self.text, text);
-                    facts.push(Fact::Saying { text: text.to_owned() });
+                    self.hear(text, message_id, facts);
                 }
             }
             Ok(Happening::AgentThoughtChunk { content }) => {
@@ -197,6 +207,26 @@ impl AcpLines {
         }
     }
 
+    /// A piece of a text, which may be the first of another one.
+    fn hear(&mut self, text: &str, message: Option<String>, facts: &mut Vec<Fact>) {
+        if self.mixes_in_notices && text.starts_with(NOTICE) {
+            self.end_text(facts);
+            facts.push(Fact::Thought { text: text.to_owned() });
+            return;
+        }
+        if self.message.is_some() && message.is_some() && self.message != message {
+            self.end_text(facts);
+        } else if self.mixes_in_notices && self.pieces == 1 && is_glued(&self.text, text) {
+            // It is shown, and is no part of the answer.
+            facts.push(Fact::Said { text: std::mem::take(&mut self.text) });
+            self.pieces = 0;
+        }
+        self.message = message;
+        self.pieces += 1;
+        append(&mut self.text, text);
+        facts.push(Fact::Saying { text: text.to_owned() });
+    }
+
     /// The first word about a call is often only that there will be one; it is shown at the second, or when it runs.
     fn worked(&mut self, call: &ToolCall, facts: &mut Vec<Fact>) {
         let first = !self.calls.iter().any(|open| open.id == call.tool_call_id);
@@ -207,7 +237,8 @@ impl AcpLines {
             facts.push(Fact::ToolCalled { name: known.name.clone(), detail: known.detail.clone() });
         }
         if matches!(call.status, Some(Status::Completed | Status::Failed)) {
-            facts.push(Fact::ToolReturned { text: output(call), failed: call.status == Some(Status::Failed) });
+            let failed = call.status == Some(Status::Failed) || exit_code(call).is_some_and(|code| code != 0);
+            facts.push(Fact::ToolReturned { text: output(call), failed });
             self.calls.retain(|open| open.id != call.tool_call_id);
         }
     }
@@ -251,7 +282,9 @@ impl AcpLines {
             return self.turn_end(Verdict::Failed, Some("it did not say how its turn ended".to_owned()), None);
         };
         let (verdict, reason) = match end.stop_reason.as_str() {
-            "end_turn" => (Verdict::Succeeded, None),
+            "end_turn" if self.answer.is_some() => (Verdict::Succeeded, None),
+            // Agents say so too when the model's answer was cut off, or empty.
+            "end_turn" => (Verdict::Failed, Some("the agent ended its turn without an answer".to_owned())),
             "cancelled" => (Verdict::Interrupted, Some("the turn was interrupted".to_owned())),
             "refusal" => (Verdict::Failed, Some("the agent refused to go on".to_owned())),
             "max_tokens" => (Verdict::Failed, Some("the answer reached the limit of its tokens".to_owned())),
@@ -274,6 +307,7 @@ impl AcpLines {
     fn end_text(&mut self, facts: &mut Vec<Fact>) {
         if !self.text.is_empty() {
             let text = std::mem::take(&mut self.text);
+            (self.message, self.pieces) = (None, 0);
             self.answer = Some(text.clone());
             facts.push(Fact::Said { text });
         }
@@ -284,6 +318,24 @@ impl AcpLines {
             facts.push(Fact::Thought { text: std::mem::take(&mut self.thought) });
         }
     }
+}
+
+/// How a notice begins that codex-acp prints before every first answer for a model that it does not know.
+const NOTICE: &str = "Model metadata for `";
+/// Of a model's answer no first piece is so long and a whole sentence.
+const NOTICE_LENGTH: usize = 40;
+
+/// Whether a first piece is a notice by itself, which the next one does not go on with: after the end of a sentence a text
+/// goes on with a space.
+fn is_glued(first: &str, next: &str) -> bool {
+    first.len() >= NOTICE_LENGTH
+        && first.ends_with(['.', '!', '?'])
+        && next.chars().next().is_some_and(char::is_alphanumeric)
+}
+
+/// How the command of a tool ended, where the agent says so although it calls the tool completed.
+fn exit_code(call: &ToolCall) -> Option<i64> {
+    call.raw_output["metadata"]["exit"].as_i64().or(call.raw_output["exit_code"].as_i64())
 }
 
 /// Adds a piece to a text, up to a length that nobody reads.
@@ -307,11 +359,25 @@ fn output(call: &ToolCall) -> String {
 
 /// The protocol has a place for them; gemini has its own.
 fn tokens(end: &PromptResult) -> Option<Tokens> {
-    let count = |from: &Value, input: &str, output: &str| {
-        from[output].as_u64().map(|count| Tokens { input: from[input].as_u64().unwrap_or(0), output: count })
-    };
-    count(&end.usage, "inputTokens", "outputTokens")
-        .or_else(|| count(&end.meta["quota"]["token_count"], "input_tokens", "output_tokens"))
+    usage(&end.usage).or_else(|| {
+        let count = &end.meta["quota"]["token_count"];
+        let output = count["output_tokens"].as_u64()?;
+        Some(Tokens { input: count["input_tokens"].as_u64().unwrap_or(0), output })
+    })
+}
+
+/// What came from a cache and what was thought may be counted apart from the rest; the sum of all tells.
+fn usage(usage: &Value) -> Option<Tokens> {
+    let count = |name: &str| usage[name].as_u64().unwrap_or(0);
+    let plain = Tokens { input: count("inputTokens"), output: usage["outputTokens"].as_u64()? };
+    if usage["totalTokens"].as_u64() == plain.input.checked_add(plain.output) {
+        return Some(plain);
+    }
+    let cached = count("cachedReadTokens").saturating_add(count("cachedWriteTokens"));
+    Some(Tokens {
+        input: plain.input.saturating_add(cached),
+        output: plain.output.saturating_add(count("thoughtTokens")),
+    })
 }
 
 #[cfg(test)]
@@ -391,6 +457,81 @@ mod tests {
             unreachable!("{facts:?}")
         };
         assert_eq!(text, "now");
+    }
+
+    #[test]
+    fn a_turn_without_an_answer_is_no_success() {
+        let ended = json!({ "id": "prompt-1", "result": { "stopReason": "end_turn" } });
+        let facts = facts_of(std::slice::from_ref(&ended));
+        let [Fact::TurnEnded(end)] = &facts[..] else { unreachable!("{facts:?}") };
+        assert_eq!((end.verdict, end.reason.is_some()), (Verdict::Failed, true));
+    }
+
+    #[test]
+    fn notices_of_the_program_are_no_part_of_the_answer() {
+        let opened = |name: &str| json!({ "id": "initialize", "result": { "protocolVersion": 1, "agentInfo": { "name": name } } });
+        let new = json!({ "id": "session/new", "result": { "sessionId": "s" } });
+        let ended = json!({ "id": "prompt-1", "result": { "stopReason": "end_turn" } });
+        let answer = |lines: &[Value]| {
+            let facts = facts_of(lines);
+            let Some(Fact::TurnEnded(end)) = facts.last().cloned() else { unreachable!("{facts:?}") };
+            (end.verdict, end.text)
+        };
+        let known = said("Model metadata for `x` not found. Defaulting to fallback metadata.");
+        let other = said("Heads up, you have less than a tenth of your weekly limit left.");
+        let codex = [opened("codex-acp"), new.clone()];
+        let after = |more: &[Value]| answer(&[&codex, more, std::slice::from_ref(&ended)].concat());
+        let good = |text: &str| (Verdict::Succeeded, Some(text.to_owned()));
+        assert_eq!(after(&[known.clone(), said("two"), said(" words.")]), good("two words."));
+        assert_eq!(after(&[other.clone(), said("two"), said(" words.")]), good("two words."));
+        assert_eq!(after(&[said("one. "), said("two")]), good("one. two"));
+        assert_eq!(after(&[known]).0, Verdict::Failed, "a notice is no answer");
+        let glued = answer(&[opened("another"), new, other, said("two"), ended.clone()]).1;
+        assert!(glued.is_some_and(|text| text.contains("left.two")), "of an agent that nobody knows nothing is cut");
+        let message = |id: &str, text: &str| {
+            let content = json!({ "type": "text", "text": text });
+            update(json!({ "sessionUpdate": "agent_message_chunk", "messageId": id, "content": content }))
+        };
+        let two = [message("a", "one"), message("b", "two"), message("b", " three"), ended];
+        assert_eq!(answer(&two), good("two three"));
+    }
+
+    #[test]
+    fn a_tool_whose_command_failed_has_failed_though_it_is_called_completed() {
+        let returned = |status: &str, raw: Value| {
+            let call =
+                json!({ "sessionUpdate": "tool_call_update", "toolCallId": "1", "status": status, "rawOutput": raw });
+            let facts = facts_of(&[update(call)]);
+            let Some(Fact::ToolReturned { failed, .. }) = facts.last() else { unreachable!("{facts:?}") };
+            *failed
+        };
+        assert!(returned("completed", json!({ "output": "", "metadata": { "exit": 1 } })), "as opencode says it");
+        assert!(!returned("completed", json!({ "output": "", "metadata": { "exit": 0 } })));
+        assert!(!returned("completed", json!("text")));
+        assert!(returned("failed", json!({ "exit_code": 0 })));
+    }
+
+    #[test]
+    fn every_token_counts_once() {
+        let tokens_of = |usage: Value| {
+            let end = end_of(json!({ "id": "prompt-1", "result": { "stopReason": "end_turn", "usage": usage } }));
+            end.tokens.map(|tokens| (tokens.input, tokens.output))
+        };
+        let apart = json!({ "inputTokens": 106, "outputTokens": 8, "totalTokens": 1118, "cachedReadTokens": 1000, "thoughtTokens": 4 });
+        assert_eq!(tokens_of(apart), Some((1106, 12)));
+        let within = json!({ "inputTokens": 1106, "outputTokens": 12, "totalTokens": 1118, "cachedReadTokens": 1000, "thoughtTokens": 4 });
+        assert_eq!(tokens_of(within), Some((1106, 12)));
+        assert_eq!(tokens_of(json!({ "inputTokens": 5 })), None);
+    }
+
+    #[test]
+    fn one_that_tells_everything_first_is_open_with_its_answer() {
+        let facts = facts_of(&[
+            json!({ "id": "initialize", "result": { "protocolVersion": 1, "agentInfo": { "name": "codex-acp" } } }),
+            said("before"),
+            json!({ "id": "session/load", "result": {} }),
+        ]);
+        assert!(matches!(&facts[..], [Fact::Behind { .. }, Fact::Opened { native_id: None }]), "{facts:?}");
     }
 
     #[test]

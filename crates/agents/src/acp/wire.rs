@@ -84,8 +84,11 @@ impl Question {
 #[derive(Debug, Deserialize)]
 #[serde(tag = "sessionUpdate", rename_all = "snake_case")]
 pub enum Happening {
+    #[serde(rename_all = "camelCase")]
     AgentMessageChunk {
         content: Value,
+        #[serde(default)]
+        message_id: Option<String>,
     },
     AgentThoughtChunk {
         content: Value,

@@ -64,7 +64,9 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
     if view.run > 0 && folder.run(view.run)?.outcome()?.is_none() {
         return Err(still_runs(&place, &view));
     }
-    if let Some(n) = view.maybe_delivered.first().filter(|_| message.is_none() && view.queued == 0 && !args.keep && !opens) {
+    if let Some(n) =
+        view.maybe_delivered.first().filter(|_| message.is_none() && view.queued == 0 && !args.keep && !opens)
+    {
         return Err(Failure::usage(unclear(&view, *n)));
     }
     if message.is_none() && view.queued == 0 && !args.keep && !opens && session.mode == Mode::Headless {

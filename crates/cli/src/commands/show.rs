@@ -3,7 +3,7 @@
 mod family;
 
 use super::attach::longer;
-use super::ls::{is_retrying, retry_words, state_word, tilde};
+use super::ls::{is_retrying, no_answer, retry_words, state_word, tilde};
 use crate::args::Show;
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
@@ -120,7 +120,8 @@ fn describe(
     row("session", &format!("{} {}", view.id, view.name.as_deref().unwrap_or("")));
     let retrying = view.retrying.as_ref().filter(|_| is_retrying(view));
     let retrying = retrying.map(|now| format!(", {}", retry_words(now))).unwrap_or_default();
-    row("state", &format!("{}{retrying}", state_word(view).1));
+    let no_answer = no_answer(view).map(|words| format!(", {words}")).unwrap_or_default();
+    row("state", &format!("{}{retrying}{no_answer}", state_word(view).1));
     row("alarm", view.alarm.as_deref().unwrap_or(""));
     if let Some(ask) = &view.asking {
         for (place, line) in describe_ask(ask).into_iter().enumerate() {

@@ -39,7 +39,7 @@ fn killed_it_neither_repeats_nor_forgets(agent: Agent) {
     bed.harness.run(&["resume", "-d", "--keep", session.id(), "say more"]).exits(0);
     bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
     let shown = session.show();
-    assert!(shown.last.as_deref().is_some_and(|last| last.ends_with("more")), "{shown:?}");
+    assert_eq!(shown.last.as_deref(), Some("more"), "without notices of the program");
     assert_eq!(bed.written("proof"), "ran\n", "the tool ran once");
     assert_eq!(bed.seen(), [prompt.as_str(), "say more"]);
 
@@ -50,7 +50,9 @@ fn killed_it_neither_repeats_nor_forgets(agent: Agent) {
         session.until_look("it is in the pipe", |view| view.queued == 0);
         session.kill(Who::Agent);
         bed.harness.run(&["wait", session.id()]).exits(1);
-        assert_eq!(session.show().queued, 1, "nobody has read it");
+        let killed = session.look();
+        assert_eq!(killed.queued, 1, "nobody has read it");
+        assert_eq!(killed.outcome.unwrap().cause, "the agent was killed by SIGKILL", "and not for what it printed");
         let output = bed.harness.run(&["resume", session.id()]).exits(0);
         assert!(output.stdout.ends_with("later\n"), "{output:?}");
         assert_eq!(bed.seen(), [prompt.as_str(), "say more", "say later"]);

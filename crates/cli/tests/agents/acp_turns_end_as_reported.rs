@@ -52,3 +52,31 @@ fn a_stop_in_the_middle_of_a_turn_breaks_it_off_and_leaves_nothing() {
     bed.harness.nothing_is_left();
     bed.proves("acp: stop in the middle of a turn: stopped, nothing left running");
 }
+
+/// Agents call it the end of a turn; that the model said nothing at all is no success. And what failed on the way is said.
+fn no_answer_is_no_success(agent: Agent) {
+    let Some(bed) = Bed::new(agent) else { return };
+    follow(&bed, "empty").exits(1);
+    let outcome = bed.last().show().outcome().clone();
+    assert_eq!((outcome.kind.as_str(), outcome.text), ("failed", None));
+    assert!(outcome.cause.contains("without an answer"), "{}", outcome.cause);
+    bed.proves("acp: an empty answer is a failure");
+}
+
+for_every_agent!(no_answer_is_no_success:
+    an_empty_answer_of_gemini_is_a_failure Gemini,
+    an_empty_answer_of_opencode_is_a_failure Opencode,
+    an_empty_answer_through_the_adapter_of_claude_is_a_failure ClaudeAcp,
+    an_empty_answer_through_the_adapter_of_codex_is_a_failure CodexAcp,
+);
+
+#[test]
+fn a_command_that_failed_is_a_failed_tool_though_opencode_calls_it_completed() {
+    let Some(bed) = Bed::new(Agent::Opencode) else { return };
+    follow(&bed, &format!("{} ; say after", bed.tool("false"))).exits(0);
+    let logs = bed.harness.run(&["logs", "--json", "@last"]).exits(0).stdout;
+    let items = logs.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let returned: Vec<_> = items.filter(|item| item["kind"] == "tool_returned").collect();
+    assert!(returned.iter().any(|item| item["failed"] == true), "{returned:?}");
+    bed.proves("acp: a failed tool is marked failed");
+}

@@ -72,10 +72,14 @@ fn one_that_does_not_open_is_a_failure_with_its_reason_and_nothing_is_left_waiti
 }
 
 #[test]
-fn one_that_says_nothing_is_starting_until_it_is_stopped() {
+fn one_that_says_nothing_is_starting_and_said_not_to_answer_until_it_is_stopped() {
     let harness = harness();
+    harness.configure("answer_within = '1s'\n");
     let session = harness.detach(&["acp", "say something", "--", "sleep", "1000"]);
     assert_eq!(session.show().state, "starting");
+    let view = session.until_look("there is an alarm", |view| view.alarm.is_some());
+    assert_eq!(view.alarm.as_deref(), Some("sleep does not answer: is it an ACP agent?"));
+    assert!(view.no_answer_s.is_some_and(|seconds| seconds >= 1), "{view:?}");
     session.stop();
     assert_eq!(session.show().outcome().kind, "stopped");
 }

@@ -85,9 +85,11 @@ fn event() -> impl Strategy<Value = Event> {
 /// What a dutiful keeper answers to an effect.
 fn dutifully(effect: Effect, state: &State, now_ms: u64) -> Option<Event> {
     match effect {
-        Effect::Feed { n } => {
-            Some(if state.feeding.is_some() { Event::Delivered { n } } else { Event::Feeding { n, written: None, kept: None } })
-        }
+        Effect::Feed { n } => Some(if state.feeding.is_some() {
+            Event::Delivered { n }
+        } else {
+            Event::Feeding { n, written: None, kept: None }
+        }),
         Effect::GiveUpTurn => Some(Event::NoTurn),
         Effect::EndInput => Some(Event::InputEnded),
         Effect::Interrupt => Some(Event::InterruptSent),

@@ -123,6 +123,8 @@ pub struct State {
     /// Where the agent writes it down, when it has told.
     pub transcript: Option<String>,
     pub conversation: Conversation,
+    /// It takes longer to open than it may.
+    pub no_answer: bool,
 
     /// Messages ever accepted.
     pub messages: u64,
@@ -218,6 +220,7 @@ impl State {
         State {
             run: 0,
             conversation: if plan.opens { Conversation::Opening } else { Conversation::Open },
+            no_answer: false,
             plan,
             process: Process::Starting,
             since: None,
@@ -405,6 +408,7 @@ impl State {
                 self.turn &= !self.hoped_for;
                 self.hoped_for = false;
             }
+            Event::NoAnswer => self.no_answer = true,
             // Only the first word counts: one that refuses may answer what was asked with it as well.
             Event::Opened { native_id } if self.conversation == Conversation::Opening => {
                 self.conversation = Conversation::Open;

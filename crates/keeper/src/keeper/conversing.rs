@@ -8,7 +8,9 @@ use super::{Keeper, KeeperError};
 use crate::control::{self, Order};
 use crate::{handles, writing};
 use ostler_core::event::Event;
+use ostler_core::life::{self, Process};
 use ostler_store::proof;
+use ostler_sys::clock::since_boot_ms;
 use ostler_sys::process::Identity;
 use ostler_writers::Conversation;
 use ostler_writers::lock::{Occupant, Taken, Writers};
@@ -144,6 +146,20 @@ impl Keeper {
             return Ok(());
         }
         self.note(Event::Alarm { text })
+    }
+
+    /// A program that does not open its conversation may not speak the protocol at all. Looked at once, when its time is up.
+    pub(super) fn say_that_no_answer_comes(&mut self) -> Result<(), KeeperError> {
+        let opening = self.state.conversation == life::Conversation::Opening && self.state.process == Process::Running;
+        let Some(within_ms) = self.record.answer_within_ms.filter(|_| opening && !self.state.no_answer) else {
+            return Ok(());
+        };
+        let due_ms = self.record.started_ms.saturating_add(within_ms);
+        if since_boot_ms() < due_ms {
+            self.wake_by(due_ms);
+            return Ok(());
+        }
+        self.note(Event::NoAnswer)
     }
 
     /// The run is over and nothing of it is alive: whoever wants the conversation may have it.

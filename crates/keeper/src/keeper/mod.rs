@@ -368,6 +368,7 @@ impl Keeper {
             if self.done {
                 return Ok(());
             }
+            self.say_that_no_answer_comes()?;
             self.name_conversation_when_due()?;
             self.count_when_due()?;
             self.autosave()?;

@@ -79,7 +79,7 @@ impl Keeper {
         let Some(message) = self.state.maybe_delivered.last().copied() else {
             return Ok(());
         };
-        let Some(text) = self.text_of(message.at)? else {
+        let Some(text) = self.words_at(message.at)? else {
             return Ok(());
         };
         let earlier = self.given_before(message.n)?;
@@ -104,7 +104,7 @@ impl Keeper {
         }
     }
 
-    fn text_of(&self, at: u64) -> Result<Option<String>, KeeperError> {
+    fn words_at(&self, at: u64) -> Result<Option<String>, KeeperError> {
         let wish = inbox::read_one(self.folder.dir(), at)?;
         Ok(wish.and_then(|wish| if let Want::Message { text, .. } = wish.want { Some(text) } else { None }))
     }
@@ -125,7 +125,7 @@ impl Keeper {
         }
         let mut texts = Vec::new();
         for place in given.iter().filter(|one| **one != n).filter_map(|one| places.get(one)) {
-            texts.extend(self.text_of(*place)?);
+            texts.extend(self.words_at(*place)?);
         }
         Ok(texts)
     }

@@ -6,7 +6,7 @@ mod filter;
 mod table;
 mod watch;
 
-pub use table::{is_retrying, retry_words, state_word};
+pub use table::{is_retrying, no_answer, retry_words, state_word};
 
 use crate::args::{Ls, Sort};
 use crate::context::{Context, variable};

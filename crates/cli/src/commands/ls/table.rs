@@ -128,6 +128,7 @@ fn last(view: &View) -> Cell {
             });
         }
         _ if let Some(why) = &view.message_waits => format!("message waits: {why}"),
+        _ if no_answer(view).is_some() => no_answer(view).unwrap_or_default(),
         _ if !view.maybe_delivered.is_empty() => {
             let n = view.maybe_delivered.first().copied().unwrap_or_default();
             format!("! message {n} may have been delivered; ostler send {} --list", view.id)
@@ -139,6 +140,15 @@ fn last(view: &View) -> Cell {
         _ => said,
     };
     Cell::new(text.lines().next().unwrap_or_default())
+}
+
+/// After so long a start without an answer is worth a word.
+const NO_ANSWER_S: u64 = 30;
+
+/// Its program has not opened the conversation, for so long that it may not speak the protocol.
+pub fn no_answer(view: &View) -> Option<String> {
+    let seconds = view.no_answer_s.filter(|seconds| view.state == Phase::Starting && *seconds >= NO_ANSWER_S)?;
+    Some(format!("no answer for {}: is it an ACP agent?", age(seconds.cast_signed())))
 }
 
 /// The running turn only waits for the model's server.

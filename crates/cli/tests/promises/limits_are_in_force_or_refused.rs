@@ -119,6 +119,7 @@ fn a_limit_that_makes_no_sense_is_refused_before_anything_happens() {
         assert!(!output.complaint().is_empty());
     }
     harness.configure("[limits]\nmemory = \"lots\"\n");
-    let output = harness.run(&["ls"]).exits(2);
+    let output = harness.run(&["run", "--", "true"]).exits(2);
     assert!(output.complaint().contains("[limits]"), "{output:?}");
+    assert!(harness.ls().is_empty());
 }

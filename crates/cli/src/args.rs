@@ -524,6 +524,7 @@ pub struct Du {
     /// Each of them, not only the largest
     #[arg(long)]
     pub all: bool,
+    /// As JSON, for programs
     #[arg(long)]
     pub json: bool,
 }

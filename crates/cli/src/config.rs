@@ -253,7 +253,7 @@ pub fn path(variable: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
 pub use mistakes::line_of;
 
 /// The settings that there are.
-pub const KEYS: [&str; 13] = [
+pub const KEYS: [&str; 14] = [
     "default_agent",
     "detach_key",
     "linger",
@@ -263,6 +263,7 @@ pub const KEYS: [&str; 13] = [
     "min_free_space",
     "autosave",
     "retry_alarm",
+    "answer_within",
     "archive_after",
     "purge_after",
     "limits",

@@ -92,7 +92,7 @@ All settings: ",
 ];
 
 /// What stands below the `--help` of a command, by its name.
-const EXAMPLES: [(&str, &[&str]); 26] = [
+const EXAMPLES: [(&str, &[&str]); 27] = [
     (
         "run",
         &[
@@ -150,6 +150,7 @@ const EXAMPLES: [(&str, &[&str]); 26] = [
     ("man", &["ostler man | man -l -", "ostler man ~/.local/share/man/man1"]),
     ("help", &["ostler help topics", "ostler help exit-codes", "ostler help run"]),
     ("rename", &["ostler rename k3v9 tests"]),
+    ("du", &["ostler du                                     the largest sessions, and what is free"]),
 ];
 
 /// The commands with their examples.

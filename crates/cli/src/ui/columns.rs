@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn every_line_fits_and_what_matters_least_goes_first() {
-        insta::assert_snapshot!([None, Some(40), Some(22), Some(14), Some(8)].map(shown).join("\n"), @r"
+        insta::assert_snapshot!([None, Some(40), Some(20), Some(14), Some(8)].map(shown).join("\n"), @r"
         NAME        COST   LAST
         a name th…  $1.00  twelve words and then some mo…
         short              ok
@@ -103,9 +103,9 @@ mod tests {
         a name th…  $1.00  twelve words and the…
         short              ok
 
-        NAME        LAST
-        a name th…  twelve wo…
-        short       ok
+        NAME     LAST
+        a name…  twelve wor…
+        short    ok
 
         NAME  LAST
         a n…  twelve …

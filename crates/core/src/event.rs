@@ -8,6 +8,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// One line of the journal.
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
     /// For people.
@@ -156,6 +160,9 @@ pub enum Event {
     /// do not tell.
     Cost {
         usd: f64,
+        /// The agent went on with another conversation, and counts from zero for that.
+        #[serde(default, skip_serializing_if = "is_false")]
+        left: bool,
     },
     /// A task in the agent's background runs, or does so no longer.
     Background {
@@ -330,7 +337,7 @@ mod tests {
             Event::Answered { request: by(), by: by(), allowed: true, always: Some(by()) },
             Event::TurnEnded { end },
             Event::Counted { turn: 1, tokens: Tokens { input: 2, output: 3 } },
-            Event::Cost { usd: 0.5 },
+            Event::Cost { usd: 0.5, left: true },
             Event::Background { task: by(), runs: true },
             Event::Retrying { retry: Retry { reason: by(), attempt: Some(1) }, err: Some(2) },
             Event::RetryOver,

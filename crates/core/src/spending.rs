@@ -31,7 +31,10 @@ pub struct Spending {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct RunCost {
     run: u32,
+    /// What the agent's record said when the run, or its present conversation, began.
     began_at_usd: f64,
+    /// What the conversations have cost that the run has left.
+    left_usd: f64,
     cost_usd: Option<f64>,
 }
 
@@ -54,16 +57,28 @@ impl Spending {
         }
     }
 
-    /// The agent's own record of what the conversation has cost: the first of a run is what it began with. Where its turns
-    /// say what they cost, they stand.
-    pub fn cost(&mut self, run: u32, usd: f64) {
+    /// The agent's own record of what the conversation has cost: the first of a run is what it began with. When the run has
+    /// `left` that conversation, its record counts from zero. Where its turns say what they cost, they stand.
+    pub fn cost(&mut self, run: u32, usd: f64, left: bool) {
         let told = self.turns.iter().any(|spent| spent.run == run && spent.cost_usd.is_some());
         match self.runs_usd.iter_mut().find(|of| of.run == run) {
             // One that went down has begun again.
-            Some(of) if !told => of.cost_usd = Some(if usd < of.began_at_usd { usd } else { usd - of.began_at_usd }),
+            Some(of) if !told => {
+                let since = if usd < of.began_at_usd { usd } else { usd - of.began_at_usd };
+                of.cost_usd = Some(of.left_usd + since);
+                if left {
+                    (of.left_usd, of.began_at_usd) = (of.left_usd + since, 0.0);
+                }
+            }
             Some(_) => {}
-            None => self.runs_usd.push(RunCost { run, began_at_usd: usd, cost_usd: None }),
+            None => self.runs_usd.push(RunCost { run, began_at_usd: usd, left_usd: 0.0, cost_usd: None }),
         }
+    }
+
+    /// What the agent's record said as the run, or its present conversation, began.
+    #[must_use]
+    pub fn began_at(&self, run: u32) -> Option<f64> {
+        self.runs_usd.iter().find(|of| of.run == run).map(|of| of.began_at_usd)
     }
 
     /// The next process counts from zero.
@@ -146,15 +161,26 @@ mod tests {
     fn a_run_whose_turns_tell_no_cost_has_that_of_its_process() {
         let mut spending = Spending::default();
         spending.note(1, 1, &end(1, Some(2.0)));
-        spending.cost(1, 0.0);
-        spending.cost(1, 9.0);
-        spending.cost(2, 1.0);
+        spending.cost(1, 0.0, false);
+        spending.cost(1, 9.0, false);
+        spending.cost(2, 1.0, false);
         spending.note(2, 2, &end(1, None));
         assert_eq!(spending.of_run(2).1, None, "not known while it runs");
-        spending.cost(2, 1.5);
-        spending.cost(2, 1.5);
+        spending.cost(2, 1.5, false);
+        spending.cost(2, 1.5, false);
         assert_eq!((spending.of_run(1).1, spending.of_run(2).1), (Some(2.0), Some(0.5)));
         assert_eq!(spending.of_session().1, Some(2.5));
+    }
+
+    #[test]
+    fn a_run_that_goes_on_with_another_conversation_has_the_cost_of_both() {
+        let mut spending = Spending::default();
+        spending.cost(1, 2.0, false);
+        spending.cost(1, 5.0, true);
+        assert_eq!(spending.of_run(1).1, Some(3.0));
+        spending.cost(1, 4.0, true);
+        spending.cost(1, 0.5, false);
+        assert_eq!(spending.of_run(1).1, Some(7.5));
     }
 
     #[test]

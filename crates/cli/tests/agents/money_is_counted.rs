@@ -3,6 +3,7 @@
 
 use crate::bed::{Bed, for_every_agent};
 use ostler_model::agents::Agent;
+use ostler_testkit::patience;
 use serde_json::Value;
 
 /// (read, written)
@@ -128,6 +129,42 @@ fn what_claude_uses_in_a_terminal_is_counted() {
     // The first run had five answers, the subagent's among them, and perhaps a title; claude counts on when it is resumed.
     assert!(run > 0.0 && cost > 4.5 * run && same(all, cost + run), "{resumed}");
     bed.proves("terminal: tokens as the model counted them");
+}
+
+/// After `/clear` it counts on, after `/resume` from zero: all of it is the run's.
+#[test]
+fn what_claude_costs_in_a_terminal_is_counted_over_all_its_conversations() {
+    let Some(bed) = Bed::of_trusting_claude() else { return };
+    let session = bed.detach(&["-t"], None);
+    let answered = |text: &str| {
+        bed.harness.run(&["send", session.id(), text]).exits(0);
+        bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+    };
+    let changes_conversation = |command: &str| {
+        let before = session.look().native_id.unwrap();
+        bed.harness.run(&["send", session.id(), command]).exits(0);
+        session.until_look("another conversation", |view| view.native_id.as_ref() != Some(&before));
+        before
+    };
+    answered("say one");
+    let first = changes_conversation("/clear");
+    answered("say two");
+    changes_conversation(&format!("/resume {first}"));
+    let journal = session.place().path.join("journal.jsonl");
+    // The first is of the run's beginning.
+    patience::until("the cost of what was left is noted", &[&session.place().path], || {
+        std::fs::read_to_string(&journal).unwrap().contains(r#""left":true"#).then_some(())
+    });
+    answered("say three");
+    session.stop();
+    let shown = bed.harness.run(&["show", "--json", session.id()]).exits(0).json();
+    let cost = dollars(&shown["outcome"]["cost_usd"]);
+    let each = cost / 3.0;
+    let last = std::fs::read_to_string(&journal).unwrap();
+    let last = last.lines().rfind(|line| line.contains(r#""what":"cost""#)).unwrap();
+    let last: Value = serde_json::from_str(last).unwrap();
+    assert!(each > 0.0 && same(dollars(&last["usd"]), each), "three answers of the same length: {cost}, {last}");
+    bed.proves("terminal: cost over all conversations of a run");
 }
 
 for_every_agent!(is_counted:

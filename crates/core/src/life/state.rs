@@ -434,7 +434,7 @@ impl State {
             }
             Event::TurnEnded { end } => self.end_turn(end, entry.ms),
             Event::Counted { turn, tokens } => self.spending.count(*turn, *tokens),
-            Event::Cost { usd } => self.spending.cost(entry.run, *usd),
+            Event::Cost { usd, left } => self.spending.cost(entry.run, *usd, *left),
             Event::Background { task, runs } => {
                 self.tasks.retain(|known| known != task);
                 if *runs && self.tasks.len() < TASKS_LIMIT {

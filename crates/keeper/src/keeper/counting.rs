@@ -13,9 +13,23 @@ use std::path::PathBuf;
 /// How long after the turn it is looked at. Measured: the end of a turn was on disk after 102 ms at the latest.
 const LOOKS_MS: [u64; 4] = [0, 150, 1000, 5000];
 
-/// The turns that are not counted yet.
+/// What is not counted yet.
 #[derive(Default)]
-pub(super) struct Counting(Vec<Open>);
+pub(super) struct Counting {
+    turns: Vec<Open>,
+    /// The conversation that the agent was in when we last looked.
+    conversation: Option<String>,
+    /// The one that it has left, until its record says what that had cost.
+    left: Option<Left>,
+}
+
+/// A conversation that the agent went on from, in the same process. Measured (claude 2.1.197): after `/resume` it notes what
+/// the conversation before had cost, and counts from zero; after `/clear` it notes nothing and counts on.
+struct Left {
+    native_id: String,
+    at_ms: u64,
+    looks: usize,
+}
 
 struct Open {
     turn: u32,
@@ -39,19 +53,20 @@ impl Keeper {
         let (Some(turn), Some(end)) = (uncounted.map(|spent| spent.turn), &self.state.last_turn) else {
             return;
         };
-        let known = self.counting.0.iter().any(|open| open.turn == turn);
+        let known = self.counting.turns.iter().any(|open| open.turn == turn);
         if known || self.record.plan.speaks != Speaks::Hooks || self.agent.count(&end.messages).is_none() {
             return;
         }
         if let Some(Kept::File { path: transcript, .. }) = Kept::of(&self.record, &self.state) {
             let (marks, ended_ms) = (end.messages.clone(), since_boot_ms());
-            self.counting.0.push(Open { turn, transcript, marks, ended_ms, looks: 0 });
+            self.counting.turns.push(Open { turn, transcript, marks, ended_ms, looks: 0 });
         }
     }
 
     pub(super) fn count_when_due(&mut self) -> Result<(), KeeperError> {
         let now = since_boot_ms();
-        for mut open in std::mem::take(&mut self.counting.0) {
+        self.note_cost_of_left_conversation(now)?;
+        for mut open in std::mem::take(&mut self.counting.turns) {
             let held = |open: &Open| proof::holds(self.agent, &open.transcript, 0, &open.marks).unwrap_or(false);
             if open.due_ms().is_some_and(|due| due <= now) {
                 open.looks += 1;
@@ -63,16 +78,16 @@ impl Keeper {
             if let Some(due) = open.due_ms() {
                 self.wake_by(due);
             }
-            self.counting.0.push(open);
+            self.counting.turns.push(open);
         }
         Ok(())
     }
 
     /// Whatever is in the transcript now is all that there will be.
     pub(super) fn count_at_the_end(&mut self) -> Result<(), KeeperError> {
-        std::mem::take(&mut self.counting.0).iter().try_for_each(|open| self.count(open))?;
+        std::mem::take(&mut self.counting.turns).iter().try_for_each(|open| self.count(open))?;
         match self.cost_so_far(true) {
-            Some(usd) => self.note(Event::Cost { usd }),
+            Some(usd) => self.note(Event::Cost { usd, left: false }),
             None => Ok(()),
         }
     }
@@ -83,15 +98,43 @@ impl Keeper {
             return Ok(());
         }
         let usd = self.cost_so_far(false).unwrap_or(0.0);
-        self.note(Event::Cost { usd })
+        self.note(Event::Cost { usd, left: false })
     }
 
-    fn cost_so_far(&self, left: bool) -> Option<f64> {
+    fn cost_so_far(&self, exited: bool) -> Option<f64> {
+        self.cost_of(self.state.native_id.as_ref().or(self.record.native_id.as_ref())?, exited)
+    }
+
+    fn cost_of(&self, native_id: &str, exited: bool) -> Option<f64> {
         let record =
             self.agent.costs_record(&writing::variable).filter(|_| self.record.plan.speaks == Speaks::Hooks)?;
-        let native_id = self.state.native_id.as_ref().or(self.record.native_id.as_ref())?;
         // The agent's own file, which it may have lost.
-        self.agent.cost_in(&std::fs::read(record).ok()?, &self.session.cwd, native_id, left)
+        self.agent.cost_in(&std::fs::read(record).ok()?, &self.session.cwd, native_id, exited)
+    }
+
+    /// The agent writes it a moment after it has gone on with another conversation.
+    fn note_cost_of_left_conversation(&mut self, now: u64) -> Result<(), KeeperError> {
+        if self.counting.conversation != self.state.native_id {
+            let before = std::mem::replace(&mut self.counting.conversation, self.state.native_id.clone());
+            self.counting.left = before.map(|native_id| Left { native_id, at_ms: now, looks: 0 });
+        }
+        let Some(mut left) = self.counting.left.take() else {
+            return Ok(());
+        };
+        let due = |left: &Left| LOOKS_MS.get(left.looks).map(|after_ms| left.at_ms + after_ms);
+        while due(&left).is_some_and(|due_ms| due_ms <= now) {
+            left.looks += 1;
+            let began_at = self.state.spending.began_at(self.record.run);
+            // What it says of the time before this run is no news: after `/clear` nothing is written.
+            if let Some(usd) = self.cost_of(&left.native_id, false).filter(|usd| Some(*usd) != began_at) {
+                return self.note(Event::Cost { usd, left: true });
+            }
+        }
+        if let Some(due_ms) = due(&left) {
+            self.wake_by(due_ms);
+            self.counting.left = Some(left);
+        }
+        Ok(())
     }
 
     /// A transcript that cannot be read says nothing, and what it would have said is not known.

@@ -444,8 +444,9 @@ fn fold_output(mut state: State, run: &Dir, session: &Session, plan: &Plan) -> R
         return Ok(state);
     };
     // Hooks are few, and what one means may depend on what came before it in its turn; an output may be long. Whether a turn
-    // behind a protocol had an answer depends on that, too.
-    let whole_turn = state.plan.speaks == Speaks::Hooks || state.plan.opens;
+    // behind a protocol had an answer depends on that, too. Within a line without end nothing can be understood yet.
+    let within_line = state.long_line.is_some_and(|line| line.start >= state.understood);
+    let whole_turn = state.plan.speaks == Speaks::Hooks || state.plan.opens && !within_line;
     let mut telling = match whole_turn {
         true => Telling::from(state.turn_out, source, &state, session),
         false => Telling::behind(&state, source, session),

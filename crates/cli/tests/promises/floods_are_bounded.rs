@@ -200,8 +200,8 @@ fn nobody_prints_while_the_disk_has_little_room_and_everybody_goes_on_byte_for_b
         replace_keeper(&session);
         until_held(&session, "min_free_space (4.0 MiB)");
     }
-    // Some records, and what several write before they look again.
-    assert!(free(&disk) > 3 * MIB, "{} bytes are free", free(&disk));
+    // Some records, what several write before they look again, and what the dead keepers had in their pipes.
+    assert!(free(&disk) > 2 * MIB, "{} bytes are free", free(&disk));
     let doctor = harness.run(&["doctor"]);
     assert!(doctor.stdout.contains("min_free_space (4.0 MiB)"), "{doctor:?}");
 

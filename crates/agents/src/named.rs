@@ -57,6 +57,23 @@ mod tests {
         assert_eq!(session, Some(("ses_1".to_owned(), Vec::new())));
     }
 
+    /// Which conversation that is the agent decides when it runs, so nobody could be kept from it.
+    #[test]
+    fn the_newest_conversation_is_refused_and_a_copy_of_it_is_not() {
+        let refused = |agent: &dyn Agent, words: &[&str]| {
+            agent.conflicts(&words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>()).is_some()
+        };
+        assert!(refused(&crate::claude::Claude, &["--continue"]) && refused(&crate::claude::Claude, &["-c"]));
+        assert!(refused(&crate::codex::Codex, &["resume", "--last"]));
+        assert!(refused(&crate::gemini::Gemini, &["--resume", "latest"]));
+        assert!(refused(&crate::gemini::Gemini, &["-r"]) && refused(&crate::gemini::Gemini, &["--resume=2"]));
+        assert!(refused(&crate::opencode::Opencode, &["--continue"]) && refused(&crate::opencode::Opencode, &["-c"]));
+        assert!(!refused(&crate::opencode::Opencode, &["--continue", "--fork"]));
+        assert!(!refused(&crate::opencode::Opencode, &["-s", "ses_1"]));
+        assert!(!refused(&crate::gemini::Gemini, &["--resume", ID]));
+        assert!(!refused(&crate::codex::Codex, &["resume", ID]));
+    }
+
     #[test]
     fn words_that_are_no_id_and_copies_are_left_to_the_agent() {
         assert_eq!(named(&crate::claude::Claude, &["--resume", "the failing test"]), None);

@@ -18,6 +18,7 @@ use rustix::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use rustix::fs::OFlags;
 use std::ffi::CString;
 use std::io;
+use std::time::Duration;
 
 /// Why a session could not be started, in words for the person who asked.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +54,10 @@ pub struct Starting<'a> {
     pub groups: Option<&'a Base>,
 }
 
+/// How long what an earlier run started may take to let go of the lock. A process of many threads is no longer listed while the
+/// last of them still has it; seen with the adapter of claude, for up to 150 ms.
+const UNTIL_GONE: Duration = Duration::from_secs(5);
+
 /// What the agent's own descriptors 0, 1 and 2 will be.
 struct Standard {
     input: OwnedFd,
@@ -71,8 +76,9 @@ pub fn start(
     let Starting { session, folder, run, record, environment, groups } = starting;
     let standard = open_streams(&record, run, handles, piped)?;
     let lock_file = folder.dir().file("agent.lock", OFlags::RDWR | OFlags::CREATE)?;
-    let agent_lock = lock::try_exclusive(lock_file)?
-        .ok_or_else(|| io::Error::other("a process of an earlier run still holds agent.lock"))?;
+    let agent_lock = lock::exclusive_within(lock_file, UNTIL_GONE)?.ok_or_else(|| {
+        io::Error::other("a process of an earlier run is still alive and holds agent.lock; `ostler doctor` names it")
+    })?;
     let occupied = Occupied::take(folder, session, &record, handles)?;
     // A new session's door is opened before anybody is shown it, and a further run goes on behind the same one.
     if handles.get(handles::DOOR).is_none() {

@@ -63,7 +63,9 @@ impl Agent for Codex {
     }
 
     fn conflicts(&self, arguments: &[String]) -> Option<&'static str> {
-        server::conflict(arguments)
+        let newest = arguments.iter().any(|word| word == "resume") && arguments.iter().any(|word| word == "--last");
+        let which = "which conversation? ostler resume goes on with one of ours, -- resume ID with another";
+        server::conflict(arguments).or_else(|| newest.then_some(which))
     }
 
     fn works_behind(&self, argv: &[String], variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {

@@ -51,6 +51,14 @@ impl Agent for Gemini {
         named::behind(arguments, &["--resume", "-r"], "--session-file", named::is_uuid)
     }
 
+    fn conflicts(&self, arguments: &[String]) -> Option<&'static str> {
+        let given = |word: &str| arguments.iter().any(|argument| argument.split('=').next() == Some(word));
+        let resumes = (given("--resume") || given("-r")) && !given("--session-file");
+        // Gemini takes no name of ours beside `latest` or a number.
+        (resumes && self.named_conversation(arguments).is_none())
+            .then_some("which conversation? ostler resume goes on with one of ours, -- --resume ID with another")
+    }
+
     fn decoder(&self) -> Box<dyn Decoder> {
         Box::new(GeminiLines::default())
     }

@@ -85,6 +85,13 @@ impl Agent for Opencode {
         named::behind(arguments, &["--session", "-s"], "--fork", |id| id.starts_with("ses_"))
     }
 
+    fn conflicts(&self, arguments: &[String]) -> Option<&'static str> {
+        let given = |words: &[&str]| arguments.iter().any(|argument| words.contains(&argument.as_str()));
+        // Which one that is opencode decides when it runs, and another session may have it.
+        (given(&["--continue", "-c"]) && !given(&["--fork"]))
+            .then_some("which conversation? ostler resume goes on with one of ours, -- --session ID with another")
+    }
+
     fn decoder(&self) -> Box<dyn Decoder> {
         Box::new(OpencodeLines::default())
     }

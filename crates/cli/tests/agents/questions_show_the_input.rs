@@ -74,7 +74,7 @@ fn claude_over_acp() {
     let ask = shows_it_everywhere(&bed, &session);
     assert_eq!((&ask["tool"], &ask["input"]["command"]), (&json!("Bash"), &json!(COMMAND)));
     session.stop();
-    bed.proves("permission: the real command is shown");
+    bed.proves("acp: permission: the real command is shown");
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn opencode_over_acp() {
     let ask = shows_it_everywhere(&bed, &session);
     assert_eq!(ask["input"]["command"], json!(COMMAND));
     session.stop();
-    bed.proves("permission: the real command is shown");
+    bed.proves("acp: permission: the real command is shown");
 }
 
 /// Gemini gives no input; of a command its title is the command, of a file it shows the change.
@@ -109,7 +109,7 @@ fn gemini_over_acp() {
     let shown = bed.harness.run(&["show", session.id()]).exits(0).stdout;
     assert!(shown.contains("│ + a⏎") && shown.contains("│ + b"), "{shown}");
     session.stop();
-    bed.proves("permission: the real command is shown");
+    bed.proves("acp: permission: the real command is shown");
 }
 
 /// Its adapter gives the words of the command one by one.
@@ -123,5 +123,5 @@ fn codex_over_acp() {
     assert!(listed.contains(r#"-lc "echo harmless\nrm -rf precious""#), "{listed}");
     assert_eq!(session.show().asking.unwrap()["input"]["command"][2], json!(COMMAND));
     session.stop();
-    bed.proves("permission: the real command is shown");
+    bed.proves("acp: permission: the real command is shown");
 }

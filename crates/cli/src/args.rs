@@ -540,7 +540,14 @@ pub struct Doctor {
 }
 
 #[derive(Args)]
+#[command(after_help = "Each line has at least: session, at (UTC), what. T is a time as in logs --since.")]
 pub struct Events {
+    /// Only of these sessions: ids, unique beginnings of them, names, or @last
+    #[arg(value_name = "ID")]
+    pub ids: Vec<String>,
+    /// Only from this time on: an age such as 10m, a time such as 2026-11-16T08:30, or now
+    #[arg(long, value_name = "T")]
+    pub since: Option<String>,
     /// Go on as things happen
     #[arg(short, long)]
     pub follow: bool,

@@ -11,18 +11,20 @@ mod changes;
 mod entries;
 mod known;
 
+use super::several;
 use crate::args::Events;
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
 use crate::say::not_written;
+use crate::ui::time::parse_since;
 pub use changes::{Changes, News};
 use entries::Line;
-use known::{Known, Read};
+use known::{Known, Only, Read};
 use ostler_core::id::SessionId;
 use std::io::{ErrorKind, Write};
 
 pub fn run(context: &Context, args: &Events) -> Result<Code> {
-    match follow(context, args.follow) {
+    match follow(context, args) {
         // Whoever read this has seen enough.
         Err(Stop::ReaderGone) => Ok(Code::Succeeded),
         Err(Stop::Failed(failure)) => Err(failure),
@@ -42,10 +44,20 @@ impl<E: Into<Failure>> From<E> for Stop {
     }
 }
 
-fn follow(context: &Context, follow: bool) -> std::result::Result<(), Stop> {
+fn only(context: &Context, args: &Events) -> Result<Only> {
+    let since = args.since.as_deref().map(|text| parse_since(text, ostler_sys::clock::now())).transpose();
+    let sessions = if args.ids.is_empty() {
+        None
+    } else {
+        Some(several::select(&context.home, &args.ids)?.into_iter().map(|place| place.id).collect())
+    };
+    Ok(Only { sessions, since: since.map_err(Failure::usage)? })
+}
+
+fn follow(context: &Context, args: &Events) -> std::result::Result<(), Stop> {
     let home = &context.home;
-    let mut known = Known::default();
-    if !follow {
+    let mut known = Known::of(only(context, args)?);
+    if !args.follow {
         return print(known.look(home, None, &Read::All)?.only_entries());
     }
     home.open_or_make(&home.sessions())?;

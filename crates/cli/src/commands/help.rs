@@ -137,7 +137,13 @@ const EXAMPLES: [(&str, &[&str]); 27] = [
     ("restore", &["ostler restore tests"]),
     ("purge", &["ostler purge tests", "ostler purge --archived --older-than 30d --dry-run"]),
     ("doctor", &["ostler doctor", "ostler doctor --fix"]),
-    ("events", &["ostler events -f | jq ."]),
+    (
+        "events",
+        &[
+            "ostler events -f --since now                  what happens from now on",
+            "ostler events tests --since 1h | jq .what     one session, the last hour",
+        ],
+    ),
     ("upgrade", &["ostler upgrade"]),
     (
         "completions",

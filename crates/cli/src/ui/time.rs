@@ -1,5 +1,8 @@
 //! Durations and sizes as people write and read them.
 
+use jiff::civil::{Date, DateTime};
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 pub use ostler_core::limits::size;
 use std::time::Duration;
 
@@ -31,6 +34,32 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         rest = after;
     }
     Ok(total)
+}
+
+/// A moment, as a person writes it: an age (`10m`), `now`, a day, or a time with or without a time zone. One without is local.
+pub fn parse_since(text: &str, now: Timestamp) -> Result<Timestamp, String> {
+    let text = text.trim();
+    let wrong = || {
+        format!(
+            "{text:?} is not a time; write an age such as 10m, a time such as 2026-11-16 or 2026-11-16T08:30, or now"
+        )
+    };
+    if text == "now" {
+        return Ok(now);
+    }
+    // A bare number would be an age in seconds elsewhere; here it could as well be a year or a Unix time.
+    if !text.ends_with(|last: char| last.is_ascii_digit())
+        && let Ok(back) = parse_duration(text)
+    {
+        let back = SignedDuration::try_from(back).map_err(|_| wrong())?;
+        return Ok(now.saturating_sub(back).unwrap_or(Timestamp::MIN));
+    }
+    if let Ok(time) = text.parse::<Timestamp>() {
+        return Ok(time);
+    }
+    let civil = text.parse::<DateTime>().or_else(|_| text.parse::<Date>().map(|date| date.at(0, 0, 0, 0)));
+    let zoned = civil.and_then(|civil| civil.to_zoned(TimeZone::system()));
+    zoned.map(|zoned| zoned.timestamp()).map_err(|_| wrong())
 }
 
 /// `64MiB`, `1GB`, `4096`.
@@ -73,6 +102,7 @@ pub fn age(seconds: i64) -> String {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 
@@ -100,5 +130,20 @@ mod tests {
     fn durations_read_well() {
         let shown: Vec<String> = [0, 4250, 59_000, 185_000, 7_800_000, 500_000_000].into_iter().map(duration).collect();
         assert_eq!(shown, ["0.0s", "4.2s", "59s", "3m 5s", "2h 10m", "5d 18h"]);
+    }
+
+    #[test]
+    fn a_moment_is_an_age_a_day_a_time_or_now() {
+        let now: Timestamp = "2026-11-16T12:00:00Z".parse().unwrap();
+        let at = |text: &str| parse_since(text, now).map(|time| time.to_string());
+        assert_eq!(at("now").as_deref(), Ok("2026-11-16T12:00:00Z"));
+        assert_eq!(at("1h30m").as_deref(), Ok("2026-11-16T10:30:00Z"));
+        assert_eq!(at("2026-11-15T08:00:00+02:00").as_deref(), Ok("2026-11-15T06:00:00Z"));
+        let local = |text: &str| text.parse::<DateTime>().unwrap().to_zoned(TimeZone::system()).unwrap().timestamp();
+        assert_eq!(parse_since("2026-11-15", now), Ok(local("2026-11-15T00:00")));
+        assert_eq!(parse_since("2026-11-15 08:30", now), Ok(local("2026-11-15T08:30")));
+        for wrong in ["", "yesterday", "10", "-5m", "2026-13-01"] {
+            assert!(parse_since(wrong, now).is_err(), "{wrong}");
+        }
     }
 }

@@ -143,3 +143,61 @@ fn without_watches_to_be_had_it_looks_for_itself() {
         assert_eq!(listener.until(&session, "purged"), ["purged"]);
     }
 }
+
+fn told(harness: &Harness, arguments: &[&str]) -> Vec<Value> {
+    let output = harness.run(&[&["events"], arguments].concat()).exits(0);
+    output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn only_the_sessions_that_are_named_are_told() {
+    let harness = harness();
+    let (first, second, third) = (
+        harness.detach(&["--name", "first one", "--", "true"]),
+        harness.detach(&["--", "true"]),
+        harness.detach(&["--", "true"]),
+    );
+    harness.run(&["wait", first.id(), second.id(), third.id()]).exits(0);
+    harness.run(&["archive", first.id()]).exits(0);
+    let ids: Vec<Value> =
+        told(&harness, &["first", second.id()]).into_iter().map(|event| event["session"].clone()).collect();
+    for id in [first.id(), second.id()] {
+        assert!(ids.iter().any(|told| told == id), "{id}: {ids:?}");
+    }
+    assert!(ids.iter().all(|told| told != third.id()), "{ids:?}");
+    harness.run(&["events", "nosuch"]).exits(3);
+}
+
+#[test]
+fn only_what_happened_since_is_told() {
+    let harness = harness();
+    let old = harness.detach(&["--", "true"]);
+    harness.run(&["wait", old.id()]).exits(0);
+    let all = told(&harness, &[]);
+    // From the middle of what happened on.
+    let middle = all[all.len() / 2]["at"].as_str().unwrap();
+    let from: jiff::Timestamp = middle.parse().unwrap();
+    let later = all.iter().filter(|event| event["at"].as_str().unwrap().parse::<jiff::Timestamp>().unwrap() >= from);
+    assert_eq!(told(&harness, &["--since", middle]).iter().collect::<Vec<_>>(), later.collect::<Vec<_>>());
+    assert_eq!(told(&harness, &["--since", "1h"]).len(), all.len());
+    assert_eq!(told(&harness, &["--since", "now"]), Vec::<Value>::new());
+    let refused = harness.run(&["events", "--since", "yesterday"]).exits(2);
+    assert!(refused.stderr.contains("is not a time"), "{}", refused.stderr);
+
+    // Following from now on: of an old session only what happens to it now.
+    let hour_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    let journal = File::options().write(true).open(old.path().join("journal.jsonl")).unwrap();
+    journal.set_modified(hour_ago).unwrap();
+    let mut command = harness.command(harness.program());
+    command.args(["events", "-f", "--since", "now", old.id()]);
+    let mut listener = Listener::of(command);
+    let _other = harness.detach(&["--", "true"]);
+    let mut commands = ["archive", "restore"].into_iter().cycle();
+    // It is not known when it has begun to watch.
+    while !patience::readable(&[listener.lines.get_ref().as_fd()], std::time::Duration::from_millis(100)) {
+        harness.run(&[commands.next().unwrap(), old.id()]).exits(0);
+    }
+    let event = listener.next();
+    assert_eq!(event["session"], old.id());
+    assert!(event["what"] == "archived" || event["what"] == "restored", "{event}");
+}

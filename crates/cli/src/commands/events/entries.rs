@@ -25,9 +25,14 @@ struct Head {
 }
 
 /// The entries of this session from `position` on, which moves behind the last of them. One without a journal has none.
-pub fn read(id: SessionId, folder: &Path, position: &mut u64) -> Vec<Line> {
+/// Those from before `since` are left out.
+pub fn read(id: SessionId, folder: &Path, position: &mut u64, since: Option<Timestamp>) -> Vec<Line> {
     match bytes_from(folder, *position) {
-        Ok(bytes) => parse(id, &bytes, position),
+        Ok(bytes) => {
+            let mut lines = parse(id, &bytes, position);
+            lines.retain(|line| since.is_none_or(|since| line.at >= since));
+            lines
+        }
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Vec::new(),
         Err(error) => {
             tell!("ostler: {id}: its journal cannot be read: {error}; ostler doctor says more");

@@ -4,13 +4,36 @@
 use super::changes::Changes;
 use super::{Batch, about, entries};
 use crate::exit::Result;
+use jiff::{SignedDuration, Timestamp};
 use ostler_core::id::SessionId;
 use ostler_store::home::{Home, Place};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
-/// Every session, and how far its journal has been read.
+/// A journal that was last written this long before the time that is asked for has nothing newer in it, even if the clock
+/// was corrected a little since.
+const CLOCK_CORRECTION: SignedDuration = SignedDuration::from_mins(10);
+
+/// The sessions that are asked for, and how far the journal of each has been read.
+pub struct Known {
+    sessions: BTreeMap<SessionId, One>,
+    only: Only,
+}
+
+/// Which events are asked for.
 #[derive(Default)]
-pub struct Known(BTreeMap<SessionId, One>);
+pub struct Only {
+    /// Of these sessions; `None`: of all.
+    pub sessions: Option<BTreeSet<SessionId>>,
+    /// Not from before this.
+    pub since: Option<Timestamp>,
+}
+
+impl Only {
+    fn includes(&self, id: SessionId) -> bool {
+        self.sessions.as_ref().is_none_or(|sessions| sessions.contains(&id))
+    }
+}
 
 struct One {
     place: Place,
@@ -24,19 +47,24 @@ pub enum Read<'a> {
 }
 
 impl Known {
+    pub fn of(only: Only) -> Known {
+        Known { sessions: BTreeMap::new(), only }
+    }
+
     /// Compares, and reads. New folders are watched before they are read.
     pub fn look(&mut self, home: &Home, changes: Option<&mut Changes>, read: &Read<'_>) -> Result<Batch> {
         let mut changes = changes;
         if let Some(changes) = &mut changes {
             changes.watch_folders(home);
         }
-        let now = places(home)?;
+        let mut now = places(home)?;
+        now.retain(|id, _| self.only.includes(*id));
         let mut batch = Batch::default();
         for (&id, place) in &now {
             if let (Some(changes), false) = (&mut changes, place.archived) {
                 changes.watch_session(place);
             }
-            let before = self.0.get(&id).map(|one| one.place.archived);
+            let before = self.sessions.get(&id).map(|one| one.place.archived);
             let (arrival, departure) = match (before, place.archived) {
                 (None, false) => (Some("appeared"), None),
                 (None, true) => (Some("appeared"), Some("archived")),
@@ -45,14 +73,17 @@ impl Known {
                 (Some(false), false) | (Some(true), true) => (None, None),
             };
             let moved = arrival.is_some() || departure.is_some();
-            let one = self.0.entry(id).or_insert_with(|| One { place: place.clone(), position: 0 });
+            let one = self.sessions.entry(id).or_insert_with(|| One {
+                place: place.clone(),
+                position: self.only.since.map_or(0, |since| skipped(&place.path, since)),
+            });
             one.place.clone_from(place);
             let wanted = match read {
                 Read::All => true,
                 Read::Only(ids) => moved || ids.contains(&id),
             };
             if wanted {
-                batch.entries.push(entries::read(id, &one.place.path, &mut one.position));
+                batch.entries.push(entries::read(id, &one.place.path, &mut one.position, self.only.since));
             }
             batch.arrivals.extend(arrival.map(|what| about(id, what)));
             batch.departures.extend(departure.map(|what| about(id, what)));
@@ -60,7 +91,7 @@ impl Known {
                 changes.forget_session(id);
             }
         }
-        self.0.retain(|id, _| {
+        self.sessions.retain(|id, _| {
             let there = now.contains_key(id);
             if !there {
                 batch.departures.push(about(*id, "purged"));
@@ -77,12 +108,23 @@ impl Known {
     pub fn read(&mut self, ids: &[SessionId]) -> Batch {
         let mut batch = Batch::default();
         for id in ids {
-            if let Some(one) = self.0.get_mut(id) {
-                batch.entries.push(entries::read(*id, &one.place.path, &mut one.position));
+            if let Some(one) = self.sessions.get_mut(id) {
+                batch.entries.push(entries::read(*id, &one.place.path, &mut one.position, self.only.since));
             }
         }
         batch
     }
+}
+
+/// Where to begin in a journal when older entries are not asked for: at its end, if it was not written since. With many
+/// ended sessions most journals are not read then.
+fn skipped(folder: &Path, since: Timestamp) -> u64 {
+    let Ok(stat) = std::fs::metadata(folder.join("journal.jsonl")) else {
+        return 0;
+    };
+    let written = stat.modified().ok().and_then(|time| Timestamp::try_from(time).ok());
+    let is_old = written.is_some_and(|written| written.saturating_add(CLOCK_CORRECTION).is_ok_and(|time| time < since));
+    if is_old { stat.len() } else { 0 }
 }
 
 /// Where every session is. The folder from which sessions are moved is looked at before and after the other, so that one

@@ -25,6 +25,7 @@ pub mod stream_json;
 use ostler_core::fact::{Ask, Fact, Tokens, TurnEnd, Verdict};
 use ostler_core::outcome::{Exit, signal_name};
 use ostler_core::record::{Ending, Fork, Mode, Plan, Run, Session, Speaks};
+use serde_json::Value;
 
 /// Where an agent that draws tells which conversation it is at, below the folder of its run.
 pub const CONVERSATION: &str = "conversation";
@@ -358,6 +359,18 @@ pub trait Decoder {
     /// The agent's names for the messages of the turn that is not over yet.
     fn messages_so_far(&self) -> Vec<String>;
 
+    /// What it remembers of the running turn, for another decoder that goes on from here. `None`: that one has to begin where
+    /// the turn begins.
+    fn memory(&self) -> Option<Value> {
+        None
+    }
+
+    /// Goes on with what another decoder remembered. False: it cannot, and is as it was.
+    fn remember_all(&mut self, memory: &Value) -> bool {
+        let _ = memory;
+        false
+    }
+
     /// How the turn went of an agent whose process has ended without saying so. `complaint`: what it said beside the
     /// conversation as it ended.
     fn turn_end_at_exit(&mut self, exit: Exit, complaint: Option<&str>) -> TurnEnd {
@@ -370,6 +383,20 @@ pub trait Decoder {
         OwnRecord::default()
     }
 }
+
+/// For a decoder all of whose fields are what it remembers of the turn.
+macro_rules! remembers_its_turn {
+    () => {
+        fn memory(&self) -> Option<serde_json::Value> {
+            serde_json::to_value(self).ok()
+        }
+
+        fn remember_all(&mut self, memory: &serde_json::Value) -> bool {
+            <Self as serde::Deserialize>::deserialize(memory).map(|other| *self = other).is_ok()
+        }
+    };
+}
+pub(crate) use remembers_its_turn;
 
 /// What an agent's record of its own process tells.
 #[derive(Clone, Debug, Default, PartialEq)]

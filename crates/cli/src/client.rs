@@ -2,7 +2,6 @@
 
 use crate::context::wish;
 use crate::exit::{Failure, Result};
-use ostler_core::event::Event;
 use ostler_core::record::{Want, Wish};
 use ostler_core::view::View;
 use ostler_keeper::launch;
@@ -107,9 +106,8 @@ fn wait_for_a_death(folder: &Folder) -> Result<()> {
 /// What the journal says became of a wish. A keeper may have granted it, seen the session end of it and left before we
 /// could ask.
 fn already_answered(place: &Place, id: &str) -> Result<Option<Granted>> {
-    let entries = journal::read(place.open()?.dir(), 0)?.entries;
-    let answer = entries.into_iter().find(|entry| entry.wish.as_deref() == Some(id)).map(|entry| entry.event);
-    Ok(answer.map(|event| if let Event::Refused { why } = event { Granted::Refused(why) } else { Granted::Yes }))
+    let answer = journal::answer(place.open()?.dir(), id)?;
+    Ok(answer.map(|refused| refused.map_or(Granted::Yes, Granted::Refused)))
 }
 
 /// How long a helper may be silent before we look whether somebody has stopped it.
@@ -160,6 +158,15 @@ fn ask(folder: &Folder, socket: &OwnedFd, id: &str) -> Result<Option<Granted>> {
 pub struct Watch {
     folder: Folder,
     on: On,
+    state_only: bool,
+}
+
+/// What may have changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum News {
+    /// There is more output, and nothing else.
+    Output,
+    Anything,
 }
 
 /// What there is to wait for.
@@ -173,14 +180,24 @@ enum On {
 impl Watch {
     /// Subscribes. Look at the session after this, and again whenever `descriptor` is readable.
     pub fn new(place: &Place) -> Result<Watch> {
-        let mut watch = Watch { folder: place.open()?, on: On::Nothing };
+        Watch::open(place, false)
+    }
+
+    /// The same, without being told of output that changes nothing about the session.
+    pub fn state_only(place: &Place) -> Result<Watch> {
+        Watch::open(place, true)
+    }
+
+    fn open(place: &Place, state_only: bool) -> Result<Watch> {
+        let mut watch = Watch { folder: place.open()?, on: On::Nothing, state_only };
         watch.subscribe()?;
         Ok(watch)
     }
 
     fn subscribe(&mut self) -> Result<()> {
         if let Some(socket) = socket::reach(self.folder.dir())?
-            && socket::transmit(&socket, &wire::encode(&Request::Watch))? != Packet::HungUp
+            && socket::transmit(&socket, &wire::encode(&Request::Watch { state_only: self.state_only }))?
+                != Packet::HungUp
         {
             rustix::io::ioctl_fionbio(&socket, true).map_err(std::io::Error::from)?;
             self.on = On::Keeper(socket);
@@ -212,12 +229,15 @@ impl Watch {
     }
 
     /// Takes the news away, and finds the replacement of a keeper that is gone.
-    pub fn heed(&mut self) -> Result<()> {
-        let gone = match &self.on {
+    pub fn heed(&mut self) -> Result<News> {
+        let news = match &self.on {
             On::Keeper(socket) => drain(socket)?,
-            On::Agent(_) | On::Nothing => true,
+            On::Agent(_) | On::Nothing => None,
         };
-        if gone { self.subscribe() } else { Ok(()) }
+        match news {
+            Some(news) => Ok(news),
+            None => self.subscribe().map(|()| News::Anything),
+        }
     }
 
     pub fn folder(&self) -> &Folder {
@@ -225,14 +245,20 @@ impl Watch {
     }
 }
 
-/// Reads everything; true when the other side is gone.
-fn drain(socket: &OwnedFd) -> Result<bool> {
+/// Reads everything; `None` when the other side is gone.
+fn drain(socket: &OwnedFd) -> Result<Option<News>> {
     let mut buffer = vec![0; PACKET];
+    let mut news = None;
     loop {
         match socket::receive(socket, &mut buffer)? {
-            Packet::Done(_) => {}
-            Packet::NotNow => return Ok(false),
-            Packet::HungUp => return Ok(true),
+            Packet::Done(length) => {
+                let output_only =
+                    matches!(serde_json::from_slice(&buffer[..length]), Ok(Reply::Changed { output_only: true }));
+                let first = news.unwrap_or(News::Output);
+                news = Some(if output_only { first } else { News::Anything });
+            }
+            Packet::NotNow => return Ok(Some(news.unwrap_or(News::Anything))),
+            Packet::HungUp => return Ok(None),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Following a session: what it prints or says, as it comes, until it ends. The files are read here; the keeper only says
 //! that they have grown, so a keeper that is killed in between makes no difference.
 
-use crate::client::{Watch, look_and_record};
+use crate::client::{News, Watch, look_and_record};
 use crate::commands::to_json;
 use crate::exit::Result;
 use crate::say::{line, tell};
@@ -279,19 +279,24 @@ pub enum Left {
 /// Prints until the session has ended, or `called` is readable, or it asks and `answers` is false.
 pub fn follow(place: &Place, printer: &mut Printer<'_>, called: Option<BorrowedFd<'_>>, answers: bool) -> Result<Left> {
     let mut watch = Watch::new(place)?;
+    let mut news = News::Anything;
     loop {
-        // The view first: when it says "ended", everything that was printed is in the files.
-        let view = look_and_record(place)?;
-        printer.print()?;
-        if view.ended {
-            return Ok(Left::Ended(Box::new(view)));
-        }
-        if view.asking.is_some() && !answers {
-            // Called first: a question must not keep a Ctrl-C from being heard.
-            return Ok(if is_called(called)? { Left::Called } else { Left::Asks(Box::new(view)) });
+        if news == News::Anything {
+            // The view first: when it says "ended", everything that was printed is in the files.
+            let view = look_and_record(place)?;
+            printer.print()?;
+            if view.ended {
+                return Ok(Left::Ended(Box::new(view)));
+            }
+            if view.asking.is_some() && !answers {
+                // Called first: a question must not keep a Ctrl-C from being heard.
+                return Ok(if is_called(called)? { Left::Called } else { Left::Asks(Box::new(view)) });
+            }
+        } else {
+            printer.print()?;
         }
         let Some(descriptor) = watch.descriptor() else {
-            watch.heed()?;
+            news = watch.heed()?;
             continue;
         };
         let mut fds = vec![PollFd::from_borrowed_fd(descriptor, PollFlags::IN)];
@@ -302,9 +307,7 @@ pub fn follow(place: &Place, printer: &mut Printer<'_>, called: Option<BorrowedF
         }
         let (changed, was_called) =
             (!fds[0].revents().is_empty(), fds.get(1).is_some_and(|fd| !fd.revents().is_empty()));
-        if changed {
-            watch.heed()?;
-        }
+        news = if changed { watch.heed()? } else { News::Output };
         if was_called {
             return Ok(Left::Called);
         }

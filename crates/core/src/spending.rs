@@ -5,10 +5,10 @@
 //! and nothing goes down.
 
 use crate::fact::{Tokens, TurnEnd};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What one turn used, as far as its agent says.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spent {
     pub run: u32,
     /// Counted from 1, over all runs.
@@ -17,18 +17,46 @@ pub struct Spent {
     pub cost_usd: Option<f64>,
 }
 
+/// So many of the newest turns are kept one by one; older ones are added up, so that a long session costs no more than a short
+/// one. Whatever is learned about a turn later is learned soon after its end.
+const RECENT: usize = 32;
+
 /// Everything that a session has used so far.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spending {
+    /// The newest turns, or all of them.
     turns: Vec<Spent>,
+    keeps_all: bool,
+    /// Older turns of earlier runs.
+    earlier_runs: Total,
+    /// Older turns of one run, the newest that has any.
+    one_run: (u32, Total),
     /// What whole runs have cost whose turns tell nothing of it.
     runs_usd: Vec<RunCost>,
     /// The agent's own counter of money, of the present process.
     counter_usd: f64,
 }
 
+/// What several turns have used; `None` when nothing is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Total {
+    tokens: Option<Tokens>,
+    cost_usd: Option<f64>,
+}
+
+impl Total {
+    fn add(&mut self, tokens: Option<Tokens>, cost_usd: Option<f64>) {
+        if let Some(more) = tokens {
+            *self.tokens.get_or_insert_with(Tokens::default) += more;
+        }
+        if let Some(more) = cost_usd {
+            *self.cost_usd.get_or_insert(0.0) += more;
+        }
+    }
+}
+
 /// What a run has cost whose turns tell nothing of it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct RunCost {
     run: u32,
     /// What the agent's record said when the run, or its present conversation, began.
@@ -39,6 +67,12 @@ struct RunCost {
 }
 
 impl Spending {
+    /// Keeps every turn, for a reader that lists them all.
+    #[must_use]
+    pub fn keeping_all() -> Spending {
+        Spending { keeps_all: true, ..Spending::default() }
+    }
+
     /// A turn has ended.
     pub fn note(&mut self, run: u32, turn: u32, end: &TurnEnd) {
         let cost_usd = end.cost_usd.map(|counter| {
@@ -48,6 +82,20 @@ impl Spending {
             counter - before
         });
         self.turns.push(Spent { run, turn, tokens: end.tokens, cost_usd });
+        if !self.keeps_all && self.turns.len() >= 2 * RECENT {
+            let old: Vec<Spent> = self.turns.drain(..RECENT).collect();
+            old.into_iter().for_each(|spent| self.add_up(spent));
+        }
+    }
+
+    fn add_up(&mut self, spent: Spent) {
+        let (run, total) = &mut self.one_run;
+        if *run != spent.run {
+            let before = std::mem::take(total);
+            self.earlier_runs.add(before.tokens, before.cost_usd);
+            *run = spent.run;
+        }
+        self.one_run.1.add(spent.tokens, spent.cost_usd);
     }
 
     /// What a turn used is known now; what its agent said about it stands.
@@ -60,7 +108,8 @@ impl Spending {
     /// The agent's own record of what the conversation has cost: the first of a run is what it began with. When the run has
     /// `left` that conversation, its record counts from zero. Where its turns say what they cost, they stand.
     pub fn cost(&mut self, run: u32, usd: f64, left: bool) {
-        let told = self.turns.iter().any(|spent| spent.run == run && spent.cost_usd.is_some());
+        let told = self.turns.iter().any(|spent| spent.run == run && spent.cost_usd.is_some())
+            || self.one_run.0 == run && self.one_run.1.cost_usd.is_some();
         match self.runs_usd.iter_mut().find(|of| of.run == run) {
             // One that went down has begun again.
             Some(of) if !told => {
@@ -71,7 +120,13 @@ impl Spending {
                 }
             }
             Some(_) => {}
-            None => self.runs_usd.push(RunCost { run, began_at_usd: usd, left_usd: 0.0, cost_usd: None }),
+            None => {
+                if self.runs_usd.len() >= RECENT {
+                    let oldest = self.runs_usd.remove(0);
+                    self.earlier_runs.add(None, oldest.cost_usd);
+                }
+                self.runs_usd.push(RunCost { run, began_at_usd: usd, left_usd: 0.0, cost_usd: None });
+            }
         }
     }
 
@@ -86,34 +141,45 @@ impl Spending {
         self.counter_usd = 0.0;
     }
 
+    /// The newest turns; all of them if it keeps all.
     #[must_use]
     pub fn turns(&self) -> &[Spent] {
         &self.turns
     }
 
-    /// Of one run; `None` when nothing is known.
+    /// Of the newest run; `None` when nothing is known.
     #[must_use]
     pub fn of_run(&self, run: u32) -> (Option<Tokens>, Option<f64>) {
-        self.total(|of| of == run)
+        let older = if self.one_run.0 == run { self.one_run.1 } else { Total::default() };
+        self.total(older, |of| of == run)
     }
 
     /// Of the whole session.
     #[must_use]
     pub fn of_session(&self) -> (Option<Tokens>, Option<f64>) {
-        self.total(|_| true)
+        let mut older = self.earlier_runs;
+        older.add(self.one_run.1.tokens, self.one_run.1.cost_usd);
+        self.total(older, |_| true)
     }
 
-    fn total(&self, counts: impl Fn(u32) -> bool) -> (Option<Tokens>, Option<f64>) {
-        let (mut tokens, mut cost) = (None, None);
-        let turns = self.turns.iter().filter(|spent| counts(spent.run));
-        let runs = self.runs_usd.iter().filter(|of| counts(of.run)).filter_map(|of| of.cost_usd);
-        for more in turns.clone().filter_map(|spent| spent.tokens) {
-            *tokens.get_or_insert_with(Tokens::default) += more;
+    /// The tokens of the runs before this one.
+    #[must_use]
+    pub fn tokens_before(&self, run: u32) -> Tokens {
+        let mut older = self.earlier_runs;
+        if self.one_run.0 < run {
+            older.add(self.one_run.1.tokens, None);
         }
-        for more in turns.filter_map(|spent| spent.cost_usd).chain(runs) {
-            *cost.get_or_insert(0.0) += more;
+        self.total(older, |of| of < run).0.unwrap_or_default()
+    }
+
+    fn total(&self, mut total: Total, counts: impl Fn(u32) -> bool) -> (Option<Tokens>, Option<f64>) {
+        for spent in self.turns.iter().filter(|spent| counts(spent.run)) {
+            total.add(spent.tokens, spent.cost_usd);
         }
-        (tokens, cost)
+        for of in self.runs_usd.iter().filter(|of| counts(of.run)) {
+            total.add(None, of.cost_usd);
+        }
+        (total.tokens, total.cost_usd)
     }
 }
 
@@ -193,5 +259,41 @@ mod tests {
         }
         spending.count(2, Tokens { input: 6, output: 6 });
         assert_eq!(spending.of_session().0, Some(Tokens { input: 15, output: 6 }));
+    }
+
+    #[test]
+    fn older_turns_are_added_up_and_count_as_if_they_were_listed() {
+        let (mut short, mut all) = (Spending::default(), Spending::keeping_all());
+        let mut turn = 0;
+        for run in 1..=3 {
+            for spending in [&mut short, &mut all] {
+                spending.begin_run();
+            }
+            for count in 1..=100 {
+                turn += 1;
+                for spending in [&mut short, &mut all] {
+                    spending.note(run, turn, &end(u64::from(turn), Some(f64::from(count))));
+                }
+            }
+            assert!(short.turns().len() < 2 * RECENT, "{}", short.turns().len());
+            assert_eq!(all.turns().len(), turn as usize);
+            assert_eq!(short.of_run(run), all.of_run(run));
+            assert_eq!(short.of_session(), all.of_session());
+            assert_eq!(short.tokens_before(run), all.tokens_before(run));
+        }
+        assert_eq!(all.of_session().1, Some(300.0));
+        assert_eq!(all.tokens_before(2), Tokens { input: 5050, output: 100 });
+    }
+
+    #[test]
+    fn the_costs_of_many_runs_are_added_up() {
+        let mut spending = Spending::default();
+        for run in 1..=100 {
+            spending.cost(run, 1.0, false);
+            spending.cost(run, 3.0, false);
+        }
+        assert!(spending.runs_usd.len() <= RECENT);
+        assert_eq!(spending.of_session().1, Some(200.0));
+        assert_eq!(spending.of_run(100).1, Some(2.0));
     }
 }

@@ -12,8 +12,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
 pub enum Request {
-    /// Tell me whenever anything changes.
-    Watch,
+    /// Tell me whenever anything changes; with `state_only` not when there is only more output.
+    Watch {
+        #[serde(default, skip_serializing_if = "is_false")]
+        state_only: bool,
+    },
     /// I have put a wish into the inbox; tell me what became of it.
     Wish { id: String },
     /// I show the terminal to a person; `client` names me for as long as I live.
@@ -36,8 +39,11 @@ pub enum Request {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "snake_case")]
 pub enum Reply {
-    /// Output, state, or both.
-    Changed,
+    /// Output, state, or both. Before there was `output_only` it was not told which.
+    Changed {
+        #[serde(default, skip_serializing_if = "is_false")]
+        output_only: bool,
+    },
     /// Your wish was granted, or why not.
     Wish { id: String, refused: Option<String> },
     /// I have this many of your keys.
@@ -48,6 +54,11 @@ pub enum Reply {
     Staying { why: String },
     #[serde(other)]
     Unknown,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 const KEYS: u8 = 1;
@@ -87,4 +98,29 @@ pub const KEYS_AT_ONCE: usize = 32 * 1024;
 #[must_use]
 pub fn encode<T: Serialize>(message: &T) -> Vec<u8> {
     serde_json::to_vec(message).unwrap_or_default()
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_and_keepers_of_before_understand_and_are_understood() {
+        let watch = Request::Watch { state_only: false };
+        assert_eq!(encode(&watch), br#"{"op":"watch"}"#);
+        assert_eq!(parse(br#"{"op":"watch"}"#), Incoming::Request(watch));
+        let changed = Reply::Changed { output_only: false };
+        assert_eq!(encode(&changed), br#"{"say":"changed"}"#);
+        assert_eq!(serde_json::from_slice::<Reply>(br#"{"say":"changed"}"#).unwrap(), changed);
+
+        /// As both were before.
+        #[derive(Debug, PartialEq, Deserialize)]
+        #[serde(tag = "say", rename_all = "snake_case")]
+        enum Before {
+            Changed,
+        }
+        let told = encode(&Reply::Changed { output_only: true });
+        assert_eq!(serde_json::from_slice::<Before>(&told).unwrap(), Before::Changed);
+    }
 }

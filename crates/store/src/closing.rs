@@ -139,7 +139,7 @@ pub fn record_if_lost(folder: &Folder) -> Result<(), StoreError> {
     }
     let outcome = publish(folder, &run, &session, &record, &state, outcome)?;
     limits::clear(&record);
-    note(Event::Ended { outcome })
+    note(Event::Ended { outcome }).map(|_| ())
 }
 
 /// What became of the message that it died with.

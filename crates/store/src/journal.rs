@@ -3,13 +3,15 @@
 //! A torn last line is what a crash leaves behind: readers pass over it, the next writer ends it and starts a fresh one.
 //! Nothing is ever cut off or rewritten. A bad line in the middle is counted and reported, and harms nobody else.
 
-use crate::StoreError;
-use ostler_core::event::Entry;
+use crate::{StoreError, backwards};
+use ostler_core::event::{Entry, Event};
 use ostler_sys::dir::{Dir, Sync};
 use ostler_sys::pause::{self, Point};
 use rustix::fs::{FlockOperation, OFlags};
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::ops::ControlFlow;
+use std::os::unix::fs::FileExt;
 
 const NAME: &str = "journal.jsonl";
 
@@ -31,7 +33,7 @@ pub fn read(dir: &Dir, position: u64) -> Result<Found, StoreError> {
     }
     let file = match dir.file(NAME, OFlags::RDONLY) {
         Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(parse(&[], position)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(parse(&[], position)),
         Err(error) => return Err(StoreError::io(NAME)(error)),
     };
     let mut file = File::from(file);
@@ -39,6 +41,35 @@ pub fn read(dir: &Dir, position: u64) -> Result<Found, StoreError> {
     file.seek(SeekFrom::Start(position)).map_err(StoreError::io(NAME))?;
     file.read_to_end(&mut bytes).map_err(StoreError::io(NAME))?;
     Ok(parse(&bytes, position))
+}
+
+/// How much of the journal before a position its mark is made of.
+const MARKED: u64 = 512;
+
+/// Reads the whole lines from `position` on, if what is before it has this mark. `None`: it does not.
+pub fn read_behind(dir: &Dir, position: u64, mark: u64) -> Result<Option<Found>, StoreError> {
+    let file = match dir.file(NAME, OFlags::RDONLY) {
+        Ok(file) => File::from(file),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(StoreError::io(NAME)(error)),
+    };
+    let start = position.saturating_sub(MARKED);
+    let size = file.metadata().map_err(StoreError::io(NAME))?.len();
+    let length = usize::try_from(size.saturating_sub(start)).unwrap_or(usize::MAX);
+    let mut bytes = vec![0; length];
+    match file.read_exact_at(&mut bytes, start) {
+        Ok(()) => {}
+        // Somebody has shortened it.
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        Err(error) => return Err(StoreError::io(NAME)(error)),
+    }
+    let marked = usize::try_from(position - start).ok().and_then(|marked| bytes.split_at_checked(marked));
+    Ok(marked.filter(|(before, _)| mark_of(before) == mark).map(|(_, behind)| parse(behind, position)))
+}
+
+/// A number that other bytes hardly have.
+pub(crate) fn mark_of(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
 /// The whole lines of what stands from `position` on.
@@ -61,6 +92,38 @@ pub fn parse(bytes: &[u8], position: u64) -> Found {
     found
 }
 
+/// Bytes in the file.
+pub fn size(dir: &Dir) -> Result<u64, StoreError> {
+    Ok(dir.stat(NAME).map_err(StoreError::io(NAME))?.map_or(0, |stat| stat.size))
+}
+
+/// The newest entry about which `find` says something.
+pub fn newest<T>(dir: &Dir, mut find: impl FnMut(Entry) -> Option<T>) -> Result<Option<T>, StoreError> {
+    let file = match dir.file(NAME, OFlags::RDONLY) {
+        Ok(file) => File::from(file),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(StoreError::io(NAME)(error)),
+    };
+    let mut found = None;
+    let read = backwards::lines(&file, 0, |line| {
+        found = serde_json::from_slice(line).ok().and_then(&mut find);
+        if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    read.map_err(StoreError::io(NAME))?;
+    Ok(found)
+}
+
+/// What became of a wish: granted, or refused and why. `None`: nothing yet.
+pub fn answer(dir: &Dir, wish: &str) -> Result<Option<Option<String>>, StoreError> {
+    newest(dir, |entry| (entry.wish.as_deref() == Some(wish)).then(|| refusal(entry.event)))
+}
+
+/// Why it was refused.
+#[must_use]
+pub fn refusal(event: Event) -> Option<String> {
+    if let Event::Refused { why } = event { Some(why) } else { None }
+}
+
 /// The one writer.
 #[derive(Debug)]
 pub struct Journal {
@@ -73,16 +136,26 @@ impl Journal {
         Ok(Journal { file: open_for_append(dir, NAME)? })
     }
 
-    /// One entry, in one write, whole or not at all.
-    pub fn append(&mut self, entry: &Entry) -> Result<(), StoreError> {
+    /// One entry, in one write, whole or not at all. Returns how long it is.
+    pub fn append(&mut self, entry: &Entry) -> Result<u64, StoreError> {
         let before = self.file.metadata().map_err(StoreError::io(NAME))?.len();
-        if let Err(error) = self.file.write_all(&crate::folder::to_json(entry)) {
+        let line = crate::folder::to_json(entry);
+        if let Err(error) = self.file.write_all(&line) {
             // Half an entry on a full disk: the next one would go on in the middle of it.
             let _ = self.file.set_len(before);
             return Err(StoreError::io(NAME)(error));
         }
         pause::at(Point::JournalAppended);
-        Ok(())
+        Ok(line.len() as u64)
+    }
+
+    /// Where it ends, and the mark of what is before that.
+    pub fn end(&self) -> Result<(u64, u64), StoreError> {
+        let end = self.file.metadata().map_err(StoreError::io(NAME))?.len();
+        let start = end.saturating_sub(MARKED);
+        let mut bytes = vec![0; usize::try_from(end - start).unwrap_or(0)];
+        self.file.read_exact_at(&mut bytes, start).map_err(StoreError::io(NAME))?;
+        Ok((end, mark_of(&bytes)))
     }
 
     /// Waits until what was appended is on the disk.
@@ -141,7 +214,6 @@ pub(crate) fn open_for_append(dir: &Dir, name: &str) -> Result<File, StoreError>
 mod tests {
     use super::*;
     use jiff::Timestamp;
-    use ostler_core::event::Event;
     use proptest::prelude::*;
 
     fn entry(n: u64) -> Entry {

@@ -3,6 +3,7 @@
 //! * [`home`]: where everything lives, and how a person's word becomes a session.
 //! * [`folder`]: one session's folder with its records.
 //! * [`journal`], [`inbox`], [`feed`]: the files that grow, each with its own rule for a torn end.
+//! * [`progress`]: what the keeper has understood of a long journal, so that readers need not begin at its beginning.
 //! * [`look`]: what is true of a session now, from files and kernel, without locks.
 //! * `helpers`: who keeps it. [`overview`]: many of them, in little time. `rest`: those that have ended, at one glance.
 //! * [`last`]: the last line of a session, for lists. [`branch`]: what git has checked out where it works.
@@ -39,6 +40,7 @@ pub mod look;
 pub mod overview;
 pub mod pieces;
 pub mod printed;
+pub mod progress;
 pub mod proof;
 mod rest;
 pub mod room;

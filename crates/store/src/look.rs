@@ -10,6 +10,7 @@ use crate::helpers::{Helpers, agent_lives, lives};
 use crate::home::Place;
 use crate::last::{self, Streams};
 use crate::pieces::Pieces;
+use crate::progress::{self, Heard, Past};
 use crate::telling::Telling;
 use crate::{RunRecord, StoreError, archived, branch, inbox, journal, proof};
 use jiff::Timestamp;
@@ -62,6 +63,16 @@ pub(crate) fn own(view: View, id: SessionId) -> Result<View, StoreError> {
     if view.id == id { Ok(view) } else { Err(StoreError::Copy { file: "session.json".to_owned(), id: view.id }) }
 }
 
+/// What the newest turns have used.
+pub fn spent_lately(folder: &Folder) -> Result<Vec<Spent>, StoreError> {
+    let number = folder.newest_run()?;
+    if number == 0 {
+        return Ok(Vec::new());
+    }
+    let plan = folder.run(number)?.record()?.plan;
+    Ok(progress::past(folder.dir(), &plan)?.state.spending.turns().to_vec())
+}
+
 /// What each finished turn of a session has used, over all its runs.
 pub fn spent(folder: &Folder) -> Result<Vec<Spent>, StoreError> {
     let number = folder.newest_run()?;
@@ -69,8 +80,10 @@ pub fn spent(folder: &Folder) -> Result<Vec<Spent>, StoreError> {
         return Ok(Vec::new());
     }
     let run = folder.run(number)?;
-    let state = fold(folder, &run, &run.record()?, &folder.session()?)?.state;
-    Ok(state.spending.turns().to_vec())
+    // From the beginning: what is noted of the keeper's progress has only the newest turns.
+    let entries = journal::read(folder.dir(), 0)?.entries;
+    let state = State::listing_all_turns(run.record()?.plan);
+    Ok(entries.iter().fold(state, |state, entry| step(state, entry).0).spending.turns().to_vec())
 }
 
 /// Looks at a session whose folder is open.
@@ -403,11 +416,7 @@ pub struct Folded {
 
 /// The state of a session, as far as files tell: journal, then the end of the inbox, then the end of the output.
 pub fn fold(folder: &Folder, run: &RunFolder, record: &RunRecord, session: &Session) -> Result<Folded, StoreError> {
-    let journal = journal::read(folder.dir(), 0)?;
-    let mut state = State::new(record.plan.clone());
-    for entry in &journal.entries {
-        state = step(state, entry).0;
-    }
+    let Past { mut state, bad_lines, heard, .. } = progress::past(folder.dir(), &record.plan)?;
     if state.run < record.run && record.agent.is_some() {
         state = step(state, &started(record)).0;
     } else if state.run < record.run && record.launcher.is_none() {
@@ -418,9 +427,9 @@ pub fn fold(folder: &Folder, run: &RunFolder, record: &RunRecord, session: &Sess
     }
     let unseen = newer_messages(folder, state.inbox)?;
     if record.plan.speaks.converses() {
-        state = fold_output(state, run.dir(), session, &record.plan)?;
+        state = fold_output(state, run.dir(), session, &record.plan, heard.filter(|heard| heard.run == record.run))?;
     }
-    Ok(Folded { state, bad_lines: journal.bad_lines, unseen })
+    Ok(Folded { state, bad_lines, unseen })
 }
 
 /// The first entry of a run, from its record: the program runs before any keeper could have written so.
@@ -437,8 +446,14 @@ pub fn started(record: &RunRecord) -> Entry {
     }
 }
 
-/// Folds in what the agent has said since the last entry of the journal.
-fn fold_output(mut state: State, run: &Dir, session: &Session, plan: &Plan) -> Result<State, StoreError> {
+/// Folds in what the agent has said since the last entry of the journal, or since the keeper noted how far it has heard.
+fn fold_output(
+    mut state: State,
+    run: &Dir,
+    session: &Session,
+    plan: &Plan,
+    heard: Option<Heard>,
+) -> Result<State, StoreError> {
     let agent = ostler_agents::find_for(&session.agent, plan);
     let Some(source) = agent.and_then(|agent| ostler_agents::telling(agent, plan.speaks)) else {
         return Ok(state);
@@ -447,9 +462,12 @@ fn fold_output(mut state: State, run: &Dir, session: &Session, plan: &Plan) -> R
     // behind a protocol had an answer depends on that, too. Within a line without end nothing can be understood yet.
     let within_line = state.long_line.is_some_and(|line| line.start >= state.understood);
     let whole_turn = state.plan.speaks == Speaks::Hooks || state.plan.opens && !within_line;
-    let mut telling = match whole_turn {
-        true => Telling::from(state.turn_out, source, &state, session),
-        false => Telling::behind(&state, source, session),
+    let begins = if whole_turn { state.turn_out } else { state.understood };
+    let heard = heard.filter(|heard| !within_line && heard.position > begins);
+    let mut telling = match (heard, whole_turn) {
+        (Some(heard), _) => Telling::going_on(&heard, begins, source, &state, session),
+        (None, true) => Telling::from(begins, source, &state, session),
+        (None, false) => Telling::behind(&state, source, session),
     };
     let Some(mut pieces) = telling.pieces(run)? else {
         return Ok(state);

@@ -3,6 +3,7 @@
 
 use crate::StoreError;
 use crate::pieces::Pieces;
+use crate::progress::Heard;
 use ostler_agents::reading::Reading;
 use ostler_agents::{Decoder, OwnRecord};
 use ostler_core::fact::{Fact, TurnEnd};
@@ -36,6 +37,32 @@ impl Telling {
         decoder.used_before(used);
         let origin = session.fork.as_ref().map(|fork| fork.native_id.clone());
         Telling { name, reading: Reading::from(position, decoder), position, known: state.understood, origin }
+    }
+
+    /// Goes on where another reader has come to. What that one remembered may not be understood: then from `begins` on.
+    #[must_use]
+    pub fn going_on(
+        heard: &Heard,
+        begins: u64,
+        (name, mut decoder): (&'static str, Box<dyn Decoder>),
+        state: &State,
+        session: &Session,
+    ) -> Telling {
+        let position = if decoder.remember_all(&heard.memory) { heard.position } else { begins };
+        Telling::from(position, (name, decoder), state, session)
+    }
+
+    /// How far it has read.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// How far it has read, in whole lines, and what is to be remembered there.
+    #[must_use]
+    pub fn heard(&self, run: u32) -> Option<Heard> {
+        let memory = self.reading.decoder.memory()?;
+        Some(Heard { run, position: self.reading.end(), memory })
     }
 
     /// Reads its standard error from this position on.

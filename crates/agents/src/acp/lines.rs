@@ -11,7 +11,7 @@ use crate::Decoder;
 use crate::stream_json::detail_of;
 use ostler_core::MESSAGE_LIMIT;
 use ostler_core::fact::{Ask, Fact, Tokens, TurnEnd, Verdict};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// So many tool calls may be open at a time; of more the oldest are forgotten.
@@ -20,7 +20,7 @@ const OPEN_CALLS: usize = 256;
 const KEPT_CALLS: usize = 16;
 const KEPT_BYTES: usize = 256 * 1024;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct AcpLines {
     /// What is told now was said in an earlier run.
     history: bool,
@@ -41,7 +41,7 @@ pub struct AcpLines {
 }
 
 /// What is kept of a conversation that is told again: the words of a person it ends with.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Recalled {
     /// The name of the last message, where it has one: then it may come in pieces.
     id: Option<String>,
@@ -66,7 +66,7 @@ impl Recalled {
 }
 
 /// A tool call that has not come back.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Call {
     id: String,
     name: String,
@@ -101,6 +101,8 @@ impl Decoder for AcpLines {
     fn messages_so_far(&self) -> Vec<String> {
         Vec::new()
     }
+
+    crate::remembers_its_turn!();
 }
 
 impl AcpLines {
@@ -388,10 +390,17 @@ mod tests {
 
     fn facts_of(lines: &[Value]) -> Vec<Fact> {
         let mut decoder = AcpLines::default();
-        let mut facts = Vec::new();
+        // Another decoder that goes on with what the one before it remembered understands the same.
+        let mut memory = decoder.memory().unwrap_or_default();
+        let (mut facts, mut facts_of_many) = (Vec::new(), Vec::new());
         for line in lines {
             decoder.line(line.to_string().as_bytes(), &mut facts);
+            let mut next = AcpLines::default();
+            assert!(next.remember_all(&memory), "{memory}");
+            next.line(line.to_string().as_bytes(), &mut facts_of_many);
+            memory = next.memory().unwrap_or_default();
         }
+        assert_eq!(facts, facts_of_many);
         facts
     }
 

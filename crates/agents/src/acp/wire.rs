@@ -7,7 +7,7 @@
 //! What is read is lenient: agents are ahead of the protocol and behind it. An unknown field is ignored, an unknown kind
 //! is a case of its own, and whatever an agent may write at will is kept as it came.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// The version of the protocol that we speak.
@@ -107,7 +107,7 @@ pub enum Happening {
 }
 
 /// A tool call, whole or as far as it has changed.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ToolCall {
     pub tool_call_id: String,
@@ -165,7 +165,7 @@ impl ToolCall {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     Pending,

@@ -9,7 +9,7 @@ use crate::shapes::{Problem, Usage};
 use crate::{Agent, Decoder, Launch, Launching, Whereabouts, named, one_turn, prompt, silent_terminal};
 use ostler_core::fact::{Fact, Retry, Tokens, TurnEnd, Verdict};
 use ostler_core::record::Mode;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 pub struct Codex;
 
@@ -187,7 +187,7 @@ struct Change<'a> {
     kind: Loose<'a>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct CodexLines {
     text: Option<String>,
     used_before: Tokens,
@@ -205,6 +205,8 @@ impl Decoder for CodexLines {
     fn messages_so_far(&self) -> Vec<String> {
         self.text.iter().cloned().collect()
     }
+
+    crate::remembers_its_turn!();
 }
 
 impl CodexLines {

@@ -12,7 +12,7 @@ use crate::stream_json::{ToolInput, first_line, tool_detail};
 use crate::{Decoder, cut_off};
 use ostler_core::fact::{Fact, TurnEnd, Verdict};
 use ostler_core::outcome::Exit;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// So many texts of one turn are remembered, the newest: a transcript that has those has the ones before them.
 const TEXTS_LIMIT: usize = 1000;
@@ -38,7 +38,7 @@ struct Line<'a> {
     message: Loose<'a>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct GeminiLines {
     /// What it has said since the last tool; no more than a line may have.
     text: String,
@@ -62,6 +62,8 @@ impl Decoder for GeminiLines {
         let told = self.error.take();
         TurnEnd { messages: self.messages_so_far(), ..cut_off(exit, told.as_deref().or(complaint)) }
     }
+
+    crate::remembers_its_turn!();
 }
 
 impl GeminiLines {

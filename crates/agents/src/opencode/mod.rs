@@ -12,7 +12,7 @@ use crate::{Agent, Decoder, Launch, Launching, Row, Whereabouts, named, one_turn
 use ostler_core::fact::{Fact, Tokens, TurnEnd, Verdict};
 use ostler_core::outcome::Exit;
 use ostler_core::record::{Mode, Speaks};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 pub struct Opencode;
 
@@ -232,7 +232,7 @@ struct Problem<'a> {
     data: Loose<'a, shapes::Problem<'a>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct OpencodeLines {
     text: Option<String>,
     tokens: Option<Tokens>,
@@ -273,6 +273,8 @@ impl Decoder for OpencodeLines {
             messages: std::mem::take(&mut self.marks),
         }
     }
+
+    crate::remembers_its_turn!();
 }
 
 impl OpencodeLines {

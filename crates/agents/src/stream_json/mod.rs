@@ -14,7 +14,7 @@ use crate::content::{Content, Part, texts};
 use crate::loose::{Loose, tolerantly};
 use crate::{Decoder, parting};
 use ostler_core::fact::{Ask, Fact, Retry, Tokens, TurnEnd, Verdict};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -25,7 +25,7 @@ const MESSAGES_LIMIT: usize = 10_000;
 const NAME_LIMIT: usize = 200;
 
 /// Reads the lines. Remembers the messages of the running turn, because the line that ends it does not name them.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct StreamJson {
     messages: Vec<String>,
     /// What may be about its breaking off, until it goes on.
@@ -203,6 +203,8 @@ impl Decoder for StreamJson {
     fn messages_so_far(&self) -> Vec<String> {
         self.messages.iter().cloned().chain(self.parting.iter().map(|name| parting::word(name))).collect()
     }
+
+    crate::remembers_its_turn!();
 }
 
 impl StreamJson {

@@ -57,3 +57,24 @@ fn every_sample_tells_of_its_tool_its_answer_and_its_end() {
         assert!(!facts.iter().any(|fact| matches!(fact, Fact::Unknown { .. })), "{name}: {facts:?}");
     }
 }
+
+#[test]
+fn a_decoder_that_goes_on_with_what_another_remembered_understands_the_same() {
+    for sample in all() {
+        let name = sample.agent.name();
+        let whole = sample.facts(&[sample.output.as_bytes()]);
+        let mut decoder = sample.agent.decoder();
+        let mut facts = Vec::new();
+        for line in sample.output.lines() {
+            let memory = decoder.memory().unwrap();
+            decoder = sample.agent.decoder();
+            assert!(decoder.remember_all(&memory), "{name}: {memory}");
+            decoder.line(line.as_bytes(), &mut facts);
+        }
+        if !facts.iter().any(|fact| matches!(fact, Fact::TurnEnded(_))) {
+            facts.push(Fact::TurnEnded(decoder.turn_end_at_exit(Exit { code: Some(0), signal: None }, None)));
+        }
+        assert_eq!(facts, whole, "{name}");
+        assert!(!decoder.remember_all(&serde_json::json!("of another version")), "{name}");
+    }
+}

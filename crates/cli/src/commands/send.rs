@@ -11,7 +11,7 @@ use crate::say::say;
 use crate::ui::table::{Cell, lay_out};
 use ostler_core::record::{Mode, Speaks, Want, Wish};
 use ostler_store::home::Place;
-use ostler_store::{inbox, look};
+use ostler_store::{inbox, journal, look};
 use serde_json::json;
 
 pub fn run(context: &Context, args: Send) -> Result<Code> {
@@ -55,8 +55,9 @@ fn send(place: &Place, want: Want, wait: Option<bool>) -> Result<Code> {
     if view.ended {
         return Err(Failure::usage(format!("{0} has ended; ostler resume {0} \"…\" goes on with it", place.id)));
     }
+    let before = journal::size(place.open()?.dir())?;
     match make_named_wish(place, want)? {
-        (Granted::Yes, wish) => reply::wait(place, &wish, as_json),
+        (Granted::Yes, wish) => reply::wait(place, &wish, before, as_json),
         (other, _) => accepted(place, other),
     }
 }

@@ -32,14 +32,15 @@ use serde_json::{Value, json};
 pub fn run(context: &Context, args: &Show) -> Result<Code> {
     let place = context.home.select(&args.id)?;
     let view = look::look(&place)?;
-    let spent = look::spent(&place.open()?)?;
     let family = Family::of(context, &view)?;
     let (usage, in_force) = (usage(&place, &view), in_force(&place, &view));
     if args.json {
+        let spent = look::spent(&place.open()?)?;
         let usage = usage.map(as_json);
         let shown = Shown { view: &view, spent: &spent, children: family.child_ids(), usage, in_force };
         say!("{}", serde_json::to_string_pretty(&shown).unwrap_or_default())?;
     } else {
+        let spent = look::spent_lately(&place.open()?)?;
         let folder = place.path.to_string_lossy();
         crate::say::text(&describe(context, &view, &spent, &family, &folder, usage, in_force))?;
     }

@@ -75,7 +75,7 @@ fn replace(place: &Place) -> Result<Option<(String, HelperRecord)>> {
                 after.version
             )));
         }
-        let message = if asked { &Request::Watch } else { &request };
+        let message = if asked { &Request::Watch { state_only: false } } else { &request };
         if socket::transmit(&keeper, &wire::encode(message))? == Packet::HungUp {
             continue;
         }
@@ -84,7 +84,7 @@ fn replace(place: &Place) -> Result<Option<(String, HelperRecord)>> {
                 return Err(Failure::ours(format!("{}: its keeper does not make way: {why}", place.id)));
             }
             Some(Reply::Upgrading) => asked = true,
-            Some(Reply::Changed | Reply::Wish { .. } | Reply::Keys { .. } | Reply::Unknown) | None => {}
+            Some(Reply::Changed { .. } | Reply::Wish { .. } | Reply::Keys { .. } | Reply::Unknown) | None => {}
         }
         if Instant::now() >= deadline {
             return Err(Failure::ours(format!("{}: no new keeper after {} s; try again", place.id, LIMIT.as_secs())));
@@ -94,7 +94,7 @@ fn replace(place: &Place) -> Result<Option<(String, HelperRecord)>> {
 
 /// Whether whoever is at the other end of this connection keeps the session.
 fn answers(keeper: &OwnedFd, deadline: Instant) -> Result<bool> {
-    let sent = socket::transmit(keeper, &wire::encode(&Request::Watch))?;
+    let sent = socket::transmit(keeper, &wire::encode(&Request::Watch { state_only: false }))?;
     Ok(sent != Packet::HungUp && hear(keeper, deadline)?.is_some())
 }
 

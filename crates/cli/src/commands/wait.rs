@@ -81,7 +81,7 @@ pub fn until_ended(place: &Place) -> Result<View> {
 impl Waited {
     fn new(place: Place, until: Until) -> Result<Waited> {
         // Subscribe first, look afterwards: what happens in between wakes us.
-        let watch = Watch::new(&place)?;
+        let watch = Watch::state_only(&place)?;
         let view = look_and_record(&place)?;
         let runs = matches!(view.state, Phase::Starting | Phase::Working | Phase::Asking | Phase::Stopping);
         let turns_before = (until == Until::Turn && runs).then_some(view.turns);

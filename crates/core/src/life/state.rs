@@ -8,8 +8,9 @@ use crate::record::{Mode, Plan, Speaks, Written};
 use crate::spending::Spending;
 use crate::view::Phase;
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Process {
     Starting,
     Running,
@@ -17,14 +18,14 @@ pub enum Process {
 }
 
 /// A message that was accepted: its number, and where it stands in the inbox.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
     pub n: u64,
     pub at: u64,
 }
 
 /// A message that was given to a process that ended with it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unanswered {
     pub message: Message,
     /// The run of that process.
@@ -33,7 +34,7 @@ pub struct Unanswered {
 }
 
 /// What was true when the newest message was given: where to look for what the agent did with it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Given {
     /// Milliseconds since 1970.
     pub at_ms: u64,
@@ -43,7 +44,7 @@ pub struct Given {
 }
 
 /// From where on a typed message is looked for: what was there before may have the same words.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Typed {
     /// The length of the transcript.
     pub written: u64,
@@ -52,7 +53,7 @@ pub struct Typed {
 }
 
 /// Whether messages can be given to the process.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Conversation {
     /// Its opening is under way.
     Opening,
@@ -64,7 +65,7 @@ pub enum Conversation {
 }
 
 /// The running turn waits for the model's server, which the agent asks again and again.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Retrying {
     pub reason: String,
     /// How often it has failed so far.
@@ -78,7 +79,7 @@ pub struct Retrying {
 const TASKS_LIMIT: usize = 1000;
 
 /// The wish to end the session.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stop {
     pub by: String,
     pub why: String,
@@ -90,14 +91,14 @@ pub struct Stop {
 }
 
 /// A line in an agent's output that is too long to read: where it begins, and how far it has no end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LongLine {
     pub start: u64,
     pub to: u64,
 }
 
 /// Why output is not moved, and what a person can do.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Held {
     pub why: String,
     pub remedy: String,
@@ -111,7 +112,7 @@ impl Held {
     }
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct State {
     pub run: u32,
     pub plan: Plan,
@@ -281,6 +282,12 @@ impl State {
             long_line: None,
             turn_out: 0,
         }
+    }
+
+    /// The same for a reader that lists what every turn has used.
+    #[must_use]
+    pub fn listing_all_turns(plan: Plan) -> State {
+        State { spending: Spending::keeping_all(), ..State::new(plan) }
     }
 
     /// What carries over into the next run: the conversation, not the process.
@@ -621,10 +628,7 @@ impl State {
     /// What earlier runs have used.
     #[must_use]
     pub fn tokens_before(&self) -> Tokens {
-        let mut before = Tokens::default();
-        let earlier = self.spending.turns().iter().filter(|spent| spent.run < self.run);
-        earlier.filter_map(|spent| spent.tokens).for_each(|tokens| before += tokens);
-        before
+        self.spending.tokens_before(self.run)
     }
 
     /// Whether the agent is at work: between a message and its end-of-turn, or for a command as long as it lives.

@@ -16,10 +16,42 @@ pub struct Attached {
 
 pub struct Client {
     pub socket: OwnedFd,
-    watches: bool,
-    /// Something changed and the client could not be told yet.
-    behind: bool,
+    watches: Watches,
+    /// What changed, when the client could not be told yet.
+    behind: Changes,
     pub attached: Option<Attached>,
+}
+
+/// What a client is told of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Watches {
+    Nothing,
+    State,
+    Everything,
+}
+
+/// What has changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    pub output: bool,
+    pub state: bool,
+}
+
+impl Changes {
+    pub const ALL: Changes = Changes { output: true, state: true };
+
+    /// What of it a client is to be told.
+    fn told_to(self, watches: Watches) -> Changes {
+        match watches {
+            Watches::Nothing => Changes::default(),
+            Watches::State => Changes { output: false, ..self },
+            Watches::Everything => self,
+        }
+    }
+
+    fn is_any(self) -> bool {
+        self != Changes::default()
+    }
 }
 
 /// Something a client wants of the keeper.
@@ -40,7 +72,7 @@ impl Clients {
     /// Lets everyone in who waits outside.
     pub fn welcome(&mut self, door: &OwnedFd) -> io::Result<()> {
         while let Some(socket) = socket::accept(door)? {
-            self.list.push(Client { socket, watches: false, behind: false, attached: None });
+            self.list.push(Client { socket, watches: Watches::Nothing, behind: Changes::default(), attached: None });
         }
         Ok(())
     }
@@ -54,7 +86,7 @@ impl Clients {
     }
 
     pub fn is_behind(client: &Client) -> bool {
-        client.behind
+        client.behind.is_any()
     }
 
     /// The next thing this client wants. `None`: nothing now. A client that hung up is gone after this.
@@ -68,20 +100,20 @@ impl Clients {
                 Packet::Done(length) => length,
                 Packet::NotNow => return Ok(None),
                 Packet::HungUp => {
-                    client.watches = false;
+                    client.watches = Watches::Nothing;
                     return Err(io::ErrorKind::ConnectionReset.into());
                 }
             };
             match wire::parse(&buffer[..length]) {
-                Incoming::Request(Request::Watch) => {
-                    client.watches = true;
-                    client.tell_changed()?;
+                Incoming::Request(Request::Watch { state_only }) => {
+                    client.watches = if state_only { Watches::State } else { Watches::Everything };
+                    client.tell(Changes::ALL)?;
                 }
                 Incoming::Request(Request::Wish { id }) => return Ok(Some(Wanted::Wish { id })),
                 Incoming::Request(Request::Attach { client: name, rows, columns, read_only }) => {
                     client.attached = Some(Attached { name, rows, columns, read_only });
-                    client.watches = true;
-                    client.tell_changed()?;
+                    client.watches = Watches::Everything;
+                    client.tell(Changes::ALL)?;
                     return Ok(Some(Wanted::Attached));
                 }
                 Incoming::Request(Request::Resize { rows, columns }) => {
@@ -109,18 +141,15 @@ impl Clients {
     }
 
     /// Tells everyone who watches.
-    pub fn tell_changed(&mut self) -> io::Result<()> {
-        for client in self.list.iter_mut().filter(|client| client.watches) {
-            client.tell_changed()?;
-        }
-        Ok(())
+    pub fn tell(&mut self, changes: Changes) -> io::Result<()> {
+        self.list.iter_mut().try_for_each(|client| client.tell(changes.told_to(client.watches)))
     }
 
     /// Tells a client that had no room to be told before.
     pub fn catch_up(&mut self, index: usize) -> io::Result<()> {
         match self.list.get_mut(index) {
-            Some(client) if client.behind => client.tell_changed(),
-            Some(_) | None => Ok(()),
+            Some(client) => client.tell(client.behind),
+            None => Ok(()),
         }
     }
 
@@ -145,8 +174,14 @@ impl Clients {
 }
 
 impl Client {
-    fn tell_changed(&mut self) -> io::Result<()> {
-        self.behind = socket::transmit(&self.socket, &wire::encode(&Reply::Changed))? == Packet::NotNow;
+    fn tell(&mut self, changes: Changes) -> io::Result<()> {
+        let changes =
+            Changes { output: changes.output || self.behind.output, state: changes.state || self.behind.state };
+        if changes.is_any() {
+            let changed = wire::encode(&Reply::Changed { output_only: !changes.state });
+            let has_no_room = socket::transmit(&self.socket, &changed)? == Packet::NotNow;
+            self.behind = if has_no_room { changes } else { Changes::default() };
+        }
         Ok(())
     }
 }

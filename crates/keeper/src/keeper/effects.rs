@@ -1,5 +1,6 @@
 //! Doing what the life cycle wants. Each effect, once done, is noted and no longer wanted.
 
+use super::clients::Changes;
 use super::proof_watch::{LOOK_AGAIN_MS, ProofWatch};
 use super::streams::Hold;
 use super::tree::{self, Tree};
@@ -384,7 +385,7 @@ impl Keeper {
     }
 
     fn finish(&mut self) -> Result<(), KeeperError> {
-        self.clients.tell_changed()?;
+        self.clients.tell(Changes::ALL)?;
         finish(&self.folder, &self.record, &self.handles)?;
         self.done = true;
         Ok(())

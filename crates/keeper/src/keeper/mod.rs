@@ -10,6 +10,7 @@
 //! * [`conversing`] sees to it that nobody else writes to the conversation, or that it is said; [`naming`] learns which one
 //!   it is from agents that only draw, [`counting`] what was used from those that do not tell.
 //! * [`retrying`] tells that a turn only waits for the model's server, and for how long.
+//! * [`progress`] lets readers of a long session begin near its end.
 //! * [`clients`] are told that something changed; they read the files themselves. [`making_way`] lets a newer keeper in.
 
 mod autosave;
@@ -25,6 +26,7 @@ mod naming;
 mod next_run;
 mod noting;
 mod own_record;
+mod progress;
 mod prompting;
 mod proof_watch;
 mod retrying;
@@ -45,7 +47,7 @@ use crate::files::{enter_folder, helper_record};
 use crate::handles::{self, Handles};
 use crate::{Settings, VERSION};
 use autosave::Autosave;
-use clients::Clients;
+use clients::{Changes, Clients};
 use conversing::Conversing;
 use counting::Counting;
 use input::Input;
@@ -53,11 +55,12 @@ use naming::Naming;
 use ostler_agents::{Agent, Opening};
 use ostler_core::event::{Entry, Event};
 use ostler_core::fact::Fact;
-use ostler_core::life::{LongLine, Process, State, step};
+use ostler_core::life::{LongLine, Process, State};
 use ostler_core::record::{Mode, Session};
 use ostler_store::feed::Feed;
 use ostler_store::folder::{Folder, RunFolder};
-use ostler_store::journal::{self, Journal};
+use ostler_store::journal::Journal;
+use ostler_store::progress::{self as stored_progress, Past};
 use ostler_store::telling::Telling;
 use ostler_store::{RunRecord, StoreError, inbox, limits, look};
 use ostler_sys::cgroup::Group;
@@ -68,6 +71,7 @@ use ostler_sys::pause::{self, Point, Role};
 use ostler_sys::process::{Identity, Pidfd};
 use ostler_sys::signals::{Signals, ignore};
 use own_record::OwnRecordWatch;
+use progress::Noted;
 use prompting::Prompting;
 use proof_watch::ProofWatch;
 use room::Room;
@@ -76,7 +80,7 @@ use rustix::fs::OFlags;
 use rustix::process::Signal;
 use screen::ScreenWatch;
 use snapshots::Snapshots;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -128,7 +132,8 @@ pub fn main(arguments: &[String], settings: Settings) -> i32 {
 fn note_failure(error: &KeeperError) {
     let noted = || -> Result<(), KeeperError> {
         let event = Event::Alarm { text: format!("the keeper failed: {error}") };
-        Ok(Journal::open(&dir::Dir::open(".")?)?.append(&entry(0, About::default(), event))?)
+        Journal::open(&dir::Dir::open(".")?)?.append(&entry(0, About::default(), event))?;
+        Ok(())
     };
     let _ = noted();
 }
@@ -170,10 +175,8 @@ struct Keeper {
     /// Entries that did not fit on the disk yet.
     unwritten: VecDeque<Entry>,
     state: State,
-    /// What became of wishes: granted, or refused and why.
-    answers: HashMap<String, Option<String>>,
-    /// Who answered a question first.
-    answered: HashMap<String, String>,
+    bad_lines: u32,
+    noted: Noted,
 
     streams: Streams,
     room: Room,
@@ -199,7 +202,8 @@ struct Keeper {
     agent_exited: bool,
     /// The next moment at which something is due.
     wake_ms: Option<u64>,
-    changed: bool,
+    /// What clients are not told yet.
+    changes: Changes,
     done: bool,
 }
 
@@ -231,19 +235,7 @@ impl Keeper {
             }
             return Err(KeeperError::NoProcess);
         };
-        let found = journal::read(folder.dir(), 0)?;
-        let mut state = State::new(record.plan.clone());
-        let (mut answers, mut answered) = (HashMap::new(), HashMap::new());
-        for entry in found.entries {
-            if let Some(wish) = &entry.wish {
-                let refused = if let Event::Refused { why } = &entry.event { Some(why.clone()) } else { None };
-                answers.insert(wish.clone(), refused);
-            }
-            if let Event::Answered { request, by, .. } = &entry.event {
-                answered.insert(request.clone(), by.clone());
-            }
-            state = step(state, &entry).0;
-        }
+        let Past { state, bad_lines, behind, .. } = stored_progress::past(folder.dir(), &record.plan)?;
         let input = || {
             let file = run.dir().file("in", OFlags::RDWR | OFlags::CREATE).map_err(full_or("in"))?;
             Feed::open(run.dir(), File::from(file))
@@ -251,8 +243,8 @@ impl Keeper {
         let mut keeper = Keeper {
             journal: folder.even_when_full(|| Journal::open(folder.dir()))?,
             unwritten: VecDeque::new(),
-            answers,
-            answered,
+            bad_lines,
+            noted: Noted::with(behind),
             streams: Streams::new(record.plan.mode),
             room: Room::new(&record, settings),
             input: Input::new(folder.even_when_full(input)?),
@@ -274,7 +266,7 @@ impl Keeper {
             window: None,
             agent_exited: false,
             wake_ms: None,
-            changed: true,
+            changes: Changes::ALL,
             done: false,
             group: record.cgroup.as_deref().map(Path::new).and_then(Group::open),
             holder: None,
@@ -375,9 +367,8 @@ impl Keeper {
             self.say_what_struck()?;
             self.raise_retry_alarm_when_due()?;
             self.replace_holder_when_due()?;
-            if std::mem::take(&mut self.changed) {
-                self.clients.tell_changed()?;
-            }
+            self.clients.tell(std::mem::take(&mut self.changes))?;
+            self.note_progress_when_due();
             for woken in self.poll()? {
                 self.heed(woken)?;
                 if self.done {
@@ -456,7 +447,7 @@ impl Keeper {
         if self.snapshots.are_behind(self.out_position()?) {
             self.streams.cut_short = false;
         } else {
-            self.changed |= self.pump_output()?;
+            self.changes.output |= self.pump_output()?;
         }
         if self.streams.held == Some(Hold::DiskFull) {
             self.folder.show_that_output_waits();

@@ -26,7 +26,7 @@ impl Keeper {
         } else {
             let journal = &mut self.journal;
             match self.folder.even_when_full(|| journal.append(&entry)) {
-                Ok(()) => {}
+                Ok(length) => self.noted.appended(length),
                 Err(error) if error.is_full_disk() => self.unwritten.push_back(entry.clone()),
                 Err(error) => return Err(error.into()),
             }
@@ -37,7 +37,7 @@ impl Keeper {
         if matches!(entry.event, Event::TurnEnded { .. }) {
             self.count_what_is_open();
         }
-        self.changed = true;
+        self.changes.state = true;
         Ok(())
     }
 
@@ -45,7 +45,8 @@ impl Keeper {
         self.try_output_again()?;
         while let Some(entry) = self.unwritten.front() {
             match self.journal.append(entry) {
-                Ok(()) => {
+                Ok(length) => {
+                    self.noted.appended(length);
                     self.unwritten.pop_front();
                 }
                 Err(error) if error.is_full_disk() => return Ok(()),

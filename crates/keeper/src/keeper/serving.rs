@@ -6,6 +6,7 @@ use super::{Keeper, KeeperError};
 use crate::control::{self, Order};
 use crate::handles;
 use crate::wire::Reply;
+use ostler_store::journal;
 use ostler_sys::socket;
 
 impl Keeper {
@@ -36,10 +37,7 @@ impl Keeper {
             match wanted {
                 Wanted::Wish { id } => {
                     self.work_inbox()?;
-                    let refused = match self.answers.get(&id) {
-                        Some(answer) => answer.clone(),
-                        None => Some("no such wish is in the inbox".to_owned()),
-                    };
+                    let refused = self.answer_to(&id)?;
                     self.clients.say(index, &Reply::Wish { id, refused })?;
                 }
                 Wanted::Keys { position, keys } => self.take_keys(index, position, &keys)?,
@@ -54,6 +52,16 @@ impl Keeper {
                 Wanted::Upgrade { binary } => return self.make_way(index, &binary),
             }
         }
+    }
+
+    /// What became of a wish: granted, or refused and why.
+    fn answer_to(&self, wish: &str) -> Result<Option<String>, KeeperError> {
+        let unwritten = self.unwritten.iter().find(|entry| entry.wish.as_deref() == Some(wish));
+        let answer = match unwritten {
+            Some(entry) => Some(journal::refusal(entry.event.clone())),
+            None => journal::answer(self.folder.dir(), wish)?,
+        };
+        Ok(answer.unwrap_or_else(|| Some("no such wish is in the inbox".to_owned())))
     }
 
     pub(super) fn take_keys(&mut self, index: usize, position: u64, keys: &[u8]) -> Result<(), KeeperError> {

@@ -6,6 +6,7 @@ use ostler_core::event::Event;
 use ostler_core::fact::Ask;
 use ostler_core::record::{Mode, Speaks, Want};
 use ostler_store::inbox::{self, Placed};
+use ostler_store::journal;
 use ostler_sys::pause::{self, Point};
 
 impl Keeper {
@@ -21,8 +22,6 @@ impl Keeper {
                 self.grant(&wish.by, at, wish.want)?
             };
             let is_stop = matches!(event, Event::StopWanted { .. });
-            let answer = if let Event::Refused { why } = &event { Some(why.clone()) } else { None };
-            self.answers.insert(wish.id.clone(), answer);
             pause::at(Point::WishGranted);
             self.note_about(About { out: self.heard(), wish: Some(wish.id), inbox: Some(end) }, event)?;
             if is_stop {
@@ -79,8 +78,7 @@ impl Keeper {
             None => self.state.asks.first(),
         };
         let Some(ask) = asked.cloned() else {
-            let earlier = request.and_then(|request| self.answered.get(&request));
-            return Ok(refused(match earlier {
+            return Ok(refused(match request.map(|request| self.who_answered(&request)).transpose()?.flatten() {
                 Some(by) => format!("it was already answered by {by}"),
                 None => match self.state.asks.first() {
                     Some(open) => format!("there is no such question; it asks {}", open.request),
@@ -103,8 +101,21 @@ impl Keeper {
             return Ok(refused("it takes no words with that; --allow or --deny alone will do".to_owned()));
         };
         self.input.put(&answer_name(&ask), bytes)?;
-        self.answered.insert(ask.request.clone(), by.clone());
         Ok(Event::Answered { request: ask.request, by, allowed: answer.allow, always })
+    }
+}
+
+impl Keeper {
+    /// Who answered a question that is not open any more.
+    fn who_answered(&self, asked: &str) -> Result<Option<String>, KeeperError> {
+        let who = |event: &Event| match event {
+            Event::Answered { request, by, .. } if request == asked => Some(by.clone()),
+            _ => None,
+        };
+        match self.unwritten.iter().find_map(|entry| who(&entry.event)) {
+            Some(by) => Ok(Some(by)),
+            None => Ok(journal::newest(self.folder.dir(), |entry| who(&entry.event))?),
+        }
     }
 }
 

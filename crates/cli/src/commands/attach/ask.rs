@@ -92,7 +92,9 @@ pub fn ask_inline(place: &Place, view: &View, style: Style) -> Result<Inline> {
                 end_line();
                 return Ok(Inline::Called);
             }
-            Woken::Session => watch.heed()?,
+            Woken::Session => {
+                watch.heed()?;
+            }
             Woken::Keyboard => {
                 let Some(line) = keyboard.line()? else { continue };
                 let Some(answer) = Answer::to(ask, &line) else {

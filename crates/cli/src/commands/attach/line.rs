@@ -91,7 +91,7 @@ impl Line {
                 Packet::HungUp => return Ok(Heard::Broken),
             };
             match serde_json::from_slice(&self.buffer[..length]) {
-                Ok(Reply::Changed) => return Ok(Heard::Changed),
+                Ok(Reply::Changed { .. }) => return Ok(Heard::Changed),
                 Ok(Reply::Keys { received }) => return Ok(Heard::Keys { received }),
                 // It hangs up by itself, and its replacement is found when it has.
                 Ok(Reply::Upgrading) => {}

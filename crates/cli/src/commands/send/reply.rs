@@ -38,12 +38,12 @@ impl Stage {
     }
 }
 
-/// Waits for the end of the turn that answers this message, and prints what it said.
-pub fn wait(place: &Place, wish: &str, as_json: bool) -> Result<Code> {
+/// Waits for the end of the turn that answers this message, and prints what it said. The journal was so long before the message.
+pub fn wait(place: &Place, wish: &str, journal_before: u64, as_json: bool) -> Result<Code> {
     // Subscribe first, look afterwards: what happens in between wakes us.
-    let mut watch = Watch::new(place)?;
+    let mut watch = Watch::state_only(place)?;
     let folder = place.open()?;
-    let (mut stage, mut position) = (Stage::Unknown, 0);
+    let (mut stage, mut position) = (Stage::Unknown, journal_before);
     loop {
         let view = look_and_record(place)?;
         let read = journal::read(folder.dir(), position)?;

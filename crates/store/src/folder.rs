@@ -3,8 +3,10 @@
 //! The folder is held open and everything is reached relative to it, so it may be renamed (archived, restored) while we
 //! look, and its path may be longer than a socket's name allows.
 
-use crate::{HelperRecord, RunRecord, StoreError};
+use crate::home::Home;
+use crate::{HelperRecord, RunRecord, StoreError, ended};
 use ostler_core::SCHEMA;
+use ostler_core::id::SessionId;
 use ostler_core::outcome::{Exit, Outcome};
 use ostler_core::record::{Renamed, Session};
 use ostler_sys::dir::{Dir, Sync};
@@ -60,8 +62,9 @@ impl Folder {
     }
 
     /// Gives it another name. From then on nobody takes a glance for enough: the note of a session at rest has the old one.
-    pub fn rename(&self, renamed: &Renamed) -> Result<(), StoreError> {
+    pub fn rename(&self, home: &Home, id: SessionId, renamed: &Renamed) -> Result<(), StoreError> {
         let _awake = self.wake()?;
+        ended::forget(&home.open_or_make(home.root())?, id)?;
         write(&self.dir, RENAMED, renamed)
     }
 

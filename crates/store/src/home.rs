@@ -1,7 +1,9 @@
 //! Where everything lives, and how a person's word becomes a session.
 
 use crate::StoreError;
+use crate::ended::EndedIndex;
 use crate::folder::Folder;
+use jiff::Timestamp;
 use ostler_core::id::{Selector, SessionId};
 use ostler_sys::dir::Dir;
 use ostler_sys::lock::{self, Held};
@@ -163,32 +165,56 @@ impl Home {
     /// one that still runs is meant, else the newest, and what was put away is looked at last.
     pub fn select(&self, word: &str) -> Result<Place, NotFound> {
         let selector = Selector::parse(word).ok_or_else(|| NotFound::None(word.to_owned()))?;
-        let live = self.live_places()?;
-        if selector == Selector::Newest {
-            return newest(live).ok_or_else(|| NotFound::None(word.to_owned()));
-        }
-        if let Some(place) = exact(&live, word) {
+        let id = SessionId::parse(word);
+        if let Some(place) = id.map(|id| self.live_place(id)).filter(|place| place.path.is_dir()) {
             return Ok(place);
         }
-        let live = with_names(live);
+        let index = self.ended_index();
+        let found = self.select_known(word, &selector, &index);
+        // What the index says of names may be old, in a home that an older ostler uses as well.
+        let stale = match &found {
+            Ok(place) => index.once(place.id).is_some_and(|known| known.name != name_of(place)),
+            Err(_) => false,
+        };
+        index.save(&self.root);
+        if stale { self.select_known(word, &selector, &EndedIndex::default()) } else { found }
+    }
+
+    fn select_known(&self, word: &str, selector: &Selector, index: &EndedIndex) -> Result<Place, NotFound> {
+        let live: Vec<Known> = known(&self.shelves(false)?, index);
+        if *selector == Selector::Newest {
+            return newest(live.iter()).ok_or_else(|| NotFound::None(word.to_owned()));
+        }
         if let Some(place) = one_of(live.iter().filter(|known| known.name.as_deref() == Some(word))) {
             return Ok(place);
         }
-        let archived = with_names(self.archived_places()?);
-        let begins_id = |known: &&Known| selector.begins(known.place.id);
         let begins_name = |known: &&Known| known.name.as_deref().is_some_and(|name| name.starts_with(word));
-        let begun: Vec<&Known> = live
-            .iter()
-            .filter(|known| begins_id(known) || begins_name(known))
-            .chain(archived.iter().filter(begins_id))
-            .collect();
+        let live = live.iter().filter(|known| selector.begins(known.place.id) || begins_name(known));
+        // Of those that were put away only the ids are needed for this, and nothing is opened.
+        let mut archive = self.archive_shelves()?;
+        let all = archive.iter().map(|shelf| shelf.ids.clone()).collect::<Vec<_>>();
+        archive.iter_mut().for_each(|shelf| shelf.ids.retain(|&id| selector.begins(id)));
+        let archived = known(&archive, index);
+        let begun: Vec<&Known> = live.chain(&archived).collect();
         if !begun.is_empty() {
             return the_only(word, &begun);
         }
+        archive.iter_mut().zip(all).for_each(|(shelf, ids)| shelf.ids = ids);
+        let archived = known(&archive, index);
         if let Some(place) = one_of(archived.iter().filter(|known| known.name.as_deref() == Some(word))) {
             return Ok(place);
         }
         the_only(word, &archived.iter().filter(begins_name).collect::<Vec<_>>())
+    }
+
+    fn live_place(&self, id: SessionId) -> Place {
+        Place { id, path: self.sessions().join(id.as_str()), archived: false }
+    }
+
+    /// What is known of sessions that have ended.
+    #[must_use]
+    pub fn ended_index(&self) -> EndedIndex {
+        EndedIndex::read(&self.root)
     }
 
     /// Waits until nobody else is giving a session its name.
@@ -201,8 +227,10 @@ impl Home {
 
     /// Whether a session that has not ended goes by this name.
     pub fn name_is_taken(&self, name: &str) -> Result<Option<SessionId>, StoreError> {
-        let known = with_names(self.live_places()?);
+        let index = self.ended_index();
+        let known = known(&self.shelves(false)?, &index);
         let taken = known.iter().filter(|known| known.name.as_deref() == Some(name)).find(|known| runs(&known.place));
+        index.save(&self.root);
         Ok(taken.map(|known| known.place.id))
     }
 }
@@ -213,26 +241,41 @@ fn is_month(name: &str) -> bool {
     name.split_once('-').is_some_and(|(year, month)| digits(year, 4) && digits(month, 2))
 }
 
-fn exact(places: &[Place], word: &str) -> Option<Place> {
-    let id = SessionId::parse(word)?;
-    places.iter().find(|place| place.id == id).cloned()
-}
-
-/// A session and what it is called; a damaged folder has no name.
+/// A session, what it is called and when it was created; of a damaged folder neither is known.
 struct Known {
     place: Place,
     name: Option<String>,
+    created: Option<Timestamp>,
 }
 
-fn with_names(places: Vec<Place>) -> Vec<Known> {
-    let name = |place: &Place| place.open().and_then(|folder| folder.session()).ok().and_then(|session| session.name);
-    places.into_iter().map(|place| Known { name: name(&place), place }).collect()
+/// All of them; those that have ended from the index, which learns those that it does not have.
+fn known(shelves: &[Shelf], index: &EndedIndex) -> Vec<Known> {
+    let known = |shelf: &Shelf, id: SessionId| {
+        let place = shelf.place(id);
+        if let Some(ended) = index.once(id) {
+            return Known { name: ended.name.clone(), created: Some(ended.created), place };
+        }
+        let learned = if shelf.archived { None } else { index.learn(&shelf.dir, id) };
+        let session =
+            learned.map(|closing| closing.session).or_else(|| place.open().and_then(|folder| folder.session()).ok());
+        Known {
+            created: session.as_ref().map(|session| session.created),
+            name: session.and_then(|one| one.name),
+            place,
+        }
+    };
+    shelves.iter().flat_map(|shelf| shelf.ids.iter().map(move |&id| known(shelf, id))).collect()
+}
+
+fn name_of(place: &Place) -> Option<String> {
+    place.open().and_then(|folder| folder.session()).ok().and_then(|session| session.name)
 }
 
 /// Of sessions with the same name: one that runs, else the newest.
 fn one_of<'a>(namesakes: impl Iterator<Item = &'a Known>) -> Option<Place> {
-    let places: Vec<Place> = namesakes.map(|known| known.place.clone()).collect();
-    places.iter().find(|place| runs(place)).cloned().or_else(|| newest(places))
+    let namesakes: Vec<&Known> = namesakes.collect();
+    let running = namesakes.iter().find(|known| runs(&known.place)).map(|known| known.place.clone());
+    running.or_else(|| newest(namesakes.into_iter()))
 }
 
 /// The one that is meant, if only one can be: the only one, or all of them have the same name.
@@ -265,13 +308,9 @@ fn runs(place: &Place) -> bool {
     !matches!(ended(), Ok(Some(_)))
 }
 
-fn newest(places: Vec<Place>) -> Option<Place> {
-    let created = |place: &Place| place.open().and_then(|folder| folder.session()).ok().map(|session| session.created);
-    places
-        .into_iter()
-        .filter_map(|place| Some((created(&place)?, place)))
-        .max_by_key(|(created, _)| *created)
-        .map(|(_, place)| place)
+fn newest<'a>(known: impl Iterator<Item = &'a Known>) -> Option<Place> {
+    let created = known.filter_map(|known| Some((known.created?, &known.place)));
+    created.max_by_key(|(created, _)| *created).map(|(_, place)| place.clone())
 }
 
 fn names(folder: &Path) -> Result<Vec<String>, StoreError> {

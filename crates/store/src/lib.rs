@@ -6,6 +6,7 @@
 //! * [`progress`]: what the keeper has understood of a long journal, so that readers need not begin at its beginning.
 //! * [`look`]: what is true of a session now, from files and kernel, without locks.
 //! * `helpers`: who keeps it. [`overview`]: many of them, in little time. `rest`: those that have ended, at one glance.
+//! * [`ended`]: those that ended earlier, in one file, for lists and lookups.
 //! * [`last`]: the last line of a session, for lists. [`branch`]: what git has checked out where it works.
 //! * [`pieces`], [`backwards`]: files of any length, in little memory, from their beginning or their end.
 //! * [`proof`]: whether a turn is in the agent's own transcript, or its [`database`].
@@ -27,6 +28,7 @@ mod complaint;
 pub mod conversation;
 pub mod database;
 pub mod disk_usage;
+pub mod ended;
 pub mod fate;
 pub mod feed;
 pub mod folder;

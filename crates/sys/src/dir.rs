@@ -240,6 +240,17 @@ impl Dir {
         Ok((is_folder && stat.st_mode & 0o7777 == mode).then_some((stat.st_mtime, stat.st_mtime_nsec)))
     }
 
+    /// When a folder last changed in any way, which nobody can set. `None`: there is no such folder; a link is none.
+    pub fn changed(&self, name: &str) -> io::Result<Option<Date>> {
+        match rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => {
+                Ok(Some(Date { seconds: stat.st_ctime, nanos: stat.st_ctime_nsec }))
+            }
+            Ok(_) | Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Says that this folder last changed at that second.
     pub fn set_date(&self, second: i64) -> io::Result<()> {
         let date = Timespec { tv_sec: second, tv_nsec: 0 };
@@ -309,6 +320,13 @@ pub struct FileStat {
     pub size: u64,
     pub modified_s: i64,
     pub modified_ns: i64,
+}
+
+/// A moment by the wall clock, as exactly as the file system has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Date {
+    pub seconds: i64,
+    pub nanos: u64,
 }
 
 /// Gives the first `bytes` of a file back to the disk without moving the rest: every noted position stays valid.

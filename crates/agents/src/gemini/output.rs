@@ -43,6 +43,7 @@ pub struct GeminiLines {
     /// What it has said since the last tool; no more than a line may have.
     text: String,
     /// What it had said before that, each text complete.
+    #[serde(serialize_with = "crate::newest")]
     complete: Vec<String>,
     /// The error that it told last, unless it went on after it.
     error: Option<String>,

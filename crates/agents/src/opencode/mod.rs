@@ -241,6 +241,7 @@ struct OpencodeLines {
     /// What the last tool failed with, which may be why nothing came after it.
     refusal: Option<String>,
     /// What must be in the database.
+    #[serde(serialize_with = "crate::newest")]
     marks: Vec<String>,
 }
 

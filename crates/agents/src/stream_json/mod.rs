@@ -27,6 +27,7 @@ const NAME_LIMIT: usize = 200;
 /// Reads the lines. Remembers the messages of the running turn, because the line that ends it does not name them.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct StreamJson {
+    #[serde(serialize_with = "crate::newest")]
     messages: Vec<String>,
     /// What may be about its breaking off, until it goes on.
     parting: Vec<String>,

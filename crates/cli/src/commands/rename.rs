@@ -19,7 +19,7 @@ pub fn run(context: &Context, args: &Rename) -> Result<Code> {
     let folder = place.open()?;
     if folder.session()?.name.as_deref() != Some(args.name.as_str()) {
         check_name(context, Some(&args.name))?;
-        folder.rename(&Renamed { name: args.name.clone(), at: clock::now(), by: who() })?;
+        folder.rename(&context.home, place.id, &Renamed { name: args.name.clone(), at: clock::now(), by: who() })?;
     }
     say!("{}: called {:?} from now on", place.id, args.name)?;
     Ok(Code::Succeeded)

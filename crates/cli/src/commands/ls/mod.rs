@@ -152,6 +152,7 @@ fn survey<P: Default + Send>(
     put: impl Fn(&mut P, Order, Listed) + Sync,
 ) -> Result<Seen<P>> {
     let shelves = context.home.shelves(wanted.all)?;
+    let index = context.home.ended_index();
     let now = clock::now().as_second();
     let older = AtomicUsize::new(0);
     let shown = |one: &Listed| {
@@ -160,10 +161,18 @@ fn survey<P: Default + Send>(
             Listed::Bad(_) => true,
         };
         let matches = wanted.filter.admits(one);
-        if matches && !recent {
+        if let (true, false, Listed::Good(view)) = (matches, recent, one) {
             older.fetch_add(1, Ordering::Relaxed);
+            if let Some(shelf) = shelves.first().filter(|_| !view.archived) {
+                index.learn(&shelf.dir, view.id);
+            }
         }
         matches && recent
+    };
+    // Ended too long ago to be shown, and nothing has happened to it since: its folder is not opened.
+    let hidden = |shelf: &Shelf, id: SessionId| {
+        let ended = if wanted.all || wanted.filtered { None } else { index.still(&shelf.dir, id) };
+        ended.is_some_and(|ended| now - ended.ended.as_second() >= RECENT_S)
     };
     // Those that run take longest and may lie side by side, so nobody is given more than a handful at a time.
     let given: Vec<(&Shelf, AtomicUsize)> = shelves.iter().map(|shelf| (shelf, AtomicUsize::new(0))).collect();
@@ -173,7 +182,9 @@ fn survey<P: Default + Send>(
             let overview = Overview::over(shelf)?;
             while let Some(handful) = shelf.ids.chunks(HANDFUL).nth(next.fetch_add(1, Ordering::Relaxed)) {
                 for &id in handful {
-                    if let Some(one) = look_at(&overview, shelf, id).filter(shown) {
+                    if hidden(shelf, id) {
+                        older.fetch_add(1, Ordering::Relaxed);
+                    } else if let Some(one) = look_at(&overview, shelf, id).filter(shown) {
                         put(&mut place, Order::of(wanted.sort, id, &one), one);
                     }
                 }
@@ -183,6 +194,7 @@ fn survey<P: Default + Send>(
     };
     let sessions: usize = shelves.iter().map(|shelf| shelf.ids.len()).sum();
     let places = side_by_side(if sessions < 32 { 1 } else { 8 }, work).into_iter().collect::<Result<Vec<P>>>()?;
+    index.save(context.home.root());
     Ok(Seen { places, older: older.into_inner() })
 }
 

@@ -364,6 +364,7 @@ impl Keeper {
             self.name_conversation_when_due()?;
             self.count_when_due()?;
             self.autosave()?;
+            self.snapshot_when_due()?;
             self.say_what_struck()?;
             self.raise_retry_alarm_when_due()?;
             self.replace_holder_when_due()?;
@@ -454,10 +455,6 @@ impl Keeper {
         }
         self.understand()?;
         self.consult_own_record()?;
-        if self.record.plan.mode == Mode::Terminal {
-            let position = self.out_position()?;
-            self.snapshots.take_when_due(&self.handles, &self.run, position);
-        }
         self.input.pump(&self.handles)?;
         if let Some(message) = self.state.feeding
             && !self.types_by_sight()
@@ -515,6 +512,17 @@ impl Keeper {
             let out = told.peek().is_none_or(|(next, _)| *next != end).then_some(end);
             if let Some(event) = look::event_of(fact, &self.state) {
                 self.note_about(About { out, ..About::default() }, event)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn snapshot_when_due(&mut self) -> Result<(), KeeperError> {
+        if self.record.plan.mode == Mode::Terminal {
+            let position = self.out_position()?;
+            let due_ms = self.snapshots.take_when_due(&self.handles, &self.run, position, since_boot_ms());
+            if let Some(due_ms) = due_ms {
+                self.wake_by(due_ms);
             }
         }
         Ok(())

@@ -5,6 +5,7 @@
 mod any_one_process_may_be_killed;
 mod clocks_may_jump;
 mod deaf_programs_are_killed;
+mod derived_files_may_be_wrong;
 mod errors_are_one_line;
 mod floods_are_bounded;
 mod forks_go_their_own_way;

@@ -1,0 +1,115 @@
+//! What is only written down to be quick may be deleted, damaged or old: what people are told stays the same.
+
+use crate::harness;
+use ostler_testkit::{Harness, Session, Shown, Who, patience};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// A Claude Code that says much in one turn, and ends it when it may.
+fn talks_much(harness: &mut Harness, flag: &Path) {
+    let folder = harness.root().join("bin");
+    std::fs::create_dir(&folder).unwrap();
+    let text = "x".repeat(900);
+    let said =
+        format!(r#"{{"type":"assistant","uuid":"u","message":{{"content":[{{"type":"text","text":"{text}"}}]}}}}"#);
+    let end =
+        r#"{"type":"result","subtype":"success","is_error":false,"result":"at last","usage":{"output_tokens":7}}"#;
+    let lines = format!("i=0; while [ $i -lt 200 ]; do echo '{said}'; i=$((i+1)); done");
+    let waits = format!("'{}' until='{}'", harness.misbehave(), flag.display());
+    let script =
+        format!("#!/bin/sh\nread -r message\n{lines}\n{waits}\necho '{end}'\nexec '{}' read\n", harness.misbehave());
+    std::fs::write(folder.join("claude"), script).unwrap();
+    std::fs::set_permissions(folder.join("claude"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    harness.set("PATH", format!("{}:{}", folder.display(), std::env::var("PATH").unwrap()));
+}
+
+fn shown(session: &Session<'_>) -> Shown {
+    Shown { quiet_s: 0, ..session.show() }
+}
+
+#[test]
+fn the_progress_of_a_keeper() {
+    let mut harness = harness();
+    let flag = harness.root().join("flag");
+    talks_much(&mut harness, &flag);
+    let session = harness.detach(&["--keep", "claude", "go"]);
+    let file = session.path().join("progress.json");
+    let written = || std::fs::read(&file).ok();
+    let size = || std::fs::metadata(session.run_file("out")).map_or(0, |out| out.len());
+    patience::until("all that it says, and a note of it", &[&session.path()], || {
+        (size() > 180_000).then(written).flatten()
+    });
+    let right = shown(&session);
+    assert_eq!((right.state.as_str(), right.turns), ("working", 0));
+    // Whatever is done to the file, and whoever looks first.
+    let whole = written().unwrap();
+    let damaged = |at: usize| {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x20;
+        bytes
+    };
+    for bytes in [Vec::new(), whole[..whole.len() / 2].to_vec(), damaged(3), damaged(whole.len() / 2), damaged(40)] {
+        std::fs::write(&file, bytes).unwrap();
+        assert_eq!(shown(&session), right);
+    }
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(shown(&session), right);
+    // An old one, which knows nothing of what came since.
+    std::fs::write(&flag, "").unwrap();
+    harness.run(&["wait", "--until", "turn", session.id()]).exits(0);
+    let ended = shown(&session);
+    assert_eq!((ended.state.as_str(), ended.turns), ("idle", 1));
+    std::fs::write(&file, &whole).unwrap();
+    assert_eq!(shown(&session), ended);
+    // The next keeper begins with it, too.
+    let before = session.kill(Who::Keeper);
+    session.replaced(Who::Keeper, &before);
+    session.until_look("the same", |view| view.kept && view.turns == 1);
+    // What was not written by a real agent is in no transcript of one.
+    harness.run(&["stop", "--grace", "1s", session.id()]).exits(8);
+}
+
+/// More than what is worth a write.
+const MANY: usize = 40;
+
+#[test]
+fn the_index_of_ended_sessions() {
+    let mut harness = harness();
+    harness.has_own_clock();
+    for number in 0..MANY {
+        harness.run(&["run", "--name", &format!("old {number}"), "--", "true"]).exits(0);
+    }
+    harness.run(&["run", "--name", "talk", "demo", "say one"]).exits(0);
+    harness.shift_clock(2 * 24 * 3600);
+    let index = harness.home().join("ended.index");
+    let listed = || -> Vec<String> { harness.ls().into_iter().map(|shown| shown.name.unwrap_or_default()).collect() };
+    assert_eq!(listed(), [""; 0]);
+    assert!(index.exists());
+    let footer = harness.run(&["ls"]).exits(0).stdout;
+    assert!(footer.contains("41 ended earlier"), "{footer}");
+    let kept = std::fs::read(&index).unwrap();
+
+    // One that goes on is shown, whatever the index says.
+    let id = harness.run(&["resume", "-d", "--keep", "talk", "say two"]).exits(0).stdout.trim().to_owned();
+    assert_eq!(listed(), ["talk"]);
+    harness.run(&["wait", "--until", "turn", &id]).exits(0);
+    harness.run(&["stop", &id]).exits(0);
+
+    // Names are those that sessions have now.
+    let session = harness.run(&["show", "--json", "old 7"]).exits(0).json()["id"].as_str().unwrap().to_owned();
+    harness.run(&["rename", "old 7", "new name"]).exits(0);
+    assert_eq!(harness.run(&["show", "--json", "new name"]).exits(0).json()["id"], session);
+    harness.run(&["show", "old 7"]).exits(3);
+    // Also when the index knows nothing of it.
+    std::fs::write(&index, &kept).unwrap();
+    harness.run(&["show", "old 7"]).exits(3);
+    harness.run(&["purge", "old 8"]).exits(0);
+    harness.run(&["show", "old 8"]).exits(3);
+    assert_eq!(harness.run(&["show", "--json", "@last"]).exits(0).json()["name"], "talk");
+
+    for bytes in [Vec::new(), kept[..kept.len() / 2].to_vec(), vec![b'x'; 4096]] {
+        std::fs::write(&index, bytes).unwrap();
+        assert_eq!(listed(), ["talk"]);
+        assert_eq!(harness.run(&["show", "--json", "old 9"]).exits(0).json()["name"], "old 9");
+    }
+}

@@ -418,7 +418,7 @@ fn cut_off(exit: Exit, complaint: Option<&str>) -> TurnEnd {
     let reason = match (exit.code, exit.signal) {
         (Some(code), _) => explained(format!("the agent exited with {code} before the end of its turn"), complaint),
         (None, Some(signal)) => format!("the agent was killed by {}", signal_name(signal)),
-        (None, None) => "the agent is gone and nobody saw how it ended".to_owned(),
+        (None, None) => "the agent is gone; how it ended is unknown".to_owned(),
     };
     TurnEnd {
         verdict: Verdict::Failed,

@@ -20,11 +20,11 @@ pub enum Command {
     /// List sessions
     #[command(alias = "list", alias = "ps")]
     Ls(Ls),
-    /// List the agents that ostler knows, where they are and what works with them
+    /// List the known agents, where they are installed and what works with each
     Agents(Agents),
     /// Show one session in full
     Show(Show),
-    /// Name every process that holds a conversation, also those that ostler did not start
+    /// List the processes that use a conversation, also those that ostler did not start
     Who(Who),
     /// Show the conversation, or what a command printed
     #[command(alias = "log")]
@@ -43,28 +43,28 @@ pub enum Command {
     Stop(Stop),
     /// Give a session another name
     Rename(Rename),
-    /// Go on with the conversation of a session that has ended
+    /// Continue the conversation of a session that has ended
     Resume(Resume),
-    /// Start a session that begins as a copy of a conversation and goes its own way
+    /// Start a new session from a copy of a conversation
     Fork(Fork),
-    /// Mend an agent's transcript: torn lines, calls without results, branches of two writers
+    /// Repair an agent's transcript: torn lines, tool calls without results, branches of two writers
     Repair(Repair),
-    /// The copies of a session's transcript taken while it worked; put one back
+    /// List the saved copies of a session's transcript, or restore one
     #[command(args_conflicts_with_subcommands = true)]
     Checkpoints(Checkpoints),
-    /// Put ended sessions away (ends those that run)
+    /// Archive sessions (stops those that still run)
     Archive(Archive),
-    /// Bring archived sessions back
+    /// Restore archived sessions
     Restore(Many),
-    /// Delete sessions for good
+    /// Delete sessions permanently
     Purge(Purge),
-    /// What sessions use on the disk, the largest first
+    /// Show the disk space that sessions use, the largest first
     Du(Du),
-    /// Look for orphans, damage and missing pieces, and say what to do about each
+    /// Look for problems (damage, leftover processes, missing programs) and say what to do about each
     Doctor(Doctor),
-    /// Everything that happens to every session, as JSON lines
+    /// Print everything that happens to every session, as JSON lines
     Events(Events),
-    /// Replace the keepers of running sessions by those of this binary
+    /// Replace the keepers of running sessions with this version of ostler
     Upgrade(Upgrade),
     /// Explain a command, or a topic: exit-codes, ids, files, agents, config
     Help(Help),
@@ -75,7 +75,7 @@ pub enum Command {
     },
     /// Print the manual page, or write all of them into a folder
     Man {
-        /// Where to write them; without, the first page is printed
+        /// Where to write them (default: print the first page)
         #[arg(value_name = "FOLDER")]
         folder: Option<PathBuf>,
     },
@@ -107,34 +107,34 @@ impl Command {
 #[derive(Args)]
 #[command(
     override_usage = "ostler run [OPTIONS] [AGENT] [PROMPT] [-- ARGS…]\n       ostler run [OPTIONS] -- COMMAND…",
-    after_help = "A quoted prompt may begin with \"-\" when there is white space in it; any other goes behind -p. What is \
+    after_help = "A quoted prompt that contains a space may begin with \"-\"; any other such prompt needs -p. What is \
                   piped in is added to the prompt: git diff | ostler run claude \"review this\".\n\n\
                   Exit codes: 0 succeeded, 1 failed, 2 wrong usage, 4 asks, 5 lost, 6 stopped or interrupted, \
-                  7 refused, 8 not proven saved, 125 ostler itself failed."
+                  7 refused, 8 ended but not proven saved, 125 ostler itself failed."
 )]
 pub struct Run {
     /// [AGENT] [PROMPT]: an agent's name or replay:FILE, then what to do ("-" reads it from standard input)
     #[arg(value_name = "WORDS", num_args = 0.., value_parser = dashes::unmarked)]
     pub words: Vec<String>,
-    /// A command to keep; or, behind an agent, further arguments for it
+    /// A command to keep; after an agent: more arguments for it
     #[arg(last = true, value_name = "ARGS")]
     pub arguments: Vec<String>,
-    /// The prompt, also one that begins with "-"
+    /// The prompt; it may begin with "-"
     #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
     pub prompt: Option<String>,
-    /// Print the id and return once the program runs
+    /// Run in the background: print the id and return once the program has started
     #[arg(short, long)]
     pub detach: bool,
-    /// In a terminal of its own, to attach to
+    /// Run it in its own terminal, to attach to
     #[arg(short, long)]
     pub terminal: bool,
-    /// Keep the agent for further messages when its turn is over
+    /// Keep the agent running for more messages after its turn
     #[arg(long)]
     pub keep: bool,
-    /// A name to call it by
+    /// Name of the session
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Where it works
+    /// Working folder (default: the current one)
     #[arg(long, value_name = "FOLDER")]
     pub cwd: Option<PathBuf>,
     /// Which model the agent should use
@@ -143,10 +143,10 @@ pub struct Run {
     /// Read the prompt from a file
     #[arg(short = 'f', long = "file", value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// key=value, for finding it again (may be repeated)
+    /// Label of the session, for ls --label (may be repeated)
     #[arg(long = "label", value_name = "KEY=VALUE")]
     pub labels: Vec<String>,
-    /// What goes to standard output; without, the conversation to a terminal and the final answer to a pipe
+    /// Format of standard output (default: the conversation on a terminal, the final answer in a pipe)
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "detach")]
     pub output: Option<Output>,
     #[command(flatten)]
@@ -160,17 +160,17 @@ pub enum Output {
     Text,
     /// One JSON object at the end: that of `show --json`, with the answer
     Json,
-    /// One JSON object per line as things happen (as in `logs --json`), then the result
+    /// Print one JSON object per line as things happen (as in `logs --json`), then the result
     StreamJson,
 }
 
 /// What an agent is told, as a word or as an option.
 #[derive(Args)]
 pub struct Message {
-    /// What to tell it ("-" reads from standard input)
+    /// The message ("-" reads it from standard input)
     #[arg(id = "message_word", value_name = "MESSAGE", value_parser = dashes::unmarked)]
     pub word: Option<String>,
-    /// The message, also one that begins with "-"
+    /// The message; it may begin with "-"
     #[arg(
         id = "message_option",
         short = 'm',
@@ -190,44 +190,44 @@ pub struct LimitArgs {
     /// At most this much memory, such as 2G; a process that would exceed it is killed
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<String>,
-    /// At most so many processors, such as 1.5
+    /// At most this many processors, such as 1.5
     #[arg(long, value_name = "N")]
     pub cpus: Option<String>,
-    /// At most so many processes and threads at a time
+    /// At most this many processes and threads at a time
     #[arg(long, value_name = "N")]
     pub processes: Option<String>,
 }
 
 #[derive(Args)]
 pub struct Ls {
-    /// Also those that ended more than a day ago, and archived ones
+    /// Also sessions that ended more than a day ago, and archived ones
     #[arg(short, long)]
     pub all: bool,
-    /// Only those that work in this folder or below it
+    /// Only sessions in the current folder or below it
     #[arg(long)]
     pub here: bool,
-    /// Only those in this state, such as asking, working, idle or failed (may be repeated, or separated by commas)
+    /// Only sessions in this state, such as asking, working, idle or failed (may be repeated, or separated by commas)
     #[arg(long = "state", value_name = "STATE", value_delimiter = ',')]
     pub states: Vec<String>,
-    /// Only those of this agent (may be repeated, or separated by commas)
+    /// Only sessions of this agent (may be repeated, or separated by commas)
     #[arg(long = "agent", value_name = "AGENT", value_delimiter = ',')]
     pub agents: Vec<String>,
-    /// Only those with this label (may be repeated: all of them)
+    /// Only sessions with this label (if repeated: with all of them)
     #[arg(long = "label", value_name = "KEY[=VALUE]")]
     pub labels: Vec<String>,
-    /// At most so many
+    /// At most this many sessions
     #[arg(short = 'n', value_name = "N")]
     pub most: Option<usize>,
-    /// Which come first
+    /// The order
     #[arg(long, value_enum, default_value_t = Sort::Need)]
     pub sort: Sort,
-    /// Show the list again whenever something changes, until Ctrl-C
+    /// Redraw the list whenever something changes, until Ctrl-C
     #[arg(short, long)]
     pub watch: bool,
-    /// Instead, conversations that run outside ostler
+    /// List conversations that run outside ostler instead
     #[arg(long, conflicts_with_all = ["all", "here", "states", "agents", "labels", "most", "watch"])]
     pub foreign: bool,
-    /// Print JSON, one array
+    /// Print a JSON array
     #[arg(long)]
     pub json: bool,
 }
@@ -235,91 +235,91 @@ pub struct Ls {
 /// The order of a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Sort {
-    /// What needs you, then what runs, then what has ended; the newest first
+    /// First what needs an answer, then what runs, then what has ended; newest first
     #[default]
     Need,
-    /// The newest first
+    /// Newest first
     Created,
-    /// Where something happened last
+    /// Most recently active first
     Updated,
     /// By name or title
     Name,
-    /// The most expensive first
+    /// Most expensive first
     Cost,
 }
 
 #[derive(Args)]
 pub struct Agents {
-    /// As JSON, for programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Args)]
-#[command(after_help = "Exit codes: 0 looked, 3 neither a session nor a conversation.")]
+#[command(after_help = "Exit codes: 0 done (also when no process uses it), 3 no such session or conversation.")]
 pub struct Who {
-    /// A session, or the agent's own name for a conversation
+    /// A session, or the agent's own id of a conversation
     #[arg(value_name = "ID|NATIVE-ID")]
     pub id: String,
-    /// As JSON, for programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Args)]
 pub struct Show {
-    /// Id, unique beginning of one, name, or @last
+    /// Session id or name, the unique beginning of one, or @last
     pub id: String,
-    /// As JSON, for programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Args)]
 pub struct Logs {
-    /// Id, unique beginning of one, name, or @last; without, the only session there is, or one picked from a list
+    /// Session id or name, the unique beginning of one, or @last (default: the only one, or a choice)
     pub id: Option<String>,
-    /// Go on as it grows
+    /// Continue with new output as it comes
     #[arg(short, long)]
     pub follow: bool,
-    /// The agent's own bytes, unchanged
+    /// The agent's own output, byte for byte
     #[arg(long)]
     pub raw: bool,
-    /// One JSON object per thing said
+    /// Print one JSON object per message or tool call
     #[arg(long, conflicts_with = "raw")]
     pub json: bool,
 }
 
 #[derive(Args)]
 #[command(after_help = "Exit codes: 0 succeeded, 1 failed, 2 wrong usage, 3 no such session, 4 asks, 5 lost, \
-                        6 stopped or interrupted, 8 not proven saved, 124 time is up.")]
+                        6 stopped or interrupted, 8 ended but not proven saved, 124 --timeout passed.")]
 pub struct Wait {
-    /// Ids, unique beginnings of them, names, or @last
+    /// Session ids or names, unique beginnings of them, or @last
     #[arg(required = true, value_name = "ID")]
     pub ids: Vec<String>,
-    /// Return when the first of them is there
+    /// Return as soon as one of them is done
     #[arg(long)]
     pub any: bool,
-    /// Give up after this long, with 124
+    /// Give up after this long, with exit code 124
     #[arg(long, value_name = "T", conflicts_with = "poll")]
     pub timeout: Option<String>,
-    /// Look for this long: 0 also when it is alive and well then
+    /// Wait for this long; exit code 0 also when the session is still alive then
     #[arg(long, value_name = "T")]
     pub poll: Option<String>,
     /// What to wait for
     #[arg(long, value_enum, default_value_t = Until::Ended)]
     pub until: Until,
-    /// Wait on while a session asks; without, a question ends the wait with 4
+    /// Keep waiting while a session asks (default: a question ends the wait with exit code 4)
     #[arg(long)]
     pub through_questions: bool,
-    /// As JSON, for programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Until {
-    /// The end of the turn that runs or waits
+    /// The end of the current or next turn
     Turn,
     /// A question
     Asking,
@@ -330,88 +330,88 @@ pub enum Until {
 #[derive(Args)]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true).args(["message_word", "message_option", "list", "withdraw", "again"]))]
 pub struct Send {
-    /// Id, unique beginning of one, name, or @last
+    /// Session id or name, the unique beginning of one, or @last
     pub id: String,
     #[command(flatten)]
     pub message: Message,
     /// Interrupt the running turn first
     #[arg(long)]
     pub now: bool,
-    /// Show the messages that still wait
+    /// List the messages that are not delivered yet
     #[arg(long, conflicts_with_all = ["message_word", "message_option", "now", "withdraw"])]
     pub list: bool,
-    /// Take message N back
+    /// Withdraw message N
     #[arg(long, value_name = "N", conflicts_with_all = ["message_word", "message_option", "now"])]
     pub withdraw: Option<u64>,
-    /// Give message N, which may have been delivered, once more
+    /// Send message N again, which may have been delivered already
     #[arg(long, value_name = "N", conflicts_with_all = ["message_word", "message_option", "now", "withdraw", "list"])]
     pub again: Option<u64>,
-    /// Wait for the end of its turn and print the reply
+    /// Wait for the end of the turn and print the reply
     #[arg(long, conflicts_with_all = ["list", "withdraw"])]
     pub wait: bool,
-    /// As JSON, for programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Args)]
-#[command(after_help = "Without --allow, --deny or --text the question is shown and asked on the terminal.")]
+#[command(after_help = "Without --allow, --deny or --text, the question is shown and asked on the terminal.")]
 pub struct Answer {
-    /// Id, unique beginning of one, name, or @last; without, the only session there is, or one picked from a list
+    /// Session id or name, the unique beginning of one, or @last (default: the only one, or a choice)
     pub id: Option<String>,
-    /// Yes
+    /// Allow it
     #[arg(long, conflicts_with = "deny")]
     pub allow: bool,
-    /// With --allow: and this kind for the rest of the run, as the agent proposes it (ostler show says what that is)
+    /// With --allow: also allow this kind for the rest of the run, as the agent proposes it (see ostler show)
     #[arg(long, requires = "allow", conflicts_with = "deny")]
     pub always: bool,
-    /// No
+    /// Deny it
     #[arg(long)]
     pub deny: bool,
-    /// In words; with --deny the reason that the agent is given
+    /// The answer in words; with --deny, the reason for the agent
     #[arg(long)]
     pub text: Option<String>,
-    /// Which question, when there are several
+    /// The id of the question, if there are several
     #[arg(long, value_name = "REQUEST")]
     pub request: Option<String>,
 }
 
 #[derive(Args)]
 pub struct Attach {
-    /// Id, unique beginning of one, name, or @last; without, the only session there is, or one picked from a list
+    /// Session id or name, the unique beginning of one, or @last (default: the only one, or a choice)
     pub id: Option<String>,
-    /// Only look
+    /// Only show it; keys go nowhere
     #[arg(long)]
     pub read_only: bool,
 }
 
 #[derive(Args)]
 pub struct Rename {
-    /// Id, unique beginning of one, name, or @last
+    /// Session id or name, the unique beginning of one, or @last
     pub id: String,
-    /// What to call it from now on
+    /// The new name
     pub name: String,
 }
 
 #[derive(Args)]
 pub struct One {
-    /// Id, unique beginning of one, name, or @last
+    /// Session id or name, the unique beginning of one, or @last
     pub id: String,
 }
 
 #[derive(Args)]
 pub struct Many {
-    /// Ids, unique beginnings of them, names, or @last
+    /// Session ids or names, unique beginnings of them, or @last
     #[arg(required = true, value_name = "ID")]
     pub ids: Vec<String>,
 }
 
 #[derive(Args)]
 pub struct Archive {
-    /// Ids, unique beginnings of them, names, or @last
+    /// Session ids or names, unique beginnings of them, or @last
     #[arg(value_name = "ID", required_unless_present = "idle")]
     pub ids: Vec<String>,
-    /// Instead, every session that has ended or been idle for this long, such as 7d
+    /// All sessions that have ended or been idle for this long, such as 7d
     #[arg(long, value_name = "T", conflicts_with = "ids")]
     pub idle: Option<String>,
 }
@@ -421,81 +421,81 @@ pub struct Archive {
     after_help = "Exit codes: 0 ended and saved (or nothing to save), 3 no such session, 8 ended but not proven saved."
 )]
 pub struct Stop {
-    /// Ids, unique beginnings of them, names, or @last
+    /// Session ids or names, unique beginnings of them, or @last
     #[arg(value_name = "ID", required_unless_present_any = ["all", "here"])]
     pub ids: Vec<String>,
-    /// Every session that runs
+    /// Every running session
     #[arg(long, conflicts_with = "ids")]
     pub all: bool,
-    /// Every session that runs in this folder or below it
+    /// Every running session in the current folder or below it
     #[arg(long, conflicts_with_all = ["ids", "all"])]
     pub here: bool,
     /// Let the running turn finish first
     #[arg(long, conflicts_with = "kill")]
     pub after_turn: bool,
-    /// At once; what was not saved is lost
+    /// Kill it at once; unsaved work is lost
     #[arg(long)]
     pub kill: bool,
-    /// How long it may take before it is killed
+    /// How long it may take to end before it is killed
     #[arg(long, value_name = "T")]
     pub grace: Option<String>,
 }
 
 #[derive(Args)]
-#[command(after_help = "Exit codes: as for run; 7 when a process still holds the conversation.")]
+#[command(after_help = "Exit codes: as for run; 7 when another process is using the conversation.")]
 pub struct Resume {
-    /// Which session; without, the newest ones are offered
+    /// The session (default: a choice of the newest)
     pub id: Option<String>,
     #[command(flatten)]
     pub message: Message,
-    /// Print the id and return once the agent runs
+    /// Run in the background: print the id and return once the agent has started
     #[arg(short, long)]
     pub detach: bool,
-    /// Keep the agent for further messages when its turn is over
+    /// Keep the agent running for more messages after its turn
     #[arg(long)]
     pub keep: bool,
-    /// End whoever holds the conversation properly first
+    /// First end the process that is using the conversation, properly
     #[arg(long)]
     pub takeover: bool,
-    /// What goes to standard output; without, the conversation to a terminal and the final answer to a pipe
+    /// Format of standard output (default: the conversation on a terminal, the final answer in a pipe)
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "detach")]
     pub output: Option<Output>,
 }
 
 #[derive(Args)]
-#[command(after_help = "The original is not touched, and may be at work. Exit codes: as for run.")]
+#[command(after_help = "The original is not changed, and may be running. Exit codes: as for run.")]
 pub struct Fork {
-    /// Whose conversation
+    /// The session to copy
     pub id: String,
     #[command(flatten)]
     pub message: Message,
-    /// Print the new id and return once the agent runs
+    /// Run in the background: print the new id and return once the agent has started
     #[arg(short, long)]
     pub detach: bool,
-    /// Keep the agent for further messages when its turn is over
+    /// Keep the agent running for more messages after its turn
     #[arg(long)]
     pub keep: bool,
-    /// A name to call it by
+    /// Name of the session
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// What goes to standard output; without, the conversation to a terminal and the final answer to a pipe
+    /// Format of standard output (default: the conversation on a terminal, the final answer in a pipe)
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "detach")]
     pub output: Option<Output>,
 }
 
 #[derive(Args)]
 #[command(
-    after_help = "Exit codes: 0 nothing to mend, or mended; 1 beyond mending, or with --dry-run something to mend; \
-                        3 no such transcript; 7 a process holds the conversation."
+    after_help = "Exit codes: 0 nothing to repair, or repaired; 1 cannot be repaired, or with --dry-run something to repair; \
+                        3 no such transcript; 7 a process is using the conversation."
 )]
 pub struct Repair {
-    /// A session, a transcript of claude, codex or gemini, or the agent's own name for a conversation
+    /// A session, a transcript file of claude, codex or gemini, or the agent's own id of a conversation
     #[arg(value_name = "ID|FILE")]
     pub id: String,
-    /// Only say what is wrong
+    /// Only say what would be repaired
     #[arg(long)]
     pub dry_run: bool,
-    /// What two processes wrote at once becomes two conversations instead of one
+    /// Split what two processes wrote at once into two conversations
     #[arg(long)]
     pub split: bool,
 }
@@ -505,10 +505,10 @@ pub struct Purge {
     /// Ended or archived sessions
     #[arg(value_name = "ID", required_unless_present = "archived")]
     pub ids: Vec<String>,
-    /// Everything that is archived
+    /// All archived sessions
     #[arg(long, conflicts_with = "ids")]
     pub archived: bool,
-    /// Of these, only what ended longer ago than this
+    /// Only those that ended longer ago than this
     #[arg(long, value_name = "T")]
     pub older_than: Option<String>,
     /// Only say what would be deleted
@@ -521,20 +521,20 @@ pub struct Du {
     /// Only these sessions
     #[arg(value_name = "ID")]
     pub ids: Vec<String>,
-    /// Each of them, not only the largest
+    /// List all of them, not only the largest
     #[arg(long)]
     pub all: bool,
-    /// As JSON, for programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Args)]
 pub struct Doctor {
-    /// Mend what is safe to mend, and say each thing that was done
+    /// Fix what is safe to fix, and say what was done
     #[arg(long)]
     pub fix: bool,
-    /// As JSON, for programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -542,13 +542,13 @@ pub struct Doctor {
 #[derive(Args)]
 #[command(after_help = "Each line has at least: session, at (UTC), what. T is a time as in logs --since.")]
 pub struct Events {
-    /// Only of these sessions: ids, unique beginnings of them, names, or @last
+    /// Only these sessions: ids or names, unique beginnings of them, or @last
     #[arg(value_name = "ID")]
     pub ids: Vec<String>,
     /// Only from this time on: an age such as 10m, a time such as 2026-11-16T08:30, or now
     #[arg(long, value_name = "T")]
     pub since: Option<String>,
-    /// Go on as things happen
+    /// Continue with new events as they happen
     #[arg(short, long)]
     pub follow: bool,
 }
@@ -571,18 +571,18 @@ pub struct Upgrade {
 pub struct Checkpoints {
     #[command(subcommand)]
     pub action: Option<CheckpointsAction>,
-    /// Id, unique prefix, name, or @last
+    /// Session id or name, the unique beginning of one, or @last
     pub id: Option<String>,
-    /// One JSON object per line
+    /// Print one JSON object per line
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum CheckpointsAction {
-    /// Put a copy in the place of the transcript; what was there is kept beside it
+    /// Replace the transcript with one of the copies; the replaced file is kept as a backup
     Restore {
-        /// Id, unique prefix, name, or @last
+        /// Session id or name, the unique beginning of one, or @last
         id: String,
         /// A time from the list (or its beginning), an age such as 10m, or last
         time: String,

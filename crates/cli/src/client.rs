@@ -61,7 +61,10 @@ fn write_down(place: &Place, view: View, wish: &Wish) -> Result<Granted> {
     let folder = place.open()?;
     if !folder.dir().is_ours()? {
         // Its keeper hears nobody but its owner, who could not read what we would write.
-        return Err(Failure::ours(format!("session {} belongs to another user; do this as its owner", place.id)));
+        return Err(Failure::ours(format!(
+            "session {} belongs to another user; run this command as that user",
+            place.id
+        )));
     }
     pause::at(Point::WishMeant);
     inbox::append(&folder, wish)?;
@@ -83,7 +86,10 @@ fn until_granted(place: &Place, folder: &Folder, wish: &Wish) -> Result<Granted>
                 wait_for_a_death(folder)?;
                 continue;
             }
-            return Err(Failure::ours(format!("session {} has no keeper and none can be started", place.id)));
+            return Err(Failure::ours(format!(
+                "session {} has no keeper, and none can be started; see ostler doctor",
+                place.id
+            )));
         };
         if let Some(reply) = ask(folder, &socket, &wish.id)? {
             return Ok(reply);

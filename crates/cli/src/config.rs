@@ -103,11 +103,15 @@ impl Config {
             }
         };
         let file: std::result::Result<File, _> = toml::from_str(&text);
-        if let Ok(Ok(config)) = file.map(Config::check) {
-            return config;
-        }
-        let (config, mistakes) = mistakes::read(&text, &path);
-        Config { mistakes, ..config }
+        let mut config = match file.map(Config::check) {
+            Ok(Ok(config)) => config,
+            Ok(Err(_)) | Err(_) => {
+                let (config, mistakes) = mistakes::read(&text, &path);
+                Config { mistakes, ..config }
+            }
+        };
+        config.mistakes.extend(mistakes::unknown_default_agent(&config, &text, &path));
+        config
     }
 
     /// The settings of a file; the error is in words.
@@ -123,7 +127,7 @@ impl Config {
             detach_key: match file.detach_key {
                 None => default.detach_key,
                 Some(key) => {
-                    control_key(&key).ok_or_else(|| format!("detach_key {key:?} is not of the form ctrl-x"))?
+                    control_key(&key).ok_or_else(|| format!("detach_key {key:?} is not a key (example: ctrl-a)"))?
                 }
             },
             linger: duration(file.linger, default.linger)?,
@@ -223,7 +227,7 @@ const LEAST_OUTPUT: u64 = 1 << 20;
 
 fn parse_output_limit(text: &str) -> std::result::Result<u64, String> {
     match parse_size(text)? {
-        bytes if bytes < LEAST_OUTPUT => Err(format!("output_limit {text:?} is too small; the least is 1MiB")),
+        bytes if bytes < LEAST_OUTPUT => Err(format!("output_limit {text:?} is too small; use at least 1MiB")),
         bytes => Ok(bytes),
     }
 }
@@ -240,7 +244,7 @@ fn milliseconds(duration: Duration) -> u64 {
 }
 
 fn wrong(mistake: &Mistake) -> Failure {
-    Failure::usage(format!("{}; correct it or remove it", mistake.place_and_words()))
+    Failure::usage(format!("{}; correct or remove it", mistake.place_and_words()))
 }
 
 /// Where the file is, whether there is one or not.
@@ -249,8 +253,6 @@ pub fn path(variable: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
     let folder = set("XDG_CONFIG_HOME").or_else(|| set("HOME").map(|home| home.join(".config")))?;
     Some(folder.join("ostler/config.toml"))
 }
-
-pub use mistakes::line_of;
 
 /// The settings that there are.
 pub const KEYS: [&str; 14] = [

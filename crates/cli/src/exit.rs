@@ -103,13 +103,13 @@ impl From<StoreError> for Failure {
 fn hint(error: &StoreError) -> &'static str {
     match error {
         StoreError::Of { error, .. } => hint(error),
-        StoreError::Newer { .. } => "; use that ostler, or a newer one",
+        StoreError::Newer { .. } => "; use that version of ostler or a newer one",
         StoreError::Io { error, .. } if ostler_store::is_full_disk(error) => "; free some disk space",
         StoreError::Io { error, .. } if error.kind() == std::io::ErrorKind::PermissionDenied => {
-            "; check who owns it, or set OSTLER_HOME"
+            "; check its owner, or set OSTLER_HOME"
         }
         StoreError::Io { .. } => "",
-        StoreError::Damaged { .. } | StoreError::Missing { .. } => "; ostler doctor says more",
+        StoreError::Damaged { .. } | StoreError::Missing { .. } => "; see ostler doctor",
         StoreError::Copy { .. } => "; delete the copy",
     }
 }
@@ -128,11 +128,11 @@ impl From<NotFound> for Failure {
             NotFound::None(ref word) => {
                 let hint = match nearest_name(word) {
                     Some(name) => format!("did you mean {name}?"),
-                    None => "ostler ls -a shows what there is".to_owned(),
+                    None => "ostler ls -a lists all sessions".to_owned(),
                 };
                 Failure::new(Code::NoSession, format!("{error}; {hint}"))
             }
-            NotFound::Ambiguous { .. } => Failure::usage(format!("{error}; type more of it")),
+            NotFound::Ambiguous { .. } => Failure::usage(format!("{error}; type more characters")),
             NotFound::Store(error) => error.into(),
         }
     }
@@ -146,7 +146,7 @@ impl From<LaunchError> for Failure {
             LaunchError::Held(words) => crate::one_writer::held(&words),
             LaunchError::NotStarted(words) => Failure::ours(words),
             LaunchError::System(error) if ostler_store::is_full_disk(&error) => {
-                Failure::ours("no room on the disk for a session; free some disk space")
+                Failure::ours("the disk is full; free some space")
             }
             other @ (LaunchError::Killed | LaunchError::Holder(_) | LaunchError::System(_)) => {
                 Failure::ours(other.to_string())

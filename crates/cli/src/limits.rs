@@ -55,9 +55,7 @@ const LEAST_MEMORY: u64 = 1 << 20;
 
 fn parse_memory(text: &str) -> std::result::Result<u64, String> {
     match parse_size(text)? {
-        bytes if bytes < LEAST_MEMORY => {
-            Err(format!("{text:?} is too little memory for any program; write it like 2G"))
-        }
+        bytes if bytes < LEAST_MEMORY => Err(format!("{text:?} is too little memory for any program (example: 2G)")),
         bytes => Ok(bytes),
     }
 }
@@ -67,7 +65,7 @@ fn check_cpus(cpus: f64, text: &str) -> std::result::Result<f64, String> {
 }
 
 fn no_cpus(text: &str) -> String {
-    format!("{text:?} is no number of processors; write it like 1.5")
+    format!("{text:?} is not a number of processors (example: 1.5)")
 }
 
 fn check_processes(count: u64, text: &str) -> std::result::Result<u64, String> {
@@ -75,7 +73,7 @@ fn check_processes(count: u64, text: &str) -> std::result::Result<u64, String> {
 }
 
 fn no_processes(text: &str) -> String {
-    format!("{text:?} is no number of processes; write it like 200")
+    format!("{text:?} is not a number of processes (example: 200)")
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 use crate::context::variable;
 use crate::exit::{Code, Failure, Result};
 use crate::still::wait_for_one_of;
+use crate::ui::called::called;
 use ostler_core::view::View;
 use ostler_store::folder::Folder;
 use ostler_store::home::Place;
@@ -100,7 +101,7 @@ pub fn shared(stranger: &Holder) -> Option<Failure> {
     let how_to_end = ostler_agents::find(&stranger.agent)?.shared_by_many(&stranger.command)?;
     let (who, agent) = (stranger.words(), &stranger.agent);
     let words = format!(
-        "{who}, {agent}'s shared server, has the conversation open; end that server, and all else that it works on, first: \
+        "{who}, the shared server of {agent}, is using the conversation; stop that server first (this ends all its work): \
          {how_to_end}"
     );
     Some(Failure::new(Code::Refused, words))
@@ -110,7 +111,7 @@ pub fn shared(stranger: &Holder) -> Option<Failure> {
 pub fn held(words: &str) -> Failure {
     Failure::new(
         Code::Refused,
-        format!("{words} holds the conversation; end it there, or ostler resume ID --takeover ends it properly first"),
+        format!("{words} is using the conversation; end it, or let ostler do so: ostler resume ID --takeover"),
     )
 }
 
@@ -128,7 +129,9 @@ pub fn still_runs(place: &Place, view: &View) -> Failure {
     Failure::new(
         Code::Refused,
         format!(
-            "{0} still runs: {who} holds the conversation; ostler send {0} tells it something, --takeover ends it first",
+            "{} is still running: {who} is using the conversation; send it a message: ostler send {1} \"…\", or end it \
+             first: ostler resume {1} --takeover",
+            called(view),
             place.id
         ),
     )

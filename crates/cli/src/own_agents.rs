@@ -99,27 +99,29 @@ fn check_one(name: &str, written: Written) -> Result<OwnAgent, String> {
     let wrong = |words: &str| Err(format!("[agents.{name}] {words}"));
     // A session's name may contain spaces; an agent is one word of a command line.
     if !is_name(name) || name.contains(' ') {
-        return wrong("is no name; use letters, digits, dots, dashes and underscores");
+        return wrong("is not a valid name; use letters, digits, dots, dashes and underscores");
     }
     if ostler_agents::find(name).is_some() {
-        return wrong("is an agent that ostler knows; call yours something else");
+        return wrong("is the name of a built-in agent; choose another name");
     }
     if written.command.first().is_none_or(String::is_empty) {
-        return wrong("names no program; write it like command = [\"prog\", \"argument\"]");
+        return wrong("has no program (example: command = [\"prog\", \"argument\"])");
     }
     let protocol = match written.protocol {
         None => Protocol::None,
         Some(ProtocolWord::Acp) if written.mode == Some(Mode::Terminal) => {
-            return wrong("speaks its protocol headless; leave mode out");
+            return wrong("uses a protocol and has no terminal; remove mode");
         }
         Some(ProtocolWord::Acp) if written.end_text.is_some() => {
-            return wrong("is told nothing but its protocol; leave end_text out");
+            return wrong("uses a protocol; remove end_text");
         }
         Some(ProtocolWord::Acp) => Protocol::Acp,
     };
     let end = match (written.end, written.end_text) {
-        (Some(_), Some(_)) => return wrong("has both end and end_text; keep one of them"),
-        (None, Some(text)) if text.is_empty() => return wrong("has an empty end_text; write what ends it"),
+        (Some(_), Some(_)) => return wrong("has both end and end_text; remove one of them"),
+        (None, Some(text)) if text.is_empty() => {
+            return wrong("has an empty end_text; set it to the text that ends the agent");
+        }
         (None, Some(text)) => Way::Text(text),
         (None, None) => Way::Usual,
         (Some(EndWord::Terminate), None) => Way::Signal(Ending::Terminate),
@@ -159,14 +161,14 @@ mod tests {
     #[test]
     fn what_cannot_be_meant_is_refused_in_words() {
         for (text, words) in [
-            ("command = []", "names no program"),
-            ("command = ['']", "names no program"),
+            ("command = []", "has no program"),
+            ("command = ['']", "has no program"),
             ("command = ['x']\nend = 'stdin'\nend_text = 'q'", "both end and end_text"),
             ("command = ['x']\nend_text = ''", "empty end_text"),
             ("command = ['x']\nend = 'SIGKILL'", "SIGKILL"),
             ("command = ['x']\ncomand = 'y'", "comand"),
             ("command = ['x']\nprotocol = 'mcp'", "mcp"),
-            ("command = ['x']\nprotocol = 'acp'\nmode = 'terminal'", "headless"),
+            ("command = ['x']\nprotocol = 'acp'\nmode = 'terminal'", "remove mode"),
             ("command = ['x']\nprotocol = 'acp'\nend_text = 'q'", "end_text"),
         ] {
             let refused = read(text).unwrap_err();

@@ -35,7 +35,7 @@ pub struct Prepared {
 pub fn prepare(context: &Context, session: &Session, run: u32, native_id: &str, resume: bool) -> Result<Prepared> {
     let own = context.config.own_agent(&session.agent)?.map(|(_, own)| own);
     let agent = ostler_agents::find(own.map_or(session.agent.as_str(), |own| own.protocol.agent()))
-        .ok_or_else(|| Failure::ours(format!("this ostler knows no agent {:?}", session.agent)))?;
+        .ok_or_else(|| Failure::ours(format!("this version of ostler does not know the agent {:?}", session.agent)))?;
     let own_binary = std::env::current_exe()?.to_string_lossy().into_owned();
     let folder = std::path::absolute(context.home.sessions())?.join(format!("{}/runs/{run}", session.id));
     let launching = Launching {
@@ -59,7 +59,7 @@ pub fn prepare(context: &Context, session: &Session, run: u32, native_id: &str, 
     if let Some(package) = crate::installed::package(agent.name())
         && ostler_keeper::program::find_in_path(agent.name()).is_none()
     {
-        return Err(Failure::usage(format!("{} is not installed; npm install -g {package}", agent.name())));
+        return Err(Failure::usage(format!("{} is not installed; install it: npm install -g {package}", agent.name())));
     }
     let behind = if how.plan.opens { ostler_agents::acp::adapters::of_command(&session.arguments) } else { None };
     if let Some(program) = how.argv.first_mut() {
@@ -100,8 +100,8 @@ fn refuse_shared_server(agent: &dyn ostler_agents::Agent, argv: &[String]) -> Re
     }
     let (name, package) = (agent.name(), crate::installed::package(agent.name()).unwrap_or_default());
     Err(Failure::usage(format!(
-        "this version of {name} would leave its work to the server behind {socket}, where ostler cannot stop it; update \
-         {name} (npm install -g {package}) or end that server first"
+        "this version of {name} would run its work in the server behind {socket}, where ostler cannot stop it; update \
+         {name} (npm install -g {package}) or stop that server first"
     )))
 }
 

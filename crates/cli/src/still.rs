@@ -85,10 +85,9 @@ impl Still {
         let id = self.place.id;
         let from = self.parent()?;
         from.rename_new(id.as_str(), into, name).map_err(|error| match error.kind() {
-            ErrorKind::AlreadyExists => Failure::new(
-                Code::Failed,
-                format!("{id}: there is a folder of that name already; ostler doctor says more"),
-            ),
+            ErrorKind::AlreadyExists => {
+                Failure::new(Code::Failed, format!("{id}: a folder with that name already exists; see ostler doctor"))
+            }
             ErrorKind::NotFound => moved(&self.place),
             _ => Failure::ours(format!("{id} cannot be moved: {error}")),
         })?;
@@ -109,7 +108,7 @@ impl Still {
 
 fn moved(place: &Place) -> Failure {
     let id = place.id;
-    Failure::new(Code::Failed, format!("{id} was moved by somebody else just now; ostler ls -a shows where it is"))
+    Failure::new(Code::Failed, format!("{id} was just moved by another command; find it with: ostler ls -a"))
 }
 
 /// Whether the folder that we hold open is still the one at that place.
@@ -212,7 +211,7 @@ fn wait_for_helpers(folder: &Folder, place: &Place) -> std::result::Result<(), N
             }
             if Instant::now() > deadline {
                 let pid = helper.process.pid();
-                let words = format!("its helper, process {pid}, does not leave; look at it, then try again");
+                let words = format!("process {pid}, a helper of the session, does not exit; check it, then try again");
                 return Err(Failure::ours(words).into());
             }
         }

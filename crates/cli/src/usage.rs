@@ -12,9 +12,9 @@ use std::ffi::OsString;
 
 /// Commands of other tools, and what does the same here.
 const ELSEWHERE: [(&str, &str); 16] = [
-    ("rm", "ostler purge ID (ostler stop ID ends one that runs)"),
-    ("remove", "ostler purge ID (ostler stop ID ends one that runs)"),
-    ("delete", "ostler purge ID (ostler stop ID ends one that runs)"),
+    ("rm", "ostler purge ID (first ostler stop ID if it runs)"),
+    ("remove", "ostler purge ID (first ostler stop ID if it runs)"),
+    ("delete", "ostler purge ID (first ostler stop ID if it runs)"),
     ("kill", "ostler stop --kill ID"),
     ("start", "ostler run"),
     ("new", "ostler run"),
@@ -77,7 +77,7 @@ fn unknown_command(typed: &str) -> String {
     let tree = Cli::command();
     match nearest(typed, tree.get_subcommands().filter(|one| !one.is_hide_set()).map(clap::Command::get_name)) {
         Some(name) => format!("there is no command {typed:?}; did you mean ostler {name}?"),
-        None => format!("there is no command {typed:?}; ostler --help lists them"),
+        None => format!("there is no command {typed:?}; see ostler --help"),
     }
 }
 
@@ -86,7 +86,7 @@ fn unknown_argument(flag: &str, command: Option<&str>, arguments: &[OsString]) -
     let found = command.and_then(|name| tree.find_subcommand(name));
     let name = found.map_or("ostler", |found| found.get_name());
     if !flag.starts_with('-') {
-        return format!("{flag:?} is one word too many; put a text in quotes, or see ostler {name} --help");
+        return format!("{flag:?} is one word too many; put text in quotes, or see ostler {name} --help");
     }
     let bare = flag.split('=').next().unwrap_or(flag);
     let flags: Vec<String> = found
@@ -101,11 +101,11 @@ fn unknown_argument(flag: &str, command: Option<&str>, arguments: &[OsString]) -
     match (name, agent, meant) {
         ("run", Some(agent), None) => {
             words.push_str(&format!(
-                "; flags of the agent go behind --: ostler run {agent} \"…\" -- {flag} (a prompt: -p TEXT)"
+                "; flags for the agent go after --: ostler run {agent} \"…\" -- {flag} (a prompt: -p TEXT)"
             ));
         }
         ("run" | "send" | "resume" | "fork", _, None) => {
-            words.push_str(&format!("; a text that begins with a dash: ostler {name} … -{} TEXT", text_flag(name)));
+            words.push_str(&format!("; for text that begins with a dash: ostler {name} … -{} TEXT", text_flag(name)));
         }
         (_, _, None) => words.push_str(&format!("; see ostler {name} --help")),
         (_, _, Some(_)) => {}

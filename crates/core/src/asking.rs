@@ -109,7 +109,7 @@ impl Shown {
 
     /// The agent did not tell the input; what it shows instead is all there is.
     fn take_details(&mut self, details: &Value) {
-        self.note = Some("its input is not known; this is how the agent describes it");
+        self.note = Some("its input is not known; the agent describes it like this");
         details["title"].as_str().unwrap_or_default().clone_into(&mut self.input);
         for place in details["locations"].as_array().into_iter().flatten() {
             let path = if place["path"].is_string() { &place["path"] } else { place };
@@ -397,7 +397,7 @@ mod tests {
                 "  │ from line 2⏎",
                 "  │ - b⏎",
                 "  │ + B",
-                "  (its input is not known; this is how the agent describes it)",
+                "  (its input is not known; the agent describes it like this)",
             ]
         );
         assert_eq!(line(&ask, 60), "edit Writing to xx (input not known) (+2)");

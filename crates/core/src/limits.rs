@@ -60,9 +60,11 @@ impl Limits {
         let memory = self.memory.filter(|_| killed > 0);
         let processes = self.processes.filter(|_| not_started > 0);
         let words: Vec<String> = memory
-            .map(|limit| format!("its memory limit of {} struck", size(limit)))
+            .map(|limit| format!("it hit its memory limit ({})", size(limit)))
             .into_iter()
-            .chain(processes.map(|limit| format!("its limit of {} struck", counted(limit, "process", "processes"))))
+            .chain(
+                processes.map(|limit| format!("it hit its process limit ({})", counted(limit, "process", "processes"))),
+            )
             .collect();
         (!words.is_empty()).then(|| words.join("; "))
     }
@@ -125,7 +127,7 @@ mod tests {
         let limits = Limits { memory: Some(2 << 30), cpus: None, processes: Some(200) };
         assert_eq!(limits.struck(0, 0), None);
         assert_eq!(Limits::default().struck(1, 1), None);
-        let words = "its memory limit of 2.0 GiB struck; its limit of 200 processes struck";
+        let words = "it hit its memory limit (2.0 GiB); it hit its process limit (200 processes)";
         assert_eq!(limits.struck(1, 4).as_deref(), Some(words));
     }
 }

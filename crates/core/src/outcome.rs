@@ -191,7 +191,7 @@ fn verdict(state: &State, exit: Exit) -> (Kind, Source, String) {
     let was_killed = state.killed_ms.is_some() && (exit.signal == Some(9) || exit == Exit::UNKNOWN);
     let forced = match (was_killed && state.wants_kill_explained(), state.end_asked_ms) {
         (false, _) => "",
-        (true, Some(_)) => "; killed at the end of the grace",
+        (true, Some(_)) => "; killed at the end of the grace period",
         (true, None) => WITH_TASKS,
     };
     // Only a stop that reached the process before it ended by itself counts as one.
@@ -239,18 +239,18 @@ fn verdict(state: &State, exit: Exit) -> (Kind, Source, String) {
         (Some(0), _, true) => (Kind::Succeeded, Source::Exit, format!("{process} exited with 0")),
         (Some(code), _, true) => (Kind::Failed, Source::Exit, format!("{process} exited with {code}")),
         (Some(code), _, false) => {
-            let when = if state.turn_running() { " before the end of its turn" } else { " without having had a turn" };
+            let when = if state.turn_running() { " before the end of its turn" } else { " before its first turn" };
             (Kind::Failed, Source::Exit, format!("{process} exited with {code}{when}"))
         }
         (None, Some(signal), _) => {
             (Kind::Failed, Source::Exit, format!("{process} was killed by {}", signal_name(signal)))
         }
-        (None, None, _) => (Kind::Lost, Source::None, format!("{process} is gone and nobody saw how it ended")),
+        (None, None, _) => (Kind::Lost, Source::None, format!("{process} is gone; how it ended is unknown")),
     }
 }
 
 /// Why somebody was killed who had not been asked to leave.
-const WITH_TASKS: &str = "; killed before its background tasks, so that it began no turn about their end";
+const WITH_TASKS: &str = "; killed together with its background tasks, so that their end started no new turn";
 
 fn after_report(state: &State, exit: Exit) -> String {
     if state.killed_ms.is_some() && state.end_asked_ms.is_none() {

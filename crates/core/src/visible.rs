@@ -79,9 +79,14 @@ pub fn shortened(text: &str, columns: usize) -> Cow<'_, str> {
     if text.width() <= columns {
         return Cow::Borrowed(text);
     }
-    let length = format!("…[{} chars]…", text.chars().count());
-    // Both ends matter more than the number.
-    let mark = if columns >= length.width() + 12 { length.as_str() } else { "…" };
+    // Both ends matter more than the number, unless nearly all of it is left out.
+    let count = text.chars().count();
+    let (long, short) = (format!("…[{count} chars]…"), format!("…[{count}]…"));
+    let mark = match columns {
+        _ if columns >= long.width() + 12 => long.as_str(),
+        _ if count > columns * 4 && columns >= short.width() + 6 => short.as_str(),
+        _ => "…",
+    };
     let room = columns.saturating_sub(mark.width());
     let head = fitting(text.chars(), room.div_ceil(2));
     let tail = fitting(text.chars().rev(), room / 2);

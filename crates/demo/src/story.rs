@@ -36,7 +36,7 @@ fn mend(turn: &mut Turn<'_>, scratch: &Scratch, prompt: &str) -> Result<Ending, 
     turn.read(&scratch.program())?;
 
     turn.think()?;
-    turn.say("The variable is misspelt, `$nmae` for `$name`. I mend it.")?;
+    turn.say("The variable is misspelt, `$nmae` for `$name`. I fix it.")?;
     match turn.edit(&scratch.program(), MEND.old, MEND.new)? {
         Edited::Done => {}
         Edited::Denied { reason } => return stay_out(turn, &reason),
@@ -59,7 +59,7 @@ fn mend(turn: &mut Turn<'_>, scratch: &Scratch, prompt: &str) -> Result<Ending, 
 fn add_a_check(turn: &mut Turn<'_>, scratch: &Scratch, prompt: &str) -> Result<Ending, Cut> {
     turn.think()?;
     turn.say(&format!(
-        "{}The bug is mended. I add a check with a longer name and run the test.",
+        "{}The bug is fixed. I add a check with a longer name and run the test.",
         remembered(turn.turns_before())
     ))?;
     match turn.edit(&scratch.test(), ONE_MORE_CHECK.old, ONE_MORE_CHECK.new)? {

@@ -62,11 +62,11 @@ impl Containment {
 
     /// What the process does itself, before it runs the program. `born`: it was born into the group.
     pub fn enter(&self, born: bool) -> Result<Inside, NotStarted> {
-        self.bounds.enter().map_err(|error| NotStarted::Limits(format!("its limits cannot be entered: {error}")))?;
+        self.bounds.enter().map_err(|error| NotStarted::Limits(format!("its cgroup cannot be entered: {error}")))?;
         let cgroup = match &self.by {
             By::Group(group) if born => Some(group.path().to_owned()),
             By::Group(_) if !self.limits.is_empty() => {
-                return Err(NotStarted::Limits("it could not be started in the cgroup that has its limits".to_owned()));
+                return Err(NotStarted::Limits("it cannot be started in the cgroup with its limits".to_owned()));
             }
             By::Group(_) | By::Nothing => None,
             By::Scope(manager) => match manager.contain_me(&self.name, &self.limits) {
@@ -75,7 +75,7 @@ impl Containment {
                     Some(group)
                 }
                 Err(error) if !self.limits.is_empty() => {
-                    return Err(NotStarted::Limits(format!("no scope for its limits: {error}")));
+                    return Err(NotStarted::Limits(format!("systemd made no scope for its limits: {error}")));
                 }
                 // The tree is walked instead.
                 Err(_) => None,
@@ -100,7 +100,7 @@ impl Containment {
 }
 
 fn refused(why: &NotBounded) -> NotStarted {
-    NotStarted::Limits(format!("a limit would not be in force: {why}; leave it out, or see ostler doctor"))
+    NotStarted::Limits(format!("a limit cannot be enforced: {why}; remove it, or see ostler doctor"))
 }
 
 fn listed(limits: &Limits) -> Vec<Limit> {

@@ -33,7 +33,7 @@ pub enum LaunchError {
     #[error("{0}")]
     NotStarted(String),
     /// Its holder died without a word.
-    #[error("the holder was killed before the session stood")]
+    #[error("the holder was killed before the session was up")]
     Killed,
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -72,15 +72,19 @@ const OPEN_FILES: u64 = 64;
 /// Refuses to start helpers where they could not do their work. Whatever this process may not do, they may not.
 fn check_surroundings() -> Result<(), LaunchError> {
     if let Some(limit) = getrlimit(Resource::Nofile).current.filter(|&limit| limit < OPEN_FILES) {
-        let words =
-            format!("only {limit} files may be open at once, and a session needs {OPEN_FILES}; raise ulimit -n");
+        let words = format!(
+            "only {limit} files may be open at once, and a session needs {OPEN_FILES}; raise the limit with ulimit -n"
+        );
         return Err(LaunchError::NotStarted(words));
     }
     // It can only be asked by setting it.
     let mask = umask(Mode::RWXU);
     umask(mask);
     if mask.intersects(Mode::RWXU) {
-        let words = format!("a umask of {:04o} keeps you from your own files; set another, such as 077", mask.bits());
+        let words = format!(
+            "the umask {:04o} makes your own files unreadable for you; set another one, such as 077",
+            mask.bits()
+        );
         return Err(LaunchError::NotStarted(words));
     }
     Ok(())

@@ -51,7 +51,7 @@ impl Manager {
         let group = mounts::Mounts::look().and_then(|mounts| mounts.here());
         group
             .filter(|path| path.file_name().is_some_and(|name| name == unit.as_str()))
-            .ok_or_else(|| io::Error::other("systemd says that it made a scope, and we are not in it"))
+            .ok_or_else(|| io::Error::other("systemd reports a new scope, but this process is not in it"))
     }
 }
 
@@ -193,7 +193,7 @@ mod tests {
     fn a_manager_that_only_says_so_is_not_believed() {
         let (_root, manager, peer) = manager(|stream| stream.write_all(&removed("ostler-c.scope", "done")).unwrap());
         let error = manager.contain_me("c", &[]).unwrap_err().to_string();
-        assert!(error.contains("we are not in it"), "{error}");
+        assert!(error.contains("this process is not in it"), "{error}");
         peer.join().unwrap();
     }
 

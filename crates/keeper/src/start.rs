@@ -76,9 +76,8 @@ pub fn start(
     let Starting { session, folder, run, record, environment, groups } = starting;
     let standard = open_streams(&record, run, handles, piped)?;
     let lock_file = folder.dir().file("agent.lock", OFlags::RDWR | OFlags::CREATE)?;
-    let agent_lock = lock::exclusive_within(lock_file, UNTIL_GONE)?.ok_or_else(|| {
-        io::Error::other("a process of an earlier run is still alive and holds agent.lock; `ostler doctor` names it")
-    })?;
+    let agent_lock = lock::exclusive_within(lock_file, UNTIL_GONE)?
+        .ok_or_else(|| io::Error::other("a process of an earlier run is still alive; see ostler doctor"))?;
     let occupied = Occupied::take(folder, session, &record, handles)?;
     // A new session's door is opened before anybody is shown it, and a further run goes on behind the same one.
     if handles.get(handles::DOOR).is_none() {

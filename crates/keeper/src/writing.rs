@@ -51,7 +51,7 @@ impl Occupied {
         match writers.take(&conversation, &me)? {
             Taken::Yes(lock) => handles.put(handles::WRITER, lock),
             Taken::No(occupant) => return Err(NotStarted::Held(occupant.words())),
-            Taken::ByNobodyKnown => return Err(NotStarted::Held("a process that does not say who it is".to_owned())),
+            Taken::ByNobodyKnown => return Err(NotStarted::Held("an unknown process".to_owned())),
         }
         Ok(Some(Occupied { writers, me }))
     }

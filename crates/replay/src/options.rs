@@ -63,7 +63,7 @@ pub fn check_arguments(words: &[String]) -> Result<(), String> {
 
 fn read_speed(word: &str) -> Result<Speed, String> {
     // Slower than a thousandth, a pause might not fit into a duration.
-    let wrong = || format!("--speed {word} is no speed; 10 is ten times faster, max leaves the pauses out");
+    let wrong = || format!("--speed {word} is not a speed (examples: 10 for ten times faster, max for no pauses)");
     match word {
         "max" => Ok(Speed::Max),
         number => match number.parse::<f64>() {
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn what_cannot_be_meant_is_refused_in_words() {
         for wrong in ["0", "-1", "nan", "inf", "fast"] {
-            assert!(read(&["--speed", wrong]).is_err_and(|words| words.contains("is no speed")), "{wrong}");
+            assert!(read(&["--speed", wrong]).is_err_and(|words| words.contains("is not a speed")), "{wrong}");
         }
         assert!(read(&["--fast"]).is_err() && read(&["--speed"]).is_err());
     }

@@ -25,9 +25,9 @@ enum Trouble {
     Unreadable { file: PathBuf, error: Unreadable },
     #[error("{}: {error}", file.display())]
     File { file: PathBuf, error: io::Error },
-    #[error("the recording has {there} runs, and all are played; nobody knows what would come next")]
+    #[error("the recording has {there} runs, and all of them are played; it cannot continue")]
     NoFurtherRun { there: usize },
-    #[error("recorded was {recorded}, and this is {given}; a recording cannot answer that")]
+    #[error("recorded was {recorded}, but this is {given}; a recording cannot answer that")]
     ToldElse { recorded: String, given: String },
     #[error("input or output: {0}")]
     Stream(#[from] io::Error),

@@ -87,14 +87,14 @@ impl Archived {
         let what = match (before, now) {
             (before, now) if *before == now => return Ok(None),
             (Some(before), None) => format!("its transcript of {} is gone", size(before.size)),
-            (None, Some(_)) => "somebody has written a transcript of it".to_owned(),
-            (Some(before), Some(now)) if before.size == now.size => "somebody has written its transcript".to_owned(),
+            (None, Some(_)) => "a transcript of it was written".to_owned(),
+            (Some(before), Some(now)) if before.size == now.size => "its transcript was changed".to_owned(),
             (Some(before), Some(now)) => {
-                format!("somebody has written its transcript ({} then, {} now)", size(before.size), size(now.size))
+                format!("its transcript was changed ({} then, {} now)", size(before.size), size(now.size))
             }
             (None, None) => return Ok(None),
         };
-        Ok(Some(format!("{what} since it was archived; ostler checkpoints {id} lists the copies")))
+        Ok(Some(format!("{what} since it was archived; see its copies: ostler checkpoints {id}")))
     }
 }
 
@@ -115,12 +115,12 @@ mod tests {
         let alarm = || noted(&folder).unwrap().unwrap().alarm(id).unwrap();
         assert_eq!(alarm(), None);
         std::fs::write(&transcript, "one\ntwo\n").unwrap();
-        assert!(alarm().unwrap().starts_with("somebody has written its transcript (4 B then, 8 B now)"));
+        assert!(alarm().unwrap().starts_with("its transcript was changed (4 B then, 8 B now)"));
         std::fs::remove_file(&transcript).unwrap();
         assert!(alarm().unwrap().starts_with("its transcript of 4 B is gone"));
         // Another file of the same length in its place.
         std::fs::write(&transcript, "two\n").unwrap();
-        assert!(alarm().unwrap().starts_with("somebody has written its transcript since"));
+        assert!(alarm().unwrap().starts_with("its transcript was changed since"));
     }
 
     #[test]

@@ -71,7 +71,7 @@ impl Saving {
         } else {
             format!("its transcript was rewritten; a copy of what it was ({copied} bytes) is kept")
         };
-        Some(format!("{what}: ostler checkpoints {session}"))
+        Some(format!("{what}; see ostler checkpoints {session}"))
     }
 }
 

@@ -2,7 +2,7 @@
 //! the source, the name of the runtime, or a page of help. Pure: text in, one line out.
 
 /// What is said of a program that printed its help and nothing else.
-const ONLY_HELP: &str = "it printed its help and no error; is one of its arguments wrong?";
+const ONLY_HELP: &str = "it printed its help and no error; check its arguments";
 
 /// Lines that begin a part of a help text.
 const HEADINGS: [&str; 8] =
@@ -28,7 +28,8 @@ const FAILURES: [&str; 12] = [
 pub fn complaint(text: &str) -> Option<String> {
     let lines: Vec<&str> =
         text.lines().map(str::trim_end).filter(|line| !line.is_empty() && !begins(line.trim(), "warning")).collect();
-    if let Some(place) = lines.iter().rposition(|line| says_error(line.trim())) {
+    if let Some(last) = lines.iter().rposition(|line| says_error(line.trim())) {
+        let place = first_of_burst(&lines, last);
         let line = lines[place].trim();
         // Some say only where it was, and what it was in the next line.
         return Some(match lines.get(place + 1).filter(|_| line.ends_with(':')) {
@@ -43,6 +44,17 @@ pub fn complaint(text: &str) -> Option<String> {
     }
     let plain = lines.iter().rfind(|line| is_plain(line));
     plain.or_else(|| lines.iter().rfind(|line| !is_runtime(line))).map(|line| line.trim().to_owned())
+}
+
+/// Where the complaints begin that end with this one. What follows the first of them is mostly about its consequences: a
+/// program says why it gives up, and who started it says that it did.
+fn first_of_burst(lines: &[&str], last: usize) -> usize {
+    let complains = |line: &str| says_error(line.trim()) || is_plain(line) && says_failure(line);
+    // Traces, and objects that are printed over several lines.
+    let belongs = |line: &str| !is_plain(line) || line.starts_with(['}', ']', ')']) || complains(line);
+    let before = lines[..last].iter().rev().take_while(|line| belongs(line)).count();
+    let burst = last - before;
+    lines[burst..last].iter().position(|line| complains(line)).map_or(last, |place| burst + place)
 }
 
 fn begins(line: &str, word: &str) -> bool {
@@ -91,6 +103,17 @@ mod tests {
         assert_eq!(reason("usage: x\nno such option\nwarning: old\n").as_deref(), Some("no such option"));
         assert_eq!(reason("WARNING: PATH\n"), None);
         assert_eq!(reason("é\n").as_deref(), Some("é"));
+    }
+
+    #[test]
+    fn of_several_complaints_in_a_row_the_first_is_the_reason() {
+        let wrapped = "starting\n--skip-permissions cannot be used with root privileges\nError handling request {\n  id: 1,\n\
+                       } { code: -32000 }\nError: the process exited with code 1\n    at main (a.js:1)\n";
+        assert_eq!(reason(wrapped).as_deref(), Some("--skip-permissions cannot be used with root privileges"));
+        let two = "Error: no key\nError: giving up\n";
+        assert_eq!(reason(two).as_deref(), Some("Error: no key"));
+        let earlier = "error: no update server\nworking\nfatal: disk full\n";
+        assert_eq!(reason(earlier).as_deref(), Some("fatal: disk full"), "what it lived through is not the reason");
     }
 
     #[test]

@@ -45,14 +45,15 @@ impl Helpers {
         let alarm = match &holder {
             _ if damaged.is_some() => damaged,
             Some(holder) if keeper_life == Life::Gone && holder.crashes > 3 => {
-                let rest = if holder.gave_up { "; not restarted until somebody asks" } else { "" };
+                let rest =
+                    if holder.gave_up { "; it is not restarted before the next command for this session" } else { "" };
                 Some(format!("the keeper died {} times in a row{rest}", holder.crashes))
             }
             _ if agent_lives && keeper_life == Life::Gone && holder_life == Life::Gone => {
-                Some("nobody keeps it: holder and keeper are gone".to_owned())
+                Some("holder and keeper are gone; start new ones: ostler upgrade".to_owned())
             }
             _ if holder_life == Life::Stopped || keeper_life == Life::Stopped => {
-                Some("somebody has stopped its helpers (SIGSTOP); ostler stop or send lets them go on".to_owned())
+                Some("its helpers are stopped (SIGSTOP); the next ostler stop or send continues them".to_owned())
             }
             _ => None,
         };

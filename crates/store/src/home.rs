@@ -291,7 +291,7 @@ fn the_only(word: &str, candidates: &[&Known]) -> Result<Place, NotFound> {
         }
     }
     let describe = |known: &&Known| match &known.name {
-        Some(name) => format!("{} ({name})", known.place.id),
+        Some(name) => format!("{name} ({})", known.place.id),
         None => known.place.id.to_string(),
     };
     let mut candidates: Vec<String> = candidates.iter().map(describe).collect();

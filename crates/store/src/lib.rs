@@ -65,7 +65,7 @@ pub type HelperRecord = Helper<Identity>;
 pub enum StoreError {
     #[error("{file}: {error}")]
     Io { file: String, error: io::Error },
-    #[error("{file} is not readable: {reason}")]
+    #[error("{file} cannot be read: {reason}")]
     Damaged { file: String, reason: String },
     #[error("{file} was written by a newer ostler (format {schema})")]
     Newer { file: String, schema: u64 },

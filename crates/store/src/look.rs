@@ -31,7 +31,7 @@ use ostler_sys::socket;
 use std::path::Path;
 
 /// Why a further run has no process when nobody of it is left to say.
-const NEVER_STARTED: &str = "the next process was never started: the helpers of the session ended first";
+const NEVER_STARTED: &str = "the next process was not started, because the helpers of the session ended first";
 
 /// How much a look is to tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -209,7 +209,7 @@ fn never_started(folder: &Folder, view: &mut View) -> Result<(), StoreError> {
         opens: false,
     };
     let mut outcome = judge(&State::new(plan), 0);
-    "the launch was cut off before the program ran".clone_into(&mut outcome.cause);
+    "the launch was cut off before the program started".clone_into(&mut outcome.cause);
     view.end(outcome);
     Ok(())
 }
@@ -377,7 +377,7 @@ fn see(
     if helpers.alarm.is_some() {
         view.alarm = helpers.alarm;
     } else if depth == Depth::Everything && folder.waits_for_room() {
-        view.alarm = Some("the disk is full; it waits until there is room".to_owned());
+        view.alarm = Some("the disk is full; it continues when there is space".to_owned());
     }
     Ok(true)
 }
@@ -605,7 +605,7 @@ fn fill(
     view.no_answer_s = opening.then(|| since_boot_ms().saturating_sub(record.started_ms) / 1000);
     if opening && state.no_answer {
         let program = view.command.first().map_or("the program", String::as_str);
-        view.alarm.get_or_insert_with(|| format!("{program} does not answer: is it an ACP agent?"));
+        view.alarm.get_or_insert_with(|| format!("{program} does not answer; is it an ACP agent?"));
     }
     Ok(())
 }

@@ -72,15 +72,15 @@ pub enum Memory {
 
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    #[error("program not found; is it installed and on PATH?")]
+    #[error("program not found; install it, or add its folder to PATH")]
     NotFound,
-    #[error("cannot be run: {0}; is it a program, and executable?")]
+    #[error("cannot be run: {0}; check that it is an executable program")]
     NotExecutable(io::Error),
     #[error("cannot enter its folder: {0}")]
     Folder(io::Error),
     #[error("cannot make the terminal its own: {0}")]
     Terminal(io::Error),
-    #[error("cannot arrange its descriptors: {0}")]
+    #[error("cannot set up its descriptors: {0}")]
     Descriptors(io::Error),
     #[error("no new process: {0}")]
     Fork(io::Error),
@@ -292,7 +292,7 @@ fn do_first(first: &First<'_>, contained: bool, parent: rustix::process::Pid, re
         }
         Ok(Ok(())) => String::new(),
         Ok(Err(words)) => words,
-        Err(_) => "it broke down before the program ran".to_owned(),
+        Err(_) => "it failed before the program started".to_owned(),
     };
     let message: Vec<u8> = [Step::First as u8, 0, 0].into_iter().chain(words.into_bytes()).collect();
     let _ = rustix::io::write(reporter, &message);
@@ -306,7 +306,7 @@ fn until_it_runs(started: Started, report: &OwnedFd) -> Result<Started, StartErr
     let length = match rustix::io::read(report, &mut message) {
         Ok(0) | Err(rustix::io::Errno::AGAIN) => {
             collect(started.pid);
-            return Err(StartError::First("it was killed before it could run".to_owned()));
+            return Err(StartError::First("it was killed before the program started".to_owned()));
         }
         other => other.map_err(|error| StartError::Fork(error.into()))?,
     };

@@ -112,23 +112,23 @@ impl fmt::Display for Finding {
             Finding::Empty => f.write_str("the file is empty"),
             Finding::TornTail { bytes } => write!(f, "the last line is torn: {bytes} bytes cut off"),
             Finding::Unended => f.write_str("the last line has no end: newline added"),
-            Finding::Broken { line, bytes } => write!(f, "line {line} is broken: {bytes} bytes taken out"),
-            Finding::BadBytes { line } => write!(f, "line {line} has bytes that are no text: replaced"),
+            Finding::Broken { line, bytes } => write!(f, "line {line} is damaged: {bytes} bytes removed"),
+            Finding::BadBytes { line } => write!(f, "line {line} has bytes that are not text: replaced"),
             Finding::Freed { line, records } => {
-                write!(f, "line {line} is broken: {} in it saved", counted(*records, "whole record"))
+                write!(f, "line {line} is damaged: {} in it saved", counted(*records, "whole record"))
             }
             Finding::Fused { line, records } => {
-                write!(f, "line {line} holds {}: each on a line of its own now", counted(*records, "record"))
+                write!(f, "line {line} holds {}: put on separate lines", counted(*records, "record"))
             }
-            Finding::TooLong { line } => write!(f, "line {line} is too long to be looked into: left as it is"),
+            Finding::TooLong { line } => write!(f, "line {line} is too long to check: not changed"),
             Finding::CallWithoutResult { tool } => {
                 write!(f, "a call of {tool} has no result: the agent is told that it may have run")
             }
             Finding::ResultWithoutCall => f.write_str("a tool's result has no call: kept as text"),
-            Finding::LostParent => f.write_str("a message hung on one that is lost: hung on the one before it"),
-            Finding::Copies { records: 1 } => f.write_str("a record stood twice: its copy taken out"),
-            Finding::Copies { records } => write!(f, "{records} records stood twice: their copies taken out"),
-            Finding::SameId => f.write_str("two different records have one id: the agent believes the later one"),
+            Finding::LostParent => f.write_str("a message refers to one that is lost: linked to the one before it"),
+            Finding::Copies { records: 1 } => f.write_str("a record is there twice: the copy removed"),
+            Finding::Copies { records } => write!(f, "{records} records are there twice: the copies removed"),
+            Finding::SameId => f.write_str("two different records have the same id: the agent uses the later one"),
             Finding::Joined { messages } => {
                 write!(f, "two processes wrote at once: {} joined in", counted(*messages, "message"))
             }
@@ -137,14 +137,12 @@ impl fmt::Display for Finding {
             }
             Finding::LeftAside { messages } => write!(
                 f,
-                "{} on a branch that was left (a prompt taken back, or another process): left as they are",
+                "{} on an abandoned branch (an undone prompt, or another process): not changed",
                 counted(*messages, "message")
             ),
-            Finding::NoBeginning => f.write_str("the record at its beginning is lost, and nothing tells what it was"),
-            Finding::BeginningMade => f.write_str("the record at its beginning was lost: made anew"),
-            Finding::Emptied => {
-                f.write_str("a lost list of messages had emptied the conversation: messages brought back")
-            }
+            Finding::NoBeginning => f.write_str("the first record is lost, and its content is unknown"),
+            Finding::BeginningMade => f.write_str("the first record was lost: created again"),
+            Finding::Emptied => f.write_str("a lost list of messages had emptied the conversation: messages restored"),
             Finding::CutOff => f.write_str("it was cut off at a tool: the agent is told that it may have run"),
             Finding::Shrunken { messages } => {
                 write!(f, "{} of an earlier copy are missing", counted(*messages, "message"))

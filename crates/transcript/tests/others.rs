@@ -69,7 +69,7 @@ fn a_doubled_rollout_is_the_single_one_and_notes_that_are_alike_stay() {
     let once = rollout();
     let (mended, findings) = mend(Format::Codex, &file(&[once.clone(), once.clone()].concat()));
     assert_eq!(findings, [Finding::Copies { records: once.len() }]);
-    assert_eq!(findings[0].to_string(), "6 records stood twice: their copies taken out");
+    assert_eq!(findings[0].to_string(), "6 records are there twice: the copies removed");
     assert_eq!(mended, once);
     let alike = [once.clone(), vec![once[4].clone()]].concat();
     assert_eq!(mend(Format::Codex, &file(&alike)).1, [], "two notes of one moment");

@@ -132,7 +132,7 @@ impl Writers {
         let home = home.ok_or_else(|| io::Error::other("neither XDG_STATE_HOME nor HOME is set"))?;
         let folder = home.root().join("writers");
         let made = home.open_or_make(&folder);
-        made.map(Writers).map_err(|error| io::Error::other(format!("{error}; the locks of conversations live there")))
+        made.map(Writers).map_err(|error| io::Error::other(format!("{error}; the conversation locks are there")))
     }
 
     /// Takes the conversation, unless somebody else has it. A session takes its own lock anew: it has one keeper, one agent

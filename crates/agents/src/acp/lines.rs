@@ -81,7 +81,7 @@ impl Decoder for AcpLines {
         self.line_bytes = line.len();
         let Ok(line) = serde_json::from_slice::<Line>(line) else {
             if !line.iter().all(u8::is_ascii_whitespace) {
-                facts.push(Fact::Unknown { kind: "a line that is no JSON object".to_owned() });
+                facts.push(Fact::Unknown { kind: "a line that is not a JSON object".to_owned() });
             }
             return;
         };
@@ -93,7 +93,7 @@ impl Decoder for AcpLines {
                 Some(question) => self.answered(&question, &line, facts),
                 None => facts.push(Fact::Unknown { kind: "an answer to nothing".to_owned() }),
             },
-            (None, None) => facts.push(Fact::Unknown { kind: "a line that is no message".to_owned() }),
+            (None, None) => facts.push(Fact::Unknown { kind: "a line that is not a message".to_owned() }),
         }
     }
 
@@ -132,7 +132,8 @@ impl AcpLines {
                 }
                 let version = &result["protocolVersion"];
                 if version.as_u64() != Some(wire::VERSION) {
-                    let reason = format!("it speaks version {version} of the protocol, and ostler {}", wire::VERSION);
+                    let reason =
+                        format!("it uses version {version} of the protocol; ostler needs version {}", wire::VERSION);
                     facts.push(Fact::NotOpened { reason });
                 }
             }
@@ -281,16 +282,16 @@ impl AcpLines {
 
     fn reported_end(&mut self, result: &Value) -> TurnEnd {
         let Ok(end) = PromptResult::deserialize(result) else {
-            return self.turn_end(Verdict::Failed, Some("it did not say how its turn ended".to_owned()), None);
+            return self.turn_end(Verdict::Failed, Some("it did not report how its turn ended".to_owned()), None);
         };
         let (verdict, reason) = match end.stop_reason.as_str() {
             "end_turn" if self.answer.is_some() => (Verdict::Succeeded, None),
             // Agents say so too when the model's answer was cut off, or empty.
             "end_turn" => (Verdict::Failed, Some("the agent ended its turn without an answer".to_owned())),
             "cancelled" => (Verdict::Interrupted, Some("the turn was interrupted".to_owned())),
-            "refusal" => (Verdict::Failed, Some("the agent refused to go on".to_owned())),
-            "max_tokens" => (Verdict::Failed, Some("the answer reached the limit of its tokens".to_owned())),
-            "max_turn_requests" => (Verdict::Failed, Some("the turn reached the limit of its requests".to_owned())),
+            "refusal" => (Verdict::Failed, Some("the agent refused to continue".to_owned())),
+            "max_tokens" => (Verdict::Failed, Some("the answer reached its token limit".to_owned())),
+            "max_turn_requests" => (Verdict::Failed, Some("the turn reached its request limit".to_owned())),
             other => (Verdict::Failed, Some(format!("the turn ended with {other:?}"))),
         };
         self.turn_end(verdict, reason, tokens(&end))

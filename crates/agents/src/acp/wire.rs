@@ -240,7 +240,7 @@ pub fn permission(request: &Value, option: Option<&Value>) -> Vec<u8> {
 
 /// The answer to a request for something that we said we cannot do.
 pub fn method_not_found(request: &Value, method: &str) -> Vec<u8> {
-    let error = json!({ "code": -32601, "message": format!("ostler does not do {method}") });
+    let error = json!({ "code": -32601, "message": format!("ostler does not support {method}") });
     line(&json!({ "jsonrpc": "2.0", "id": request, "error": error }))
 }
 

@@ -122,7 +122,7 @@ impl Decoder for Hooks {
     fn line(&mut self, line: &[u8], facts: &mut Vec<Fact>) {
         let Ok(Line { at, hook }) = serde_json::from_slice::<Line>(line) else {
             if !line.iter().all(u8::is_ascii_whitespace) {
-                facts.push(Fact::Unknown { kind: "a hook's line that is no JSON object".to_owned() });
+                facts.push(Fact::Unknown { kind: "a line of a hook that is not a JSON object".to_owned() });
             }
             return;
         };
@@ -160,7 +160,7 @@ impl Decoder for Hooks {
     /// Whoever leaves in the middle of a turn has broken it off.
     fn turn_end_at_exit(&mut self, exit: Exit, complaint: Option<&str>) -> TurnEnd {
         match (exit.code, exit.signal) {
-            (Some(_), _) => self.broken_off("left before the end of its turn"),
+            (Some(_), _) => self.broken_off("exited before the end of its turn"),
             (None, _) => TurnEnd { messages: self.messages_so_far(), ..crate::cut_off(exit, complaint) },
         }
     }

@@ -87,10 +87,12 @@ impl Agent for Claude {
     fn conflicts(&self, arguments: &[String]) -> Option<&'static str> {
         let given = |word: &str| arguments.iter().any(|argument| argument.split('=').next() == Some(word));
         if given("--session-id") {
-            return Some("ostler names the conversation itself; leave --session-id out");
+            return Some("ostler sets the id of the conversation itself; remove --session-id");
         }
         let newest = given("--continue") || given("-c");
-        newest.then_some("which conversation? ostler resume goes on with one of ours, -- --resume ID with another")
+        newest.then_some(
+            "which conversation? For one of ostler: ostler resume ID; for another: -- --resume ID with another",
+        )
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {

@@ -64,7 +64,7 @@ impl Agent for Codex {
 
     fn conflicts(&self, arguments: &[String]) -> Option<&'static str> {
         let newest = arguments.iter().any(|word| word == "resume") && arguments.iter().any(|word| word == "--last");
-        let which = "which conversation? ostler resume goes on with one of ours, -- resume ID with another";
+        let which = "which conversation? For one of ostler: ostler resume ID; for another: -- resume ID with another";
         server::conflict(arguments).or_else(|| newest.then_some(which))
     }
 

@@ -28,11 +28,10 @@ pub fn conflict(arguments: &[String]) -> Option<&'static str> {
     let named = arguments.iter().take_while(|argument| *argument != "--");
     let mut options = named.map(|argument| argument.split('=').next().unwrap_or_default());
     if options.any(|option| option == "--remote") {
-        return Some("--remote has the work done by another server, which ostler cannot stop; leave it out");
+        return Some("--remote runs the work in another server, which ostler cannot stop; remove it");
     }
-    (arguments.first().map(String::as_str) == Some("agents")).then_some(
-        "codex agents shows the work of codex's shared server, which ostler cannot stop; run it without ostler",
-    )
+    (arguments.first().map(String::as_str) == Some("agents"))
+        .then_some("codex agents uses the shared server of codex, which ostler cannot stop; run it without ostler")
 }
 
 /// Whether codex with these arguments leaves the work to a server that runs.
@@ -43,7 +42,7 @@ pub fn may_be_used(argv: &[String]) -> bool {
 
 pub fn in_force(argv: &[String]) -> Option<&'static str> {
     let ours = argv.get(1).map(String::as_str) == Some(NOT_USED);
-    ours.then_some("works in its own process (--no-daemon); codex's shared background server is not used")
+    ours.then_some("works in its own process (--no-daemon), not in the shared background server of codex")
 }
 
 /// Where the server listens.

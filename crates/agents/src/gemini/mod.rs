@@ -55,8 +55,9 @@ impl Agent for Gemini {
         let given = |word: &str| arguments.iter().any(|argument| argument.split('=').next() == Some(word));
         let resumes = (given("--resume") || given("-r")) && !given("--session-file");
         // Gemini takes no name of ours beside `latest` or a number.
-        (resumes && self.named_conversation(arguments).is_none())
-            .then_some("which conversation? ostler resume goes on with one of ours, -- --resume ID with another")
+        (resumes && self.named_conversation(arguments).is_none()).then_some(
+            "which conversation? For one of ostler: ostler resume ID; for another: -- --resume ID with another",
+        )
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {

@@ -61,7 +61,7 @@ impl Decoder for Hooks {
         self.turn = None;
         let messages = self.messages_so_far();
         match (exit.code, exit.signal) {
-            (Some(_), _) => broken_off("left before the end of its turn", messages),
+            (Some(_), _) => broken_off("exited before the end of its turn", messages),
             (None, _) => TurnEnd { messages, ..crate::cut_off(exit, complaint) },
         }
     }

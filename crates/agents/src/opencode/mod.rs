@@ -88,8 +88,9 @@ impl Agent for Opencode {
     fn conflicts(&self, arguments: &[String]) -> Option<&'static str> {
         let given = |words: &[&str]| arguments.iter().any(|argument| words.contains(&argument.as_str()));
         // Which one that is opencode decides when it runs, and another session may have it.
-        (given(&["--continue", "-c"]) && !given(&["--fork"]))
-            .then_some("which conversation? ostler resume goes on with one of ours, -- --session ID with another")
+        (given(&["--continue", "-c"]) && !given(&["--fork"])).then_some(
+            "which conversation? For one of ostler: ostler resume ID; for another: -- --session ID with another",
+        )
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {

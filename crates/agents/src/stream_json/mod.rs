@@ -197,7 +197,7 @@ pub fn detail_of(input: &Value) -> String {
 impl Decoder for StreamJson {
     fn line(&mut self, line: &[u8], facts: &mut Vec<Fact>) {
         if !tolerantly(line, |line| self.understand(line, facts)) && !line.iter().all(u8::is_ascii_whitespace) {
-            facts.push(Fact::Unknown { kind: "a line that is no JSON object".to_owned() });
+            facts.push(Fact::Unknown { kind: "a line that is not a JSON object".to_owned() });
         }
     }
 

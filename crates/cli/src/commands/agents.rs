@@ -103,10 +103,10 @@ fn as_text(listed: &[Listed], style: Style) -> String {
     rows.extend(listed.iter().map(|one| {
         let (mark, program) = match (&one.program, one.npm_package) {
             (None, None) if one.installed => {
-                ("✔", "any that speaks it; ostler run acp \"…\" -- gemini --acp".to_owned())
+                ("✔", "any program that speaks ACP: ostler run acp \"…\" -- gemini --acp".to_owned())
             }
             (Some(path), _) => ("✔", tilde(&path.to_string_lossy())),
-            (None, Some(package)) => ("-", format!("not installed; npm install -g {package}")),
+            (None, Some(package)) => ("-", format!("not installed: npm install -g {package}")),
             (None, None) => ("-", "not installed".to_owned()),
         };
         let colour = one.installed;
@@ -124,7 +124,7 @@ fn as_text(listed: &[Listed], style: Style) -> String {
 fn words(abilities: Abilities) -> String {
     let messages = match abilities.messages {
         Messages::OneProcess => "messages",
-        Messages::ProcessPerTurn => "messages (a process each)",
+        Messages::ProcessPerTurn => "messages (one process each)",
         Messages::None => "",
     };
     let words = [
@@ -132,7 +132,7 @@ fn words(abilities: Abilities) -> String {
         (abilities.terminal, "terminal"),
         (!messages.is_empty(), messages),
         (abilities.asks, "asks"),
-        (abilities.saved_proof, "saved proof"),
+        (abilities.saved_proof, "proof of saving"),
     ];
     let works: Vec<&str> = words.into_iter().filter(|(works, _)| *works).map(|(_, word)| word).collect();
     works.join(", ")

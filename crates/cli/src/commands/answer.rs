@@ -7,6 +7,7 @@ use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
 use crate::say::{say, tell};
 use crate::ui::asking::{UNSEEN, how_to_answer, in_a_line};
+use crate::ui::called::called_at;
 use crate::ui::conversation::Talk;
 use crate::ui::style::Style;
 use ostler_core::asking::Shown;
@@ -20,7 +21,7 @@ use std::io::IsTerminal;
 pub fn run(context: &Context, args: Answer) -> Result<Code> {
     let id = match &args.id {
         Some(id) => id.clone(),
-        None => pick(context, "answer", "no session asks anything; ostler ls shows what runs", |view| {
+        None => pick(context, "answer", "no session is asking anything; list them with: ostler ls", |view| {
             view.asking.is_some()
         })?,
     };
@@ -35,7 +36,7 @@ pub fn run(context: &Context, args: Answer) -> Result<Code> {
     let Some(request) = request else {
         return Err(Failure::new(
             Code::Failed,
-            format!("{} asks nothing; ostler show {} tells its state", place.id, place.id),
+            format!("{} is not asking anything; see ostler show {}", called_at(&place), place.id),
         ));
     };
     let asking = asking.filter(|ask| ask.request == request);
@@ -45,27 +46,31 @@ pub fn run(context: &Context, args: Answer) -> Result<Code> {
         (_, false, Some(_)) if is_question => true,
         (true, false, Some(_)) => {
             return Err(Failure::usage(
-                "--allow takes no words; --text alone, or with --deny, tells it what to do instead",
+                "--allow takes no --text; to say what to do instead, use --text alone or --deny --text",
             ));
         }
         (true, false, None) if is_question => {
             return Err(Failure::usage(format!(
-                "it asks a question; ostler answer {} --text \"…\" answers it",
+                "it asks a question in words; answer it: ostler answer {} --text \"…\"",
                 place.id
             )));
         }
         (true, false, None) => true,
         // Words instead of a permission are a no with its reason.
         (false, false, Some(_)) => false,
-        (false, false, None) => return Err(Failure::usage("say --allow, --deny or --text \"…\"")),
+        (false, false, None) => {
+            return Err(Failure::usage("an answer is missing; add --allow, --deny or --text \"…\""));
+        }
     };
     match make_wish(&place, Want::Answer { request: Some(request), allow, always: args.always, text: args.text })? {
         Granted::Yes => {
             tell_verdict(&place, asking.as_ref(), allow, args.always)?;
             Ok(Code::Succeeded)
         }
-        Granted::Refused(why) => Err(Failure::new(Code::Failed, format!("{}: {why}", place.id))),
-        Granted::Ended(_) => Err(Failure::new(Code::Failed, format!("{} has ended; it asks nothing", place.id))),
+        Granted::Refused(why) => Err(Failure::new(Code::Failed, format!("{}: {why}", called_at(&place)))),
+        Granted::Ended(_) => {
+            Err(Failure::new(Code::Failed, format!("{} has ended and is not asking anything", called_at(&place))))
+        }
     }
 }
 
@@ -77,7 +82,7 @@ fn ask_person(context: &Context, place: &Place, view: &View) -> Result<Code> {
     let attended = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     if view.mode == Mode::Terminal || !attended {
         let question = in_a_line(ask, Style { colour: false }, UNSEEN);
-        return Err(Failure::usage(format!("{} asks: {question}; {}", place.id, how_to_answer(view))));
+        return Err(Failure::usage(format!("{} asks: {question}; answer: {}", called_at(place), how_to_answer(view))));
     }
     let columns = ostler_sys::pty::size(std::io::stderr()).map(|(_, columns)| usize::from(columns));
     tell!("{}", Talk::new(context.style, columns).question(ask).trim_end());
@@ -87,11 +92,13 @@ fn ask_person(context: &Context, place: &Place, view: &View) -> Result<Code> {
             Ok(Code::Succeeded)
         }
         Inline::Settled => {
-            tell!("ostler: {} no longer asks this", place.id);
+            tell!("ostler: {} is no longer asking this", called_at(place));
             Ok(Code::Succeeded)
         }
         Inline::Refused => Ok(Code::Failed),
-        Inline::Called => Err(Failure::new(Code::Asks, format!("{} still asks; nothing was answered", place.id))),
+        Inline::Called => {
+            Err(Failure::new(Code::Asks, format!("{} is still asking; nothing was answered", called_at(place))))
+        }
     }
 }
 
@@ -99,11 +106,11 @@ fn ask_person(context: &Context, place: &Place, view: &View) -> Result<Code> {
 fn tell_verdict(place: &Place, ask: Option<&Ask>, allow: bool, always: bool) -> Result<()> {
     let is_question = ask.is_some_and(|ask| !ask.questions().is_empty());
     let verdict = match (allow, always) {
-        (true, true) => "allowed, and what is like it for the rest of the run",
+        (true, true) => "allowed, and this kind for the rest of the run",
         (true, false) if is_question => "answered",
         (true, false) => "allowed",
         (false, _) => "denied",
     };
     let what = ask.map(|ask| format!(": {}", Shown::of(ask).line(UNSEEN).asked)).unwrap_or_default();
-    say!("{}: {verdict}{what}", place.id)
+    say!("{}: {verdict}{what}", called_at(place))
 }

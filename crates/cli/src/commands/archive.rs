@@ -11,6 +11,7 @@ use crate::exit::{Code, Failure, Result};
 use crate::one_writer::refuse_others;
 use crate::say::{say, tell};
 use crate::still::{NotStill, Still};
+use crate::ui::called::{called, called_at};
 use crate::ui::time::parse_duration;
 use jiff::tz::TimeZone;
 use ostler_core::event::StopHow;
@@ -40,7 +41,7 @@ pub fn run(context: &Context, args: &Archive) -> Result<Code> {
             let granted = if place.archived {
                 Err(Failure::new(
                     Code::Failed,
-                    format!("{} is archived already; ostler show {} shows it", place.id, place.id),
+                    format!("{} is already archived; see ostler show {}", called_at(&place), place.id),
                 ))
             } else {
                 make_wish(&place, want.clone()).map_err(|failure| about(&place, failure))
@@ -56,7 +57,7 @@ pub fn run(context: &Context, args: &Archive) -> Result<Code> {
                 .map_err(|failure| about(&place, failure))?;
         }
         put_away(context, &place)?;
-        say!("{}: archived", place.id)?;
+        say!("{}: archived", called(&view))?;
         Ok(if was_over || is_saved(&view) { Code::Succeeded } else { Code::NotSaved })
     }))
 }
@@ -72,20 +73,22 @@ fn idle_for(context: &Context, age: Duration) -> Result<Vec<Place>> {
 
 /// Of several sessions, which one.
 fn about(place: &Place, failure: Failure) -> Failure {
-    Failure { words: format!("{}: {}", place.id, failure.words), ..failure }
+    Failure { words: format!("{}: {}", called_at(place), failure.words), ..failure }
 }
 
 pub fn put_away(context: &Context, place: &Place) -> Result<()> {
     let id = place.id;
     let still = Still::take(place).map_err(|not| match not {
-        NotStill::Runs => Failure::new(Code::Failed, format!("{id} was started again just now; stop it first")),
+        NotStill::Runs => {
+            Failure::new(Code::Failed, format!("{id} was just started again; stop it first: ostler stop {id}"))
+        }
         NotStill::Failed(failure) => failure,
     })?;
     let view = match &still.view {
         Ok(view) => view,
         Err(damage) => {
             return Err(Failure::ours(format!(
-                "{id}: {damage}; a damaged session is not put away, ostler purge {id} deletes it"
+                "{id}: {damage}; a damaged session cannot be archived, delete it with: ostler purge {id}"
             )));
         }
     };

@@ -5,6 +5,7 @@ use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
 use crate::say::say;
 use crate::still::{NotStill, Still};
+use crate::ui::called::called_at;
 use crate::ui::table::{Cell, lay_out};
 use crate::ui::time::{age, parse_duration, size};
 use jiff::Timestamp;
@@ -16,7 +17,7 @@ pub fn run(context: &Context, args: &Checkpoints) -> Result<Code> {
     match (&args.action, &args.id) {
         (Some(CheckpointsAction::Restore { id, time }), _) => restore(context, id, time),
         (None, Some(id)) => list(&context.home.select(id)?, args.json),
-        (None, None) => Err(Failure::usage("of which session? ostler checkpoints ID")),
+        (None, None) => Err(Failure::usage("a session is missing; name one: ostler checkpoints ID")),
     }
 }
 
@@ -29,7 +30,7 @@ fn list(place: &Place, json: bool) -> Result<Code> {
         return Ok(Code::Succeeded);
     }
     if all.is_empty() {
-        say!("{}: no checkpoints; they are taken while an agent with a transcript works", place.id)?;
+        say!("{}: no checkpoints; they are taken while an agent that has a transcript works", called_at(place))?;
         return Ok(Code::Succeeded);
     }
     let now = clock::now().as_second();
@@ -46,20 +47,25 @@ fn restore(context: &Context, word: &str, time: &str) -> Result<Code> {
     let place = context.home.select(word)?;
     let folder = place.open()?;
     let all = checkpoints::list(&folder)?;
-    let wanted = choose(&all, time, clock::now()).map_err(|words| Failure::usage(format!("{}: {words}", place.id)))?;
+    let wanted =
+        choose(&all, time, clock::now()).map_err(|words| Failure::usage(format!("{}: {words}", called_at(&place))))?;
     let _still = Still::take(&place).map_err(|not| match not {
         NotStill::Runs => Failure::new(
             Code::Refused,
-            format!("{0} still runs and writes its transcript; ostler stop {0} ends it first", place.id),
+            format!(
+                "{} is still running and writing its transcript; stop it first: ostler stop {}",
+                called_at(&place),
+                place.id
+            ),
         ),
         NotStill::Failed(failure) => failure,
     })?;
     let before = checkpoints::restore(&folder, &wanted)?;
     // What we do ourselves is no surprise at the next resume.
     checkpoints::settle(&folder, &wanted.of, clock::now())?;
-    say!("{}: transcript restored as it was {}", place.id, name(&all, &wanted))?;
+    say!("{}: transcript restored from the checkpoint of {}", called_at(&place), name(&all, &wanted))?;
     if let Some(before) = before {
-        say!("what it was until now: {}", before.display())?;
+        say!("backup of the replaced transcript: {}", before.display())?;
     }
     Ok(Code::Succeeded)
 }
@@ -112,8 +118,8 @@ fn choose(all: &[Checkpoint], time: &str, now: Timestamp) -> std::result::Result
         _ => {
             let newest: Vec<String> = meant.iter().rev().take(NAMED).map(|one| name(all, one)).collect();
             let more = meant.len() - newest.len();
-            let more = if more == 0 { String::new() } else { format!(" and {more} before them") };
-            Err(format!("which one? {time:?} can be {}{more}", newest.join(", ")))
+            let more = if more == 0 { String::new() } else { format!(", and {more} older") };
+            Err(format!("{time:?} is ambiguous; type one of: {}{more}", newest.join(", ")))
         }
     }
 }

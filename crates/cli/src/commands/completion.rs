@@ -50,7 +50,7 @@ pub fn registration(shell: &str) -> Result<Vec<u8>> {
     let mut script = Vec::new();
     match SHELLS.iter().find(|one| one.is(shell)) {
         Some(one) => one.write_registration(VARIABLE, "ostler", "ostler", "ostler", &mut script)?,
-        None => return Err(Failure::usage(format!("{shell} is not a shell that ostler knows"))),
+        None => return Err(Failure::usage(format!("{shell} is not a supported shell; use bash, zsh or fish"))),
     }
     Ok(script)
 }

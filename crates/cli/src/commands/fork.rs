@@ -8,6 +8,7 @@ use crate::args::Fork as Args;
 use crate::context::{Context, wish};
 use crate::exit::{Code, Failure, Result};
 use crate::prepare::{Prepared, prepare};
+use crate::ui::called::called;
 use ostler_core::id::SessionId;
 use ostler_core::record::{Fork, Mode, Session, Want, beginning_of};
 use ostler_core::view::{Phase, View};
@@ -31,30 +32,37 @@ pub fn run(context: &Context, args: Args) -> Result<Code> {
     let place = context.home.select(&args.id)?;
     let view = look::look(&place)?;
     if view.agent == "command" {
-        return Err(Failure::usage(format!("{} is a command; there is no conversation to copy", place.id)));
+        return Err(Failure::usage(format!("{} is a command and has no conversation to copy", called(&view))));
     }
     let written = is_written(&place.open()?, &view)?;
     let Some(native_id) = view.native_id.clone().filter(|_| written) else {
-        return Err(Failure::usage(format!("{} has no conversation yet; start a new one", place.id)));
+        return Err(Failure::usage(format!(
+            "{} has no conversation yet; start a new session: ostler run",
+            called(&view)
+        )));
     };
     // A protocol and a recording know of no copies.
     let opens = place.open()?.run(view.run)?.record()?.plan.opens;
     if opens || view.agent.starts_with(ostler_agents::replay::PREFIX) {
-        let words = format!("{} cannot copy a conversation; ostler resume {} goes on with it", view.agent, place.id);
+        let words =
+            format!("{} cannot copy a conversation; continue it instead: ostler resume {}", view.agent, place.id);
         return Err(Failure::usage(words));
     }
     let message = message_of(&args.message)?.map(with_piped).transpose()?;
     if message.is_none() && !args.keep && view.mode == Mode::Headless {
-        return Err(Failure::usage(format!("say what the copy should do: ostler fork {} \"…\", or --keep", place.id)));
+        return Err(Failure::usage(format!(
+            "a message is missing; say what the copy should do: ostler fork {} \"…\", or add --keep",
+            place.id
+        )));
     }
     if view.mode == Mode::Terminal && args.output.is_some() {
-        return Err(Failure::usage("--output is for sessions without a terminal; leave it out"));
+        return Err(Failure::usage("--output is for sessions without a terminal; remove it"));
     }
     let agent = ostler_agents::find(&view.agent);
     let found = agent.and_then(|agent| proof::find_transcript(agent, &native_id, &view.cwd));
     let transcript = proof::own_file(&place.open()?, &view)?.or(found);
     if view.agent == "gemini" && transcript.is_none() {
-        return Err(Failure::usage("gemini copies a conversation from its file, and that is not there"));
+        return Err(Failure::usage("the transcript of this gemini conversation is gone, so it cannot be copied"));
     }
     // Of several who want one name at once, one gets it: nobody else looks until the session stands.
     let names = args.name.as_ref().map(|_| context.home.lock_names()).transpose()?;

@@ -22,7 +22,7 @@ const TOPICS: [(&str, &str, &str); 5] = [
   6    stopped or interrupted on request
   7    refused: another process is using the conversation
   8    ended, but the last turn could not be proven saved
-  124  --timeout passed and the session is still alive; or run was told to leave (SIGTERM, closed terminal)
+  124  --timeout passed and the session is still alive; or run itself was ended (SIGTERM, closed terminal)
   125  ostler itself failed
 ",
     ),
@@ -30,7 +30,7 @@ const TOPICS: [(&str, &str, &str); 5] = [
         "ids",
         "how to name a session",
         "  k3v9x2ab   its id, as ostler ls shows it
-  k3         the beginning of an id, when no other begins like it
+  k3         the beginning of an id or a name, if it is unique
   tests      its name (run --name tests)
   @last      the newest session
 
@@ -48,7 +48,7 @@ Commands for a conversation (who, repair) also take the agent's own id of it.
       runs/N/in, out, err  what the agent was given and what it wrote, byte for byte
       runs/N/outcome.json  how run N ended
       checkpoints/         copies of the agent's transcript
-    archive/               sessions that were put away
+    archive/               archived sessions
   $XDG_CONFIG_HOME/ostler/config.toml
                            settings; default ~/.config/ostler/config.toml, see ostler help config
 
@@ -64,24 +64,24 @@ The transcript itself belongs to the agent and stays where the agent keeps it.
   NAME                              yours, from [agents.NAME] in config.toml
 
 Without an agent, run takes default_agent from config.toml, else the only one that is installed.
-Arguments behind -- go to the agent: ostler run claude \"…\" -- --permission-mode acceptEdits
+Arguments after -- go to the agent: ostler run claude \"…\" -- --permission-mode acceptEdits
 Without an agent and with --, anything can be kept: ostler run -- make test
 ",
     ),
     (
         "config",
         "the settings in config.toml",
-        "  default_agent = \"claude\"          who gets a prompt when no agent is named
-  detach_key = \"ctrl-\\\\\"              leaves an attached session
+        "  default_agent = \"claude\"          the agent for prompts without an agent name
+  detach_key = \"ctrl-\\\\\"              leaves an attached session running
   grace = \"10s\"                     how long stop waits before it kills
-  linger = \"2s\"                     how long what a program leaves running may take to end
+  linger = \"2s\"                     how long processes left behind by a program may take to exit
   autosave = \"5s\"                   how often the transcript is copied while a turn runs; \"off\"
-  archive_after = \"7d\"              put sessions away this long after their end; \"off\"
+  archive_after = \"7d\"              archive sessions this long after their end; \"off\"
   purge_after = \"30d\"               delete them this long after that; \"off\"
 
   [limits]                          for every new session: memory = \"2G\", cpus = 1.5, processes = 200
 
-  [agents.mine]                     an agent of your own
+  [agents.mine]                     your own agent
   command = [\"my-agent\", \"--flag\"]
   protocol = \"acp\"                  if it speaks the Agent Client Protocol
   mode = \"terminal\"                 if it draws on a terminal
@@ -99,7 +99,7 @@ const EXAMPLES: [(&str, &[&str]); 27] = [
             "ostler run claude                             open claude in a terminal; Ctrl-\\ leaves it running",
             "ostler run claude \"fix the failing test\"      one turn, followed to its end",
             "ostler run -d codex \"update the docs\"         in the background; prints the id",
-            "git diff | ostler run claude \"review this\"    with something piped in",
+            "git diff | ostler run claude \"review this\"    with piped input",
             "answer=$(ostler run gemini \"1+1?\")            the final answer for a script",
             "ostler run -- make test                       keep any command",
         ],
@@ -125,7 +125,7 @@ const EXAMPLES: [(&str, &[&str]); 27] = [
     (
         "resume",
         &[
-            "ostler resume tests                           sit down at it",
+            "ostler resume tests                           open it",
             "ostler resume tests \"fix the warnings\"        one more turn",
             "ostler resume -d tests \"fix the warnings\"     in the background",
         ],

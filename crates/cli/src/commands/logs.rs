@@ -18,17 +18,17 @@ use serde_json::json;
 pub fn run(context: &Context, args: &Logs) -> Result<Code> {
     let id = match &args.id {
         Some(id) => id.clone(),
-        None => pick(context, "logs", "there is no session of the last day; ostler ls -a shows older ones", |_| true)?,
+        None => pick(context, "logs", "no session ran in the last day; list older ones with: ostler ls -a", |_| true)?,
     };
     let place = context.home.select(&id)?;
     let folder = place.open()?;
     let number = folder.newest_run()?;
     if number == 0 {
-        return Err(Failure::new(Code::Failed, format!("{} never ran; there is nothing to show", place.id)));
+        return Err(Failure::new(Code::Failed, format!("{} never ran, so there is nothing to show", place.id)));
     }
     if args.json {
         if folder.run(number)?.record()?.plan.speaks == Speaks::Bytes {
-            return Err(Failure::usage("a command has no conversation; ostler logs --raw gives its output"));
+            return Err(Failure::usage("a command has no conversation; print its output with: ostler logs --raw"));
         }
         return json_lines(args.follow, &place);
     }

@@ -8,6 +8,7 @@ use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
 use crate::say::say;
 use crate::still::{NotStill, Still};
+use crate::ui::called::called_at;
 use crate::ui::time::{age, parse_duration};
 use ostler_store::home::{Home, Place};
 use ostler_sys::clock;
@@ -31,7 +32,7 @@ pub fn run(context: &Context, args: &Purge) -> Result<Code> {
             // Nobody asked for this one by name, and nobody can say when it ended.
             Err(damage) if args.archived => {
                 return Err(Failure::ours(format!(
-                    "{}: {damage}; kept, ostler purge {} deletes it",
+                    "{}: {damage}; kept, delete it with: ostler purge {}",
                     place.id, place.id
                 )));
             }
@@ -39,16 +40,17 @@ pub fn run(context: &Context, args: &Purge) -> Result<Code> {
         };
         if ended_s < at_least_s {
             if !args.archived {
-                say!("{}: kept, it ended {} ago", place.id, age(ended_s))?;
+                say!("{}: kept; it ended only {} ago", called_at(&place), age(ended_s))?;
             }
             return Ok(Code::Succeeded);
         }
+        let name = called_at(&place);
         if args.dry_run {
-            say!("{}: would be purged", place.id)?;
+            say!("{name}: would be purged")?;
             return Ok(Code::Succeeded);
         }
         delete(&place, &still)?;
-        say!("{}: purged", place.id)?;
+        say!("{name}: purged")?;
         Ok(Code::Succeeded)
     });
     if !args.dry_run {
@@ -62,7 +64,10 @@ pub fn run(context: &Context, args: &Purge) -> Result<Code> {
 fn take(place: &Place) -> Result<Still> {
     let id = place.id;
     Still::take(place).map_err(|not| match not {
-        NotStill::Runs => Failure::new(Code::Failed, format!("{id} has not ended; stop it first: ostler stop {id}")),
+        NotStill::Runs => Failure::new(
+            Code::Failed,
+            format!("{} is still running; stop it first: ostler stop {id}", called_at(place)),
+        ),
         NotStill::Failed(failure) => failure,
     })
 }
@@ -83,7 +88,7 @@ pub fn remove(folder: &Path) -> Result<()> {
             Ok(()) => return Ok(()),
             Err(error) if error.kind() == ErrorKind::NotFound && !folder.exists() => return Ok(()),
             Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(Failure::ours(format!("{}: {error}; remove it by hand", folder.display()))),
+            Err(error) => return Err(Failure::ours(format!("{}: {error}; delete it by hand", folder.display()))),
         }
     }
 }

@@ -6,13 +6,18 @@ use crate::args::Rename;
 use crate::context::{Context, who};
 use crate::exit::{Code, Failure, Result};
 use crate::say::say;
+use crate::ui::called::called_at;
 use ostler_core::record::Renamed;
 use ostler_sys::clock;
 
 pub fn run(context: &Context, args: &Rename) -> Result<Code> {
     let place = context.home.select(&args.id)?;
     if place.archived {
-        return Err(Failure::usage(format!("{0} is archived; ostler restore {0} brings it back", place.id)));
+        return Err(Failure::usage(format!(
+            "{} is archived; restore it first: ostler restore {}",
+            called_at(&place),
+            place.id
+        )));
     }
     // Of several that want one name at once, one gets it.
     let _names = context.home.lock_names()?;
@@ -21,6 +26,6 @@ pub fn run(context: &Context, args: &Rename) -> Result<Code> {
         check_name(context, Some(&args.name))?;
         folder.rename(&context.home, place.id, &Renamed { name: args.name.clone(), at: clock::now(), by: who() })?;
     }
-    say!("{}: called {:?} from now on", place.id, args.name)?;
+    say!("{} ({}): renamed", args.name, place.id)?;
     Ok(Code::Succeeded)
 }

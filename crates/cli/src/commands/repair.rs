@@ -11,6 +11,7 @@ use crate::repair::target::Target;
 use crate::repair::{changes, holder, note, split_off};
 use crate::say::say;
 use crate::still::{NotStill, Still};
+use crate::ui::called::called;
 use ostler_core::limits::counted;
 use ostler_core::view::View;
 use ostler_store::checkpoints;
@@ -29,7 +30,7 @@ pub fn run(context: &Context, args: &Repair) -> Result<Code> {
         return Err(Failure::new(
             Code::Refused,
             format!(
-                "process {}{terminal} holds the conversation: {}; end it first",
+                "process {}{terminal} is using the conversation ({}); end it first",
                 holder.pid,
                 words(&holder.command)
             ),
@@ -41,7 +42,7 @@ pub fn run(context: &Context, args: &Repair) -> Result<Code> {
         Some(view) if view.alive => return Err(runs(view)),
         Some(_) | None => None,
     };
-    let cannot = |error| Failure::ours(format!("{} cannot be mended: {error}", shown(&target.file)));
+    let cannot = |error| Failure::ours(format!("{} cannot be repaired: {error}", shown(&target.file)));
     let whole = |looked: &Looked| {
         let messages = counted(looked.examination.messages as u64, "message", "messages");
         format!("{messages} in {}", shown(&target.file))
@@ -57,28 +58,28 @@ pub fn run(context: &Context, args: &Repair) -> Result<Code> {
     let looked = Looked::at(file, target.format, branches).map_err(cannot)?;
     let beyond = looked.examination.is_beyond_mending();
     if !looked.examination.mends() {
-        report(&looked.examination.findings, "to mend")?;
+        report(&looked.examination.findings, "to repair")?;
         return match (lost, beyond) {
             (Lost::ToBringBack, _) => not_mended(&whole(&as_it_is()?)),
             (Lost::Nothing | Lost::BroughtBack, true) => {
-                say!("nothing to mend it from: {}", whole(&looked)).map(|()| Code::Failed)
+                say!("cannot be repaired, no copy has it: {}", whole(&looked)).map(|()| Code::Failed)
             }
             (Lost::BroughtBack, false) => say!("{}", whole(&looked)).map(|()| Code::Succeeded),
-            (Lost::Nothing, false) => say!("nothing to mend: {}", whole(&looked)).map(|()| Code::Succeeded),
+            (Lost::Nothing, false) => say!("nothing to repair: {}", whole(&looked)).map(|()| Code::Succeeded),
         };
     }
     let written = looked.mend().map_err(cannot)?;
     if args.dry_run {
-        report(&written.findings, "to mend")?;
+        report(&written.findings, "to repair")?;
         return not_mended(&whole(&as_it_is()?));
     }
-    report(&written.findings, "mended")?;
+    report(&written.findings, "repaired")?;
     if let (Some(view), Some(_still)) = (&target.session, &still) {
         let folder = context.home.select(view.id.as_str())?.open()?;
         note(&folder, view.run, changes(&written.findings), &written.backup)?;
         settle(&folder, &target.file)?;
     }
-    say!("as it was: {}", shown(&written.backup))?;
+    say!("backup: {}", shown(&written.backup))?;
     for (id, path) in &written.moved {
         // What leaves may be cut off too.
         let other = Looked::at(path, target.format, Branches::Join).map_err(cannot)?;
@@ -92,13 +93,13 @@ pub fn run(context: &Context, args: &Repair) -> Result<Code> {
             }
             None => format!("{} --resume {id}", target.format.agent()),
         };
-        say!("the other conversation: {}; {goes_on} goes on with it", shown(path))?;
+        say!("the other conversation: {}; continue it with: {goes_on}", shown(path))?;
     }
     Ok(if beyond { Code::Failed } else { Code::Succeeded })
 }
 
 fn not_mended(whole: &str) -> Result<Code> {
-    say!("not mended: {whole}; without --dry-run it is").map(|()| Code::Failed)
+    say!("not repaired yet: {whole}; repair it: run this without --dry-run").map(|()| Code::Failed)
 }
 
 /// What the copies of a session's transcript have and the transcript has not.
@@ -116,13 +117,13 @@ fn bring_back(context: &Context, view: &View, target: &Target, file: &Path, dry_
     let left = if dry_run {
         kept.bring_back(None, |words, _| {
             lost = Lost::ToBringBack;
-            say!("to mend: {words}")
+            say!("to repair: {words}")
         })?
     } else {
         kept.bring_back(Some(view.run), |words, backup| {
             lost = Lost::BroughtBack;
-            say!("mended: {words}")?;
-            say!("as it was: {}", tilde(&backup.to_string_lossy()))
+            say!("repaired: {words}")?;
+            say!("backup: {}", tilde(&backup.to_string_lossy()))
         })?
     };
     if let Some(loss) = left {
@@ -147,7 +148,7 @@ fn report(findings: &[Finding], mending: &str) -> Result<()> {
         match finding.remedy() {
             Remedy::Mend => say!("{mending}: {finding}")?,
             Remedy::Note => say!("note: {finding}")?,
-            Remedy::None => say!("beyond mending: {finding}")?,
+            Remedy::None => say!("cannot be repaired: {finding}")?,
         }
     }
     Ok(())
@@ -163,7 +164,10 @@ fn take(context: &Context, view: &View) -> Result<Still> {
 
 fn runs(view: &View) -> Failure {
     let who = view.pid.map_or("a process".to_owned(), |pid| format!("process {pid}"));
-    Failure::new(Code::Refused, format!("{0} runs: {who} holds the conversation; ostler stop {0} first", view.id))
+    Failure::new(
+        Code::Refused,
+        format!("{} is running: {who} is using the conversation; stop it first: ostler stop {}", called(view), view.id),
+    )
 }
 
 fn words(command: &[String]) -> String {

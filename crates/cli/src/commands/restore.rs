@@ -6,16 +6,18 @@ use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
 use crate::say::{say, tell};
 use crate::still::{NotStill, Still};
+use crate::ui::called::called_at;
 use ostler_store::archived;
 use ostler_store::home::Place;
 
 pub fn run(context: &Context, args: &Many) -> Result<Code> {
     let places = several::select(&context.home, &args.ids)?;
     Ok(several::each(places, |place| {
+        let name = called_at(&place);
         let alarm = bring_back(context, &place)?;
-        say!("{}: restored", place.id)?;
+        say!("{name}: restored")?;
         if let Some(words) = alarm {
-            tell!("ostler: {}: {words}", place.id);
+            tell!("ostler: {name}: {words}");
         }
         Ok(Code::Succeeded)
     }))
@@ -25,10 +27,10 @@ pub fn run(context: &Context, args: &Many) -> Result<Code> {
 fn bring_back(context: &Context, place: &Place) -> Result<Option<String>> {
     let id = place.id;
     if !place.archived {
-        return Err(Failure::new(Code::Failed, format!("{id} is not archived; ostler show {id} shows it")));
+        return Err(Failure::new(Code::Failed, format!("{} is not archived; see ostler show {id}", called_at(place))));
     }
     let still = Still::take(place).map_err(|not| match not {
-        NotStill::Runs => Failure::new(Code::Failed, format!("somebody works on {id} just now; try again")),
+        NotStill::Runs => Failure::new(Code::Failed, format!("another command is working on {id}; try again")),
         NotStill::Failed(failure) => failure,
     })?;
     let alarm = archived::noted(&place.open()?)?.map(|archived| archived.alarm(id)).transpose()?.flatten();

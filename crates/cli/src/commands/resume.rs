@@ -17,6 +17,7 @@ use crate::repair;
 use crate::repair::lost::Kept;
 use crate::say::tell;
 use crate::still::{NotStill, Still, until_settled};
+use crate::ui::called::called;
 use jiff::Timestamp;
 use ostler_core::event::Event;
 use ostler_core::record::{Mode, Want};
@@ -34,10 +35,14 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
     let place = context.home.select(&id)?;
     let mut view = until_settled(&place)?;
     if place.archived {
-        return Err(Failure::usage(format!("{0} is archived; ostler restore {0} brings it back", place.id)));
+        return Err(Failure::usage(format!(
+            "{} is archived; restore it first: ostler restore {}",
+            called(&view),
+            place.id
+        )));
     }
     if view.agent == "command" {
-        return Err(Failure::usage(format!("{} is a command; there is no conversation to go on with", place.id)));
+        return Err(Failure::usage(format!("{} is a command and has no conversation to continue", called(&view))));
     }
     let watching = Watching::new(args.detach, args.output);
     let message = message_of(&args.message)?.map(with_piped).transpose()?;
@@ -58,7 +63,10 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
     // One that ended before it had a conversation begins one, if there is something to say in it.
     let waits = message.is_some() || view.queued > 0;
     if view.native_id.is_none() && session.fork.is_none() && session.mode == Mode::Terminal && !waits {
-        return Err(Failure::usage(format!("{} never had a conversation; start a new one", place.id)));
+        return Err(Failure::usage(format!(
+            "{} never had a conversation; start a new session: ostler run",
+            called(&view)
+        )));
     }
     // An end that cannot be recorded is none: somebody has the session.
     if view.run > 0 && folder.run(view.run)?.outcome()?.is_none() {
@@ -71,18 +79,19 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
     }
     if message.is_none() && view.queued == 0 && !args.keep && !opens && session.mode == Mode::Headless {
         return Err(Failure::usage(format!(
-            "nothing waits to be said; ostler resume {} \"…\", or --keep to leave it idle",
+            "a message is missing; ostler resume {} \"…\", or --keep to start it without one",
             place.id
         )));
     }
     if session.mode == Mode::Terminal && args.output.is_some() {
-        return Err(Failure::usage("--output is for sessions without a terminal; leave it out"));
+        return Err(Failure::usage("--output is for sessions without a terminal; remove it"));
     }
     if session.mode == Mode::Terminal && !args.detach {
         if !super::attach::is_possible() {
-            let id = place.id;
             return Err(Failure::usage(format!(
-                "{id} needs a terminal to show it on; ostler resume -d {id} goes on without one"
+                "{} needs a terminal to show it on; start it without one: ostler resume -d {}",
+                called(&view),
+                view.id
             )));
         }
         super::attach::check_place(&place)?;
@@ -116,7 +125,7 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
         record.behind = folder.run(view.run)?.record()?.behind;
     }
     for process in orphans::end_all_of(&folder, place.id, view.run, &native_id)? {
-        tell!("ostler: {}: ended what its last run left running: {process}", place.id);
+        tell!("ostler: {}: ended a process that its last run left running: {process}", called(&view));
     }
     // Some agents rewrite a transcript when they resume it, and so may we.
     save_transcript(&folder, &view, &record, checkpoints::save)?;
@@ -146,17 +155,20 @@ fn bring_back_transcript(folder: &Folder, view: &View) -> Result<()> {
     match all.iter().rfind(|one| one.of == Path::new(&transcript)) {
         Some(last) => {
             let bytes = crate::ui::time::size(last.length);
-            let words = format!("its transcript was gone; the last copy ({bytes}) is in its place again");
+            let words = format!("its transcript was missing; restored from the last copy ({bytes})");
             match checkpoints::restore(folder, last)? {
                 Some(before) => {
-                    tell!("ostler: {}: {words}; as it was: {}", view.id, tilde(&before.to_string_lossy()));
+                    tell!("ostler: {}: {words}; backup: {}", called(view), tilde(&before.to_string_lossy()));
                     repair::note(folder, view.run, vec![words], &before)?;
                 }
-                None => tell!("ostler: {}: {words}", view.id),
+                None => tell!("ostler: {}: {words}", called(view)),
             }
         }
         None if view.turns > 0 => {
-            tell!("ostler: {}: its transcript is gone and there is no copy; the agent begins anew", view.id);
+            tell!(
+                "ostler: {}: its transcript is gone and there is no copy; the agent starts without its earlier conversation",
+                called(view)
+            );
         }
         None => {}
     }
@@ -172,11 +184,11 @@ fn bring_back_lost(folder: &Folder, view: &View) -> Result<()> {
     let transcript = Path::new(&transcript);
     let kept = Kept { folder, id: view.id, transcript, file: transcript, format };
     let mended = |words: &str, backup: &Path| -> Result<()> {
-        tell!("ostler: mended: {words}; as it was: {}", tilde(&backup.to_string_lossy()));
+        tell!("ostler: repaired: {words}; backup: {}", tilde(&backup.to_string_lossy()));
         Ok(())
     };
     if let Some(lost) = kept.bring_back(Some(view.run), mended)? {
-        tell!("ostler: {}: {}", view.id, lost.words);
+        tell!("ostler: {}: {}", called(view), lost.words);
     }
     Ok(())
 }

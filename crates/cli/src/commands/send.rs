@@ -8,6 +8,7 @@ use crate::client::{Granted, look_and_record, make_lasting_wish, make_named_wish
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
 use crate::say::say;
+use crate::ui::called::{called, called_at};
 use crate::ui::table::{Cell, lay_out};
 use ostler_core::record::{Mode, Speaks, Want, Wish};
 use ostler_store::home::Place;
@@ -37,23 +38,33 @@ fn send(place: &Place, want: Want, wait: Option<bool>) -> Result<Code> {
     if plan.as_ref().is_none_or(|plan| plan.mode == Mode::Headless && plan.speaks == Speaks::Bytes) {
         return Err(Failure::new(
             Code::Failed,
-            format!("{} is a command and takes no messages; run it with -t to type into it", place.id),
+            format!(
+                "{} is a command and takes no messages; to type into it, start it with: ostler run -t",
+                called_at(place)
+            ),
         ));
     }
     refuse_archived(place)?;
     let view = look_and_record(place)?;
     if view.ended && view.agent == "command" {
-        return Err(Failure::new(Code::Failed, format!("{} has ended; there is no terminal to type into", place.id)));
+        return Err(Failure::new(
+            Code::Failed,
+            format!("{} has ended, so there is no terminal to type into", called(&view)),
+        ));
     }
     let Some(as_json) = wait else {
         return accepted(place, make_lasting_wish(place, want)?);
     };
     if plan.is_some_and(|plan| !plan.speaks.converses()) {
-        let words = format!("{} does not tell when its turns end; send without --wait", place.id);
+        let words = format!("{} does not report the end of its turns; send without --wait", called(&view));
         return Err(Failure::usage(words));
     }
     if view.ended {
-        return Err(Failure::usage(format!("{0} has ended; ostler resume {0} \"…\" goes on with it", place.id)));
+        return Err(Failure::usage(format!(
+            "{} has ended; continue it: ostler resume {} \"…\"",
+            called(&view),
+            view.id
+        )));
     }
     let before = journal::size(place.open()?.dir())?;
     match make_named_wish(place, want)? {
@@ -63,47 +74,54 @@ fn send(place: &Place, want: Want, wait: Option<bool>) -> Result<Code> {
 }
 
 fn accepted(place: &Place, granted: Granted) -> Result<Code> {
+    let name = called_at(place);
     match granted {
-        Granted::Yes => say!("{}: accepted", place.id)?,
-        Granted::Refused(why) => return Err(Failure::new(Code::Failed, format!("{}: {why}", place.id))),
-        Granted::Ended(_) => say!("{}: accepted; it has ended, so this goes out with the next resume", place.id)?,
+        Granted::Yes => say!("{name}: accepted")?,
+        Granted::Refused(why) => return Err(Failure::new(Code::Failed, format!("{name}: {why}"))),
+        Granted::Ended(_) => {
+            say!("{name}: accepted; the session has ended, send it now: ostler resume {}", place.id)?;
+        }
     }
     Ok(Code::Succeeded)
 }
 
 /// Nobody writes to what was put away.
 fn refuse_archived(place: &Place) -> Result<()> {
-    let words = || format!("{0} is archived; ostler restore {0} brings it back", place.id);
+    let words = || format!("{} is archived; restore it first: ostler restore {}", called_at(place), place.id);
     if place.archived { Err(Failure::new(Code::Failed, words())) } else { Ok(()) }
 }
 
 fn withdraw(place: &Place, n: u64) -> Result<Code> {
     refuse_archived(place)?;
-    let failed = |why: &str| Err(Failure::new(Code::Failed, format!("{}: {why}", place.id)));
+    let (id, name) = (place.id, called_at(place));
+    let failed = |why: &str| Err(Failure::new(Code::Failed, format!("{name}: {why}")));
     let waits = || Ok::<_, Failure>(waiting(place)?.iter().any(|waits| waits.n == n));
     if look_and_record(place)?.ended && !waits()? {
-        return failed(&format!("no message {n} waits; see send --list"));
+        return failed(&format!("message {n} is not waiting; list them with: ostler send {id} --list"));
     }
     match make_lasting_wish(place, Want::Withdraw { n })? {
         Granted::Refused(why) => return failed(&why),
         // Once it has ended nobody is there to grant it, and nobody to deliver the message either: the next keeper reads both.
         Granted::Yes | Granted::Ended(_) => {}
     }
-    say!("{}: message {n} withdrawn", place.id)?;
+    say!("{name}: message {n} withdrawn")?;
     Ok(Code::Succeeded)
 }
 
 /// Whether the agent got a message is not known, and a person wants it given again.
 fn again(place: &Place, n: u64) -> Result<Code> {
     refuse_archived(place)?;
-    let failed = |why: &str| Err(Failure::new(Code::Failed, format!("{}: {why}", place.id)));
+    let (id, name) = (place.id, called_at(place));
+    let failed = |why: &str| Err(Failure::new(Code::Failed, format!("{name}: {why}")));
     if !look_and_record(place)?.maybe_delivered.contains(&n) {
-        return failed(&format!("message {n} is not one that may have been delivered; see send --list"));
+        return failed(&format!(
+            "--again is for messages that may have been delivered; list them with: ostler send {id} --list"
+        ));
     }
     match make_lasting_wish(place, Want::Again { n })? {
-        Granted::Yes => say!("{}: message {n} waits again", place.id)?,
+        Granted::Yes => say!("{name}: message {n} is queued again")?,
         Granted::Refused(why) => return failed(&why),
-        Granted::Ended(_) => say!("{}: message {n} waits again; it goes out with the next resume", place.id)?,
+        Granted::Ended(_) => say!("{name}: message {n} is queued again; send it now: ostler resume {id}")?,
     }
     Ok(Code::Succeeded)
 }

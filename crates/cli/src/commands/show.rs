@@ -9,6 +9,7 @@ use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
 use crate::say::say;
 use crate::ui::asking::{how_to_answer, lines_in_full};
+use crate::ui::called::called;
 use crate::ui::money::spending;
 use crate::ui::style::Style;
 use crate::ui::table::{Cell, lay_out, window};
@@ -97,7 +98,7 @@ fn as_json(usage: Usage) -> Value {
 fn in_words(usage: Usage) -> String {
     let memory = usage.memory.map(|bytes| format!("{} of memory", size(bytes)));
     let processes = usage.processes.map(|count| counted(count, "process", "processes"));
-    let cpu = usage.cpu_us.map(|us| format!("{} of processor time so far", duration(us / 1000)));
+    let cpu = usage.cpu_us.map(|us| format!("CPU time {}", duration(us / 1000)));
     memory.into_iter().chain(processes).chain(cpu).collect::<Vec<_>>().join(", ")
 }
 
@@ -118,7 +119,7 @@ fn describe(
         }
     };
     let or_none = |pid: Option<i32>| pid.map_or("none".to_owned(), |pid| pid.to_string());
-    row("session", &format!("{} {}", view.id, view.name.as_deref().unwrap_or("")));
+    row("session", &called(view));
     let retrying = view.retrying.as_ref().filter(|_| is_retrying(view));
     let retrying = retrying.map(|now| format!(", {}", retry_words(now))).unwrap_or_default();
     let no_answer = no_answer(view).map(|words| format!(", {words}")).unwrap_or_default();
@@ -159,7 +160,7 @@ fn describe(
     if view.queued > 0 {
         let messages = if view.queued == 1 { "message" } else { "messages" };
         row("waiting", &format!("{} {messages}; ostler send {} --list", view.queued, view.id));
-        row("", &view.message_waits.as_ref().map(|why| format!("message waits: {why}")).unwrap_or_default());
+        row("", &view.message_waits.as_ref().map(|why| format!("not delivered yet: {why}")).unwrap_or_default());
     }
     for n in &view.maybe_delivered {
         row("unclear", &unclear(view, *n));
@@ -181,7 +182,9 @@ fn describe(
 /// What to do about a message that may have been delivered.
 pub fn unclear(view: &View, n: u64) -> String {
     let id = view.id;
-    format!("message {n} may have been delivered; ostler send {id} --again {n} gives it again, --withdraw {n} drops it")
+    format!(
+        "message {n} may have been delivered already; send it again: ostler send {id} --again {n}, or drop it: ostler send {id} --withdraw {n}"
+    )
 }
 
 /// What it asks, in full, beside the column of the labels.
@@ -208,13 +211,15 @@ fn describe_outcome(row: &mut impl FnMut(&str, &str), outcome: &Outcome) {
         (None, None) => String::new(),
     };
     row("outcome", &format!("{}{exit}", outcome.kind.word()));
-    row("because", &outcome.cause);
-    if outcome.saved != Saved::NotApplicable {
-        row("saved", outcome.saved.word());
+    row("cause", &outcome.cause);
+    match outcome.saved {
+        Saved::Verified => row("saved", "yes: the last turn is in the transcript"),
+        Saved::Unverified => row("saved", "not proven: the last turn was not found in the transcript"),
+        Saved::NotApplicable => {}
     }
     row("took", &outcome.duration_ms.map(duration).unwrap_or_default());
     for process in &outcome.left {
-        row("left running", process);
+        row("ended after it", process);
     }
 }
 

@@ -1,6 +1,7 @@
 //! `ostler stop`: end sessions properly.
 
 mod damaged;
+mod words;
 
 use super::ls::{Listed, list};
 use super::wait;
@@ -10,6 +11,7 @@ use crate::context::{Context, variable};
 use crate::exit::{Code, Failure, Result};
 use crate::orphans;
 use crate::say::{say, tell};
+use crate::ui::called::{called, called_at};
 use crate::ui::time::parse_duration;
 use ostler_core::event::StopHow;
 use ostler_core::outcome::{Kind, Saved};
@@ -34,7 +36,7 @@ pub fn run(context: &Context, args: &Stop) -> Result<Code> {
         false => args.ids.iter().map(|id| Ok(context.home.select(id)?)).collect::<Result<Vec<_>>>()?,
     };
     if places.is_empty() {
-        tell!("ostler: nothing runs{}; nothing was stopped", if args.here { " here" } else { "" });
+        tell!("ostler: no session is running{}; nothing was stopped", if args.here { " here" } else { "" });
     }
     let want = Want::Stop {
         how,
@@ -67,13 +69,17 @@ pub fn run(context: &Context, args: &Stop) -> Result<Code> {
             && let Ok(view) = look_to(Depth::Standing, &place)
             && view.asking.is_some()
         {
-            tell!("ostler: {0} asks first; ostler answer {0}, or ostler stop {0} without --after-turn", place.id);
+            tell!(
+                "ostler: {} asks first; answer it: ostler answer {1}, or do not wait for its turn: ostler stop {1}",
+                called_at(&place),
+                place.id
+            );
         }
         let End { view, was_over } = end(&place, granted)?;
         let is_lost = view.outcome.as_ref().is_some_and(|outcome| outcome.kind == Kind::Lost);
         if was_over && is_lost && !place.archived && damaged::still_runs(&place)? {
             for process in orphans::end_contained(&place.open()?, place.id, view.run)? {
-                tell!("ostler: {}: ended what it had left running: {process}", place.id);
+                tell!("ostler: {}: ended a process that it had left running: {process}", called_at(&place));
             }
         }
         say!("{}", ostler_screen::printable(&summary(&view, was_over)))?;
@@ -99,7 +105,7 @@ fn running(context: &Context, here: bool) -> Result<Vec<Place>> {
     let (own, others): (Vec<String>, Vec<String>) =
         meant.into_iter().flatten().partition(|id| own.as_ref() == Some(id));
     for id in own {
-        tell!("ostler: {id} is left running, because this command runs in it; ostler stop {id} ends it too");
+        tell!("ostler: {id} is left running, because this command runs in it; to stop it too: ostler stop {id}");
     }
     others.iter().map(|id| Ok(context.home.select(id)?)).collect()
 }
@@ -122,7 +128,7 @@ pub fn end(place: &Place, granted: Granted) -> Result<End> {
     match granted {
         Granted::Ended(view) => Ok(End { view: *view, was_over: true }),
         Granted::Yes => Ok(End { view: wait::until_ended(place)?, was_over: false }),
-        Granted::Refused(why) => Err(Failure::new(Code::Failed, format!("{}: {why}", place.id))),
+        Granted::Refused(why) => Err(Failure::new(Code::Failed, format!("{}: {why}", called_at(place)))),
     }
 }
 
@@ -132,7 +138,8 @@ pub fn is_saved(view: &View) -> bool {
     if unsaved {
         let id = view.id;
         tell!(
-            "ostler: {id}: the last turn could not be found in the agent's transcript; ostler logs {id} still has it"
+            "ostler: {}: the last turn is not in the agent's transcript; read it with: ostler logs {id}",
+            called(view)
         );
     }
     !unsaved
@@ -140,13 +147,10 @@ pub fn is_saved(view: &View) -> bool {
 
 /// One line about how it ended.
 fn summary(view: &View, was_over: bool) -> String {
-    let Some(outcome) = &view.outcome else {
-        return format!("{}: ended", view.id);
+    let how = match (&view.outcome, was_over) {
+        (None, _) => "ended".to_owned(),
+        (Some(outcome), true) => words::had_ended(outcome),
+        (Some(outcome), false) => words::ended(outcome),
     };
-    let when = if was_over { "had ended before" } else { "ended" };
-    let saved = match outcome.saved {
-        Saved::NotApplicable => String::new(),
-        saved @ (Saved::Verified | Saved::Unverified) => format!(", saved: {}", saved.word()),
-    };
-    format!("{}: {when}, {}{saved} ({})", view.id, outcome.kind.word(), outcome.cause)
+    format!("{}: {how}", called(view))
 }

@@ -33,7 +33,7 @@ pub fn when_due(context: &Context) {
         return;
     }
     if let Err(failure) = sweep_once(context) {
-        tell!("ostler: the sweep that config.toml wants did not work: {failure}");
+        tell!("ostler: automatic archiving (config.toml) failed: {failure}");
     }
 }
 

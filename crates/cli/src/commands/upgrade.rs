@@ -6,6 +6,7 @@ use crate::args::Upgrade;
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
 use crate::say::say;
+use crate::ui::called::{called, called_at};
 use ostler_keeper::wire::{self, Reply, Request};
 use ostler_keeper::{VERSION, launch};
 use ostler_store::home::Place;
@@ -30,17 +31,19 @@ pub fn run(context: &Context, args: &Upgrade) -> Result<Code> {
             Ok(view) => view,
             // Purged or archived while we looked.
             Err(_) if !named && !place.path.exists() => return Ok(Code::Succeeded),
-            Err(error) => return Err(Failure::ours(format!("{}: {error}; ostler doctor says more", place.id))),
+            Err(error) => return Err(Failure::ours(format!("{}: {error}; see ostler doctor", place.id))),
         };
         if view.ended {
             if named {
-                say!("{}: has ended, nothing to upgrade", place.id)?;
+                say!("{}: has ended; nothing to upgrade", called(&view))?;
             }
             return Ok(Code::Succeeded);
         }
         match replace(&place)? {
-            Some((before, after)) => say!("{}: {before} → {} (pid {})", place.id, after.version, after.process.pid())?,
-            None => say!("{}: ended meanwhile", place.id)?,
+            Some((before, after)) => {
+                say!("{}: {before} → {} (pid {})", called(&view), after.version, after.process.pid())?
+            }
+            None => say!("{}: has ended meanwhile", called(&view))?,
         }
         Ok(Code::Succeeded)
     }))
@@ -71,7 +74,7 @@ fn replace(place: &Place) -> Result<Option<(String, HelperRecord)>> {
             }
             let id = place.id;
             return Err(Failure::ours(format!(
-                "{id} is kept by {} as before: its keeper of {VERSION} does not stay alive; ostler show {id} may say why",
+                "{id} still has its keeper of version {}, because that of {VERSION} does not stay alive; see ostler show {id}",
                 after.version
             )));
         }
@@ -81,13 +84,20 @@ fn replace(place: &Place) -> Result<Option<(String, HelperRecord)>> {
         }
         match hear(&keeper, deadline)? {
             Some(Reply::Staying { why }) => {
-                return Err(Failure::ours(format!("{}: its keeper does not make way: {why}", place.id)));
+                return Err(Failure::ours(format!(
+                    "{}: its keeper cannot be replaced now: {why}; try again later",
+                    called_at(place)
+                )));
             }
             Some(Reply::Upgrading) => asked = true,
             Some(Reply::Changed { .. } | Reply::Wish { .. } | Reply::Keys { .. } | Reply::Unknown) | None => {}
         }
         if Instant::now() >= deadline {
-            return Err(Failure::ours(format!("{}: no new keeper after {} s; try again", place.id, LIMIT.as_secs())));
+            return Err(Failure::ours(format!(
+                "{}: no new keeper after {} s; try again",
+                called_at(place),
+                LIMIT.as_secs()
+            )));
         }
     }
 }

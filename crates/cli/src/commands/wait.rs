@@ -7,6 +7,7 @@ use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
 use crate::say::say;
 use crate::ui::asking::{UNSEEN, how_to_answer, in_a_line};
+use crate::ui::called::called;
 use crate::ui::style::Style;
 use crate::ui::time::parse_duration;
 use ostler_core::event::StopHow;
@@ -39,7 +40,7 @@ pub fn run(context: &Context, args: &Wait) -> Result<Code> {
     let mut waited = places.into_iter().map(|place| Waited::new(place, args.until)).collect::<Result<Vec<_>>>()?;
     let mut time_left = true;
     if args.until == Until::Asking && args.through_questions {
-        return Err(Failure::usage("--until asking waits for a question; leave out --through-questions"));
+        return Err(Failure::usage("--until asking waits for a question; remove --through-questions"));
     }
     // Who waits for questions waits for those of all of them.
     let questions_end_it = args.until != Until::Asking && !args.through_questions;
@@ -143,11 +144,11 @@ fn turn_code(view: &View) -> Code {
 fn has_no_turns(view: &View) -> Failure {
     let (id, agent) = (view.id, &view.agent);
     let reason = match view.mode {
-        _ if agent == "command" => format!("{id} is a command and has no turns"),
-        Mode::Terminal => format!("{agent} does not tell ostler about its turns in a terminal"),
-        Mode::Headless => format!("{agent} does not tell ostler about its turns"),
+        _ if agent == "command" => format!("{} is a command and has no turns", called(view)),
+        Mode::Terminal => format!("{agent} does not report its turns in a terminal"),
+        Mode::Headless => format!("{agent} does not report its turns"),
     };
-    Failure::usage(format!("{reason}; ostler wait {id} waits for its end, ostler attach {id} shows it"))
+    Failure::usage(format!("{reason}; wait for its end: ostler wait {id}, or look: ostler attach {id}"))
 }
 
 /// Sleeps until something may have changed. False when the time is up.
@@ -246,7 +247,7 @@ fn time_is_up(args: &Wait, waited: &[Waited]) -> Result<Code> {
             say!("{}", line(view))?;
         } else if args.poll.is_some() && is_gone(view) {
             say!(
-                "{} status=ending; its process is gone and its outcome not there yet; ostler wait {}",
+                "{} status=ending; its process is gone and its outcome is not written yet; wait again: ostler wait {}",
                 view.id,
                 view.id
             )?;

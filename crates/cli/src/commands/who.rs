@@ -91,9 +91,7 @@ fn meant<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Result<Option<
         _ if word.len() < SHORTEST_PREFIX => Ok(None),
         [] => Ok(None),
         [one] => Ok(Some(one)),
-        [one, other, ..] => Err(Failure::usage(format!(
-            "{word:?} is the beginning of several conversations, such as {one} and {other}; type more of it"
-        ))),
+        [one, other, ..] => Err(Failure::usage(format!("{word:?} is ambiguous: {one}, {other}; type more characters"))),
     }
 }
 
@@ -134,7 +132,9 @@ fn about_conversation(word: &str, holders: Vec<Holder>) -> Result<Answer> {
     if holders.is_empty() && !is_native_id(word) {
         return Err(Failure::new(
             Code::NoSession,
-            format!("{word:?} is no session, and no conversation that runs; ostler ls -a and ostler ls --foreign tell"),
+            format!(
+                "{word:?} is neither a session nor a running conversation; list them with: ostler ls -a, ostler ls --foreign"
+            ),
         ));
     }
     let agent = holders.first().map(|holder| holder.agent.clone());
@@ -148,7 +148,7 @@ fn is_native_id(word: &str) -> bool {
 
 fn as_text(answer: &Answer, word: &str, style: Style) -> String {
     if answer.holders.is_empty() {
-        return format!("no process holds {}\n", ostler_screen::printable(word));
+        return format!("no process is using {}\n", ostler_screen::printable(word));
     }
     let head = |text: &str| Cell::painted(text, move |text| style.dim(text));
     let mut rows = vec![["PID", "WHOSE", "AGE", "TERMINAL", "KNOWN BY", "COMMAND"].map(head).into()];
@@ -156,7 +156,7 @@ fn as_text(answer: &Answer, word: &str, style: Style) -> String {
         let whose = match holder.session {
             Some(session) if holder.ours => format!("session {session}"),
             Some(session) => format!("session {session}, another home"),
-            None => "a stranger's".to_owned(),
+            None => "not started by ostler".to_owned(),
         };
         let certain = if holder.native_id.is_some() || holder.ours { "" } else { ", perhaps another conversation" };
         vec![

@@ -5,6 +5,7 @@
 //! most of all, when something is wrong.
 
 use super::{Config, File, KEYS};
+use crate::installed;
 use crate::ui::suggest::nearest;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -51,7 +52,7 @@ impl Mistake {
     /// What happens because of it.
     pub fn consequence(&self) -> &'static str {
         match self.affects {
-            Affects::Everything => "all settings have their defaults",
+            Affects::Everything => "all settings use their defaults",
             Affects::Setting(_) => "using the default",
             Affects::Agent(_) => "this agent cannot be started",
             Affects::Nothing => "it is ignored",
@@ -74,6 +75,24 @@ impl Mistake {
     pub fn is_of_agent(&self, name: &str) -> bool {
         matches!(&self.affects, Affects::Agent(agent) if agent == name)
     }
+}
+
+/// `default_agent` may be any text to the parser, but has to name an agent.
+pub fn unknown_default_agent(config: &Config, text: &str, path: &Path) -> Option<Mistake> {
+    let name = config.default_agent.as_deref()?;
+    let known: Vec<&str> =
+        installed::known().map(|agent| agent.name()).chain(config.agents.keys().map(String::as_str)).collect();
+    // One that is described wrongly has a mistake of its own.
+    if known.contains(&name) || config.mistakes.iter().any(|mistake| mistake.is_of_agent(name)) {
+        return None;
+    }
+    let hint = nearest(name, known).map_or("see ostler agents".to_owned(), |meant| format!("did you mean {meant}?"));
+    Some(Mistake {
+        path: path.to_owned(),
+        line: line_of(text, "default_agent"),
+        words: format!("default_agent {name:?} is not an agent; {hint}"),
+        affects: Affects::Setting("default_agent".to_owned()),
+    })
 }
 
 /// The settings that are right, and what is wrong with the others.

@@ -138,7 +138,7 @@ impl Original {
         let now = std::fs::metadata(&self.path)?;
         let stamp = |of: &Metadata| (of.ino(), of.len(), of.mtime(), of.mtime_nsec());
         if stamp(&now) != stamp(old) {
-            return Err(io::Error::other("it changed while it was read: somebody writes to it"));
+            return Err(io::Error::other("it changed while it was read; another process is writing to it"));
         }
         Ok(())
     }

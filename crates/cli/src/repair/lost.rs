@@ -92,14 +92,14 @@ impl Kept<'_> {
             let held = checkpoints::copy(self.folder, &copy)?;
             if now < copy.length && begins_with(&held, &original.file, now).map_err(cannot)? {
                 let (whole, now) = (size(copy.length), size(now));
-                let words = format!("the transcript was cut from {whole} to {now}: put back from the copy of {time}");
+                let words = format!("the transcript was cut from {whole} to {now}: restored from the copy of {time}");
                 return Ok(Some(Loss { words, copy, way: Way::PutBack }));
             }
             if self.format == Some(Format::Claude) {
                 let joined = rejoin(&original.file, from_start(&held, copy.length).map_err(cannot)?).map_err(cannot)?;
                 if let Some(joined) = joined {
                     let messages = counted(joined.messages as u64, "message", "messages");
-                    let words = format!("{messages} had gone from the transcript: put back from the copy of {time}");
+                    let words = format!("{messages} were missing in the transcript: restored from the copy of {time}");
                     return Ok(Some(Loss { words, copy, way: Way::Join(joined) }));
                 }
             }
@@ -109,7 +109,7 @@ impl Kept<'_> {
                 let copied = from_start(&held, copy.length).map_err(cannot)?;
                 let records = missing_from(transcript, copied).map_err(cannot)?;
                 let words = format!(
-                    "the transcript lacks {} of the copy of {time}; ostler checkpoints restore {} {time} puts that copy back",
+                    "the transcript lacks {} of the copy of {time}; to restore that copy: ostler checkpoints restore {} {time}",
                     counted(records as u64, "record", "records"),
                     self.id
                 );

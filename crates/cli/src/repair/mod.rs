@@ -39,7 +39,7 @@ pub fn before_resume(context: &Context, folder: &Folder, session: &Session, run:
     if !path.is_file() {
         return Ok(());
     }
-    let cannot = |error| Failure::ours(format!("{transcript} cannot be mended: {error}; ostler repair says more"));
+    let cannot = |error| Failure::ours(format!("{transcript} cannot be repaired: {error}; see ostler repair"));
     let looked = Looked::at(path, format, Branches::Join).map_err(cannot)?;
     if !looked.examination.mends() {
         return Ok(());
@@ -52,7 +52,7 @@ pub fn before_resume(context: &Context, folder: &Folder, session: &Session, run:
     let written = looked.mend().map_err(cannot)?;
     let changes = changes(&written.findings);
     for change in &changes {
-        tell!("ostler: mended: {change}");
+        tell!("ostler: repaired: {change}");
     }
     // The run before it: this one has not begun.
     note(folder, run.run.saturating_sub(1), changes, &written.backup)

@@ -34,7 +34,7 @@ impl Target {
         }
         Err(Failure::new(
             Code::NoSession,
-            format!("{word:?} is no session, no transcript and no conversation; ostler ls -a shows what there is"),
+            format!("{word:?} is not a session, a transcript or a conversation; list sessions with: ostler ls -a"),
         ))
     }
 
@@ -50,10 +50,13 @@ impl Target {
         let Some(file) = file else {
             if let Some(gone) = &view.transcript {
                 let words =
-                    format!("{gone} is gone; ostler checkpoints restore {} last puts its last copy back", view.id);
+                    format!("{gone} is gone; restore its last copy: ostler checkpoints restore {} last", view.id);
                 return Err(Failure::new(Code::NoSession, words));
             }
-            return Err(Failure::new(Code::NoSession, format!("{} has no transcript; nothing was said", view.id)));
+            return Err(Failure::new(
+                Code::NoSession,
+                format!("{} has no transcript, because nothing was said", view.id),
+            ));
         };
         Ok(Target { file, format, native_id: view.native_id.clone(), session: Some(Box::new(view)) })
     }
@@ -63,7 +66,7 @@ impl Target {
         let file = std::fs::canonicalize(path).map_err(cannot)?;
         let told = Format::detect(File::open(&file).map_err(cannot)?).map_err(cannot)?;
         let Some(format) = told.or_else(|| by_name(&file)) else {
-            return Err(Failure::usage(format!("{} is no transcript of claude, codex or gemini", path.display())));
+            return Err(Failure::usage(format!("{} is not a transcript of claude, codex or gemini", path.display())));
         };
         let native_id = native_id(format, &file);
         let session = match &native_id {

@@ -18,14 +18,14 @@ pub struct Column {
 pub const GAP: usize = 2;
 
 /// Leaves out the columns for which there is no room and cuts the cells of the others. `rows` have a cell for each column.
-/// Without a width nothing is left out: scripts get the same columns always.
-pub fn fit(columns: &[Column], rows: &mut [Vec<Cell>], width: Option<usize>) {
+/// Without a width nothing is left out: scripts get the same columns always. Returns whether the last column has stayed.
+pub fn fit(columns: &[Column], rows: &mut [Vec<Cell>], width: Option<usize>) -> bool {
     let natural: Vec<usize> = (0..columns.len())
         .map(|place| rows.iter().map(|row| row[place].width()).max().unwrap_or(0).min(columns[place].max))
         .collect();
     let Some(width) = width else {
         cut(rows, &natural.iter().map(|&width| Some(width)).collect::<Vec<_>>());
-        return;
+        return true;
     };
     let needs = |place: usize| natural[place].min(columns[place].min);
     let mut kept: Vec<usize> = (0..columns.len()).collect();
@@ -57,6 +57,7 @@ pub fn fit(columns: &[Column], rows: &mut [Vec<Cell>], width: Option<usize>) {
         }
     }
     cut(rows, &widths);
+    widths.last().is_some_and(Option::is_some)
 }
 
 /// Cuts each cell to its width; a column without one goes.

@@ -142,7 +142,7 @@ impl Talk {
             }
             Fact::PassedOver { bytes } => {
                 self.end_streamed(said);
-                let line = format!("a line of {} is too long to show; ostler logs --raw has it", size(*bytes));
+                let line = format!("a line of {} is too long to show; see ostler logs --raw", size(*bytes));
                 about.push_str(&format!("  {}\n", style.dim(&line)));
             }
             Fact::Retrying(retry) => {

@@ -1,6 +1,7 @@
 //! How things look: colour, tables, times. Pure functions from values to text.
 
 pub mod asking;
+pub mod called;
 pub mod columns;
 pub mod conversation;
 pub mod money;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// `90s`, `10m`, `1h30m`, `250ms`, or a plain number of seconds.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{text:?} is no duration; write it like 90s, 10m or 1h30m");
+    let wrong = || format!("{text:?} is not a duration (examples: 90s, 10m, 1h30m)");
     let mut rest = text.trim();
     if rest.is_empty() {
         return Err(wrong());
@@ -64,7 +64,7 @@ pub fn parse_since(text: &str, now: Timestamp) -> Result<Timestamp, String> {
 
 /// `64MiB`, `1GB`, `4096`.
 pub fn parse_size(text: &str) -> Result<u64, String> {
-    let wrong = || format!("{text:?} is no size; write it like 64MiB");
+    let wrong = || format!("{text:?} is not a size (example: 64MiB)");
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);

@@ -16,7 +16,7 @@ fn denied_is_not_done_allowed_is_and_a_question_outlives_the_keeper() {
     assert_eq!((&first["tool"], &first["text"]), (&"execute".into(), &"echo done >> proof".into()));
     assert!(first["suggestions"].as_array().is_some_and(|options| options.len() >= 2), "{first}");
     let words = bed.harness.run(&["answer", session.id(), "--deny", "--text", "not yet"]).exits(1);
-    assert!(words.complaint().contains("--allow or --deny alone will do"), "{words:?}");
+    assert!(words.complaint().contains("use --allow or --deny alone"), "{words:?}");
     bed.harness.run(&["answer", session.id(), "--deny"]).exits(0);
 
     bed.harness.run(&["wait", session.id(), "--until", "asking"]).exits(4);

@@ -133,7 +133,7 @@ fn clear_and_resume_inside_it_change_the_conversation_and_everything_follows() {
     bed.tells(&session, "/clear");
     let second = session.until_look("another conversation", |view| view.native_id != first.native_id);
     assert_ne!(second.transcript, first.transcript);
-    session.until_look("no turn runs", |view| view.state.word() == "idle");
+    session.until_look("no turn is running", |view| view.state.word() == "idle");
     assert_eq!(session.show().turns, 1, "a command of claude's own is no turn");
     // The turn that was left behind with its conversation is saved in its own transcript.
     bed.harness.run(&["stop", session.id()]).exits(0);
@@ -146,7 +146,7 @@ fn clear_and_resume_inside_it_change_the_conversation_and_everything_follows() {
     assert_eq!(session.show().transcript, shown.transcript);
     bed.tells(&session, &format!("/resume {}", first.native_id.as_deref().unwrap()));
     session.until_look("the first conversation", |view| view.native_id == first.native_id);
-    session.until_look("no turn runs", |view| view.state.word() == "idle");
+    session.until_look("no turn is running", |view| view.state.word() == "idle");
     bed.tells(&session, "say three");
     bed.waits(&session, "turn", 0);
     session.stop();

@@ -29,7 +29,7 @@ fn stop_is_true_beside_other_codexes_and_beside_their_shared_server() {
     at_first.sees("• still here");
     let conversation = first.until("its conversation is known", || first.look().native_id);
     let shown = bed.harness.run(&["show", first.id()]).exits(0);
-    assert!(shown.stdout.contains("codex's shared background server is not used"), "{shown:?}");
+    assert!(shown.stdout.contains("not in the shared background server of codex"), "{shown:?}");
     first.stop();
     assert_eq!(first.show().outcome().saved, "verified");
 

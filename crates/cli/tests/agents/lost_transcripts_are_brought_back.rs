@@ -19,7 +19,7 @@ fn goes_on_whole_after(agent: Agent, loss: fn(&str)) {
     let transcript = session.show().transcript.unwrap();
     loss(&transcript);
     let resumed = bed.harness.run(&["resume", session.id(), "say two"]).exits(0);
-    assert!(resumed.stderr.contains("its transcript was gone"), "{}", resumed.stderr);
+    assert!(resumed.stderr.contains("its transcript was missing"), "{}", resumed.stderr);
     let told = bed.last_request();
     assert!(told.contains("say one") && told.contains("say two"), "{told}");
     assert!(std::fs::read_to_string(&transcript).unwrap().contains("say one"));
@@ -56,12 +56,12 @@ fn what_a_running_claude_lost_is_put_before_what_it_wrote_since() {
     assert!(!std::fs::read_to_string(&transcript).unwrap().contains("say one"));
 
     let resumed = bed.harness.run(&["resume", session.id(), "say three"]).exits(0);
-    assert!(resumed.stderr.contains("had gone from the transcript: put back"), "{}", resumed.stderr);
+    assert!(resumed.stderr.contains("missing in the transcript: restored"), "{}", resumed.stderr);
     assert_eq!(bed.seen(), ["say one", "say two", "say three"]);
     let told = bed.last_request();
     assert!(["say one", "say two", "say three"].iter().all(|said| told.contains(said)), "{told}");
     let again = bed.harness.run(&["repair", session.id(), "--dry-run"]).exits(0);
-    assert!(again.stdout.contains("nothing to mend"), "{}", again.stdout);
+    assert!(again.stdout.contains("nothing to repair"), "{}", again.stdout);
 }
 
 fn is_put_back_when_cut(agent: Agent) {
@@ -73,14 +73,14 @@ fn is_put_back_when_cut(agent: Agent) {
     let whole = std::fs::read(&transcript).unwrap();
     std::fs::write(&transcript, &whole[..whole.len() / 2]).unwrap();
     let looked = bed.harness.run(&["repair", session.id(), "--dry-run"]).exits(1);
-    assert!(looked.stdout.contains("to mend: the transcript was cut"), "{}", looked.stdout);
+    assert!(looked.stdout.contains("to repair: the transcript was cut"), "{}", looked.stdout);
     assert_eq!(std::fs::read(&transcript).unwrap(), &whole[..whole.len() / 2], "only said");
     // What is announced is what is done.
     let repaired = bed.harness.run(&["repair", session.id()]).exits(0);
     let lines = |text: &str, word: &str| -> Vec<String> {
         text.lines().filter_map(|line| line.strip_prefix(word)).map(str::to_owned).collect()
     };
-    assert_eq!(lines(&looked.stdout, "to mend: "), lines(&repaired.stdout, "mended: "), "{looked:?} {repaired:?}");
+    assert_eq!(lines(&looked.stdout, "to repair: "), lines(&repaired.stdout, "repaired: "), "{looked:?} {repaired:?}");
     assert_eq!(std::fs::read(&transcript).unwrap(), whole);
     std::fs::write(&transcript, &whole[..whole.len() / 2]).unwrap();
     let resumed = bed.harness.run(&["resume", session.id(), "say three"]).exits(0);

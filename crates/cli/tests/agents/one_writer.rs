@@ -16,7 +16,7 @@ fn of_fifty_who_resume_at_once_one_runs_and_forty_nine_are_told_who() {
     let refused: Vec<_> = outputs.iter().filter(|output| output.code == Some(7)).collect();
     assert_eq!((ran, refused.len()), (1, 49), "{outputs:#?}");
     for output in refused {
-        assert!(output.complaint().contains("holds the conversation"), "{output:?}");
+        assert!(output.complaint().contains("is using the conversation"), "{output:?}");
         assert!(output.complaint().contains("process ") && output.complaint().contains("since "), "{output:?}");
     }
     bed.asked_for(2);

@@ -18,7 +18,7 @@ fn in_a_terminal(agent: Agent) {
     if matches!(agent, Agent::Codex | Agent::Gemini) {
         assert_eq!(session.show().state, "running");
         let refused = bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(2);
-        assert!(refused.complaint().contains("does not tell ostler about its turns in a terminal"), "{refused:?}");
+        assert!(refused.complaint().contains("does not report its turns in a terminal"), "{refused:?}");
         bed.proves_impossible("terminal: `wait --until turn`", no_turns(agent));
     }
     person.types(b"\x1c");

@@ -31,7 +31,7 @@ fn takes_messages_whenever_they_come(agent: Agent) {
     assert_eq!(session.show().outcome().saved, "verified");
 
     let kept = bed.harness.run(&["send", session.id(), "say two"]).exits(0);
-    assert!(kept.stdout.contains("goes out with the next resume"), "{kept:?}");
+    assert!(kept.stdout.contains("send it now: ostler resume"), "{kept:?}");
     assert_eq!(session.look().queued, 1);
     bed.harness.run(&["resume", "-d", session.id(), "say one"]).exits(0);
     all_has_arrived(&session);
@@ -60,12 +60,12 @@ fn a_dialog_of_codex_is_not_answered_by_a_message() {
     let session = bed.detach(&["-t"], None);
     bed.harness.run(&["send", session.id(), "say hello"]).exits(0);
 
-    let wanted = format!("codex shows a dialog; answer it with: ostler attach {}", session.id());
+    let wanted = format!("codex shows a dialog; answer it: ostler attach {}", session.id());
     let view =
         session.until_look("why it waits is told", |view| view.message_waits.as_deref() == Some(wanted.as_str()));
     assert_eq!(view.queued, 1);
     let listed = bed.harness.run(&["ls"]).exits(0);
-    assert!(listed.stdout.contains(&format!("message waits: {wanted}")), "{listed:?}");
+    assert!(listed.stdout.contains(&format!("not delivered yet: {wanted}")), "{listed:?}");
 
     // Stopped before the dialog was answered, it never had a conversation; the message waits for the next resume.
     bed.harness.run(&["stop", session.id()]).exits(0);
@@ -128,7 +128,7 @@ fn a_keeper_that_dies_while_it_types_types_nothing_twice() {
 fn opencode_tells_of_its_turns_from_a_terminal() {
     let Some(bed) = trusting(Agent::Opencode) else { return };
     let session = bed.detach(&["-t"], None);
-    assert_eq!(session.look().state, Phase::Idle, "no turn runs");
+    assert_eq!(session.look().state, Phase::Idle, "no turn is running");
     bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
     bed.harness.run(&["send", session.id(), "say one"]).exits(0);
     bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);

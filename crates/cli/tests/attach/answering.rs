@@ -23,7 +23,7 @@ fn answer_shows_the_question_and_takes_yes_or_no_with_a_reason() {
     person.sees_that("the prompt again", |person| String::from_utf8_lossy(&person.bytes).matches("[y/n]").count() == 2);
     person.types(b"n not on a Friday\r");
     person.is_left_with(0);
-    assert!(person.shows(&format!("{}: denied: Ask May I?", session.id())));
+    assert!(person.shows(&format!("first ({}): denied: Ask May I?", session.id())));
     session.until_look("the turn is over", |view| view.turns == 1);
     assert!(session.look().last.unwrap().contains("not on a Friday"));
 
@@ -47,17 +47,17 @@ fn a_script_is_told_what_is_asked_and_how_to_answer_it() {
     let harness = harness();
     let session = asking(&harness, "first");
     let complaint = harness.run(&["answer"]).exits(2);
-    let words = format!("{0} asks: Ask May I?; ostler answer {0} --allow | --deny", session.id());
+    let words = format!("first ({0}) asks: Ask May I?; answer: ostler answer {0} --allow | --deny", session.id());
     assert!(complaint.complaint().contains(&words), "{complaint:?}");
     let second = asking(&harness, "second");
     let complaint = harness.run(&["answer", "--allow"]).exits(2);
     let complaint = complaint.complaint();
     assert!(
-        complaint.contains(session.id()) && complaint.contains(&format!("{} (second)", second.id())),
+        complaint.contains(session.id()) && complaint.contains(&format!("second ({})", second.id())),
         "{complaint}"
     );
     let allowed = harness.run(&["answer", "second", "--allow"]).exits(0).stdout;
-    assert_eq!(allowed, format!("{}: allowed: Ask May I?\n", second.id()));
+    assert_eq!(allowed, format!("second ({}): allowed: Ask May I?\n", second.id()));
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn of_several_sessions_one_is_picked_with_arrows_or_by_typing() {
     // The newest stands first.
     for (keys, session) in [(&b"\x1b[B\r"[..], &red), (b"\x1b[B\x1b[A\r", &green), (b"RED\r", &red)] {
         let mut person = Person::runs(&harness, SIZE, &["attach"]);
-        person.sees("attach which?");
+        person.sees("attach which one?");
         assert!(person.shows("red") && person.shows("green"));
         person.types(keys);
         person.sees(&format!("{} idle", session.id()));
@@ -80,7 +80,7 @@ fn of_several_sessions_one_is_picked_with_arrows_or_by_typing() {
         assert!(person.has_an_ordinary_terminal());
     }
     let mut person = Person::runs(&harness, SIZE, &["logs"]);
-    person.sees("logs which?");
+    person.sees("logs which one?");
     person.types(b"\x1b");
     person.is_left_with(2);
     assert!(person.has_an_ordinary_terminal() && person.shows("nothing was done"));

@@ -24,7 +24,7 @@ fn a_line_is_sent_and_the_answer_shown() {
     person.sees("idle");
     person.types(b"\x04");
     person.is_left_with(0);
-    assert!(person.has_an_ordinary_terminal() && person.shows("[detached from"));
+    assert!(person.has_an_ordinary_terminal() && person.shows("[detached;"));
     assert!(session.look().alive);
 }
 
@@ -58,7 +58,7 @@ fn a_line_that_was_begun_is_back_at_the_next_attach() {
         person.waits();
 
         let mut person = Person::attaches(&harness, session.id());
-        person.sees("the line you had begun is back");
+        person.sees("your unfinished message is restored");
         person.sees("› ä half");
         person.types(b"\x15");
         session.until("the draft is gone", || (!draft.exists()).then_some(()));

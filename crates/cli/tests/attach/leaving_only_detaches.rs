@@ -41,7 +41,7 @@ fn the_detach_key_leaves_it_running_and_says_how_to_come_back() {
         person.is_left_with(0);
         is_given_back(&person);
         let id = session.id();
-        assert!(person.shows(&format!("[detached from {id}; ostler attach {id} comes back]")));
+        assert!(person.shows(&format!("[detached; still running; reattach: ostler attach {id}]")));
         goes_on(&harness, &session);
     }
 }

@@ -49,6 +49,19 @@ fn one_line_for_each_session_at_any_width() {
 }
 
 #[test]
+fn a_long_question_is_seen_with_its_length_at_any_width() {
+    let harness = harness();
+    let session = harness.detach(&["--name", "fix login", "demo", &format!("ask {}", "rm -rf x; ".repeat(100))]);
+    session.until_look("it asks", |view| view.asking.is_some());
+    for columns in [40, 60, 80, 120] {
+        let seen = list(&harness, columns, &[session.id()]);
+        assert!(seen.contains(" rm -") && seen.contains("…["), "{columns}:\n{seen}");
+        assert_eq!(seen.lines().count(), if columns == 40 { 3 } else { 2 }, "{seen}");
+    }
+    session.stop();
+}
+
+#[test]
 fn a_first_list_says_how_to_begin_and_a_filtered_one_what_it_hides() {
     let harness = harness();
     let first = harness.run(&["ls"]).exits(0);

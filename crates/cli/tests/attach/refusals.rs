@@ -9,7 +9,7 @@ fn without_a_terminal_there_is_nothing_to_attach_to() {
     let session = harness.detach(&["-t", "--", "cat"]);
     for arguments in [&["attach", session.id()][..], &["attach", "--read-only", session.id()]] {
         let output = harness.run(arguments).exits(2);
-        assert!(output.complaint().contains("attach needs a terminal; ostler logs -f"), "{output:?}");
+        assert!(output.complaint().contains("attach needs a terminal; without one use: ostler logs -f"), "{output:?}");
     }
 }
 

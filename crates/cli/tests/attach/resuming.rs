@@ -10,7 +10,7 @@ fn a_person_chooses_among_the_newest_and_sits_down_at_it() {
         harness.run(&["run", "--name", name, "demo", &format!("say from {name}")]).exits(0);
     }
     let mut person = Person::runs(&harness, SIZE, &["resume"]);
-    person.sees("resume which? [1]");
+    person.sees("Resume which one? [1]");
     assert!(person.shows("newer") && person.shows("older") && person.shows("from newer"));
     person.types(b"2\r");
     person.sees("idle");
@@ -28,12 +28,12 @@ fn return_takes_the_newest_and_what_is_none_of_them_resumes_nothing() {
     let harness = harness();
     harness.run(&["run", "demo", "say one"]).exits(0);
     let mut person = Person::runs(&harness, SIZE, &["resume"]);
-    person.sees("resume which? [1]");
+    person.sees("Resume which one? [1]");
     person.types(b"7\r");
     person.is_left_with(2);
     assert_eq!(harness.ls()[0].run, 1);
     let mut person = Person::runs(&harness, SIZE, &["resume", "--keep", "-d"]);
-    person.sees("resume which? [1]");
+    person.sees("Resume which one? [1]");
     person.types(b"\r");
     person.is_left_with(0);
     assert_eq!(harness.ls()[0].run, 2);

@@ -78,7 +78,7 @@ fn one_that_says_nothing_is_starting_and_said_not_to_answer_until_it_is_stopped(
     let session = harness.detach(&["acp", "say something", "--", "sleep", "1000"]);
     assert_eq!(session.show().state, "starting");
     let view = session.until_look("there is an alarm", |view| view.alarm.is_some());
-    assert_eq!(view.alarm.as_deref(), Some("sleep does not answer: is it an ACP agent?"));
+    assert_eq!(view.alarm.as_deref(), Some("sleep does not answer; is it an ACP agent?"));
     assert!(view.no_answer_s.is_some_and(|seconds| seconds >= 1), "{view:?}");
     session.stop();
     assert_eq!(session.show().outcome().kind, "stopped");
@@ -89,10 +89,10 @@ fn what_the_protocol_does_not_have_is_said_in_one_line() {
     let harness = harness();
     configure(&harness, OPENS);
     for (words, complaint) in [
-        (vec!["run", "acp", "a prompt"], "of which program?"),
+        (vec!["run", "acp", "a prompt"], "needs a program"),
         (vec!["run", "-t", "acp", "--", "cat"], "has no terminal"),
         (vec!["run", "-t", "mine"], "has no terminal"),
-        (vec!["run", "--model", "m", "mine", "a prompt"], "knows no --model"),
+        (vec!["run", "--model", "m", "mine", "a prompt"], "has no --model"),
         (vec!["run", "mine"], "needs a prompt or --keep"),
     ] {
         let output = harness.run(&words).exits(2);

@@ -23,6 +23,6 @@ fn every_agent_is_listed_with_where_it_is_its_version_and_what_works() {
     assert!(of("command").is_null(), "a command is no agent");
 
     let words = harness.run(&["agents"]).exits(0).stdout;
-    assert!(words.contains("not installed; npm install -g @google/gemini-cli"), "{words}");
+    assert!(words.contains("not installed: npm install -g @google/gemini-cli"), "{words}");
     assert!(words.lines().any(|line| line.contains("claude") && line.contains("7.8.9")), "{words}");
 }

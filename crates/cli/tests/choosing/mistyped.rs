@@ -9,7 +9,7 @@ fn commands_and_flags() {
         (&["lss"][..], "did you mean ostler ls?"),
         (&["rm", "x"], "use ostler purge ID"),
         (&["claude", "fix it"], "start it with ostler run claude"),
-        (&["frobnicate"], "ostler --help lists them"),
+        (&["frobnicate"], "see ostler --help"),
         (&["show", "--jsn", "x"], "did you mean --json?"),
         (&["run", "--outptu", "json", "demo", "x"], "did you mean --output?"),
         (&["run", "demo", "x", "--verbose"], "ostler run demo \"…\" -- --verbose"),
@@ -52,6 +52,10 @@ fn an_agent_that_is_misspelt_is_no_prompt_for_the_default_one() {
     let output = harness.run(&["run", "claud", "fix it"]).exits(2);
     assert!(output.complaint().ends_with("did you mean claude?"), "{output:?}");
     assert!(harness.ls().is_empty());
+    // The same where there is no agent for prompts, or several.
+    harness.configure("");
+    assert!(harness.run(&["run", "claud"]).exits(2).complaint().ends_with("did you mean claude?"));
+    harness.configure("default_agent = 'demo'\n");
     // Who means it says so, and other words are prompts as ever.
     harness.run(&["run", "-p", "claud"]).exits(0);
     harness.run(&["run", "explain"]).exits(0);

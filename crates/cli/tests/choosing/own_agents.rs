@@ -80,5 +80,5 @@ fn what_it_cannot_do_and_what_is_misspelt_is_said_in_one_line() {
     assert!(output.complaint().contains("line 5") && output.complaint().contains("mod"), "{}", output.complaint());
     harness.configure("[agents.claude]\ncommand = ['cat']\n");
     let output = harness.run(&["ls"]).exits(0);
-    assert!(output.complaint().contains("[agents.claude] is an agent that ostler knows"), "{}", output.complaint());
+    assert!(output.complaint().contains("[agents.claude] is the name of a built-in agent"), "{}", output.complaint());
 }

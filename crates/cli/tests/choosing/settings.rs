@@ -39,7 +39,7 @@ fn a_session_is_not_started_without_what_it_needs() {
         harness.configure(text);
         let output = harness.run(&["run", "-d", "demo", "say x"]).exits(2);
         assert!(output.complaint().contains(words), "{output:?}");
-        assert!(output.complaint().ends_with("; correct it or remove it"), "{output:?}");
+        assert!(output.complaint().ends_with("; correct or remove it"), "{output:?}");
     }
     harness.configure("[agents.mine]\ncommand = ['true']\ncolour = 'red'\n\n[agents.yours]\ncommand = ['true']\n");
     let output = harness.run(&["run", "mine"]).exits(2);
@@ -61,7 +61,12 @@ fn doctor_names_every_mistake_with_file_and_line() {
         assert!(found, "{words:?} is missing in {}", output.stdout);
     }
     assert!(output.stdout.contains("[agents.mine]") || output.stdout.contains("command"), "{}", output.stdout);
+    // An agent that does not exist is a mistake for every command, not only for a prompt.
+    harness.configure("\ndefault_agent = 'claud'\n");
+    let output = harness.run(&["ls"]).exits(0);
+    let warning = output.complaint();
+    assert!(warning.contains("line 2: default_agent \"claud\" is not an agent; did you mean claude?"), "{warning}");
     harness.configure("grace = '3s'\n");
     let output = harness.run(&["doctor"]);
-    assert!(output.stdout.contains("config.toml is right"), "{}", output.stdout);
+    assert!(output.stdout.contains("config.toml has no mistakes"), "{}", output.stdout);
 }

@@ -7,7 +7,7 @@ fn on_a_machine_with_no_agent_it_is_said_what_to_install_and_that_the_demo_works
     let (harness, _) = harness_with(&[]);
     let output = harness.run(&["run", "fix the failing test"]).exits(2);
     let complaint = output.complaint();
-    assert!(complaint.contains("no agent is installed; npm install -g"), "{complaint}");
+    assert!(complaint.contains("no agent is installed; install one with npm install -g"), "{complaint}");
     assert!(complaint.contains("@anthropic-ai/claude-code") && complaint.contains("ostler run demo"), "{complaint}");
 }
 
@@ -16,7 +16,7 @@ fn one_that_is_named_and_not_installed_comes_with_the_command_that_installs_it()
     let (harness, _) = harness_with(&[]);
     for words in [&["run", "codex", "x"][..], &["run", "-d", "-t", "codex"]] {
         let output = harness.run(words).exits(2);
-        assert_eq!(output.complaint(), "ostler: codex is not installed; npm install -g @openai/codex");
+        assert_eq!(output.complaint(), "ostler: codex is not installed; install it: npm install -g @openai/codex");
     }
     assert!(harness.ls().is_empty());
 }
@@ -40,5 +40,5 @@ fn of_several_one_has_to_be_named_and_the_configured_one_is() {
     harness.run(&["wait", session.id()]).exits(0);
     harness.configure("default_agent = 'nobody'\n");
     let output = harness.run(&["run", "fix it"]).exits(2);
-    assert!(output.complaint().contains("ostler agents lists them"), "{}", output.complaint());
+    assert!(output.complaint().contains("see ostler agents"), "{}", output.complaint());
 }

@@ -103,7 +103,7 @@ fn both_at_once_leave_the_agent_alive_and_the_next_command_finds_it_a_keeper() {
     session.orphan();
     let alone = session.show();
     assert_eq!((alone.alive, alone.kept, alone.state.as_str()), (true, false, "running"));
-    assert!(alone.alarm.is_some_and(|alarm| alarm.contains("nobody keeps it")));
+    assert!(alone.alarm.is_some_and(|alarm| alarm.contains("holder and keeper are gone")));
     stops_cleanly(&harness, &session);
     assert_eq!(session.show().outcome().kind, "stopped");
 }

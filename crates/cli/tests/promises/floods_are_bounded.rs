@@ -29,7 +29,7 @@ fn replace_keeper(session: &Session<'_>) {
 
 fn until_held(session: &Session<'_>, by: &str) -> String {
     let view = session.until_look(&format!("output is held by {by}"), |view| {
-        view.alarm.as_deref().is_some_and(|alarm| alarm.starts_with("output held") && alarm.contains(by))
+        view.alarm.as_deref().is_some_and(|alarm| alarm.starts_with("output is paused") && alarm.contains(by))
     });
     view.alarm.unwrap()
 }
@@ -125,7 +125,7 @@ fn an_agent_is_held_at_its_limit_and_goes_on_when_that_is_raised() {
     until_held(&session, "output_limit");
     assert_eq!(length(&session), MIB);
     let listed = harness.run(&["ls"]).exits(0).stdout;
-    assert!(listed.contains("output held"), "{listed}");
+    assert!(listed.contains("output is paused"), "{listed}");
     let doctor = harness.run(&["doctor"]);
     assert!(doctor.stdout.contains("output_limit"), "{doctor:?}");
 
@@ -152,7 +152,7 @@ fn an_agent_that_is_held_ends_its_turn_when_it_is_stopped() {
     harness.run(&["stop", "--grace", "20s", session.id()]).exits(8);
     let outcome = session.look().outcome.unwrap();
     assert_eq!(outcome.text.as_deref(), Some("after all"), "{outcome:?}");
-    assert!(outcome.cause.contains("its output was held when it ended"), "{}", outcome.cause);
+    assert!(outcome.cause.contains("its output was paused when it ended"), "{}", outcome.cause);
     harness.nothing_is_left();
 }
 
@@ -196,7 +196,7 @@ fn nobody_prints_while_the_disk_has_little_room_and_everybody_goes_on_byte_for_b
     let agent = harness.detach(&["acp", "hello", "--", "cat", "/dev/zero"]);
     for session in [command, terminal, agent] {
         let alarm = until_held(&session, "min_free_space (4.0 MiB)");
-        assert!(alarm.contains("it goes on when there is room"), "{alarm}");
+        assert!(alarm.contains("it continues when there is more"), "{alarm}");
         replace_keeper(&session);
         until_held(&session, "min_free_space (4.0 MiB)");
     }

@@ -68,5 +68,7 @@ fn what_cannot_be_forked_is_said_in_one_line() {
     assert!(harness.run(&["fork", idle.id(), "more"]).exits(2).complaint().contains("no conversation yet"));
     harness.run(&["run", "--name", "first", "demo", "say one"]).exits(0);
     assert!(harness.run(&["fork", "first"]).exits(2).complaint().contains("--keep"));
-    assert!(harness.run(&["fork", "first", "--name", "a:b", "more"]).exits(2).complaint().contains("cannot be a name"));
+    assert!(
+        harness.run(&["fork", "first", "--name", "a:b", "more"]).exits(2).complaint().contains("is not a valid name")
+    );
 }

@@ -142,7 +142,7 @@ fn low_space_is_warned_about_before() {
     let disk = SmallDisk::mount("8m");
     let harness = harness_on(&disk);
     let output = harness.run(&["run", "-d", "--", "sleep", "600"]).exits(0);
-    assert!(output.complaint().contains("left on the disk"), "{output:?}");
+    assert!(output.complaint().contains("of disk space left"), "{output:?}");
     assert_eq!(output.stdout.lines().count(), 1, "the id is alone on stdout");
     harness.session(output.stdout.trim_end()).stop();
     disk.grow("512m");

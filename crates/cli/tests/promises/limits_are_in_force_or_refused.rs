@@ -36,7 +36,7 @@ fn a_process_that_takes_too_much_memory_is_killed_and_the_outcome_says_why() {
     let session = harness.detach(&["--memory", "50M", "--", "sh", "-c", hog]);
     harness.run(&["wait", session.id()]);
     let shown = session.show();
-    assert!(shown.outcome().cause.ends_with("; its memory limit of 50.0 MiB struck"), "{shown:?}");
+    assert!(shown.outcome().cause.ends_with("; it hit its memory limit (50.0 MiB)"), "{shown:?}");
     assert!(shown.alarm.unwrap().contains("memory limit"), "a list shows it as well");
 }
 
@@ -52,7 +52,7 @@ fn no_more_processes_start_than_were_allowed_and_the_outcome_says_so() {
     harness.run(&["wait", session.id()]).exits(1);
     let shown = session.show();
     assert_eq!(shown.outcome().left.len(), 4, "{shown:?}");
-    assert!(shown.outcome().cause.ends_with("; its limit of 5 processes struck"), "{shown:?}");
+    assert!(shown.outcome().cause.ends_with("; it hit its process limit (5 processes)"), "{shown:?}");
     harness.nothing_is_left();
 }
 
@@ -105,7 +105,7 @@ fn where_no_limit_can_be_kept_to_nothing_is_started_and_one_line_says_why() {
     command.args(["--mount", "sh", "-c", "umount -R /sys/fs/cgroup 2>/dev/null; exec \"$@\"", "sh"]);
     command.arg(harness.program()).args(["run", "--memory", "1G", "--", "touch", "started"]);
     let output = Started::new(command, None).finish().exits(2);
-    assert!(output.complaint().contains("a limit would not be in force"), "{output:?}");
+    assert!(output.complaint().contains("a limit cannot be enforced"), "{output:?}");
     assert!(!harness.root().join("home/started").exists());
     assert!(harness.ls().is_empty());
     assert!(std::fs::read_dir(harness.home().join("sessions")).unwrap().next().is_none(), "nothing is left of it");

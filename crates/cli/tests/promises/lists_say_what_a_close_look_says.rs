@@ -55,7 +55,7 @@ fn of_one_that_nobody_keeps() {
     session.orphan();
     let shown = agree(&harness, &session);
     let alarm = shown.alarm.unwrap_or_default();
-    assert!(shown.alive && !shown.kept && alarm.contains("nobody keeps it"), "{alarm}");
+    assert!(shown.alive && !shown.kept && alarm.contains("holder and keeper are gone"), "{alarm}");
     session.stop();
     agree(&harness, &session);
 }

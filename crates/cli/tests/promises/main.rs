@@ -33,6 +33,7 @@ mod outcomes_are_final;
 mod outcomes_are_the_agents;
 mod output_is_byte_exact;
 mod reboots_end_sessions;
+mod replies_begin_with_the_name;
 mod resume_offers_the_newest;
 mod run_follows_to_the_end;
 mod scopes_contain_where_we_may_not;

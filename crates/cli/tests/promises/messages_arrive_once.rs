@@ -111,7 +111,7 @@ fn a_headless_command_takes_no_messages_and_an_ended_session_keeps_them() {
     let ended = harness.detach(&["demo", "say bye"]);
     harness.run(&["wait", ended.id()]).exits(0);
     let output = harness.run(&["send", ended.id(), "say later"]).exits(0);
-    assert!(output.stdout.contains("next resume"), "{output:?}");
+    assert!(output.stdout.contains("send it now: ostler resume"), "{output:?}");
     assert_eq!(ended.show().queued, 1);
 }
 

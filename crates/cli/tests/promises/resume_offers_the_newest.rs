@@ -6,7 +6,7 @@ use crate::harness;
 fn without_an_id_the_newest_is_named_on_a_pipe_and_nothing_is_resumed() {
     let harness = harness();
     let none = harness.run(&["resume"]).exits(3);
-    assert!(none.complaint().contains("no conversation has ended"), "{none:?}");
+    assert!(none.complaint().contains("no ended conversation can be resumed"), "{none:?}");
     harness.run(&["run", "--name", "older", "demo", "say one"]).exits(0);
     harness.run(&["run", "--name", "newer", "demo", "say two"]).exits(0);
     // The one that was at work last, not the one that was made last.

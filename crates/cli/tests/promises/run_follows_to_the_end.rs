@@ -16,7 +16,7 @@ fn the_demo_ends_with_what_was_kept_and_what_to_try_next() {
     let harness = harness();
     let output = harness.run(&["run", "demo", "fix the failing test"]).exits(0);
     let text = format!("{}{}", output.stdout, output.stderr);
-    for word in ["succeeded", "1 turn", "saved: verified", "try next", "ostler logs"] {
+    for word in ["succeeded", "1 turn", "· saved ·", "try next", "ostler logs"] {
         assert!(text.contains(word), "{word:?} is missing in {text}");
     }
     assert!(!text.contains('\u{1b}'), "colours on a pipe");
@@ -67,7 +67,7 @@ fn programs_get_one_object_or_one_per_line() {
     let output = harness.run(&["run", "--output", "json", "demo", "ask May I?"]).exits(4);
     assert_eq!((&output.json()["state"], &output.json()["answer"]), (&"asking".into(), &serde_json::Value::Null));
     let output = harness.run(&["run", "--output", "text", "--", "true"]).exits(2);
-    assert!(output.complaint().contains("--output is for agents"), "{output:?}");
+    assert!(output.complaint().contains("--output is only for agents"), "{output:?}");
     harness.run(&["run", "-d", "--output", "json", "demo", "x"]).exits(2).complaint();
 }
 

@@ -67,7 +67,7 @@ fn a_user_without_a_cgroup_of_their_own_gets_a_scope_that_holds_everything() {
     remove_groups(&stage);
     let output = output.exits(0);
     assert!(output.stdout.contains("each session gets a scope of the user's systemd"), "{output:?}");
-    assert!(output.stdout.contains("a limit would not be in force"), "{output:?}");
+    assert!(output.stdout.contains("a limit cannot be enforced"), "{output:?}");
 }
 
 /// With the namespace everything in them has ended.

@@ -163,7 +163,7 @@ fn all_or_those_of_a_folder_are_stopped_and_others_are_not() {
 
     let told = harness.run(&["stop", "--all"]).exits(0).stdout;
     assert!(told.starts_with(elsewhere.id()) && told.lines().count() == 1, "{told}");
-    assert!(harness.run(&["stop", "--all"]).exits(0).stderr.contains("nothing runs"));
+    assert!(harness.run(&["stop", "--all"]).exits(0).stderr.contains("no session is running"));
 }
 
 #[test]

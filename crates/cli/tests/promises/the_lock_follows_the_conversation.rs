@@ -52,6 +52,6 @@ fn a_conversation_that_another_session_has_is_an_alarm() {
     let second = at_first(&harness);
     let view = second.until_look("it is said", |view| view.alarm.is_some());
     let alarm = view.alarm.unwrap();
-    assert!(alarm.contains("another session has this conversation") && alarm.contains(first.id()), "{alarm}");
+    assert!(alarm.contains("another session is using this conversation") && alarm.contains(first.id()), "{alarm}");
     assert!(view.alive && first.look().alive);
 }

@@ -17,11 +17,11 @@ fn killed_in_the_middle_of_a_tool(agent: Agent) {
     let seen = is_well_formed(&bed);
     assert!(seen.contains("mkfifo gate"), "the prompt is there: {seen}");
     assert!(seen.contains("may have run in part or in full"), "{seen}");
-    assert!(output.stderr.contains("ostler: mended: "), "{output:?}");
+    assert!(output.stderr.contains("ostler: repaired: "), "{output:?}");
     let journal = std::fs::read_to_string(session.path().join("journal.jsonl")).unwrap();
     assert!(journal.contains(r#""what":"mended""#), "{journal}");
     let again = bed.harness.run(&["repair", session.id()]).exits(0);
-    assert!(again.stdout.contains("nothing to mend"), "{again:?}");
+    assert!(again.stdout.contains("nothing to repair"), "{again:?}");
 }
 
 /// Nobody is left, but for the command that the agent had started.
@@ -44,7 +44,7 @@ fn killed_together_with_both_helpers(agent: Agent) {
     assert!(seen.contains("mkfifo gate"), "the prompt is there: {seen}");
     assert!(seen.contains("may have run in part or in full"), "{seen}");
     // Codex sees to it that its commands end with it, a moment later.
-    let ended = output.stderr.contains("ended what its last run left running: ");
+    let ended = output.stderr.contains("ended a process that its last run left running: ");
     assert!(ended || agent == Agent::Codex, "{output:?}");
     assert!(!left.may_live(), "the command that nobody waits for any more");
 }
@@ -64,7 +64,7 @@ fn the_tool_of_a_killed_claude_is_found_by_its_output_where_no_cgroup_holds_it()
     let group = std::mem::take(&mut record["cgroup"]);
     std::fs::write(&file, record.to_string()).unwrap();
     let output = bed.harness.run(&["resume", session.id(), "say next"]).exits(0);
-    assert!(output.stderr.contains("ended what its last run left running: "), "{output:?}");
+    assert!(output.stderr.contains("ended a process that its last run left running: "), "{output:?}");
     assert!(!left.may_live(), "the command that nobody waits for any more");
     if let Some(group) = group.as_str() {
         std::fs::remove_dir(group).unwrap();

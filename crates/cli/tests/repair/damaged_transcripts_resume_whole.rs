@@ -55,7 +55,7 @@ fn each_is_mended(agent: Agent, prompts: impl Fn(&Bed) -> Vec<String>, cases: &[
     let session = bed.last();
     for prompt in &prompts[1..] {
         let output = bed.harness.run(&["resume", session.id(), prompt]).exits(0);
-        assert!(!output.stderr.contains("mended"), "it is healthy: {output:?}");
+        assert!(!output.stderr.contains("repaired"), "it is healthy: {output:?}");
     }
     let file = transcript(&bed, &session);
     let whole = std::fs::read(&file).unwrap();
@@ -70,7 +70,7 @@ fn each_is_mended(agent: Agent, prompts: impl Fn(&Bed) -> Vec<String>, cases: &[
             assert!(seen.contains(text), "{name}: {text:?} is not in {seen}");
         }
         let again = bed.harness.run(&["repair", session.id(), "--dry-run"]).exits(0);
-        assert!(again.stdout.contains("nothing to mend"), "{name}: {again:?}");
+        assert!(again.stdout.contains("nothing to repair"), "{name}: {again:?}");
     }
 }
 
@@ -107,7 +107,7 @@ fn claude_gets_everything_that_survived() {
             Case {
                 name: "broken line",
                 damage: |lines| broken(lines, nth(lines, 0, is_answer)),
-                says: "is broken",
+                says: "is damaged",
                 sees: &["one-out", "two-out", "beta", "three-out", "gamma"],
             },
             Case {
@@ -131,13 +131,13 @@ fn claude_gets_everything_that_survived() {
             Case {
                 name: "lost prompt",
                 damage: |lines| without(lines, nth(lines, 1, |record| record["type"] == "user" && !is_result(record))),
-                says: "hung on the one before it",
+                says: "linked to the one before it",
                 sees: ALL,
             },
             Case {
                 name: "everything twice",
                 damage: |lines| joined(lines.iter().flat_map(|line| [line, line])),
-                says: "records stood twice: their copies taken out",
+                says: "records are there twice: the copies removed",
                 sees: ALL,
             },
             Case {
@@ -168,7 +168,7 @@ fn codex_gets_everything_that_survived() {
             Case {
                 name: "broken line",
                 damage: |lines| broken(lines, nth(lines, 0, |record| record["payload"]["role"] == "assistant")),
-                says: "is broken",
+                says: "is damaged",
                 sees: &["one-out", "beta"],
             },
             Case {
@@ -180,16 +180,16 @@ fn codex_gets_everything_that_survived() {
             Case {
                 name: "everything twice",
                 damage: |lines| joined(lines[..1].iter().chain(lines[1..].iter().flat_map(|line| [line, line]))),
-                says: "records stood twice: their copies taken out",
+                says: "records are there twice: the copies removed",
                 sees: ALL,
             },
             Case {
                 name: "the file twice",
                 damage: |lines| [joined(lines), joined(lines)].concat(),
-                says: "records stood twice: their copies taken out",
+                says: "records are there twice: the copies removed",
                 sees: ALL,
             },
-            Case { name: "lost beginning", damage: |lines| without(lines, 0), says: "made anew", sees: ALL },
+            Case { name: "lost beginning", damage: |lines| without(lines, 0), says: "created again", sees: ALL },
         ],
     );
 }
@@ -216,7 +216,7 @@ fn gemini_gets_everything_that_survived() {
             Case {
                 name: "broken line",
                 damage: |lines| broken(lines, nth(lines, 0, |record| record["content"] == "beta")),
-                says: "is broken",
+                says: "is damaged",
                 sees: &["alpha", "one-out"],
             },
             Case {
@@ -232,7 +232,7 @@ fn gemini_gets_everything_that_survived() {
                         |record: &Value| record["$set"]["messages"].as_array().is_some_and(|list| list.len() > 1);
                     broken(lines, lines.iter().rposition(|line| is_list(&record(line))).unwrap())
                 },
-                says: "messages brought back",
+                says: "messages restored",
                 sees: ALL,
             },
         ],

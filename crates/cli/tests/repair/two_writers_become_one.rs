@@ -54,7 +54,7 @@ fn after_repair_the_model_sees_both_in_one_conversation() {
     assert!(told.stdout.contains("two processes wrote at once"), "{told:?}");
     let mended = repair(&bed, &[]).exits(0);
     assert!(mended.stdout.contains("two processes wrote at once"), "{mended:?}");
-    assert!(repair(&bed, &[]).exits(0).stdout.starts_with("nothing to mend"));
+    assert!(repair(&bed, &[]).exits(0).stdout.starts_with("nothing to repair"));
     to_its_end(&bed, "say after", ["--resume", ID]);
     let seen = is_well_formed(&bed);
     for text in ["beginning", "end-one", "end-two", "say after"] {
@@ -78,7 +78,7 @@ fn with_split_they_are_two_conversations_that_both_go_on() {
     let output = repair(&bed, &["--split"]).exits(0);
     let other = output.stdout.split("--resume ").nth(1).and_then(|rest| rest.split(' ').next());
     let other = other.unwrap_or_else(|| panic!("not split: {output:?}\n{before}")).to_owned();
-    assert!(repair(&bed, &[]).exits(0).stdout.starts_with("nothing to mend"));
+    assert!(repair(&bed, &[]).exits(0).stdout.starts_with("nothing to repair"));
     let mut ends = Vec::new();
     for id in [ID, &other] {
         to_its_end(&bed, "say after", ["--resume", id]);
@@ -106,14 +106,14 @@ fn with_split_a_session_of_ours_becomes_two_that_both_go_on() {
         .unwrap_or_else(|| panic!("{output:?}"));
     assert_eq!((&other["state"], &other["agent"]), (&"ended".into(), &"claude".into()), "{other}");
     let other = other["id"].as_str().unwrap();
-    assert!(output.stdout.contains(&format!("ostler resume {other} goes on with it")), "{output:?}");
+    assert!(output.stdout.contains(&format!("continue it with: ostler resume {other}")), "{output:?}");
     bed.harness.run(&["logs", other]).exits(0);
     let family = bed.harness.run(&["show", session.id()]).exits(0);
     assert!(family.stdout.contains(other), "{family:?}");
     let mut ends = Vec::new();
     for id in [session.id(), other] {
         let resumed = bed.harness.run(&["resume", id, "say after"]).exits(0);
-        assert!(!resumed.stderr.contains("mended"), "{resumed:?}");
+        assert!(!resumed.stderr.contains("repaired"), "{resumed:?}");
         let seen = is_well_formed(&bed);
         assert!(seen.contains("beginning"), "{seen}");
         ends.push(["one", "two"].map(|name| seen.contains(&format!(r#""text":"end-{name}""#))));

@@ -14,7 +14,7 @@ fn what_is_no_recording_is_refused_before_anything_starts() {
         (vec!["replay:/nowhere"], "No such file"),
         (vec![&format!("replay:{}", other.display())], "does not begin with"),
         (vec![&reply, "another prompt"], "its own messages"),
-        (vec![&reply, "--", "--speed", "0"], "is no speed"),
+        (vec![&reply, "--", "--speed", "0"], "is not a speed"),
         (vec![&reply, "--", "--fast"], "--fast"),
     ] {
         let refused = harness.run(&[&["run"], &words[..]].concat()).exits(2);
@@ -55,5 +55,5 @@ fn a_conversation_that_is_all_played_goes_no_further() {
     let session = play(&harness, &one.file, &one.recording);
     harness.run(&["resume", session.id(), "and then?"]).exits(1);
     let complaint = std::fs::read_to_string(session.path().join("runs/2/err")).unwrap();
-    assert!(complaint.contains("all are played"), "{complaint}");
+    assert!(complaint.contains("all of them are played"), "{complaint}");
 }

@@ -91,11 +91,11 @@ fn a_stranger_who_joins_is_reported_everywhere_and_left_alone() {
     home.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
     let name = format!("process {} (", stranger.pid());
     let alarm = session.show().alarm.unwrap();
-    assert!(alarm.contains(&name) && alarm.contains("joined this conversation"), "{alarm}");
+    assert!(alarm.contains(&name) && alarm.contains("is using this conversation too"), "{alarm}");
     let listed = home.harness.run(&["ls"]).exits(0).stdout;
     assert!(listed.contains(&name), "{listed}");
     let events = home.harness.run(&["events"]).exits(0).stdout;
-    assert_eq!(events.matches("joined this conversation").count(), 1, "it is said once: {events}");
+    assert_eq!(events.matches("is using this conversation too").count(), 1, "it is said once: {events}");
     assert!(stranger.identity.may_live());
 }
 

@@ -66,7 +66,7 @@ fn what_cannot_be_moved_is_named_and_the_others_are_moved() {
     assert!(output.complaint().contains("is not archived"));
     harness.run(&["archive", first.id()]).exits(0);
     let output = harness.run(&["archive", first.id(), second.id()]).exits(1);
-    assert!(output.complaint().contains("is archived already"));
+    assert!(output.complaint().contains("is already archived"));
     assert_eq!(output.stdout, format!("{}: archived\n", second.id()));
     let beginning = &first.id()[..7];
     assert_eq!(harness.run(&["restore", beginning]).exits(0).stdout, format!("{}: restored\n", first.id()));

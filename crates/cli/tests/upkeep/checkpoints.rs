@@ -42,8 +42,8 @@ fn a_transcript_that_was_cut_is_put_back_at_the_resume() {
     std::fs::write(&transcript, &whole[..whole.len() / 2]).unwrap();
 
     let resumed = harness.run(&["resume", session.id(), "say two"]).exits(0);
-    assert!(resumed.stderr.contains("mended: the transcript was cut from"), "{}", resumed.stderr);
-    assert!(resumed.stderr.contains("; as it was: "), "{}", resumed.stderr);
+    assert!(resumed.stderr.contains("repaired: the transcript was cut from"), "{}", resumed.stderr);
+    assert!(resumed.stderr.contains("; backup: "), "{}", resumed.stderr);
     assert!(std::fs::read(&transcript).unwrap().starts_with(&whole));
     let again = harness.run(&["resume", session.id(), "say three"]).exits(0);
     assert!(!again.stderr.contains("the transcript"), "{}", again.stderr);
@@ -58,7 +58,7 @@ fn a_transcript_that_was_replaced_is_told_once_with_what_puts_the_copy_back() {
 
     let resumed = harness.run(&["resume", session.id(), "say two"]).exits(0);
     let command = resumed.stderr.split("ostler checkpoints restore ").nth(1).unwrap_or_else(|| panic!("{resumed:?}"));
-    let time = command.split(' ').nth(1).unwrap();
+    let time = command.split_whitespace().nth(1).unwrap();
     let again = harness.run(&["resume", session.id(), "say three"]).exits(0);
     assert!(!again.stderr.contains("checkpoints restore"), "{}", again.stderr);
 
@@ -104,7 +104,7 @@ fn a_transcript_that_is_being_written_is_not_replaced() {
     harness.run(&["wait", "--until", "turn", session.id()]).exits(0);
     session.until("a checkpoint", || (!listed(&harness, &session).is_empty()).then_some(()));
     let refused = harness.run(&["checkpoints", "restore", session.id(), "last"]).exits(7);
-    assert!(refused.complaint().contains("still runs"));
+    assert!(refused.complaint().contains("is still running"));
     session.stop();
 }
 

@@ -52,7 +52,7 @@ fn an_end_that_nobody_saw_is_told_and_recorded_by_the_named_command() {
     let session = harness.detach(&["--", "sleep", "600"]);
     session.orphan();
     let found = problems(&harness);
-    assert!(found.len() == 1 && found[0].0.contains("nobody keeps it"), "{found:?}");
+    assert!(found.len() == 1 && found[0].0.contains("without a keeper"), "{found:?}");
     session.kill(Who::Agent);
     let found = problems(&harness);
     assert!(found.len() == 1 && found[0].1.starts_with(&format!("ostler wait {}", session.id())), "{found:?}");

@@ -65,7 +65,7 @@ fn a_damaged_session_is_deleted_by_name_but_not_while_its_agent_lives() {
     let record = session.path().join("session.json");
     let good = std::fs::read(&record).unwrap();
     std::fs::write(&record, "garbage").unwrap();
-    assert!(harness.run(&["purge", session.id()]).exits(1).complaint().contains("has not ended"));
+    assert!(harness.run(&["purge", session.id()]).exits(1).complaint().contains("is still running"));
     std::fs::write(&record, good).unwrap();
     session.stop();
     std::fs::write(&record, "garbage").unwrap();

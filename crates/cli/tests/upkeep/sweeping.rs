@@ -103,9 +103,9 @@ fn nobody_writes_to_what_was_put_away_without_its_being_seen() {
     bytes.extend(b"{\"somebody\":\"else\"}\n");
     std::fs::write(&transcript, bytes).unwrap();
     let alarm = session.show().alarm.unwrap();
-    assert!(alarm.starts_with("somebody has written its transcript ("), "{alarm}");
+    assert!(alarm.starts_with("its transcript was changed ("), "{alarm}");
     let restored = harness.run(&["restore", session.id()]).exits(0);
-    assert!(restored.stderr.contains("somebody has written its transcript"), "{restored:?}");
+    assert!(restored.stderr.contains("its transcript was changed"), "{restored:?}");
     let copies = harness.run(&["checkpoints", session.id()]).exits(0).stdout;
     assert!(copies.lines().count() > 0, "what it was is kept");
 }

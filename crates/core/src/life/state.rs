@@ -108,7 +108,7 @@ impl Held {
     /// What people are told while it lasts.
     #[must_use]
     pub fn alarm(&self) -> String {
-        format!("output held: {}; {}", self.why, self.remedy)
+        format!("output is paused: {}; {}", self.why, self.remedy)
     }
 }
 
@@ -728,7 +728,7 @@ impl State {
         let dropped = self.trimmed + self.trimmed_err;
         let dropped = (self.plan.mode == Mode::Headless && dropped > 0)
             .then(|| format!("the oldest {} of its output was dropped (output_limit)", size(dropped)));
-        let held = self.held.as_ref().map(|held| format!("its output was held when it ended: {}", held.why));
+        let held = self.held.as_ref().map(|held| format!("its output was paused when it ended: {}", held.why));
         let words: Vec<String> = dropped.into_iter().chain(held).collect();
         (!words.is_empty()).then(|| words.join("; "))
     }

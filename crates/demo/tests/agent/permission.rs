@@ -13,7 +13,7 @@ fn answer(agent: &mut Agent, request_id: &Value, response: Value) {
 
 fn asking(stage: &Stage) -> (Agent, Value) {
     let mut agent = stage.start_with(&["--ask", "--session-id", &stage.session.to_string()]);
-    agent.prompt("mend it");
+    agent.prompt("fix it");
     let question = agent.until("control_request").pop().unwrap();
     (agent, question)
 }

@@ -48,7 +48,7 @@ impl Keeper {
         {
             match self.follow(&conversation) {
                 Ok(None) => {}
-                Ok(Some(who)) => self.alarm_once(format!("another session has this conversation too: {who}"))?,
+                Ok(Some(who)) => self.alarm_once(format!("another session is using this conversation too: {who}"))?,
                 Err(error) => self.alarm_once(format!("cannot lock the conversation: {error}"))?,
             }
         }
@@ -111,7 +111,7 @@ impl Keeper {
                 return Ok(None);
             }
             Taken::No(occupant) => occupant.words(),
-            Taken::ByNobodyKnown => "a process that does not say who it is".to_owned(),
+            Taken::ByNobodyKnown => "an unknown process".to_owned(),
         };
         self.handles.close(handles::WRITER);
         Ok(Some(refused))
@@ -129,7 +129,7 @@ impl Keeper {
         };
         for stranger in found {
             let words = format!(
-                "{} joined this conversation; ostler who {} tells who is there now",
+                "{} is using this conversation too; list all with: ostler who {}",
                 stranger.words(),
                 self.session.id
             );

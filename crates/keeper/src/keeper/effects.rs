@@ -129,7 +129,7 @@ impl Keeper {
     /// Puts a message into the agent's input, or the rest of it.
     pub(super) fn feed(&mut self, message: Message) -> Result<(), KeeperError> {
         let Some(wish) = inbox::read_one(self.folder.dir(), message.at)? else {
-            return self.note(Event::Alarm { text: format!("message {} is not readable in the inbox", message.n) });
+            return self.note(Event::Alarm { text: format!("message {} in the inbox cannot be read", message.n) });
         };
         let Want::Message { text, .. } = wish.want else {
             return Ok(());

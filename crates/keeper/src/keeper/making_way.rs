@@ -27,7 +27,9 @@ impl Keeper {
     fn hand_over(&self, binary: &str) -> io::Result<()> {
         if !self.unwritten.is_empty() {
             // These are in no file yet.
-            return Err(io::Error::other("the disk is full and part of the journal is only in its keeper's memory"));
+            return Err(io::Error::other(
+                "the disk is full, and part of the journal is only in the memory of its keeper",
+            ));
         }
         let opened = rustix::fs::open(binary, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
             .map_err(|error| io::Error::other(format!("{binary}: {}", io::Error::from(error))))?;

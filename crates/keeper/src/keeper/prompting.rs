@@ -122,7 +122,7 @@ impl Keeper {
             return Ok(false);
         }
         let Some(text) = self.text_of(message)? else {
-            self.note(Event::Alarm { text: format!("message {} is not readable in the inbox", message.n) })?;
+            self.note(Event::Alarm { text: format!("message {} in the inbox cannot be read", message.n) })?;
             self.note(Event::Delivered { n: message.n })?;
             return Ok(true);
         };
@@ -188,7 +188,7 @@ impl Keeper {
                 return self.put_text(&attempt_name(message, next), text);
             }
             let (agent, id) = (self.agent.name(), self.session.id);
-            self.say_why_it_waits(Some(format!("{agent} does not show what is typed; look with: ostler attach {id}")))?;
+            self.say_why_it_waits(Some(format!("{agent} does not show what was typed; check it: ostler attach {id}")))?;
             return Ok(false);
         }
         let why = if seen.shows(text) && !seen.dialog { None } else { self.why_not(&seen) };
@@ -240,11 +240,11 @@ impl Keeper {
         {
             let (agent, id) = (self.agent.name(), self.session.id);
             let why = if seen.shows(text) {
-                format!("it is typed, but {agent} did not take it; press return with: ostler attach {id}")
+                format!("it was typed, but {agent} did not accept it; press Enter there: ostler attach {id}")
             } else if seen.dialog {
                 dialog(agent, id.as_str())
             } else {
-                format!("it is sent, but {agent} has not written it down; look with: ostler attach {id}")
+                format!("it was sent, but {agent} has not recorded it; check it: ostler attach {id}")
             };
             self.say_why_it_waits(Some(why))?;
         }
@@ -264,7 +264,7 @@ impl Keeper {
             self.take_back_typed(message)?;
         } else {
             let text = format!(
-                "message {} may have been delivered: nobody can look into this conversation; send it again if it is missing",
+                "message {} may have been delivered, but this conversation cannot be read; send it again if it is missing",
                 message.n
             );
             self.note(Event::Alarm { text })?;
@@ -345,10 +345,10 @@ impl Keeper {
             // Its turn is what it waits for.
             _ if seen.working => None,
             Some(typed) if !typed.is_empty() => {
-                Some(format!("{agent}'s prompt has other text in it; send or clear it with: ostler attach {id}"))
+                Some(format!("{agent}'s prompt contains other text; send or clear it: ostler attach {id}"))
             }
             Some(_) => None,
-            None => Some(format!("{agent} does not show its prompt; look with: ostler attach {id}")),
+            None => Some(format!("{agent} does not show its prompt; check it: ostler attach {id}")),
         }
     }
 
@@ -358,7 +358,7 @@ impl Keeper {
 }
 
 fn dialog(agent: &str, id: &str) -> String {
-    format!("{agent} shows a dialog; answer it with: ostler attach {id}")
+    format!("{agent} shows a dialog; answer it: ostler attach {id}")
 }
 
 fn attempt_name(message: Message, attempt: u32) -> String {

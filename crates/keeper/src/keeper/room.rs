@@ -247,7 +247,7 @@ impl Keeper {
         if self.drop_to(stream, to)? && first {
             let limit = size(self.room.limit.unwrap_or(0));
             let text = format!(
-                "it printed more than output_limit ({limit}): its oldest output is dropped; raise output_limit in \
+                "it printed more than output_limit ({limit}), so its oldest output is dropped; raise output_limit in \
                  config.toml before the next run"
             );
             self.note(Event::Alarm { text })?;
@@ -306,11 +306,11 @@ impl Keeper {
             Hold::DiskFull => return Ok(()),
             Hold::LittleSpace { min_free } => (
                 format!("less than min_free_space ({}) is free on the disk", size(min_free)),
-                "it goes on when there is room".to_owned(),
+                "it continues when there is more".to_owned(),
             ),
             Hold::Limit { limit } => (
                 format!("it has reached output_limit ({})", size(limit)),
-                format!("to go on raise output_limit in config.toml, or end it: ostler stop {id}"),
+                format!("raise output_limit in config.toml, or stop it: ostler stop {id}"),
             ),
         };
         let held = Held { why, remedy };

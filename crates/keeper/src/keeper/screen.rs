@@ -95,7 +95,7 @@ fn look(handles: &Handles, run: &Dir, agent: &str) -> io::Result<Look> {
     let given = [(RUN, run.as_fd()), (ANSWER, file.as_fd())];
     let process = handles.start_with_words(SCREEN, &[agent], &given).map_err(io::Error::other)?;
     if answer(&process)? != Some(0) {
-        return Err(io::Error::other("the screen could not be looked at"));
+        return Err(io::Error::other("the screen could not be read"));
     }
     let mut bytes = Vec::new();
     file.rewind()?;

@@ -61,7 +61,7 @@ impl Keeper {
             Some(entry) => Some(journal::refusal(entry.event.clone())),
             None => journal::answer(self.folder.dir(), wish)?,
         };
-        Ok(answer.unwrap_or_else(|| Some("no such wish is in the inbox".to_owned())))
+        Ok(answer.unwrap_or_else(|| Some("there is no such request in the inbox".to_owned())))
     }
 
     pub(super) fn take_keys(&mut self, index: usize, position: u64, keys: &[u8]) -> Result<(), KeeperError> {

@@ -17,7 +17,7 @@ impl Keeper {
             let stale = wish.run != self.record.run
                 && !matches!(wish.want, Want::Message { .. } | Want::Withdraw { .. } | Want::Again { .. });
             let event = if stale {
-                refused(format!("it was meant for run {}, and this is run {}", wish.run, self.record.run))
+                refused(format!("it was meant for run {}, but this is run {}", wish.run, self.record.run))
             } else {
                 self.grant(&wish.by, at, wish.want)?
             };
@@ -49,26 +49,26 @@ impl Keeper {
             },
             Want::Again { n } => match self.state.maybe_delivered.iter().find(|message| message.n == n) {
                 Some(message) => Event::Returned { n, place: message.at },
-                None => refused(format!("message {n} is not one that may have been delivered; see send --list")),
+                None => refused(format!("message {n} is not one that may have been delivered")),
             },
             Want::Withdraw { n } => {
                 if self.state.queue.iter().chain(&self.state.maybe_delivered).any(|message| message.n == n) {
                     Event::Withdrawn { n, by }
                 } else if self.state.feeding.is_some_and(|message| message.n == n) {
-                    refused(format!("message {n} is being given to the agent"))
+                    refused(format!("message {n} is just being delivered"))
                 } else if n > self.state.messages || n == 0 {
                     refused(format!("there is no message {n}"))
                 } else {
-                    refused(format!("message {n} no longer waits"))
+                    refused(format!("message {n} is no longer waiting"))
                 }
             }
             Want::Answer { request, allow, always, text } => {
                 self.answer(by, request, &Answer { allow, always, text })?
             }
             Want::Interrupt if self.state.turn_running() => Event::InterruptWanted { by },
-            Want::Interrupt => refused("no turn runs".to_owned()),
+            Want::Interrupt => refused("no turn is running".to_owned()),
             Want::Stop { how, grace_ms, why } => Event::StopWanted { by, why, how, grace_ms },
-            Want::Unknown => refused("this ostler does not know such a wish".to_owned()),
+            Want::Unknown => refused("this version of ostler does not know the request".to_owned()),
         })
     }
 
@@ -81,24 +81,24 @@ impl Keeper {
             return Ok(refused(match request.map(|request| self.who_answered(&request)).transpose()?.flatten() {
                 Some(by) => format!("it was already answered by {by}"),
                 None => match self.state.asks.first() {
-                    Some(open) => format!("there is no such question; it asks {}", open.request),
-                    None => "it asks nothing".to_owned(),
+                    Some(open) => format!("there is no such question; the open one is {}", open.request),
+                    None => "it is not asking anything".to_owned(),
                 },
             }));
         };
         if self.state.breaks_off() {
-            return Ok(refused("its turn is being broken off".to_owned()));
+            return Ok(refused("its turn is being interrupted".to_owned()));
         }
         if self.record.plan.mode == Mode::Terminal {
-            let why = format!("it asks on its own screen; ostler attach {} answers it there", self.session.id);
+            let why = format!("it asks on its own screen; answer it there: ostler attach {}", self.session.id);
             return Ok(refused(why));
         }
         let always = if answer.allow && answer.always { self.agent.longer(&ask) } else { None };
         if answer.always && always.is_none() {
-            return Ok(refused("it offers nothing to allow for longer; allow it this once".to_owned()));
+            return Ok(refused("it offers nothing to allow for longer; allow it once, without --always".to_owned()));
         }
         let Some(bytes) = self.agent.answer(&ask, answer) else {
-            return Ok(refused("it takes no words with that; --allow or --deny alone will do".to_owned()));
+            return Ok(refused("it takes no text with that; use --allow or --deny alone".to_owned()));
         };
         self.input.put(&answer_name(&ask), bytes)?;
         Ok(Event::Answered { request: ask.request, by, allowed: answer.allow, always })

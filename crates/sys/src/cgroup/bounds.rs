@@ -142,7 +142,9 @@ pub fn usable(controller: Controller, base: Option<&Base>, mounts: &Mounts) -> U
     match mounts.spot(hierarchy).map(|spot| writable(&spot.path).map(|()| spot.path)) {
         Some(Ok(path)) => Usable::Bound(path),
         Some(Err(error)) => Usable::No(format!("is bound to cgroup v1 at {}: {error}", hierarchy.mount.display())),
-        None => Usable::No(format!("is bound to cgroup v1 at {}, where we are not", hierarchy.mount.display())),
+        None => {
+            Usable::No(format!("is bound to cgroup v1 at {}, where this process is not", hierarchy.mount.display()))
+        }
     }
 }
 
@@ -153,15 +155,15 @@ fn handed_on(controller: Controller, base: &Base) -> Result<(), String> {
         text.split_whitespace().any(|word| word == controller.name())
     };
     if let Err(error) = base.is_ours_to_write() {
-        return Err(format!("is not ours to use in {}: {error}", base.path.display()));
+        return Err(format!("cannot be used in {}: {error}", base.path.display()));
     }
     let occupied = || std::fs::read_to_string(base.path.join("cgroup.procs")).is_ok_and(|text| !text.trim().is_empty());
     if has("cgroup.subtree_control") {
         Ok(())
     } else if !has("cgroup.controllers") {
-        Err(format!("is not handed to {}", base.path.display()))
+        Err(format!("is not delegated to {}", base.path.display()))
     } else if !base.is_top() && occupied() {
-        Err(format!("cannot be handed on in {}, because processes live in it", base.path.display()))
+        Err(format!("cannot be delegated in {}, because it contains processes", base.path.display()))
     } else {
         Ok(())
     }
@@ -213,7 +215,7 @@ impl Bounds {
                 let control = base.path.join("cgroup.subtree_control");
                 let enabled = write(&control, &format!("+{}", controller.name()));
                 limit.set(&group.path, Version::Two).map_err(|error| match enabled {
-                    Ok(()) => format!("does not take the limit: {error}"),
+                    Ok(()) => format!("does not accept the limit: {error}"),
                     Err(error) => format!("cannot be enabled in {}: {error}", control.display()),
                 })
             }
@@ -221,7 +223,7 @@ impl Bounds {
             (Usable::No(why), _, _) => Err(why),
             (Usable::Bound(beside), _, _) => {
                 let folder = beside.join(format!("{PREFIX}{name}"));
-                let failed = |error: io::Error| format!("does not take the limit in {}: {error}", beside.display());
+                let failed = |error: io::Error| format!("does not accept the limit in {}: {error}", beside.display());
                 // Controllers that are bound together share a group.
                 if !self.folders.contains(&folder) {
                     std::fs::create_dir(&folder).map_err(failed)?;
@@ -263,7 +265,7 @@ pub fn hold_in(group: &Path, limits: &[Limit]) -> Result<(), NotBounded> {
     for limit in limits {
         let why = match limit.holds(group, Version::Two) {
             Ok(true) => continue,
-            Ok(false) => format!("did not take the limit in {}", group.display()),
+            Ok(false) => format!("did not accept the limit in {}", group.display()),
             Err(error) => format!("is not in {}: {error}", group.display()),
         };
         return Err(NotBounded { controller: limit.controller(), why });
@@ -376,7 +378,7 @@ mod tests {
         assert!(Limit::Memory(1).set(group.path(), Version::Two).is_err());
         assert!(!group.path().join("memory.max").exists());
         let refused = hold_in(group.path(), &[Limit::Processes(5)]).unwrap_err().to_string();
-        assert!(refused.starts_with("the pids controller did not take the limit"), "{refused}");
+        assert!(refused.starts_with("the pids controller did not accept the limit"), "{refused}");
     }
 
     #[test]
@@ -396,8 +398,8 @@ mod tests {
             let way = look(files, controller);
             assert!(matches!(&way, Usable::No(why) if why.contains(words)), "{way:?}");
         };
-        no(&[here, group, ("cgroup.procs", "7\n")], Controller::Memory, "processes live in it");
-        no(&[here], Controller::Processes, "is not handed to");
+        no(&[here, group, ("cgroup.procs", "7\n")], Controller::Memory, "it contains processes");
+        no(&[here], Controller::Processes, "is not delegated to");
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub fn run(context: &Context, place: &Place, read_only: bool) -> Result<Code> {
     let mut seat = Seat::take(context, place)?;
     let mut streams = [Stream::near_the_end(&run, "out")?, Stream::near_the_end(&run, "err")?];
     if streams.iter().any(|stream| stream.position > 0) {
-        let hint = format!("… ostler logs {} shows what came before", place.id);
+        let hint = format!("… earlier output: ostler logs {}", place.id);
         seat.show(format!("{}\r\n", context.style.dim(&hint)).as_bytes())?;
     }
     loop {
@@ -62,7 +62,7 @@ fn leave(seat: Seat, place: &Place) -> Result<Code> {
 
 fn interrupt(seat: &Seat, place: &Place) -> Result<()> {
     match make_wish(place, Want::Interrupt)? {
-        Granted::Yes => seat.show(format!("\r\n[interrupted; ostler stop {} ends it]\r\n", place.id).as_bytes()),
+        Granted::Yes => seat.show(format!("\r\n[interrupted; to stop it: ostler stop {}]\r\n", place.id).as_bytes()),
         Granted::Refused(why) => seat.show(format!("\r\n[{}]\r\n", ostler_screen::printable(&why)).as_bytes()),
         Granted::Ended(_) => Ok(()),
     }

@@ -47,7 +47,7 @@ impl Line {
                     return Ok(None);
                 }
                 return Err(Failure::ours(format!(
-                    "{} has no keeper and none can be started; ostler doctor says more",
+                    "{} has no keeper, and none can be started; see ostler doctor",
                     place.id
                 )));
             };

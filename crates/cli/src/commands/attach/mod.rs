@@ -37,7 +37,7 @@ pub fn run(context: &Context, args: &Attach) -> Result<Code> {
     let id = match &args.id {
         Some(id) => id.clone(),
         None => {
-            pick(context, "attach", "nothing runs to attach to; ostler ls -a shows what has ended", |view| !view.ended)?
+            pick(context, "attach", "no session is running; list ended ones with: ostler ls -a", |view| !view.ended)?
         }
     };
     let place = context.home.select(&id)?;
@@ -84,10 +84,7 @@ pub fn check_place(place: &Place) -> Result<()> {
         )));
     }
     if !is_possible() {
-        return Err(Failure::usage(format!(
-            "attach needs a terminal; ostler logs -f {} follows the session without one",
-            place.id
-        )));
+        return Err(Failure::usage(format!("attach needs a terminal; without one use: ostler logs -f {}", place.id)));
     }
     Ok(())
 }

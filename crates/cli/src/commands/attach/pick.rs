@@ -32,10 +32,10 @@ pub fn pick(context: &Context, verb: &str, none: &str, is_candidate: fn(&View) -
         [only] => Ok(only.id.to_string()),
         several if Tty::is_there() => offer(context.style, verb, several),
         several => {
-            let named = several.iter().take(NAMED).map(|view| format!("{} ({})", view.id, cut(&view.title, 40)));
+            let named = several.iter().take(NAMED).map(|view| format!("{} ({})", cut(&view.title, 40), view.id));
             let named = ostler_screen::printable(&named.collect::<Vec<_>>().join(", ")).into_owned();
             let more = if several.len() > NAMED { ", …" } else { "" };
-            Err(Failure::usage(format!("{verb} which session? {named}{more}; name one: ostler {verb} ID")))
+            Err(Failure::usage(format!("several sessions are possible: {named}{more}; name one: ostler {verb} ID")))
         }
     }
 }
@@ -119,12 +119,12 @@ impl Choice {
         let columns = usize::from(columns).saturating_sub(1);
         let matching = self.matching();
         let first = self.mark.saturating_sub(room - 1);
-        let mut shown = vec![style.dim(&cut("arrows choose, typing filters, Enter takes it, Ctrl-C leaves", columns))];
+        let mut shown = vec![style.dim(&cut("arrows move, typing filters, Enter selects, Ctrl-C cancels", columns))];
         for (place, &index) in matching.iter().enumerate().skip(first).take(room) {
             let line = cut(&self.lines[index], columns.saturating_sub(2));
             shown.push(if place == self.mark { format!("> {}", style.bold(&line)) } else { format!("  {line}") });
         }
-        let typed = format!("{verb} which? {}", self.typed);
+        let typed = format!("{verb} which one? {}", self.typed);
         let typed = cut(&typed, columns.saturating_sub(1));
         let cursor = unicode_width::UnicodeWidthStr::width(typed.as_str());
         shown.push(typed);

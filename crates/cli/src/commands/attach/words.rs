@@ -1,5 +1,6 @@
 //! The one line that is left when a session is no longer shown.
 
+use crate::ui::called::called;
 use ostler_core::id::SessionId;
 use ostler_core::outcome::Kind;
 use ostler_core::view::View;
@@ -11,7 +12,7 @@ pub fn say(line: &str) {
 }
 
 pub fn detached(id: SessionId) -> String {
-    format!("[detached from {id}; ostler attach {id} comes back]")
+    format!("[detached; still running; reattach: ostler attach {id}]")
 }
 
 /// How it ended, and what was not said to it any more; the cause is text from outside.
@@ -26,8 +27,8 @@ pub fn ended(view: &View) -> String {
     };
     let waiting = match view.queued {
         0 => String::new(),
-        1 => format!("; a message waits, ostler resume {} sends it", view.id),
-        many => format!("; {many} messages wait, ostler resume {} sends them", view.id),
+        1 => format!("; a message is waiting, send it: ostler resume {}", view.id),
+        many => format!("; {many} messages are waiting, send them: ostler resume {}", view.id),
     };
-    format!("[{} has ended{how}{waiting}]", view.id)
+    format!("[{} has ended{how}{waiting}]", called(view))
 }

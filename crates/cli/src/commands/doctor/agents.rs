@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 pub fn check() -> Vec<Finding> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut findings = vec![Finding::fine("any command can be kept, and the demo agent is built in")];
+    let mut findings = vec![Finding::fine("the demo agent is built in, and any command can be kept")];
     let names = ostler_agents::all().into_iter().map(|agent| agent.name());
     findings
         .extend(names.filter(|name| !matches!(*name, "acp" | "command" | "demo")).map(|name| installed(name, &path)));

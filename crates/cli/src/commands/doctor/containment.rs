@@ -22,7 +22,10 @@ const ABANDONED: Duration = Duration::from_secs(60);
 
 pub fn check(home: &Home) -> Result<Vec<Finding>> {
     let Some(mounts) = Mounts::look() else {
-        return Ok(vec![Finding::note("/proc does not say where cgroups are; trees are walked instead", "")]);
+        return Ok(vec![Finding::note(
+            "/proc does not say where cgroups are; processes are found through the process tree instead",
+            "",
+        )]);
     };
     let base = cgroup::base();
     let manager = Manager::find(&variable);
@@ -40,7 +43,7 @@ pub fn check(home: &Home) -> Result<Vec<Finding>> {
 
 /// Which of the three ways is taken.
 fn in_force(mounts: &Mounts, base: Option<&Base>, manager: Option<&Manager>) -> Finding {
-    let walking = "what a session starts is found by walking its process tree";
+    let walking = "the processes of a session are found through the process tree";
     let scope = manager.map(|manager| {
         let socket = manager.socket().display();
         format!("each session gets a scope of the user's systemd ({socket})")
@@ -56,11 +59,8 @@ fn in_force(mounts: &Mounts, base: Option<&Base>, manager: Option<&Manager>) -> 
         }
         (Err(_), Some(scope)) => Finding::fine(format!("{scope}; cgroup v2 is at {mount}")),
         (Err(error), None) => Finding::note(
-            format!(
-                "{} is not ours to write ({error}) and no systemd of the user runs: {walking}",
-                base.path().display()
-            ),
-            "systemd-run --user --scope ostler run … contains it",
+            format!("{} is not writable ({error}) and no user systemd is running: {walking}", base.path().display()),
+            "systemd-run --user --scope ostler run …",
         ),
     }
 }
@@ -81,13 +81,15 @@ fn limits(ways: &[(Controller, Usable)], manager: bool) -> Vec<Finding> {
             Usable::No(_) if manager => can.push(format!("{} (if the user's systemd has the controller)", word(*kind))),
             Usable::No(why) => {
                 let controller = kind.name();
-                findings
-                    .push(Finding::note(format!("{} is refused: the {controller} controller {why}", word(*kind)), ""));
+                findings.push(Finding::note(
+                    format!("{} cannot be enforced: the {controller} controller {why}", word(*kind)),
+                    "",
+                ));
             }
         }
     }
     if !can.is_empty() {
-        findings.insert(0, Finding::fine(format!("limits can be kept to: {}", can.join(", "))));
+        findings.insert(0, Finding::fine(format!("limits can be enforced: {}", can.join(", "))));
     }
     findings
 }
@@ -127,12 +129,12 @@ fn left_over(folders: &BTreeSet<PathBuf>, owners: &Owners) -> Vec<Finding> {
             Some(processes) if !processes.is_empty() => {
                 let pids: Vec<String> = processes.iter().map(i32::to_string).collect();
                 let processes = counted(pids.len() as u64, "process", "processes");
-                let what = format!("{processes} of {id} left in {}, and nobody keeps it", path.display());
+                let what = format!("{processes} of {id} left in {} without a keeper", path.display());
                 findings.push(if owners.known.contains(&id) {
                     Finding::problem(what, format!("kill {}", pids.join(" ")))
                 } else {
                     // To its own home it may be a session that the next command keeps again.
-                    Finding::note(what, "ostler doctor with the OSTLER_HOME that it belongs to says what to do")
+                    Finding::note(what, "ostler doctor, with the OSTLER_HOME that it belongs to")
                 });
             }
             Some(_) | None => {}
@@ -141,8 +143,8 @@ fn left_over(folders: &BTreeSet<PathBuf>, owners: &Owners) -> Vec<Finding> {
     if let Some(first) = empty.first() {
         let beside = first.parent().unwrap_or(Path::new("/"));
         let groups = counted(empty.len() as u64, "empty cgroup was", "empty cgroups were");
-        let what = format!("{groups} left by sessions that ended with nobody there");
-        let remedy = format!("rmdir {}/{PREFIX}* spares those in use", quoted(beside));
+        let what = format!("{groups} left by sessions that ended without a keeper");
+        let remedy = format!("rmdir {}/{PREFIX}*", quoted(beside));
         findings.push(Finding::note(what, remedy).mended_by(Fix::RemoveGroups(empty)));
     }
     findings
@@ -178,8 +180,8 @@ mod tests {
             (Controller::Processes, Usable::No("is not handed to /x".to_owned())),
         ];
         let found = limits(&ways, false);
-        assert_eq!(found[0].what, "limits can be kept to: --memory, --cpus (cgroup v1 in /c)");
-        assert_eq!(found[1].what, "--processes is refused: the pids controller is not handed to /x");
+        assert_eq!(found[0].what, "limits can be enforced: --memory, --cpus (cgroup v1 in /c)");
+        assert_eq!(found[1].what, "--processes cannot be enforced: the pids controller is not handed to /x");
         assert_eq!(limits(&ways, true).len(), 1, "the user's systemd may be able to");
         assert!(found.iter().all(|finding| finding.level != Level::Problem));
     }

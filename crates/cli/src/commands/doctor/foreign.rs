@@ -25,9 +25,9 @@ fn running(strangers: usize) -> Option<Finding> {
 fn left_behind(stale: &[PathBuf]) -> Option<Finding> {
     let what = match stale {
         [] => return None,
-        [one] => format!("{} is a stale record: its claude was killed", one.display()),
+        [one] => format!("{} is a stale record of a claude that was killed", one.display()),
         [first, rest @ ..] => {
-            format!("{} and {} more are stale records: their claudes were killed", first.display(), rest.len())
+            format!("{} and {} more are stale records of claudes that were killed", first.display(), rest.len())
         }
     };
     // Its own registry is claude's to keep; a person may clear it.
@@ -45,6 +45,6 @@ mod tests {
         let words = |finding: Option<Finding>| finding.map(|finding| finding.what).unwrap_or_default();
         assert_eq!(words(running(2)), "2 conversations run outside ostler");
         let stale = ["/a/1.json", "/a/2.json"].map(PathBuf::from);
-        assert_eq!(words(left_behind(&stale)), "/a/1.json and 1 more are stale records: their claudes were killed");
+        assert_eq!(words(left_behind(&stale)), "/a/1.json and 1 more are stale records of claudes that were killed");
     }
 }

@@ -19,7 +19,7 @@ pub fn check(home: &Home, min_free: Option<u64>) -> Vec<Finding> {
     let dir = match Dir::open(root) {
         Ok(dir) => dir,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return vec![Finding::fine(format!("{shown} is not there yet; the first session makes it"))];
+            return vec![Finding::fine(format!("{shown} does not exist yet; the first session creates it"))];
         }
         Err(error) => {
             return vec![Finding::problem(format!("{shown}: {error}"), format!("ls -ld {}", quoted(root)))];
@@ -49,12 +49,12 @@ pub fn check(home: &Home, min_free: Option<u64>) -> Vec<Finding> {
         Ok(room) if room.free < min_free.unwrap_or_else(|| default_min_free(room.total)) => {
             let least = size(min_free.unwrap_or_else(|| default_min_free(room.total)));
             Finding::problem(
-                format!("{words}, less than min_free_space ({least}): no session writes output until there is room"),
+                format!("{words}, less than min_free_space ({least}): sessions write no output until there is more"),
                 "free some space (ostler purge --archived deletes old sessions), or set min_free_space in config.toml",
             )
         }
         Ok(room) if room.free < LOW => {
-            Finding::problem(format!("{words}: too little"), format!("df -h {}", quoted(root)))
+            Finding::problem(format!("{words}: too little for sessions"), format!("df -h {}", quoted(root)))
         }
         Ok(_) | Err(_) => Finding::fine(words),
     });

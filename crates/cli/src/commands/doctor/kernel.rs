@@ -13,14 +13,15 @@ pub fn check() -> Vec<Finding> {
 /// Processes by descriptor, and how one ended that is not our child.
 fn processes() -> Finding {
     match exit_of_a_child() {
-        Ok(true) => Finding::fine("the kernel tells how a process ended, also after its holder's death"),
+        Ok(true) => Finding::fine("the kernel reports how a process ended, even after its holder was killed"),
         Ok(false) => Finding::note(
-            "this kernel does not tell how a process ended whose holder was killed (Linux 6.15 does): its exit is then \"unknown\"",
+            "this kernel does not report how a process ended after its holder was killed (Linux 6.15 does); its exit is then \"unknown\"",
             "",
         ),
-        Err(error) => {
-            Finding::problem(format!("processes cannot be held by descriptor: {error}"), "use Linux 5.3 or newer")
-        }
+        Err(error) => Finding::problem(
+            format!("this kernel has no process descriptors (pidfd): {error}"),
+            "use Linux 5.3 or newer",
+        ),
     }
 }
 
@@ -33,7 +34,7 @@ fn exit_of_a_child() -> std::io::Result<bool> {
         None => Ok(None),
     });
     child.wait()?;
-    let pidfd = opened?.ok_or_else(|| std::io::Error::other("our own child is not to be found"))?;
+    let pidfd = opened?.ok_or_else(|| std::io::Error::other("our own child process is not found"))?;
     Ok(pidfd.exit_status().is_some())
 }
 
@@ -45,10 +46,10 @@ fn terminals() -> Finding {
         shift(&pty.ours, &pipe.write)
     };
     match moved() {
-        Ok(Moved::Some(_)) => Finding::fine("the kernel moves a terminal's bytes by itself"),
-        Ok(Moved::NotNow | Moved::End) => Finding::note("a terminal's bytes did not arrive at once", ""),
+        Ok(Moved::Some(_)) => Finding::fine("the kernel can splice terminal output"),
+        Ok(Moved::NotNow | Moved::End) => Finding::note("terminal output did not arrive at once", ""),
         Err(error) => Finding::problem(
-            format!("this kernel cannot move a terminal's bytes by itself ({error}): run -t will not work"),
+            format!("this kernel cannot splice terminal output ({error}); run -t does not work"),
             "use Linux 6.5 or newer, or sessions without -t",
         ),
     }

@@ -12,9 +12,7 @@ pub fn check() -> Vec<Finding> {
     vec![match Watcher::new() {
         Ok(_) => Finding::fine(format!("files can be watched ({instances} instances and {watches} watches per user)")),
         Err(error) => Finding::note(
-            format!(
-                "no file can be watched now ({error}; {instances} instances per user): we look again and again instead"
-            ),
+            format!("no file can be watched now ({error}; {instances} instances per user); ostler polls instead"),
             "sysctl fs.inotify.max_user_instances=1024",
         ),
     }]

@@ -30,7 +30,7 @@ struct Machine<'a> {
 
 fn check(machine: &Machine<'_>) -> Vec<Finding> {
     if !machine.root.join("run/systemd/system").is_dir() {
-        return vec![Finding::fine("no login manager here: a logout ends no session")];
+        return vec![Finding::fine("no login manager is running; a logout ends no session")];
     }
     let user = machine.user;
     let lingers = machine.root.join("var/lib/systemd/linger").join(user).exists();
@@ -39,14 +39,15 @@ fn check(machine: &Machine<'_>) -> Vec<Finding> {
     let in_manager = machine.group.lines().any(|line| line.contains("/user@"));
     let in_login = machine.group.lines().any(|line| line.contains("/session-") && line.contains(".scope"));
     let finding = if in_manager && !lingers {
-        Finding::problem("the last logout ends every session started from here: the user does not linger", linger)
+        Finding::problem("the last logout ends every session started from here, because lingering is off", linger)
     } else if !in_manager && settings.kills(user) {
-        let what = format!("a logout ends every session: KillUserProcesses=yes in {}", settings.source.display());
+        let what =
+            format!("a logout ends every session, because of KillUserProcesses=yes in {}", settings.source.display());
         let first = if lingers { String::new() } else { format!("{linger}, then ") };
         if in_login || !lingers {
             Finding::problem(what, format!("{first}start sessions with: systemd-run --user --scope ostler run …"))
         } else {
-            Finding::note(format!("{what}; this is not a login, and not concerned"), "")
+            Finding::note(format!("{what}; this shell is not a login and is not affected"), "")
         }
     } else {
         Finding::fine("a logout ends no session")

@@ -32,7 +32,7 @@ pub fn mend(findings: Vec<Finding>) -> Vec<Finding> {
         None => finding,
         Some(fix) => match apply(fix) {
             Ok(done) => Finding { level: Level::Mended, what: done, remedy: None, fix: None },
-            Err(failure) => Finding { what: format!("{}; not mended: {failure}", finding.what), fix: None, ..finding },
+            Err(failure) => Finding { what: format!("{}; not fixed: {failure}", finding.what), fix: None, ..finding },
         },
     };
     findings.into_iter().map(one).collect()
@@ -47,12 +47,12 @@ fn apply(fix: &Fix) -> Result<String> {
         Fix::RemoveSocket(place) => {
             let id = place.id;
             let _still = Still::take(place).map_err(|not| match not {
-                NotStill::Runs => Failure::ours(format!("{id} was started again just now")),
+                NotStill::Runs => Failure::ours(format!("{id} was just started again")),
                 NotStill::Failed(failure) => failure,
             })?;
             let folder = place.open()?;
             if socket::reach(folder.dir())?.is_some() {
-                return Err(Failure::ours("somebody is behind it after all"));
+                return Err(Failure::ours("a process is using it after all"));
             }
             folder.dir().remove("sock")?;
             Ok(format!("removed the socket that {id} left"))

@@ -117,13 +117,13 @@ fn as_text(findings: &[Finding], style: Style) -> String {
     }
     let needed = findings.iter().filter(|finding| finding.level == Level::Problem).count();
     text.push_str(&match needed {
-        0 => "nothing needs a person\n".to_owned(),
-        1 => "1 thing needs a person\n".to_owned(),
-        more => format!("{more} things need a person\n"),
+        0 => "No action needed.\n".to_owned(),
+        1 => "1 problem needs attention.\n".to_owned(),
+        more => format!("{more} problems need attention.\n"),
     });
     let mendable = findings.iter().filter(|finding| finding.fix.is_some()).count();
     if mendable > 0 {
-        text.push_str(&format!("{mendable} of these can be mended: {}\n", style.bold("ostler doctor --fix")));
+        text.push_str(&format!("{mendable} can be fixed: {}\n", style.bold("ostler doctor --fix")));
     }
     text
 }
@@ -149,7 +149,7 @@ mod tests {
         let text = as_text(&findings, Style { colour: false });
         assert_eq!(text.lines().count(), 4, "{text}");
         assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
-        assert!(text.ends_with("! broken; ostler purge abc\n1 thing needs a person\n"), "{text}");
+        assert!(text.ends_with("! broken; ostler purge abc\n1 problem needs attention.\n"), "{text}");
     }
 
     #[test]

@@ -41,11 +41,13 @@ fn damaged(place: &Place, error: &StoreError) -> Finding {
         StoreError::Of { error, .. } => damaged(place, error),
         StoreError::Damaged { .. } | StoreError::Missing { .. } | StoreError::Copy { .. } => Finding::problem(
             format!("{id} is damaged: {error}"),
-            format!("look into {}, then ostler purge {id}", quoted(&place.path)),
+            format!("check {}, then delete it: ostler purge {id}", quoted(&place.path)),
         ),
-        StoreError::Newer { .. } => Finding::problem(format!("{id}: {error}"), "use that ostler, or a newer one"),
+        StoreError::Newer { .. } => {
+            Finding::problem(format!("{id}: {error}"), "use that version of ostler or a newer one")
+        }
         StoreError::Io { .. } => {
-            Finding::problem(format!("{id} cannot be looked at: {error}"), format!("ls -la {}", quoted(&place.path)))
+            Finding::problem(format!("{id} cannot be read: {error}"), format!("ls -la {}", quoted(&place.path)))
         }
     }
 }
@@ -59,13 +61,13 @@ fn look_closer(place: &Place, view: &View) -> Vec<Finding> {
     if view.ended {
         let recorded = view.run > 0 && folder.run(view.run).and_then(|run| run.outcome()).is_ok_and(|o| o.is_some());
         if !recorded {
-            let what = format!("{id} ended with nobody there and its outcome is not recorded");
-            let finding = Finding::problem(what, format!("ostler wait {id} records it"));
+            let what = format!("{id} ended without a keeper, so its outcome is not recorded");
+            let finding = Finding::problem(what, format!("ostler wait {id}"));
             findings.push(finding.mended_by(Fix::Record(place.clone())));
         }
         let door = folder.dir().stat("sock").ok().flatten().is_some();
         if recorded && door && matches!(socket::reach(folder.dir()), Ok(None)) {
-            let finding = Finding::note(format!("{id} has ended and left its socket; harmless"), "");
+            let finding = Finding::note(format!("{id} has ended and left its socket behind; this is harmless"), "");
             findings.push(finding.mended_by(Fix::RemoveSocket(place.clone())));
         }
         if let Some(alarm) = view.alarm.as_ref().filter(|_| place.archived) {
@@ -76,13 +78,13 @@ fn look_closer(place: &Place, view: &View) -> Vec<Finding> {
     let crashes = folder.holder().ok().flatten().filter(|_| !view.kept).map_or(0, |holder| holder.crashes);
     if view.alive && view.holder_pid.is_none() && view.keeper_pid.is_none() {
         findings.push(Finding::problem(
-            format!("{id}: its agent (pid {}) lives and nobody keeps it", view.pid.unwrap_or_default()),
-            format!("ostler upgrade {id} gives it a keeper"),
+            format!("{id}: its agent (pid {}) is running without a keeper", view.pid.unwrap_or_default()),
+            format!("ostler upgrade {id}"),
         ));
     } else if crashes > LOOP {
         findings.push(Finding::problem(
             format!("{id}: its keeper has died {crashes} times in a row"),
-            format!("ostler upgrade {id}; ostler show {id} may say why"),
+            format!("ostler upgrade {id} (reason: ostler show {id})"),
         ));
     } else if let Some(alarm) = &view.alarm {
         findings.push(Finding::problem(format!("{id}: {alarm}"), format!("ostler show {id}")));

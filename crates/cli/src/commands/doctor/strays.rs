@@ -20,7 +20,7 @@ pub fn check(home: &Home) -> Result<Vec<Finding>> {
         .iter()
         .map(|folder| {
             Finding::problem(
-                format!("{} is what a purge that was cut off has left", folder.display()),
+                format!("{} is left over from a purge that was cut off", folder.display()),
                 format!("rm -r {}", quoted(folder)),
             )
             .mended_by(Fix::RemoveHidden(folder.clone()))
@@ -34,12 +34,12 @@ pub fn check(home: &Home) -> Result<Vec<Finding>> {
         let path = home.sessions().join(&name);
         if name.starts_with(&launching) {
             if is_abandoned(&path, &helpers) {
-                let what = format!("{} is what a launch that was cut off has left", path.display());
+                let what = format!("{} is left over from a launch that was cut off", path.display());
                 let finding = Finding::problem(what, format!("rm -r {}", quoted(&path)));
                 findings.push(finding.mended_by(Fix::RemoveHidden(path)));
             }
         } else if !name.starts_with(GONE) {
-            findings.push(Finding::note(format!("{} is no session and not ours", path.display()), ""));
+            findings.push(Finding::note(format!("{} is not a session; ostler ignores it", path.display()), ""));
         }
     }
     Ok(findings)

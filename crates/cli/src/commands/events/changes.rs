@@ -49,7 +49,7 @@ impl Changes {
     }
 
     fn do_without(&mut self, error: &io::Error) {
-        tell!("ostler: the kernel gives no file watch ({error}); looking every 200 ms instead");
+        tell!("ostler: no file can be watched ({error}); polling every 200 ms instead");
         *self = Changes { watcher: None, by_watch: HashMap::new(), by_session: HashMap::new() };
     }
 

@@ -35,7 +35,7 @@ pub fn read(id: SessionId, folder: &Path, position: &mut u64, since: Option<Time
         }
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Vec::new(),
         Err(error) => {
-            tell!("ostler: {id}: its journal cannot be read: {error}; ostler doctor says more");
+            tell!("ostler: {id}: its journal cannot be read: {error}; see ostler doctor");
             Vec::new()
         }
     }
@@ -62,7 +62,7 @@ fn parse(id: SessionId, bytes: &[u8], position: &mut u64) -> Vec<Line> {
         match serde_json::from_slice::<Head>(line).ok().zip(std::str::from_utf8(line).ok()) {
             Some((head, text)) => lines.push(Line { at: head.at, text: with_session(id, text) }),
             // Torn by a crash and ended by the next writer.
-            None => tell!("ostler: {id}: a line of its journal is not readable; passed over"),
+            None => tell!("ostler: {id}: a line of its journal cannot be read; skipped"),
         }
     }
     lines

@@ -39,13 +39,14 @@ pub struct Filter {
 impl Filter {
     pub fn from(args: &Ls) -> Result<Filter> {
         let below = match args.here {
-            true => {
-                Some(std::env::current_dir().map_err(|error| Failure::ours(format!("the current folder: {error}")))?)
-            }
+            true => Some(
+                std::env::current_dir()
+                    .map_err(|error| Failure::ours(format!("cannot use the current folder: {error}")))?,
+            ),
             false => None,
         };
         if let Some(unknown) = args.states.iter().find(|state| !STATES.contains(&state.as_str())) {
-            return Err(Failure::usage(format!("no state is called {unknown:?}; use one of: {}", STATES.join(", "))));
+            return Err(Failure::usage(format!("{unknown:?} is not a state; use one of: {}", STATES.join(", "))));
         }
         let labels = args.labels.iter().map(|label| match label.split_once('=') {
             Some((key, value)) => (key.to_owned(), Some(value.to_owned())),

@@ -54,7 +54,7 @@ pub fn run(context: &Context, args: &Ls) -> Result<Code> {
     let wanted = Wanted::from(args)?;
     if args.watch {
         if args.json || !std::io::stdout().is_terminal() {
-            return Err(Failure::usage("--watch draws on a terminal; ostler events -f is for scripts"));
+            return Err(Failure::usage("--watch needs a terminal; for scripts use: ostler events -f"));
         }
         watch::run(context, &wanted)?;
     } else if args.json {
@@ -75,13 +75,13 @@ pub fn bare(context: &Context) -> Result<Code> {
     let style = context.style;
     say!("ostler keeps coding-agent sessions. Start with:\n")?;
     for (command, what) in [
-        ("ostler run demo \"fix the failing test\"", "see one work, without key or network"),
+        ("ostler run demo \"fix the failing test\"", "see an agent work; no key, no network"),
         ("ostler run -d -- make test", "keep any command in the background"),
         ("ostler ls", "see what runs"),
     ] {
         say!("  {}{}{}", style.bold(command), " ".repeat(42 - command.len()), style.dim(what))?;
     }
-    say!("\nostler --help lists the rest.")?;
+    say!("\nAll commands: ostler --help")?;
     Ok(Code::Succeeded)
 }
 

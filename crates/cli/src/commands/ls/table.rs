@@ -7,13 +7,14 @@ use crate::ui::asking::UNSEEN;
 use crate::ui::columns::{Column, fit};
 use crate::ui::money::rounded;
 use crate::ui::style::Style;
-use crate::ui::table::{Cell, lay_out};
+use crate::ui::table::{Cell, cut, lay_out};
 use crate::ui::time::age;
 use ostler_core::asking::Shown;
 use ostler_core::fact::Verdict;
 use ostler_core::outcome::Kind;
 use ostler_core::view::{Damaged, Phase, RetryingNow, View};
 use ostler_sys::clock;
+use unicode_width::UnicodeWidthStr;
 
 /// Below this many columns there is none for ids: what has no name is called by its id.
 const ROOM_FOR_IDS: usize = 64;
@@ -41,12 +42,24 @@ pub fn text(found: &Found<Listed>, style: Style, width: Option<usize>) -> String
         Listed::Good(view) => row(view, ids, style),
         Listed::Bad(damaged) => damaged_row(damaged, ids, style),
     }));
-    fit(&columns, &mut rows, width);
+    let shows_last = fit(&columns, &mut rows, width);
     let mut text = lay_out(&rows, width);
+    if let Some(width) = width.filter(|_| !shows_last) {
+        text.extend(found.listed.iter().filter_map(|one| question(one, width)).map(|line| style.yellow(&line) + "\n"));
+    }
     if let Some(hidden) = hidden(found).filter(|_| width.is_some()) {
         text.push_str(&format!("{}\n", style.dim(&hidden)));
     }
     text
+}
+
+/// What a session asks, in a line below a table that has no room for it.
+fn question(listed: &Listed, width: usize) -> Option<String> {
+    let Listed::Good(view) = listed else { return None };
+    let head = format!("? {}: ", view.name.as_deref().unwrap_or(view.id.as_str()));
+    let head = cut(&ostler_screen::printable(&head), width / 2);
+    let room = width.saturating_sub(head.width());
+    Some(format!("{head}{}", Shown::of(view.asking.as_ref()?).line(room).asked))
 }
 
 /// Prints it on standard output.
@@ -57,7 +70,7 @@ pub fn print(found: &Found<Listed>, style: Style, width: Option<usize>) -> Resul
     let first = "ostler run demo \"fix the failing test\"";
     match (found.filtered, hidden(found)) {
         (true, _) => say::text("No session matches.\n"),
-        (false, Some(hidden)) => say::text(&format!("No session runs or ended in the last day; {hidden}\n")),
+        (false, Some(hidden)) => say::text(&format!("No sessions now or in the last day; {hidden}\n")),
         (false, None) => say::text(&format!("No sessions yet. Start one: {}\n", style.bold(first))),
     }
 }
@@ -68,7 +81,7 @@ fn hidden(found: &Found<Listed>) -> Option<String> {
     let parts: Vec<String> =
         [counted(found.older, "ended earlier"), counted(found.archived, "archived")].into_iter().flatten().collect();
     let older = (!parts.is_empty()).then(|| format!("{}: ostler ls -a", parts.join(", ")));
-    let more = counted(found.more, "more match: leave -n out");
+    let more = counted(found.more, "more: without -n");
     [more, older].into_iter().flatten().reduce(|first, second| format!("{first}; {second}"))
 }
 
@@ -117,21 +130,18 @@ fn paint(mark: &'static str, style: Style) -> impl Fn(&str) -> String + Copy + '
 
 /// What a person looks for first: what is wrong, what it asks, how long it has been quiet, what it said last.
 fn last(view: &View) -> Cell {
-    const ASKS: &str = "asks: ";
     let said = view.last.clone().or_else(|| failure(view)).unwrap_or_default();
     let text = match (&view.alarm, &view.asking) {
         (Some(alarm), _) if !view.ended => format!("! {alarm}"),
         (_, Some(ask)) => {
             let shown = Shown::of(ask);
-            return Cell::fitting(UNSEEN, move |room| {
-                format!("{ASKS}{}", shown.line(room.saturating_sub(ASKS.len())).asked)
-            });
+            return Cell::fitting(UNSEEN, move |room| shown.line(room).asked);
         }
-        _ if let Some(why) = &view.message_waits => format!("message waits: {why}"),
+        _ if let Some(why) = &view.message_waits => format!("not delivered yet: {why}"),
         _ if no_answer(view).is_some() => no_answer(view).unwrap_or_default(),
         _ if !view.maybe_delivered.is_empty() => {
             let n = view.maybe_delivered.first().copied().unwrap_or_default();
-            format!("! message {n} may have been delivered; ostler send {} --list", view.id)
+            format!("! message {n} may have been delivered; see ostler send {} --list", view.id)
         }
         _ if is_retrying(view) => view.retrying.as_ref().map(retry_words).unwrap_or_default(),
         _ if matches!(view.state, Phase::Working | Phase::Running) && view.quiet_s >= 60 => {
@@ -148,7 +158,7 @@ const NO_ANSWER_S: u64 = 30;
 /// Its program has not opened the conversation, for so long that it may not speak the protocol.
 pub fn no_answer(view: &View) -> Option<String> {
     let seconds = view.no_answer_s.filter(|seconds| view.state == Phase::Starting && *seconds >= NO_ANSWER_S)?;
-    Some(format!("no answer for {}: is it an ACP agent?", age(seconds.cast_signed())))
+    Some(format!("no answer for {}; is it an ACP agent?", age(seconds.cast_signed())))
 }
 
 /// The running turn only waits for the model's server.

@@ -19,12 +19,12 @@ pub fn choose(context: &Context) -> Result<String> {
     let Some(newest) = candidates.first() else {
         return Err(Failure::new(
             Code::NoSession,
-            "no conversation has ended that could go on; ostler ls shows what runs",
+            "no ended conversation can be resumed; list sessions with: ostler ls",
         ));
     };
     if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
         return Err(Failure::usage(format!(
-            "resume which session? the newest is {} ({}, {} ago, {}): ostler resume {0} \"…\"",
+            "a session is missing; the newest is {} ({}, {} ago, {}): ostler resume {0} \"…\"",
             newest.id,
             newest.agent,
             age_of(newest),
@@ -32,19 +32,21 @@ pub fn choose(context: &Context) -> Result<String> {
         )));
     }
     tell!("{}", table(&candidates).trim_end());
-    let answer = ask("resume which? [1] ")?;
+    let answer = ask("Resume which one? [1] ")?;
     let chosen = match answer.as_str() {
         "" => Some(newest),
         number => number.parse::<usize>().ok().and_then(|number| candidates.get(number.checked_sub(1)?)),
     };
-    chosen.map(|view| view.id.to_string()).ok_or_else(|| Failure::usage(format!("{answer:?} is none of these")))
+    chosen
+        .map(|view| view.id.to_string())
+        .ok_or_else(|| Failure::usage(format!("{answer:?} is not one of these; nothing was resumed")))
 }
 
 fn ask(question: &str) -> Result<String> {
     crate::follow::err(question.as_bytes())?;
     let mut line = String::new();
     if std::io::stdin().read_line(&mut line)? == 0 {
-        return Err(Failure::usage("nothing was resumed"));
+        return Err(Failure::usage("no session was chosen; nothing was resumed"));
     }
     Ok(line.trim().to_owned())
 }

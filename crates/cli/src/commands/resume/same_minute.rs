@@ -24,7 +24,9 @@ pub fn wait_out(folder: &Folder, session: &Session, native_id: &str) -> Result<(
     });
     let left = began.map_or(0, |began| left_of_its_minute(began, clock::now()));
     if left > 0 {
-        tell!("ostler: gemini would overwrite a conversation that began in this minute; going on in {left} s");
+        tell!(
+            "ostler: gemini overwrites a conversation that is resumed in the minute in which it began; waiting {left} s"
+        );
         // The moment itself is what is waited for.
         match poll(&mut [], Some(&Timespec { tv_sec: left, tv_nsec: 0 })) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}

@@ -10,6 +10,7 @@ use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
 use crate::one_writer::{self, Writer, writers};
 use crate::say::tell;
+use crate::ui::called::called;
 use ostler_core::event::StopHow;
 use ostler_core::record::Want;
 use ostler_core::view::View;
@@ -60,7 +61,7 @@ fn stop_session(context: &Context, place: &Place) -> Result<()> {
     if !ended.was_over && !stop::is_saved(&ended.view) {
         return Err(Failure::new(
             Code::NotSaved,
-            format!("{} was ended and not resumed; try again to go on", place.id),
+            format!("{} was ended but not resumed; run the command again to resume it", called(&ended.view)),
         ));
     }
     Ok(())
@@ -83,7 +84,7 @@ fn end_stranger(stranger: &Holder, grace: Duration) -> Result<()> {
             return Ok(());
         }
     }
-    let words = format!("{} holds the conversation and does not leave; end it there", stranger.words());
+    let words = format!("{} is using the conversation and does not exit; end it yourself", stranger.words());
     Err(Failure::new(Code::Refused, words))
 }
 
@@ -99,14 +100,17 @@ fn say_what_is_saved(stranger: &Holder, native_id: &str, cwd: &str) -> Result<()
     if !whole {
         return Err(Failure::new(
             Code::NotSaved,
-            format!("{} was ended, and the end of its transcript is not whole; ostler repair first", stranger.words()),
+            format!(
+                "{} was ended, and the end of its transcript is damaged; repair it first: ostler repair",
+                stranger.words()
+            ),
         ));
     }
     let answered = bytes.as_deref().and_then(ostler_agents::stream_json::ends_with_answer);
     let saved = match answered {
         Some(true) => "its last turn is in the transcript",
-        Some(false) => "its last turn was cut off, the prompt is in the transcript",
-        None => "its transcript is whole",
+        Some(false) => "its last turn was cut off; the prompt is in the transcript",
+        None => "its transcript is complete",
     };
     tell!("ostler: ended {}; {saved}", stranger.words());
     Ok(())

@@ -49,17 +49,25 @@ pub fn check(context: &Context, args: &Run) -> Result<Asked> {
         (Some(agent), [_, rest @ ..]) => (agent, rest),
         (_, []) if !args.arguments.is_empty() => (command, &[][..]),
         (_, []) if args.file.is_none() && args.prompt.is_none() && !args.terminal && !args.keep => {
-            return Err(Failure::usage("run what? ostler run demo \"fix the failing test\", or ostler run -- COMMAND"));
+            return Err(Failure::usage(
+                "an agent or a command is missing; try ostler run demo \"fix the failing test\", or ostler run -- COMMAND",
+            ));
         }
         (_, words @ [first, _, ..]) => {
             let hint = match nearest_agent(context, first) {
                 Some(meant) => format!("did you mean {meant}?"),
-                None => format!("quote a prompt, or keep a command with: ostler run -- {}", words.join(" ")),
+                None => format!("put a prompt in quotes; for a command: ostler run -- {}", words.join(" ")),
             };
             return Err(Failure::usage(format!("{first:?} is not an agent; {hint}")));
         }
         (_, words) => {
-            let agent = default_agent(&context.config)?;
+            // Without an agent for prompts a single word is more likely a misspelt agent than a prompt.
+            let agent = default_agent(&context.config).map_err(|failure| {
+                let meant = words.first().and_then(|word| Some((word, nearest_agent(context, word)?)));
+                meant.map_or(failure, |(word, meant)| {
+                    Failure::usage(format!("{word:?} is not an agent; did you mean {meant}?"))
+                })
+            })?;
             confirm_prompt(context, args, words, agent.name())?;
             (agent, words)
         }
@@ -77,11 +85,11 @@ pub fn check(context: &Context, args: &Run) -> Result<Asked> {
     if is_command {
         for (given, flag) in [(args.keep, "--keep"), (args.model.is_some(), "--model"), (args.file.is_some(), "-f")] {
             if given {
-                return Err(Failure::usage(format!("{flag} is for agents; a command takes neither prompt nor model")));
+                return Err(Failure::usage(format!("{flag} is only for agents; remove it")));
             }
         }
         if args.arguments.first().is_some_and(String::is_empty) {
-            return Err(Failure::usage("the name of the command is empty; ostler run -- COMMAND"));
+            return Err(Failure::usage("the command is empty; name one: ostler run -- COMMAND"));
         }
     }
     if !is_command && prompt.is_none() && mode == Mode::Headless && !args.keep {
@@ -129,17 +137,21 @@ fn own_agent<'a>(context: &'a Context, args: &'a Run) -> Result<Option<(&'a str,
 fn check_acp(args: &Run, name: &str, words: &[String], command: Vec<String>) -> Result<Asked> {
     let wrong = |words: String| Err(Failure::usage(words));
     if command.first().is_none_or(String::is_empty) {
-        return wrong(format!("{name} of which program? ostler run {name} \"fix the failing test\" -- gemini --acp"));
+        return wrong(format!(
+            "{name} needs a program; for example: ostler run {name} \"fix the failing test\" -- gemini --acp"
+        ));
     }
     if args.terminal {
-        return wrong(format!("{name} has no terminal, it speaks a protocol; leave -t out and use ostler attach"));
+        return wrong(format!("{name} uses a protocol and has no terminal; remove -t, and open it with ostler attach"));
     }
     if args.model.is_some() {
-        return wrong(format!("{name} knows no --model; give the program its own argument for that, behind --"));
+        return wrong(format!("{name} has no --model; give the program its own option after --"));
     }
     let prompt = prompt(args, words)?;
     if prompt.is_none() && !args.keep {
-        return wrong(format!("{name} needs a prompt or --keep; for example \"fix the failing test\" behind the name"));
+        return wrong(format!(
+            "{name} needs a prompt or --keep; for example: ostler run {name} \"fix the failing test\""
+        ));
     }
     Ok(Asked {
         agent: name.to_owned(),
@@ -164,7 +176,7 @@ fn confirm_prompt(context: &Context, args: &Run, words: &[String], agent: &str) 
         return Ok(());
     };
     let refused = Failure::usage(format!(
-        "{word:?} is not an agent; did you mean {meant}? as a prompt for {agent}: ostler run -p {word}"
+        "{word:?} is not an agent; did you mean {meant}? To send it to {agent} as a prompt: ostler run -p {word}"
     ));
     if !Watching::new(args.detach, args.output).attended {
         return Err(refused);
@@ -195,9 +207,9 @@ fn prompt(args: &Run, words: &[String]) -> Result<Option<String>> {
         ([_, more, ..], _, _) => {
             return Err(Failure::usage(format!("{more:?} is one word too many; put the prompt in quotes")));
         }
-        ([_], Some(_), _) => return Err(Failure::usage("a prompt and -p TEXT; give one of them")),
-        ([_], None, Some(_)) => return Err(Failure::usage("a prompt and -f FILE; give one of them")),
-        ([], Some(_), Some(_)) => return Err(Failure::usage("-p TEXT and -f FILE; give one of them")),
+        ([_], Some(_), _) => return Err(Failure::usage("there is a prompt and -p TEXT; give only one of them")),
+        ([_], None, Some(_)) => return Err(Failure::usage("there is a prompt and -f FILE; give only one of them")),
+        ([], Some(_), Some(_)) => return Err(Failure::usage("there is -p TEXT and -f FILE; give only one of them")),
         ([], Some(prompt), None) => Some(prompt.clone()),
         ([], None, Some(file)) => Some(read_prompt(file)?),
         ([dash], None, None) if dash == "-" => Some(text(read_all(&mut std::io::stdin().lock(), "standard input")?)?),
@@ -217,7 +229,7 @@ fn prompt(args: &Run, words: &[String]) -> Result<Option<String>> {
 fn check_own(args: &Run, name: &str, own: &OwnAgent) -> Result<Asked> {
     if args.words.len() > 1 || args.keep || args.model.is_some() || args.file.is_some() {
         return Err(Failure::usage(format!(
-            "{name} is kept as a command and takes no prompt; its own arguments go behind --: ostler run {name} -- …"
+            "{name} takes no prompt; its own arguments go after --: ostler run {name} -- …"
         )));
     }
     let mode = if args.terminal { Mode::Terminal } else { own.mode };
@@ -230,11 +242,9 @@ fn check_own(args: &Run, name: &str, own: &OwnAgent) -> Result<Asked> {
 /// Only what an agent says can be told apart from everything else.
 fn check_output(args: &Run, mode: Mode, is_command: bool) -> Result<()> {
     match args.output {
-        Some(_) if is_command => {
-            Err(Failure::usage("--output is for agents; a command's output is printed as it comes"))
-        }
+        Some(_) if is_command => Err(Failure::usage("--output is only for agents; remove it")),
         Some(_) if mode == Mode::Terminal => {
-            Err(Failure::usage("--output is for sessions without a terminal; leave -t or --output out"))
+            Err(Failure::usage("--output is for sessions without a terminal; remove -t or --output"))
         }
         Some(_) | None => Ok(()),
     }
@@ -242,17 +252,17 @@ fn check_output(args: &Run, mode: Mode, is_command: bool) -> Result<()> {
 
 fn check_terminal(args: &Run, mode: Mode) -> Result<()> {
     if mode == Mode::Terminal && !args.detach && !crate::commands::attach::is_possible() {
-        return Err(Failure::usage("run -t needs a terminal to show it on; add -d to start it without one"));
+        return Err(Failure::usage("run -t needs a terminal to show it on; add -d to start it in the background"));
     }
     Ok(())
 }
 
 pub fn too_long() -> Failure {
-    Failure::usage("the prompt is longer than 16 MiB; put it into a file and tell the agent where it is")
+    Failure::usage("the prompt is longer than 16 MiB; save it in a file and tell the agent to read that")
 }
 
 fn read_prompt(path: &Path) -> Result<String> {
-    let wrong = |error| Failure::usage(format!("{}: {error}; -f FILE needs a file with the prompt", path.display()));
+    let wrong = |error| Failure::usage(format!("cannot read the prompt from {}: {error}", path.display()));
     let mut file = std::fs::File::open(path).map_err(wrong)?;
     text(read_all(&mut file, &path.display().to_string())?)
 }
@@ -271,7 +281,10 @@ pub fn read_all(from: &mut impl Read, name: &str) -> Result<Vec<u8>> {
 
 pub fn text(bytes: Vec<u8>) -> Result<String> {
     String::from_utf8(bytes).map_err(|error| {
-        Failure::usage(format!("the text is not UTF-8 (byte {}); convert it first", error.utf8_error().valid_up_to()))
+        Failure::usage(format!(
+            "the text is not valid UTF-8 (byte {}); convert it first",
+            error.utf8_error().valid_up_to()
+        ))
     })
 }
 
@@ -281,7 +294,7 @@ pub fn check_name(context: &Context, name: Option<&str>) -> Result<()> {
         if !is_name(name) {
             let short: String = name.chars().take(32).collect();
             return Err(Failure::usage(format!(
-                "{short:?} cannot be a name; use up to 64 letters, digits, spaces, dots, dashes and underscores"
+                "{short:?} is not a valid name; use up to 64 letters, digits, spaces, dots, dashes and underscores"
             )));
         }
         if SessionId::parse(name).is_some() {
@@ -289,7 +302,7 @@ pub fn check_name(context: &Context, name: Option<&str>) -> Result<()> {
         }
         if let Some(id) = context.home.name_is_taken(name)? {
             return Err(Failure::usage(format!(
-                "session {id} is already called {name:?}; stop it or choose another name"
+                "the name {name:?} is in use by session {id}; choose another name, or stop that session: ostler stop {id}"
             )));
         }
     }
@@ -304,11 +317,11 @@ pub fn message_of(typed: &Message) -> Result<Option<String>> {
     };
     if message.as_ref().is_some_and(|message| message.len() > MESSAGE_LIMIT) {
         return Err(Failure::usage(
-            "the message is longer than 16 MiB; put it into a file and tell the agent where it is",
+            "the message is longer than 16 MiB; save it in a file and tell the agent to read that",
         ));
     }
     if message.as_deref().is_some_and(|message| message.trim().is_empty()) {
-        return Err(Failure::usage("the message is empty; say something"));
+        return Err(Failure::usage("the message is empty; write one"));
     }
     Ok(message)
 }
@@ -317,22 +330,24 @@ pub fn describe(context: &Context, args: Run, asked: &Asked, attended: bool) -> 
     check_name(context, args.name.as_deref())?;
     let cwd = match args.cwd {
         Some(folder) => std::fs::canonicalize(&folder)
-            .map_err(|error| Failure::usage(format!("{}: {error}; --cwd needs a folder", folder.display())))?,
-        None => std::env::current_dir().map_err(|error| Failure::ours(format!("the current folder: {error}")))?,
+            .map_err(|error| Failure::usage(format!("cannot use the folder {}: {error}", folder.display())))?,
+        None => {
+            std::env::current_dir().map_err(|error| Failure::ours(format!("cannot use the current folder: {error}")))?
+        }
     };
     if !cwd.is_dir() {
-        return Err(Failure::usage(format!("{} is no folder; --cwd needs one", cwd.display())));
+        return Err(Failure::usage(format!("{} is not a folder; --cwd needs one", cwd.display())));
     }
     let cwd = cwd
         .into_os_string()
         .into_string()
-        .map_err(|path| Failure::usage(format!("{} is not UTF-8; work in a folder whose name is", path.display())))?;
+        .map_err(|path| Failure::usage(format!("{} is not valid UTF-8; use a folder whose name is", path.display())))?;
     let labels = args
         .labels
         .iter()
         .map(|label| match label.split_once('=') {
             Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
-            Some(_) | None => Err(Failure::usage(format!("label {label:?} is not of the form key=value"))),
+            Some(_) | None => Err(Failure::usage(format!("the label {label:?} is not of the form KEY=VALUE"))),
         })
         .collect::<Result<BTreeMap<_, _>>>()?;
     let parent = variable("OSTLER_SESSION").and_then(|id| SessionId::parse(&id));

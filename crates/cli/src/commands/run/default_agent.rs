@@ -16,10 +16,12 @@ pub fn default_agent(config: &Config) -> Result<&'static dyn Agent> {
 
 fn configured(config: &Config, name: &str) -> Result<&'static dyn Agent> {
     if config.agents.contains_key(name) {
-        return Err(Failure::usage(format!("default_agent {name:?} takes no prompt; ostler run {name} starts it")));
+        return Err(Failure::usage(format!(
+            "default_agent {name:?} takes no prompt; start it with: ostler run {name}"
+        )));
     }
     installed::known().find(|agent| agent.name() == name).ok_or_else(|| {
-        Failure::usage(format!("default_agent {name:?} in config.toml is no agent; ostler agents lists them"))
+        Failure::usage(format!("default_agent {name:?} in config.toml is not an agent; list them with: ostler agents"))
     })
 }
 
@@ -29,7 +31,7 @@ fn only_one(installed: &[&'static dyn Agent]) -> Result<&'static dyn Agent> {
         [] => {
             let packages: Vec<&str> = installed::known().filter_map(|agent| installed::package(agent.name())).collect();
             Err(Failure::usage(format!(
-                "no agent is installed; npm install -g one of {}, or see one work now: ostler run demo \"…\"",
+                "no agent is installed; install one with npm install -g ({}), or try the built-in demo: ostler run demo \"…\"",
                 packages.join(", ")
             )))
         }

@@ -19,6 +19,7 @@ use crate::one_writer::refuse_others;
 use crate::prepare::{Prepared, piped_input, prepare};
 use crate::say::{say, tell};
 use crate::ui::asking::{UNSEEN, in_a_line};
+use crate::ui::called::{called, called_at};
 use crate::ui::style::Style;
 use asked::{Asked, check, describe};
 use ostler_core::event::StopHow;
@@ -52,7 +53,7 @@ pub fn run(context: &Context, args: Run) -> Result<Code> {
 /// Refuses to start in the background what nobody could find again: its id cannot be printed, and it has no name.
 pub fn check_that_it_can_be_found(watching: Watching, name: Option<&str>) -> Result<()> {
     if watching.detach && name.is_none() && ostler_sys::entry::nobody_reads_output() {
-        let words = "standard output is closed, and the id of the session goes there; open it, or give a --name";
+        let words = "standard output is closed, so the session id cannot be printed; open it, or add --name NAME";
         return Err(Failure::usage(words));
     }
     Ok(())
@@ -83,7 +84,7 @@ impl Watching {
 /// person: that is where they are typed.
 pub fn after_start(context: &Context, place: &Place, session: &Session, watching: Watching) -> Result<Code> {
     if watching.detach {
-        say!("{}", place.id).inspect_err(|_| tell!("ostler: session {} runs", place.id))?;
+        say!("{}", place.id).inspect_err(|_| tell!("ostler: session {} is running", place.id))?;
         return Ok(Code::Succeeded);
     }
     if session.mode == Mode::Terminal || (session.keep && watching.may_open()) {
@@ -116,7 +117,7 @@ fn warn_when_low(context: &Context) {
     if let Ok(free) = free
         && free < LOW
     {
-        tell!("ostler: only {} left on the disk of {}", crate::ui::time::size(free), context.home.root().display());
+        tell!("ostler: only {} of disk space left for {}", crate::ui::time::size(free), context.home.root().display());
     }
 }
 
@@ -147,10 +148,10 @@ fn follow_to_the_end(context: &Context, place: &Place, session: &Session, watchi
             }
             Left::Asks(view) => {
                 let what = view.asking.as_ref().map(|ask| in_a_line(ask, style, UNSEEN)).unwrap_or_default();
-                tell!("ostler: {} asks: {what}", view.id);
+                tell!("ostler: {} asks: {what}", called(&view));
                 let question = view.asking.as_ref().is_some_and(|ask| !ask.questions().is_empty());
                 let how = if question { "--text \"…\"" } else { "--allow (or --deny)" };
-                tell!("ostler: answer with ostler answer {} {how}, then ostler wait {}", view.id, view.id);
+                tell!("ostler: answer it: ostler answer {} {how}; then: ostler wait {}", view.id, view.id);
                 format.conclude(context, place, &view, &mut printer)?;
                 return Ok(Code::Asks);
             }
@@ -158,7 +159,8 @@ fn follow_to_the_end(context: &Context, place: &Place, session: &Session, watchi
                 while let Some(signal) = signals.next()? {
                     if signal != Signal::INT.as_raw() {
                         let words = format!(
-                            "\nostler: {0} goes on; ostler wait {0} waits for its end, ostler attach {0} comes back\n",
+                            "\nostler: {} is still running; reattach: ostler attach {1}; wait for its end: ostler wait {1}\n",
+                            called_at(place),
                             place.id
                         );
                         // It may be the terminal that is gone.
@@ -182,7 +184,7 @@ fn interrupt_or_stop(place: &Place, interrupted: &mut bool) -> Result<()> {
     };
     let first = !std::mem::replace(interrupted, true);
     match make_wish(place, want)? {
-        Granted::Yes if first => tell!("\nostler: interrupted; Ctrl-C again stops the session"),
+        Granted::Yes if first => tell!("\nostler: interrupted; press Ctrl-C again to stop the session"),
         Granted::Yes => tell!("\nostler: stopping"),
         Granted::Refused(_) | Granted::Ended(_) => {}
     }

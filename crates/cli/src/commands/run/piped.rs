@@ -37,7 +37,9 @@ fn joined(prompt: String, piped: String) -> Result<String> {
 }
 
 fn read_stream(input: BorrowedFd<'_>) -> Result<Vec<u8>> {
-    let wrong = |error: std::io::Error| Failure::usage(format!("standard input: {error}; </dev/null leaves it out"));
+    let wrong = |error: std::io::Error| {
+        Failure::usage(format!("cannot read standard input: {error}; to leave it out, add </dev/null"))
+    };
     let (mut bytes, mut buffer) = (Vec::new(), vec![0; 64 * 1024]);
     let mut patience = Some(SILENCE);
     loop {
@@ -46,12 +48,12 @@ fn read_stream(input: BorrowedFd<'_>) -> Result<Vec<u8>> {
                 patience = None;
                 if bytes.is_empty() && is_held_by_parents_only(input).map_err(wrong)? {
                     tell!(
-                        "ostler: standard input is an open pipe and nothing came for 3 s; going on without it \
-                         (add </dev/null to skip this wait)"
+                        "ostler: nothing came from the pipe on standard input for 3 s; continuing without it \
+                         (to skip this wait, add </dev/null)"
                     );
                     return Ok(bytes);
                 }
-                tell!("ostler: waiting for the end of standard input; add </dev/null to run without it");
+                tell!("ostler: waiting for the end of standard input; to run without it, add </dev/null");
                 continue;
             }
             Ok(_) => {}

@@ -3,6 +3,7 @@
 use crate::commands::ls::tilde;
 use crate::exit::Code;
 use crate::follow::err;
+use crate::ui::called::called;
 use crate::ui::money::dollars;
 use crate::ui::style::Style;
 use crate::ui::time::duration;
@@ -45,14 +46,16 @@ fn summary(view: &View, outcome: &Outcome, style: Style, told: Option<&str>) -> 
         Kind::Stopped => style.yellow("■ stopped"),
         Kind::Lost => style.red("✘ lost"),
     };
-    let mut facts = vec![style.bold(view.id.as_str())];
+    let mut facts = vec![style.bold(&called(view))];
     if converses(view) {
         let turns = if outcome.turns == 1 { "1 turn".to_owned() } else { format!("{} turns", outcome.turns) };
         facts.push(turns);
     }
     facts.extend(outcome.duration_ms.map(duration));
-    if outcome.saved != Saved::NotApplicable {
-        facts.push(format!("saved: {}", outcome.saved.word()));
+    match outcome.saved {
+        Saved::Verified => facts.push("saved".to_owned()),
+        Saved::Unverified => facts.push(style.yellow("not proven saved")),
+        Saved::NotApplicable => {}
     }
     facts.extend(used(outcome.tokens, outcome.cost_usd));
     if view.run > 1 {
@@ -64,7 +67,7 @@ fn summary(view: &View, outcome: &Outcome, style: Style, told: Option<&str>) -> 
         text.push_str(&format!("  {}\n", printable(&outcome.cause)));
     }
     for process in &outcome.left {
-        text.push_str(&format!("  {} {}\n", style.dim("ended what it left running:"), printable(process)));
+        text.push_str(&format!("  {} {}\n", style.dim("ended a process it left running:"), printable(process)));
     }
     if let Some(transcript) = &view.transcript {
         text.push_str(&format!("  {} {}\n", style.dim("transcript"), printable(&tilde(transcript))));

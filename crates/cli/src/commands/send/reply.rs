@@ -5,6 +5,7 @@ use crate::client::{Watch, look_and_record};
 use crate::commands::wait::report_question;
 use crate::exit::{Code, Failure, Result};
 use crate::say::say;
+use crate::ui::called::{called, called_at};
 use ostler_core::event::Event;
 use ostler_core::fact::{TurnEnd, Verdict};
 use ostler_core::view::View;
@@ -55,7 +56,7 @@ pub fn wait(place: &Place, wish: &str, journal_before: u64, as_json: bool) -> Re
         match &stage {
             Stage::Replied(end) => return reply(place, end, as_json),
             Stage::Withdrawn => {
-                return Err(Failure::new(Code::Failed, format!("{}: the message was withdrawn", place.id)));
+                return Err(Failure::new(Code::Failed, format!("{}: the message was withdrawn", called(&view))));
             }
             Stage::Unknown | Stage::Waits(_) | Stage::Fed(_) => {}
         }
@@ -82,7 +83,7 @@ fn ended(view: &View) -> Failure {
         None | Some(Code::Succeeded | Code::NotSaved) => Code::Failed,
         Some(code) => code,
     };
-    Failure::new(code, format!("{0} has ended before it replied; ostler show {0} tells how", view.id))
+    Failure::new(code, format!("{} ended before it replied; see ostler show {}", called(view), view.id))
 }
 
 fn reply(place: &Place, end: &TurnEnd, as_json: bool) -> Result<Code> {
@@ -100,7 +101,9 @@ fn reply(place: &Place, end: &TurnEnd, as_json: bool) -> Result<Code> {
     }
     match (code, &end.reason) {
         (Code::Succeeded, _) | (_, None) => Ok(code),
-        (code, Some(reason)) => Err(Failure::new(code, format!("{}: {}", place.id, ostler_screen::printable(reason)))),
+        (code, Some(reason)) => {
+            Err(Failure::new(code, format!("{}: {}", called_at(place), ostler_screen::printable(reason))))
+        }
     }
 }
 

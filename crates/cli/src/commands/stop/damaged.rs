@@ -66,7 +66,7 @@ impl Helpers {
                 match poll(&mut [PollFd::new(pidfd, PollFlags::IN)], left.as_ref()) {
                     Ok(0) => {
                         return Err(Failure::ours(format!(
-                            "{}: its helpers do not end it, and its folder is damaged: {}",
+                            "{}: its helpers do not end it, and its folder is damaged ({}); see ostler doctor",
                             self.place.id, self.damage
                         )));
                     }
@@ -77,10 +77,13 @@ impl Helpers {
         }
         if still_runs(&self.place)? {
             return Err(Failure::ours(format!(
-                "{}: its helpers are gone and a process of it still runs; its folder is damaged: {}",
+                "{}: its helpers are gone, one of its processes still runs, and its folder is damaged ({}); see ostler doctor",
                 self.place.id, self.damage
             )));
         }
-        Ok(format!("{}: ended by its helpers; its folder is damaged: {}", self.place.id, self.damage))
+        Ok(format!(
+            "{}: stopped; whether the last turn is saved is unknown, because its folder is damaged: {}",
+            self.place.id, self.damage
+        ))
     }
 }

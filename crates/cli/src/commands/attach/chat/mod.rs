@@ -106,7 +106,7 @@ impl Chat<'_> {
         let text = text.strip_suffix(open.as_str()).unwrap_or(&text);
         let lines = text.lines().count();
         if lines > LINES_BEFORE {
-            let hint = format!("… {} lines before; ostler logs {} shows all\n", lines - LINES_BEFORE, self.place.id);
+            let hint = format!("… {} earlier lines: ostler logs {}\n", lines - LINES_BEFORE, self.place.id);
             self.canvas.write(&self.style.dim(&hint));
         }
         let start = text.match_indices('\n').rev().nth(LINES_BEFORE).map_or(0, |(place, _)| place + 1);
@@ -114,7 +114,7 @@ impl Chat<'_> {
         self.canvas.write(&open);
         if !self.editor.is_empty() {
             self.canvas.end_line();
-            self.canvas.write(&self.style.dim("the line you had begun is back\n"));
+            self.canvas.write(&self.style.dim("your unfinished message is restored\n"));
         }
         Ok(())
     }
@@ -228,7 +228,7 @@ impl Chat<'_> {
             Phase::Idle | Phase::Stopping | Phase::Ended => false,
         };
         if !busy || self.interrupted == Some(self.view.turns) {
-            self.status.notice(format!("ostler stop {} ends the session", self.place.id));
+            self.status.notice(format!("to stop the session: ostler stop {}", self.place.id));
             return Ok(());
         }
         if self.wish(Want::Interrupt) {
@@ -252,7 +252,7 @@ impl Chat<'_> {
             let text = self.news()?;
             self.canvas.write(&text);
             self.show_question();
-            self.status.notice("it asks something else now; Enter again answers that".to_owned());
+            self.status.notice("the question has changed; press Enter again to answer the new one".to_owned());
             return Ok(());
         }
         let want = match &self.view.asking {
@@ -264,7 +264,7 @@ impl Chat<'_> {
                 }
             },
             None if text.len() > MESSAGE_LIMIT => {
-                self.status.notice("longer than 16 MiB; put it into a file and tell the agent where it is".to_owned());
+                self.status.notice("longer than 16 MiB; save it in a file and tell the agent to read that".to_owned());
                 return Ok(());
             }
             None => Want::Message { text, now: false },

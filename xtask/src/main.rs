@@ -17,6 +17,8 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 cargo xtask test
     format, lints, build, all tests, the proof that nothing outlives them, and docs/agents.md from what passed
+cargo xtask test --quick
+    unit tests, snapshots and the core promises, in about two minutes
 cargo xtask agents
     the real agents that tests start, pinned in agents/package-lock.json, installed below target/agents
 cargo xtask record [AGENT…] [--scene NAME]

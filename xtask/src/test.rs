@@ -26,11 +26,31 @@ const FOREIGN_NAMES: [&str; 7] =
 /// A process that was told to end needs a moment to be gone; one that needs longer than this was not told.
 const MOMENT: Duration = Duration::from_secs(2);
 
+/// The tests against real agents: most of the time they wait for those, so that more of them run at a time.
+const REAL_AGENTS: &str = "agents";
+const AGENTS_PER_CORE: usize = 2;
+
+/// For the inner loop: those promises that a change breaks first.
+const CORE_PROMISES: [&str; 7] = [
+    "any_one_process_may_be_killed",
+    "derived_files_may_be_wrong",
+    "messages_arrive_once",
+    "nothing_is_left_behind",
+    "one_conversation_has_one_writer",
+    "stop_is_never_forgotten",
+    "wait_says_how_it_ended",
+];
+
 pub fn run(arguments: &[String]) -> Result<()> {
-    if let Some(unknown) = arguments.first() {
-        bail!("`test` takes no arguments, not even {unknown}");
-    }
+    let quick = match arguments {
+        [] => false,
+        [only] if only == "--quick" => true,
+        _ => bail!("`test` takes `--quick` or nothing, not {}", arguments.join(" ")),
+    };
     become_subreaper()?;
+    if quick {
+        return quickly();
+    }
     if let Err(missing) = apt::install_missing(&PROGRAMS) {
         eprintln!("{missing}; tests that need it will say so");
     }
@@ -91,14 +111,65 @@ fn licences_and_advisories() -> Result<()> {
     Ok(())
 }
 
+/// Unit tests, snapshots of what people read, and the core promises; neither lints nor real agents.
+fn quickly() -> Result<()> {
+    let before = Baseline::now()?;
+    let home = empty_home()?;
+    cargo(["build", "--package", "ostler", "--bins", "--examples"])?;
+    let mut passed = vec![
+        cargo_test(&home, &["--workspace", "--lib", "--bins"]),
+        cargo_test(&home, &["--package", "ostler", "--test", "attach", "--test", "choosing"]),
+    ];
+    let mut promises = vec!["--package", "ostler", "--test", "promises", "--"];
+    promises.extend(CORE_PROMISES);
+    passed.push(cargo_test(&home, &promises));
+    passed.push(nothing_outlives(&before));
+    passed.into_iter().collect::<Result<()>>()?;
+    eprintln!("\nthe quick checks passed; cargo xtask test runs all");
+    Ok(())
+}
+
 /// All of them; those against real agents note in `proven` what they have proven.
 fn tests(proven: &Path) -> Result<()> {
     let home = empty_home()?;
+    let whole_program = whole_program_tests()?;
+    let mut product = vec!["--package", "ostler", "--bins", "--examples"];
+    for name in whole_program.iter().filter(|name| *name != REAL_AGENTS) {
+        product.extend(["--test", name]);
+    }
+    let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+    let threads = format!("--test-threads={}", AGENTS_PER_CORE * cores);
+    let mut with_agents = cargo_test_command(&home, &["--package", "ostler", "--test", REAL_AGENTS, "--", &threads]);
+    with_agents.env(proven::VARIABLE, proven);
+    // Each of them, so that one run shows all that fails.
+    let passed = [
+        cargo_test(&home, &["--workspace", "--exclude", "ostler"]),
+        cargo_test(&home, &product),
+        workspace::run_visibly(&mut with_agents),
+    ];
+    passed.into_iter().collect()
+}
+
+/// The names of the tests that drive the whole program.
+fn whole_program_tests() -> Result<Vec<String>> {
+    let folder = workspace::root().join("crates/cli/tests");
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(&folder).context("cannot list the tests of the program")? {
+        names.push(entry?.file_name().to_string_lossy().into_owned());
+    }
+    names.sort();
+    Ok(names)
+}
+
+fn cargo_test(home: &Path, arguments: &[&str]) -> Result<()> {
+    workspace::run_visibly(&mut cargo_test_command(home, arguments))
+}
+
+fn cargo_test_command(home: &Path, arguments: &[&str]) -> Command {
     let mut command = workspace::cargo();
-    command.args(["test", "--workspace", "--no-fail-fast"]);
-    clean_environment(&mut command, &home);
-    command.env(proven::VARIABLE, proven);
-    workspace::run_visibly(&mut command)
+    command.args(["test", "--no-fail-fast"]).args(arguments);
+    clean_environment(&mut command, home);
+    command
 }
 
 /// A home folder of this run's own, with nothing in it.

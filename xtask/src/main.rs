@@ -6,6 +6,7 @@ mod bench;
 mod chaos;
 mod counts;
 mod fuzz;
+mod pictures;
 mod processes;
 mod proven;
 mod record;
@@ -23,6 +24,8 @@ cargo xtask agents
     the real agents that tests start, pinned in agents/package-lock.json, installed below target/agents
 cargo xtask record [AGENT…] [--scene NAME]
     what those agents say and write in each scene, recorded anew below recordings/
+cargo xtask pictures
+    docs/pictures: the program at work in a terminal, drawn by our own emulator
 cargo xtask bench [--only ROW] [--quick] [--binary OSTLER]
     ostler beside dtach, tmux, shpool and pueue; a whole run writes docs/benchmarks.md and docs/benchmarks.svg
 cargo xtask fuzz [TARGET…] [--seconds N]
@@ -38,6 +41,7 @@ fn main() -> ExitCode {
         Some((command, rest)) if command == "test" => test::run(rest),
         Some((command, rest)) if command == "agents" => agents::run(rest),
         Some((command, rest)) if command == "record" => record::run(rest),
+        Some((command, rest)) if command == "pictures" => pictures::run(rest),
         Some((command, rest)) if command == "bench" => bench::run(rest),
         Some((command, rest)) if command == "fuzz" => fuzz::run(rest),
         Some((command, rest)) if command == "chaos" => chaos::run(rest),

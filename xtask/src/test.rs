@@ -13,7 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 
 use crate::processes::{Baseline, become_subreaper, is_childless};
-use crate::{agents, apt, proven, workspace};
+use crate::{agents, apt, pictures, proven, workspace};
 
 /// Programs that tests drive. A test that needs one says so itself; here they are only provided.
 const PROGRAMS: [&str; 3] = ["tmux", "strace", "sshd"];
@@ -69,6 +69,8 @@ pub fn run(arguments: &[String]) -> Result<()> {
     check(licences_and_advisories());
     check(real_agents());
     if check(cargo(["build", "--package", "ostler"])) {
+        // Only that they can be made: what they show is looked at by people.
+        check(pictures::draw(&workspace::target().join("pictures")));
         let before = Baseline::now()?;
         let proven = proven::begin()?;
         let passed = check(tests(&proven));

@@ -24,6 +24,7 @@ mod keyboard;
 mod modes;
 mod params;
 mod parser;
+mod pieces;
 mod plain;
 mod printable;
 mod redraw;
@@ -38,6 +39,7 @@ mod tabs;
 mod terminal;
 mod utf8;
 
+pub use pieces::{Look, Paint, Piece};
 pub use plain::PlainText;
 pub use printable::{printable, printable_lines};
 pub use screen::Screen;

@@ -1,6 +1,7 @@
 //! The state of a terminal after some prefix of a program's output.
 
 use crate::parser::Parser;
+use crate::pieces::{self, Piece};
 use crate::redraw::RESET;
 use crate::row::Row;
 use crate::size::Size;
@@ -61,6 +62,11 @@ impl Screen {
     /// The visible rows, without blanks at their ends.
     pub fn text(&self) -> Vec<String> {
         self.terminal.shown.rows().map(Row::text).collect()
+    }
+
+    /// The visible rows as pieces of one look each, without blanks at their ends.
+    pub fn pieces(&self) -> Vec<Vec<Piece>> {
+        self.terminal.shown.rows().map(pieces::of_row).collect()
     }
 
     /// Row and column of the cursor, counted from 0.

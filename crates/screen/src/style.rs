@@ -4,6 +4,7 @@
 
 use crate::ascii::push;
 use crate::params::Params;
+use crate::pieces::Look;
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,6 +87,21 @@ impl Style {
     /// What erasing leaves behind: the background colour and nothing else.
     pub(crate) fn erased(self) -> Style {
         Style { background: self.background, ..Style::default() }
+    }
+
+    pub(crate) fn look(self) -> Look {
+        let has = |bit| self.attributes.0 & bit != 0;
+        Look {
+            foreground: self.foreground.into(),
+            background: self.background.into(),
+            bold: has(Attributes::BOLD),
+            dim: has(Attributes::DIM),
+            italic: has(Attributes::ITALIC),
+            underlined: self.underline != Underline::None,
+            inverse: has(Attributes::INVERSE),
+            hidden: has(Attributes::HIDDEN),
+            struck: has(Attributes::STRUCK),
+        }
     }
 
     /// Applies one SGR sequence.

@@ -1,0 +1,152 @@
+//! A person's desk: a home folder, a project, and a terminal in which commands are typed one after the other.
+
+use crate::steady;
+use anyhow::{Context, Result, bail};
+use ostler_screen::{Screen, Size};
+use ostler_sys::pty::Pty;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::time::Timespec;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// What never comes has failed.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub struct Desk {
+    program: PathBuf,
+    root: TempDir,
+    pty: Pty,
+    pub screen: Screen,
+}
+
+impl Desk {
+    pub fn new(program: &Path, size: Size) -> Result<Desk> {
+        // Short: the program wraps long lines by the paths as they are, not as the picture shows them.
+        let root = tempfile::Builder::new().prefix("o").rand_bytes(4).tempdir()?;
+        let git = root.path().join("home/src/shop/.git");
+        std::fs::create_dir_all(&git)?;
+        std::fs::write(git.join("HEAD"), "ref: refs/heads/main\n")?;
+        let pty = Pty::open(size.rows, size.columns)?;
+        Ok(Desk { program: program.to_owned(), root, pty, screen: Screen::new(size) })
+    }
+
+    pub fn root(&self) -> &Path {
+        self.root.path()
+    }
+
+    pub fn sessions(&self) -> PathBuf {
+        self.root().join("home/.local/state/ostler/sessions")
+    }
+
+    /// What the clock shows from now on: so many seconds ago.
+    pub fn set_clock_back(&self, seconds: u64) -> Result<()> {
+        let (file, new) = (self.root().join("clock"), self.root().join("clock.new"));
+        std::fs::write(&new, format!("-{seconds}"))?;
+        Ok(std::fs::rename(new, file)?)
+    }
+
+    /// A program in the project, with nothing of the environment of whoever makes the picture.
+    fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let home = self.root().join("home");
+        let mut command = Command::new(program);
+        command.env_clear().current_dir(home.join("src/shop"));
+        command.env("HOME", &home).env("OSTLER_CLOCK", self.root().join("clock")).env("TERM", "xterm-256color");
+        command
+            .env("OSTLER_DEMO_HOME", home.join("demo"))
+            .env("USER", "ann")
+            .env("LANG", "C.UTF-8")
+            .env("OSTLER_DEMO_PACE", "0");
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into()));
+        command
+    }
+
+    /// Runs a command that the picture does not show, and returns what it printed.
+    pub fn unseen(&self, words: &[&str]) -> Result<String> {
+        let output = self.command(&self.program).args(words).stdin(Stdio::null()).output()?;
+        // How a session ended is for the scene; wrong usage and failures of the program itself are not.
+        if matches!(output.status.code(), None | Some(2 | 3 | 125)) {
+            bail!("ostler {}: {}", words.join(" "), String::from_utf8_lossy(&output.stderr));
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    }
+
+    /// Types a command and shows all that comes of it. `keys`: what is typed once the screen shows a text.
+    pub fn types(&mut self, typed: &str, words: &[&str], keys: &[(&str, &str)]) -> Result<()> {
+        self.screen.feed(format!("\x1b[1;32m$\x1b[0m \x1b[1m{typed}\x1b[0m\r\n").as_bytes());
+        let theirs = &self.pty.theirs;
+        // The terminal has to control the program, as a shell would arrange it.
+        let mut command = self.command("setsid");
+        command.args(["--ctty", "--wait"]).arg(&self.program).args(words);
+        command.stdin(theirs.try_clone()?).stdout(theirs.try_clone()?).stderr(theirs.try_clone()?);
+        let mut child = command.spawn().context("setsid (util-linux) is needed")?;
+        let deadline = Instant::now() + PATIENCE;
+        // What came of earlier commands, and what this one has written, as it came.
+        let (before, mut written) = (self.screen.clone(), Vec::new());
+        let mut keys = keys.iter();
+        let mut next = keys.next();
+        loop {
+            if let Some((text, typed)) = next
+                && self.screen.text().join("\n").contains(text)
+            {
+                rustix::io::write(&self.pty.ours, typed.as_bytes())?;
+                next = keys.next();
+            }
+            if self.reads(&mut written)? {
+                // From the beginning: what has to be made steady may have come in two pieces.
+                self.screen = before.clone();
+                self.screen.feed(&self.steady(&written)?);
+            } else if child.try_wait()?.is_some() {
+                return Ok(());
+            }
+            if Instant::now() > deadline {
+                child.kill()?;
+                child.wait()?;
+                bail!("{typed:?} does not end; the screen:\n{}", self.screen.text().join("\n"));
+            }
+        }
+    }
+
+    /// Takes what was written. `false`: nothing came for a moment.
+    fn reads(&self, written: &mut Vec<u8>) -> Result<bool> {
+        let moment = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+        poll(&mut [PollFd::new(&self.pty.ours, PollFlags::IN)], Some(&moment))?;
+        let mut buffer = [0; 65536];
+        match rustix::io::read(&self.pty.ours, &mut buffer) {
+            Ok(count) => {
+                written.extend_from_slice(&buffer[..count]);
+                Ok(count > 0)
+            }
+            Err(Errno::AGAIN | Errno::IO) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The same for whoever makes the picture, wherever and whenever.
+    fn steady(&self, written: &[u8]) -> Result<Vec<u8>> {
+        let home = self.root().join("home").to_string_lossy().into_owned();
+        // Agents name folders of their own by the path of the project.
+        let encoded = home.replace(['/', '.'], "-");
+        let text = String::from_utf8_lossy(written).replace(&home, "/home/ann").replace(&encoded, "-home-ann");
+        Ok(steady::steady(&text, &steady::ids(&self.sessions())?).into_bytes())
+    }
+
+    /// Waits until a session's record has this text.
+    pub fn until_shown(&self, id: &str, text: &str) -> Result<()> {
+        let deadline = Instant::now() + PATIENCE;
+        while !self.unseen(&["show", "--json", id])?.contains(text) {
+            if Instant::now() > deadline {
+                bail!("{id} never has {text}");
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends every session; nothing of a picture stays behind.
+    pub fn clears_up(&self) -> Result<()> {
+        self.unseen(&["stop", "--all", "--kill"]).map(drop)
+    }
+}

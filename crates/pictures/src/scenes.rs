@@ -1,0 +1,98 @@
+//! What the pictures show.
+
+use crate::desk::Desk;
+use crate::svg;
+use anyhow::Result;
+use ostler_screen::Size;
+use std::path::Path;
+
+pub struct Scene {
+    pub name: &'static str,
+    /// For whoever cannot see it.
+    title: &'static str,
+    columns: u16,
+    play: fn(&mut Desk) -> Result<()>,
+}
+
+/// More rows than any scene shows.
+const ROWS: u16 = 60;
+
+pub const ALL: [Scene; 4] = [
+    Scene {
+        name: "first",
+        title: "ostler runs agents, lists them, and answers what one asks",
+        columns: 96,
+        play: first,
+    },
+    Scene { name: "run", title: "ostler run demo, from the prompt to the result", columns: 96, play: run },
+    Scene { name: "ls", title: "ostler ls: one line for each session", columns: 110, play: ls },
+    Scene { name: "answer", title: "ostler answer shows the question in full and asks", columns: 96, play: answer },
+];
+
+impl Scene {
+    pub fn picture(&self, program: &Path) -> Result<String> {
+        let mut desk = Desk::new(program, Size { rows: ROWS, columns: self.columns })?;
+        let played = (self.play)(&mut desk);
+        let cleared = desk.clears_up();
+        played.and(cleared)?;
+        Ok(svg::draw(&desk.screen.pieces(), self.columns, self.title))
+    }
+}
+
+const MINUTE: u64 = 60;
+const HOUR: u64 = 60 * MINUTE;
+
+/// A session in the background, and its id.
+fn start(desk: &Desk, ago: u64, words: &[&str]) -> Result<String> {
+    // Some seconds more: the picture takes its time.
+    desk.set_clock_back(ago + 20)?;
+    desk.unseen(&[&["run", "-d"], words].concat())
+}
+
+/// Three sessions: one asks, one is idle, one has ended.
+fn first(desk: &mut Desk) -> Result<()> {
+    let over = start(desk, 2 * HOUR, &["demo", "fix the failing test"])?;
+    desk.unseen(&["wait", &over])?;
+    start(desk, 12 * MINUTE, &["--name", "login", "--keep", "demo", "say ready for the next step"])?;
+    desk.unseen(&["wait", "--until", "turn", "login"])?;
+    start(desk, 3 * MINUTE, &["--name", "deploy", "demo", "ask git push --tags"])?;
+    desk.unseen(&["wait", "--until", "asking", "deploy"])?;
+    desk.set_clock_back(0)?;
+    desk.types("ostler ls", &["ls"], &[])?;
+    desk.types("ostler answer deploy", &["answer", "deploy"], &[("[y/n", "n not on a Friday\r")])?;
+    desk.types(
+        "ostler send login --wait \"say the login works now\"",
+        &["send", "login", "--wait", "say the login works now"],
+        &[],
+    )?;
+    desk.types("ostler stop login", &["stop", "login"], &[])
+}
+
+fn run(desk: &mut Desk) -> Result<()> {
+    desk.set_clock_back(0)?;
+    desk.types("ostler run demo \"fix the failing test\"", &["run", "demo", "fix the failing test"], &[("[y/n", "y\r")])
+}
+
+fn ls(desk: &mut Desk) -> Result<()> {
+    let over = start(desk, 2 * HOUR, &["demo", "fix the failing test"])?;
+    desk.unseen(&["wait", &over])?;
+    let failed = start(desk, HOUR, &["--name", "nightly build", "--", "sh", "-c", "echo 3 tests failed; exit 1"])?;
+    desk.unseen(&["wait", &failed])?;
+    start(desk, 40 * MINUTE, &["--name", "server", "--", "sleep", "6000"])?;
+    desk.unseen(&["stop", "server"])?;
+    start(desk, 12 * MINUTE, &["--name", "login", "--keep", "demo", "say ready for the next step"])?;
+    desk.unseen(&["wait", "--until", "turn", "login"])?;
+    start(desk, 3 * MINUTE, &["--name", "refactor", "demo", "sleep"])?;
+    desk.until_shown("refactor", "\"state\": \"working\"")?;
+    start(desk, 3 * MINUTE, &["--name", "deploy", "demo", "ask git push --tags"])?;
+    desk.unseen(&["wait", "--until", "asking", "deploy"])?;
+    desk.set_clock_back(0)?;
+    desk.types("ostler ls", &["ls"], &[])
+}
+
+fn answer(desk: &mut Desk) -> Result<()> {
+    start(desk, 3 * MINUTE, &["--name", "deploy", "demo", "ask rm -rf build && make release"])?;
+    desk.unseen(&["wait", "--until", "asking", "deploy"])?;
+    desk.set_clock_back(0)?;
+    desk.types("ostler answer", &["answer"], &[("[y/n", "y\r")])
+}

@@ -76,6 +76,11 @@ Without an agent and with --, anything can be kept: ostler run -- make test
   grace = \"10s\"                     how long stop waits before it kills
   linger = \"2s\"                     how long processes left behind by a program may take to exit
   autosave = \"5s\"                   how often the transcript is copied while a turn runs; \"off\"
+  output_limit = \"2GiB\"             how much a run without a terminal may print; \"off\"
+  terminal_output_limit = \"64MiB\"   how much output of a terminal is kept
+  min_free_space = \"1GiB\"           sessions write no output while less disk space is free; \"off\"
+  retry_alarm = \"5m\"                alarm after a turn has only retried for this long; \"off\"
+  answer_within = \"1m\"              alarm when an ACP agent does not answer for this long; \"off\"
   archive_after = \"7d\"              archive sessions this long after their end; \"off\"
   purge_after = \"30d\"               delete them this long after that; \"off\"
 

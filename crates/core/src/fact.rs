@@ -29,10 +29,12 @@ pub enum Fact {
     Said { text: String },
     /// The agent thinks aloud; shown dimmed, never part of the answer.
     Thought { text: String },
+    /// The model that answers from now on, by the agent's own name for it.
+    Model { name: String },
     /// A tool was called.
-    ToolCalled { name: String, detail: String },
-    /// A tool came back.
-    ToolReturned { text: String, failed: bool },
+    ToolCalled { name: String, detail: String, call: Call },
+    /// A tool came back; with the name of its call, where the agent tells.
+    ToolReturned { text: String, failed: bool, call: Option<String> },
     /// A subagent said or did this, in a conversation of its own below this one: shown, and never the agent's own word.
     Below(Box<Fact>),
     /// It wants a permission or an answer and waits.
@@ -51,6 +53,24 @@ pub enum Fact {
     Unknown { kind: String },
     /// A line too long to be read.
     PassedOver { bytes: u64 },
+}
+
+/// What else an agent tells about a call of a tool.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Call {
+    /// Its name for this call, by which what comes back is known to belong to it.
+    pub id: Option<String>,
+    /// What the call changes in files.
+    pub edits: Vec<Edit>,
+}
+
+/// A part of a file that becomes another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edit {
+    pub path: String,
+    /// Empty for a file that is written whole.
+    pub old: String,
+    pub new: String,
 }
 
 /// An agent tries again what the model's server did not answer.

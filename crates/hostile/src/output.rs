@@ -59,7 +59,11 @@ fn said(fact: &Fact) -> usize {
         Fact::Saying { text } | Fact::Said { text } | Fact::Thought { text } | Fact::ToolReturned { text, .. } => {
             text.len()
         }
-        Fact::ToolCalled { name, detail } => name.len() + detail.len(),
+        Fact::Model { name } => name.len(),
+        Fact::ToolCalled { name, detail, call } => {
+            let edits: usize = call.edits.iter().map(|edit| edit.path.len() + edit.old.len() + edit.new.len()).sum();
+            name.len() + detail.len() + edits
+        }
         Fact::Below(fact) => said(fact),
         Fact::Native { id } => id.len(),
         Fact::Transcript { path } => path.len(),

@@ -255,6 +255,7 @@ impl Stage<'_> {
                 Fact::TurnStarted
                 | Fact::Said { .. }
                 | Fact::Thought { .. }
+                | Fact::Model { .. }
                 | Fact::ToolCalled { .. }
                 | Fact::ToolReturned { .. }
                 | Fact::AskClosed { .. }

@@ -106,7 +106,7 @@ fn last_said(run: &Dir, agent: &str, plan: &Plan) -> Result<Option<String>, Stor
 fn said(fact: Fact) -> Option<String> {
     match fact {
         Fact::Said { text } => text.lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned),
-        Fact::ToolCalled { name, detail } => Some(format!("{name} {detail}").trim_end().to_owned()),
+        Fact::ToolCalled { name, detail, .. } => Some(format!("{name} {detail}").trim_end().to_owned()),
         Fact::Asked(ask) => Some(Shown::of(&ask).line(LAST_CHARACTERS).asked),
         Fact::TurnEnded(TurnEnd { verdict: Verdict::Failed, reason, .. }) => reason,
         Fact::Native { .. }
@@ -120,6 +120,7 @@ fn said(fact: Fact) -> Option<String> {
         | Fact::TurnStarted
         | Fact::Saying { .. }
         | Fact::Thought { .. }
+        | Fact::Model { .. }
         | Fact::ToolReturned { .. }
         | Fact::Below(_)
         | Fact::AskClosed { .. }

@@ -530,6 +530,7 @@ pub fn event_of(fact: Fact, state: &State) -> Option<Event> {
         Fact::Saying { .. }
         | Fact::Said { .. }
         | Fact::Thought { .. }
+        | Fact::Model { .. }
         | Fact::ToolCalled { .. }
         | Fact::ToolReturned { .. }
         | Fact::Below(_)

@@ -143,6 +143,7 @@ fn names(fact: &Fact, conversation: &str) -> bool {
         | Fact::Saying { .. }
         | Fact::Said { .. }
         | Fact::Thought { .. }
+        | Fact::Model { .. }
         | Fact::ToolCalled { .. }
         | Fact::ToolReturned { .. }
         | Fact::Below(_)

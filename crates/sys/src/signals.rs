@@ -61,6 +61,27 @@ pub fn heed(signal: Signal) {
     }
 }
 
+/// Stops this process as Ctrl-Z does, although it has taken that signal. Returns when it is continued, and at once where
+/// nobody could do that: the kernel stops no process without a shell above it.
+pub fn stop() -> io::Result<()> {
+    // SAFETY: the set is initialised by sigemptyset before use; the calls touch only this process's mask and disposition.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, libc::SIGTSTP);
+        libc::signal(libc::SIGTSTP, libc::SIG_DFL);
+        // It waits until it is let in, so that it arrives exactly there.
+        if libc::raise(libc::SIGTSTP) != 0 || libc::sigprocmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut()) < 0
+        {
+            return Err(io::Error::last_os_error());
+        }
+        if libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) < 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}
+
 /// Ignores SIGPIPE-like surprises that would end a helper: a client that hangs up is an error code, not an end.
 pub fn ignore(signal: Signal) {
     // SAFETY: sets a disposition; SIG_IGN runs no code of ours.

@@ -10,7 +10,7 @@ use super::wire::{self, Happening, Line, Permission, PromptResult, Question, Sta
 use crate::Decoder;
 use crate::stream_json::detail_of;
 use ostler_core::MESSAGE_LIMIT;
-use ostler_core::fact::{Ask, Fact, Tokens, TurnEnd, Verdict};
+use ostler_core::fact::{self, Ask, Fact, Tokens, TurnEnd, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -237,11 +237,14 @@ impl AcpLines {
         self.keep(call);
         let known = self.noted(call);
         if !announced && !std::mem::replace(&mut known.shown, true) {
-            facts.push(Fact::ToolCalled { name: known.name.clone(), detail: known.detail.clone() });
+            let edits = known.told.as_ref().map(|told| diffs(&told.content)).unwrap_or_default();
+            let call = fact::Call { id: Some(known.id.clone()), edits };
+            facts.push(Fact::ToolCalled { name: known.name.clone(), detail: known.detail.clone(), call });
         }
         if matches!(call.status, Some(Status::Completed | Status::Failed)) {
             let failed = call.status == Some(Status::Failed) || exit_code(call).is_some_and(|code| code != 0);
-            facts.push(Fact::ToolReturned { text: output(call), failed });
+            let id = Some(call.tool_call_id.clone());
+            facts.push(Fact::ToolReturned { text: output(call), failed, call: id });
             self.calls.retain(|open| open.id != call.tool_call_id);
         }
     }
@@ -321,6 +324,17 @@ impl AcpLines {
             facts.push(Fact::Thought { text: std::mem::take(&mut self.thought) });
         }
     }
+}
+
+/// What a call changes in files, as far as the protocol shows it.
+fn diffs(content: &Value) -> Vec<fact::Edit> {
+    let parts = content.as_array().map(Vec::as_slice).unwrap_or_default();
+    let diff = |part: &Value| {
+        let text = |name: &str| part[name].as_str().map(str::to_owned);
+        let old = text("oldText").unwrap_or_default();
+        (part["type"] == "diff").then(|| Some(fact::Edit { path: text("path")?, old, new: text("newText")? }))?
+    };
+    parts.iter().filter_map(diff).collect()
 }
 
 /// How a notice begins that codex-acp prints before every first answer for a model that it does not know.
@@ -566,8 +580,10 @@ mod tests {
             update(json!({ "sessionUpdate": "tool_call_update", "toolCallId": "c", "status": "completed",
                            "rawOutput": "a file" })),
         ]);
-        let called = Fact::ToolCalled { name: "execute".to_owned(), detail: "ls -l".to_owned() };
-        assert_eq!(facts, [called, Fact::ToolReturned { text: "a file".to_owned(), failed: false }]);
+        let call = fact::Call { id: Some("c".to_owned()), edits: Vec::new() };
+        let called = Fact::ToolCalled { name: "execute".to_owned(), detail: "ls -l".to_owned(), call };
+        let id = Some("c".to_owned());
+        assert_eq!(facts, [called, Fact::ToolReturned { text: "a file".to_owned(), failed: false, call: id }]);
     }
 
     #[test]

@@ -9,7 +9,7 @@
 use super::saved;
 use crate::stream_json::{detail_of, first_line};
 use crate::{Decoder, OwnRecord};
-use ostler_core::fact::{Ask, Fact, TurnEnd, Verdict};
+use ostler_core::fact::{Ask, Call, Fact, TurnEnd, Verdict};
 use ostler_core::outcome::Exit;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -205,7 +205,7 @@ struct Status {
 /// stop yet.
 fn called(hook: &Payload) -> Option<Fact> {
     let name = hook.tool_name.clone().filter(|_| hook.agent_id.is_none())?;
-    Some(Fact::ToolCalled { name, detail: detail_of(&hook.tool_input) })
+    Some(Fact::ToolCalled { name, detail: detail_of(&hook.tool_input), call: Call::default() })
 }
 
 fn conversation(hook: &Payload, facts: &mut Vec<Fact>) {

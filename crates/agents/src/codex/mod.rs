@@ -7,7 +7,7 @@ use crate::content::{self, Content};
 use crate::loose::{Loose, tolerantly};
 use crate::shapes::{Problem, Usage};
 use crate::{Agent, Decoder, Launch, Launching, Whereabouts, named, one_turn, prompt, silent_terminal};
-use ostler_core::fact::{Fact, Retry, Tokens, TurnEnd, Verdict};
+use ostler_core::fact::{Call, Fact, Retry, Tokens, TurnEnd, Verdict};
 use ostler_core::record::Mode;
 use serde::{Deserialize, Serialize};
 
@@ -170,6 +170,7 @@ struct Line<'a> {
 struct Item<'a> {
     #[serde(rename = "type", borrow)]
     kind: Loose<'a>,
+    id: Loose<'a>,
     text: Loose<'a>,
     command: Loose<'a>,
     aggregated_output: Loose<'a>,
@@ -252,8 +253,13 @@ impl CodexLines {
             Some("command_execution") => Some(Fact::ToolReturned {
                 text: item.aggregated_output.text_or_empty(),
                 failed: item.exit_code.amount().is_some_and(|code| code != 0.0),
+                call: item.id.text().map(str::to_owned),
             }),
-            Some("file_change") => Some(Fact::ToolReturned { text: String::new(), failed: item.status.is("failed") }),
+            Some("file_change") => Some(Fact::ToolReturned {
+                text: String::new(),
+                failed: item.status.is("failed"),
+                call: item.id.text().map(str::to_owned),
+            }),
             Some(_) | None => None,
         }
     }
@@ -277,7 +283,8 @@ fn called(item: &Item<'_>) -> Option<Fact> {
         "file_change" => ("edit", item.changes.list().iter().map(changed).collect::<Vec<_>>().join(", ")),
         _ => return None,
     };
-    Some(Fact::ToolCalled { name: name.to_owned(), detail })
+    let call = Call { id: item.id.text().map(str::to_owned), edits: Vec::new() };
+    Some(Fact::ToolCalled { name: name.to_owned(), detail, call })
 }
 
 /// The file, and what is done to it where it is not simply changed.
@@ -339,8 +346,8 @@ mod tests {
         for line in [line("started", "in_progress"), line("completed", "failed")] {
             decoder.line(line.as_bytes(), &mut facts);
         }
-        let called = Fact::ToolCalled { name: "edit".to_owned(), detail: "/a, /b (add)".to_owned() };
-        assert_eq!(facts, [called, Fact::ToolReturned { text: String::new(), failed: true }]);
+        let called = Fact::ToolCalled { name: "edit".to_owned(), detail: "/a, /b (add)".to_owned(), call: Call::default() };
+        assert_eq!(facts, [called, Fact::ToolReturned { text: String::new(), failed: true, call: None }]);
     }
 
     #[test]

@@ -8,9 +8,9 @@ use crate::codex;
 use crate::lines::LINE_LIMIT;
 use crate::loose::{Loose, tolerantly};
 use crate::shapes::{Problem, Usage};
-use crate::stream_json::{ToolInput, first_line, tool_detail};
+use crate::stream_json::{ToolInput, first_line, tool_detail, tool_edits};
 use crate::{Decoder, cut_off};
-use ostler_core::fact::{Fact, TurnEnd, Verdict};
+use ostler_core::fact::{Call, Fact, TurnEnd, Verdict};
 use ostler_core::outcome::Exit;
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +29,9 @@ struct Line<'a> {
     session_id: Loose<'a>,
     role: Loose<'a>,
     content: Loose<'a>,
+    model: Loose<'a>,
     tool_name: Loose<'a>,
+    tool_id: Loose<'a>,
     parameters: Loose<'a, ToolInput<'a>>,
     output: Loose<'a>,
     status: Loose<'a>,
@@ -76,6 +78,7 @@ impl GeminiLines {
         match line.kind.text() {
             Some("init") => {
                 facts.extend(line.session_id.text().map(|id| Fact::Native { id: id.to_owned() }));
+                facts.extend(line.model.text().map(|name| Fact::Model { name: name.to_owned() }));
             }
             Some("message") if line.role.is("assistant") => {
                 self.error = None;
@@ -95,13 +98,14 @@ impl GeminiLines {
                 facts.push(Fact::ToolCalled {
                     name: line.tool_name.text_or_empty(),
                     detail: tool_detail(&line.parameters),
+                    call: Call { id: line.tool_id.text().map(str::to_owned), edits: tool_edits(&line.parameters) },
                 });
             }
             Some("tool_result") => {
                 let text = line.output.text_or_empty();
                 let failed = line.status.text().is_some_and(|status| status != "success")
                     || COMMAND_FAILED.iter().any(|words| text.starts_with(words));
-                facts.push(Fact::ToolReturned { text, failed });
+                facts.push(Fact::ToolReturned { text, failed, call: line.tool_id.text().map(str::to_owned) });
             }
             Some("error") => self.error = line.message.text().map(reason).or(self.error.take()),
             Some("result") => {

@@ -7,9 +7,9 @@ mod telling;
 
 use crate::loose::{Loose, tolerantly};
 use crate::shapes;
-use crate::stream_json::{ToolInput, tool_detail};
+use crate::stream_json::{ToolInput, tool_detail, tool_edits};
 use crate::{Agent, Decoder, Launch, Launching, Row, Whereabouts, named, one_turn, prompt, silent_terminal};
-use ostler_core::fact::{Fact, Tokens, TurnEnd, Verdict};
+use ostler_core::fact::{Call, Fact, Tokens, TurnEnd, Verdict};
 use ostler_core::outcome::Exit;
 use ostler_core::record::{Mode, Speaks};
 use serde::{Deserialize, Serialize};
@@ -315,10 +315,12 @@ impl OpencodeLines {
                 facts.push(Fact::ToolCalled {
                     name: part.tool.text().unwrap_or("tool").to_owned(),
                     detail: tool_detail(&state.input),
+                    call: Call { id: part.id.text().map(str::to_owned), edits: tool_edits(&state.input) },
                 });
                 facts.push(Fact::ToolReturned {
                     text: state.output.text().or(state.error.text()).unwrap_or_default().to_owned(),
                     failed: state.failed(),
+                    call: part.id.text().map(str::to_owned),
                 });
             }
             "step_finish" => {

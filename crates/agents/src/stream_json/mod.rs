@@ -13,7 +13,7 @@ pub use kept::{ends_with_answer, folder_name, is_message, strike, transcript};
 use crate::content::{Content, Part, texts};
 use crate::loose::{Loose, tolerantly};
 use crate::{Decoder, parting};
-use ostler_core::fact::{Ask, Fact, Retry, Tokens, TurnEnd, Verdict};
+use ostler_core::fact::{Ask, Call, Edit, Fact, Retry, Tokens, TurnEnd, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -40,6 +40,7 @@ struct Line<'a> {
     kind: Loose<'a>,
     subtype: Loose<'a>,
     session_id: Loose<'a>,
+    model: Loose<'a>,
     uuid: Loose<'a>,
     /// Set on what a subagent says, which is not the main conversation.
     parent_tool_use_id: Loose<'a>,
@@ -98,6 +99,8 @@ struct Block<'a> {
     kind: Loose<'a>,
     text: Loose<'a>,
     thinking: Loose<'a>,
+    id: Loose<'a>,
+    tool_use_id: Loose<'a>,
     name: Loose<'a>,
     input: Loose<'a, ToolInput<'a>>,
     content: Content<'a>,
@@ -139,6 +142,25 @@ pub struct ToolInput<'a> {
     description: Loose<'a>,
     prompt: Loose<'a>,
     questions: Loose<'a, Question<'a>>,
+    old_string: Loose<'a>,
+    new_string: Loose<'a>,
+    /// The same two, as opencode spells them.
+    #[serde(rename = "oldString")]
+    camel_old: Loose<'a>,
+    #[serde(rename = "newString")]
+    camel_new: Loose<'a>,
+    /// Of a file that is written whole.
+    content: Loose<'a>,
+    edits: Loose<'a, Change<'a>>,
+}
+
+/// One of several edits of a file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Change<'a> {
+    #[serde(borrow)]
+    old_string: Loose<'a>,
+    new_string: Loose<'a>,
 }
 
 /// Of a tool that is a question itself.
@@ -178,7 +200,7 @@ pub fn tool_detail(input: &Loose<'_, ToolInput<'_>>) -> String {
     let Some(input) = input.object() else {
         return String::new();
     };
-    let ToolInput { command, file_path, camel_file_path, path, pattern, query, url, description, prompt, questions } =
+    let ToolInput { command, file_path, camel_file_path, path, pattern, query, url, description, prompt, questions, .. } =
         input;
     [command, file_path, camel_file_path, path, pattern, query, url, description, prompt]
         .iter()
@@ -186,6 +208,26 @@ pub fn tool_detail(input: &Loose<'_, ToolInput<'_>>) -> String {
         .or_else(|| questions.list().first().and_then(|first| first.question.text()))
         .map(first_line)
         .unwrap_or_default()
+}
+
+/// What the call changes in files.
+#[must_use]
+pub fn tool_edits(input: &Loose<'_, ToolInput<'_>>) -> Vec<Edit> {
+    let Some(input) = input.object() else {
+        return Vec::new();
+    };
+    let Some(path) = input.file_path.text().or(input.camel_file_path.text()).or(input.path.text()) else {
+        return Vec::new();
+    };
+    let edit = |old: Option<&str>, new: Option<&str>| {
+        Some(Edit { path: path.to_owned(), old: old.unwrap_or_default().to_owned(), new: new?.to_owned() })
+    };
+    let one = edit(
+        input.old_string.text().or(input.camel_old.text()),
+        input.new_string.text().or(input.camel_new.text()).or(input.content.text()),
+    );
+    let several = input.edits.list().iter().filter_map(|one| edit(one.old_string.text(), one.new_string.text()));
+    several.chain(one).collect()
 }
 
 /// The same of arguments that were kept as a whole.
@@ -223,6 +265,7 @@ impl StreamJson {
             }
             "system" if line.subtype.is("init") => {
                 facts.extend(line.session_id.text().map(|id| Fact::Native { id: id.to_owned() }));
+                facts.extend(line.model.text().map(|name| Fact::Model { name: name.to_owned() }));
             }
             "assistant" if main => {
                 self.remember(&line.uuid);
@@ -343,6 +386,7 @@ fn blocks(message: &Loose<'_, Message<'_>>, facts: &mut Vec<Fact>) {
             Some("tool_use") => facts.push(Fact::ToolCalled {
                 name: block.name.text().unwrap_or("tool").to_owned(),
                 detail: tool_detail(&block.input),
+                call: Call { id: block.id.text().map(str::to_owned), edits: tool_edits(&block.input) },
             }),
             Some(_) | None => {}
         }
@@ -363,6 +407,7 @@ fn results(message: &Loose<'_, Message<'_>>, facts: &mut Vec<Fact>) {
             facts.push(Fact::ToolReturned {
                 text: texts(&block.content).collect::<Vec<_>>().join("\n"),
                 failed: block.is_error.flag().unwrap_or(false),
+                call: block.tool_use_id.text().map(str::to_owned),
             });
         }
     }
@@ -514,13 +559,34 @@ mod tests {
     #[test]
     fn what_a_subagent_says_and_does_is_told_apart() {
         let facts = facts_of(&[
-            r#"{"type":"assistant","parent_tool_use_id":"t","message":{"content":[{"type":"text","text":"hi"},{"type":"tool_use","name":"Bash","input":{"command":"id"}}]}}"#,
-            r#"{"type":"user","parent_tool_use_id":"t","message":{"content":[{"type":"tool_result","content":"root"}]}}"#,
+            r#"{"type":"assistant","parent_tool_use_id":"t","message":{"content":[{"type":"text","text":"hi"},{"type":"tool_use","id":"c","name":"Bash","input":{"command":"id"}}]}}"#,
+            r#"{"type":"user","parent_tool_use_id":"t","message":{"content":[{"type":"tool_result","tool_use_id":"c","content":"root"}]}}"#,
         ]);
         let said = Fact::Said { text: "hi".to_owned() };
-        let called = Fact::ToolCalled { name: "Bash".to_owned(), detail: "id".to_owned() };
-        let returned = Fact::ToolReturned { text: "root".to_owned(), failed: false };
+        let call = Call { id: Some("c".to_owned()), edits: Vec::new() };
+        let called = Fact::ToolCalled { name: "Bash".to_owned(), detail: "id".to_owned(), call };
+        let returned = Fact::ToolReturned { text: "root".to_owned(), failed: false, call: Some("c".to_owned()) };
         assert_eq!(facts, [said, called, returned].map(|fact| Fact::Below(Box::new(fact))));
+    }
+
+    #[test]
+    fn what_a_call_changes_in_files_is_told_however_it_is_spelt() {
+        let edits = |input: &str| {
+            let line =
+                format!(r#"{{"type":"assistant","message":{{"content":[{{"type":"tool_use","input":{input}}}]}}}}"#);
+            match facts_of(&[&line]).pop() {
+                Some(Fact::ToolCalled { call, .. }) => call.edits,
+                _ => Vec::new(),
+            }
+        };
+        let edit = |old: &str, new: &str| Edit { path: "/f".to_owned(), old: old.to_owned(), new: new.to_owned() };
+        assert_eq!(edits(r#"{"file_path":"/f","old_string":"a","new_string":"b"}"#), [edit("a", "b")]);
+        assert_eq!(edits(r#"{"filePath":"/f","oldString":"a","newString":"b"}"#), [edit("a", "b")]);
+        assert_eq!(edits(r#"{"file_path":"/f","content":"whole"}"#), [edit("", "whole")]);
+        let several = r#"{"file_path":"/f","edits":[{"old_string":"a","new_string":"b"},{"old_string":"c","new_string":""}]}"#;
+        assert_eq!(edits(several), [edit("a", "b"), edit("c", "")]);
+        assert_eq!(edits(r#"{"file_path":"/f"}"#), []);
+        assert_eq!(edits(r#"{"new_string":"b"}"#), []);
     }
 
     #[test]

@@ -48,7 +48,7 @@ fn every_sample_tells_of_its_tool_its_answer_and_its_end() {
         assert!(
             facts
                 .iter()
-                .any(|fact| matches!(fact, Fact::ToolReturned { text, failed: false } if text.trim() == "told"))
+                .any(|fact| matches!(fact, Fact::ToolReturned { text, failed: false, .. } if text.trim() == "told"))
         );
         assert!(facts.contains(&Fact::Said { text: "all done".to_owned() }), "{name}: {facts:?}");
         let Some(Fact::TurnEnded(end)) = facts.last() else { unreachable!("{name}: {facts:?}") };

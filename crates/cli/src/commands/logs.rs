@@ -90,8 +90,13 @@ fn fact_to_json(fact: &Fact) -> serde_json::Value {
         Fact::Saying { text } => json!({ "kind": "saying", "text": text }),
         Fact::Said { text } => json!({ "kind": "said", "text": text }),
         Fact::Thought { text } => json!({ "kind": "thought", "text": text }),
-        Fact::ToolCalled { name, detail } => json!({ "kind": "tool_called", "name": name, "detail": detail }),
-        Fact::ToolReturned { text, failed } => json!({ "kind": "tool_returned", "text": text, "failed": failed }),
+        Fact::Model { name } => json!({ "kind": "model", "name": name }),
+        Fact::ToolCalled { name, detail, call } => {
+            json!({ "kind": "tool_called", "name": name, "detail": detail, "call": call.id })
+        }
+        Fact::ToolReturned { text, failed, call } => {
+            json!({ "kind": "tool_returned", "text": text, "failed": failed, "call": call })
+        }
         Fact::Asked(ask) => json!({ "kind": "asked", "ask": ask }),
         Fact::AskClosed { request } => json!({ "kind": "ask_closed", "request": request }),
         Fact::Retrying(retry) => json!({ "kind": "retrying", "reason": retry.reason, "attempt": retry.attempt }),

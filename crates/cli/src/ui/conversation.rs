@@ -34,10 +34,6 @@ impl Talk {
         Talk { style, streamed: String::new(), ended_with: None, asked: None, columns }
     }
 
-    pub fn resize(&mut self, columns: usize) {
-        self.columns = columns;
-    }
-
     /// A question in full, unless it is the last that was shown: who answers must have it before them.
     pub fn show_again(&mut self, ask: &Ask) -> String {
         if self.asked.as_deref() == Some(ask.request.as_str()) { String::new() } else { self.question(ask) }
@@ -99,7 +95,7 @@ impl Talk {
                     about.push_str(&format!("  {}\n", style.dim(line)));
                 }
             }
-            Fact::ToolCalled { name, detail } => {
+            Fact::ToolCalled { name, detail, .. } => {
                 self.end_streamed(said);
                 about.push_str(&format!(
                     "{} {} {}\n",
@@ -108,7 +104,7 @@ impl Talk {
                     cut(&printable(detail), 200)
                 ));
             }
-            Fact::ToolReturned { text, failed } => {
+            Fact::ToolReturned { text, failed, .. } => {
                 let text = printable_lines(text);
                 let lines: Vec<&str> = text.lines().collect();
                 if *failed && lines.is_empty() {
@@ -152,6 +148,7 @@ impl Talk {
             }
             Fact::NotOpened { reason } => about.push_str(&format!("{}\n", style.red(&printable(reason)))),
             Fact::Native { .. }
+            | Fact::Model { .. }
             | Fact::Transcript { .. }
             | Fact::Ready
             | Fact::Behind { .. }

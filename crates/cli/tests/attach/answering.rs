@@ -69,12 +69,12 @@ fn of_several_sessions_one_is_picked_with_arrows_or_by_typing() {
     }
     harness.run(&["attach"]).exits(2).complaint();
     // The newest stands first.
-    for (keys, session) in [(&b"\x1b[B\r"[..], &red), (b"\x1b[B\x1b[A\r", &green), (b"RED\r", &red)] {
+    for (keys, name) in [(&b"\x1b[B\r"[..], "red"), (b"\x1b[B\x1b[A\r", "green"), (b"RED\r", "red")] {
         let mut person = Person::runs(&harness, SIZE, &["attach"]);
         person.sees("attach which one?");
         assert!(person.shows("red") && person.shows("green"));
         person.types(keys);
-        person.sees(&format!("{} idle", session.id()));
+        person.sees(&format!("{name} idle"));
         person.types(b"\x04");
         person.is_left_with(0);
         assert!(person.has_an_ordinary_terminal());
@@ -87,7 +87,7 @@ fn of_several_sessions_one_is_picked_with_arrows_or_by_typing() {
     red.stop();
     // One is left that runs, and logs still has both to choose from.
     let mut person = Person::runs(&harness, SIZE, &["attach"]);
-    person.sees(&format!("{} idle", green.id()));
+    person.sees("green idle");
     person.types(b"\x04");
     person.is_left_with(0);
     green.stop();

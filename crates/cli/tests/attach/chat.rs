@@ -115,7 +115,9 @@ fn a_pasted_text_is_sent_as_one_message() {
     let mut person = Person::attaches(&harness, session.id());
     person.sees("idle");
     person.types(b"\x1b[200~one\rtwo\x1b[201~");
-    person.sees("one⏎two");
+    person.sees_that("both lines", |person| {
+        person.screen.text().windows(2).any(|rows| rows[0] == "› one" && rows[1] == "  two")
+    });
     person.types(b"\r");
     session.until_look("a turn is over", |view| view.turns == 1 && view.queued == 0);
     let inbox = std::fs::read_to_string(session.path().join("inbox.jsonl")).unwrap();

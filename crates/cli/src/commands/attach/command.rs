@@ -40,9 +40,10 @@ pub fn run(context: &Context, place: &Place, read_only: bool) -> Result<Code> {
             words::say(&words::ended(&view));
             return Ok(view.outcome.as_ref().map_or(Code::Ours, Code::of));
         }
-        for event in seat.wait()? {
+        for event in seat.wait(None)? {
             match event {
-                Event::Session | Event::Window => {}
+                Event::Session | Event::Window | Event::Back | Event::Due => {}
+                Event::Stop => seat.stop(PLAIN)?,
                 Event::Keys(keys) if keys.contains(&CTRL_C) && read_only => return leave(seat, place),
                 Event::Keys(keys) if keys.contains(&CTRL_C) => interrupt(&seat, place)?,
                 Event::Keys(_) => {}

@@ -4,16 +4,41 @@
 //! a sequence (kitty's `CSI 92 ; 5 u`, xterm's `CSI 27 ; 5 ; 92 ~`). A sequence that is cut off at the end of what was read is
 //! held back until the rest of it comes, because half a sequence must not reach the program. The beginning that a person
 //! can type (`ESC`, `ESC [`) is never held back.
+//!
+//! Pressed twice it goes to the program, once: that is how an attach inside an attach is left. Whether a press is the first
+//! of two shows only when the second comes, or does not: so leaving waits [`AGAIN_WITHIN`], and nothing else does. A prefix
+//! key as tmux has it needs no wait, but then leaving takes two keys for everybody. The time is shorter than the one after
+//! which a key that is held down repeats (a quarter of a second at least, mostly half of one), and longer than two presses
+//! in a row take. Another key in that time means that the person has not waited for anything: they leave at once.
+
+use std::time::{Duration, Instant};
+
+/// The second press comes within this, or there is none.
+pub const AGAIN_WITHIN: Duration = Duration::from_millis(240);
 
 /// Bits of the modifier number that a locked keyboard sets and nobody means.
 const LOCKS: u32 = 0b1100_0000;
 const CONTROL: u32 = 0b100;
+/// The keys that are held with others, where a terminal reports those too.
+const HELD: std::ops::RangeInclusive<u32> = 57441..=57454;
 
 pub struct DetachKey {
     byte: u8,
     /// The key without Ctrl, as the longer forms name it.
     code: u32,
     held: Vec<u8>,
+    twice: Twice,
+}
+
+/// What a second press does.
+enum Twice {
+    /// There is nothing inside that it could be for.
+    Nothing,
+    /// It goes to the program.
+    Passes {
+        /// When the first was pressed.
+        pressed: Option<Instant>,
+    },
 }
 
 /// Keys for the program, and whether the person wants to leave after them.
@@ -23,37 +48,69 @@ pub struct Sorted {
     pub detach: bool,
 }
 
+/// What stands at a place.
+enum Found {
+    DetachKey,
+    /// It was let go, or a key that is held with others: nothing that a person means by itself.
+    Echo,
+    Other,
+}
+
 impl DetachKey {
-    pub fn new(byte: u8) -> DetachKey {
-        let plain = if byte < 0x1b { byte | 0x60 } else { byte | 0x40 };
-        DetachKey { byte, code: u32::from(plain), held: Vec::new() }
+    fn new(byte: u8, twice: Twice) -> DetachKey {
+        DetachKey { byte, code: u32::from(plain(byte)), held: Vec::new(), twice }
     }
 
-    pub fn sort(&mut self, read: &[u8]) -> Sorted {
+    /// One press leaves, at once.
+    pub fn at_once(byte: u8) -> DetachKey {
+        DetachKey::new(byte, Twice::Nothing)
+    }
+
+    /// One press leaves, two are one for the program.
+    pub fn passing_on(byte: u8) -> DetachKey {
+        DetachKey::new(byte, Twice::Passes { pressed: None })
+    }
+
+    pub fn sort(&mut self, read: &[u8], now: Instant) -> Sorted {
         let mut bytes = std::mem::take(&mut self.held);
         bytes.extend_from_slice(read);
+        let mut keys = Vec::new();
         let mut place = 0;
         while place < bytes.len() {
-            if bytes[place] == self.byte && !self.begins_sequence(&bytes[place..]) {
-                bytes.truncate(place);
-                return Sorted { keys: bytes, detach: true };
-            }
-            match Sequence::parse(&bytes[place..]) {
-                Sequence::None => place += 1,
-                Sequence::Whole { length, last, parameters } => {
-                    if self.is_meant(last, parameters) {
-                        bytes.truncate(place);
-                        return Sorted { keys: bytes, detach: true };
-                    }
-                    place += length;
-                }
+            let (length, found) = match Sequence::parse(&bytes[place..]) {
+                _ if bytes[place] == self.byte && !self.begins_sequence(&bytes[place..]) => (1, Found::DetachKey),
+                Sequence::None => (1, Found::Other),
+                Sequence::Whole { length, last, parameters } => (length, self.meaning(last, parameters)),
                 Sequence::CutOff => {
                     self.held = bytes.split_off(place);
                     break;
                 }
+            };
+            let these = &bytes[place..place + length];
+            place += length;
+            match (found, &mut self.twice) {
+                (Found::DetachKey, Twice::Nothing) => return Sorted { keys, detach: true },
+                (Found::DetachKey, Twice::Passes { pressed }) => match pressed.take() {
+                    Some(first) if now < first + AGAIN_WITHIN => keys.extend_from_slice(these),
+                    Some(_) => return Sorted { keys, detach: true },
+                    None => *pressed = Some(now),
+                },
+                (Found::Echo, Twice::Passes { pressed: Some(_) }) => {}
+                (Found::Other, Twice::Passes { pressed: Some(_) }) => return Sorted { keys, detach: true },
+                (Found::Echo | Found::Other, Twice::Nothing | Twice::Passes { pressed: None }) => {
+                    keys.extend_from_slice(these);
+                }
             }
         }
-        Sorted { keys: bytes, detach: false }
+        Sorted { keys, detach: false }
+    }
+
+    /// When a single press is known to be one.
+    pub fn due(&self) -> Option<Instant> {
+        match &self.twice {
+            Twice::Nothing => None,
+            Twice::Passes { pressed } => pressed.map(|pressed| pressed + AGAIN_WITHIN),
+        }
     }
 
     /// Whether this byte begins a sequence rather than being a key: for those who detach with `ctrl-[`, which is ESC.
@@ -61,7 +118,7 @@ impl DetachKey {
         self.byte == 0x1b && matches!(bytes, [_, b'[' | b'O', ..])
     }
 
-    fn is_meant(&self, last: u8, parameters: &[u8]) -> bool {
+    fn meaning(&self, last: u8, parameters: &[u8]) -> Found {
         let numbers: Vec<Vec<u32>> = parameters
             .split(|&byte| byte == b';')
             .map(|parameter| parameter.split(|&byte| byte == b':').map(number).collect())
@@ -70,11 +127,27 @@ impl DetachKey {
         let (code, modifiers, event) = match last {
             b'u' => (first(0), first(1), numbers.get(1).and_then(|parts| parts.get(1)).copied().unwrap_or(1)),
             b'~' if first(0) == 27 => (first(2), first(1), 1),
-            _ => return false,
+            _ => return Found::Other,
         };
         const RELEASED: u32 = 3;
-        code == self.code && event != RELEASED && modifiers.saturating_sub(1) & !LOCKS == CONTROL
+        if event == RELEASED || HELD.contains(&code) {
+            Found::Echo
+        } else if code == self.code && modifiers.saturating_sub(1) & !LOCKS == CONTROL {
+            Found::DetachKey
+        } else {
+            Found::Other
+        }
     }
+}
+
+/// The letter of a control key.
+fn plain(byte: u8) -> u8 {
+    if byte < 0x1b { byte | 0x60 } else { byte | 0x40 }
+}
+
+/// How people call the key: `Ctrl-\`.
+pub fn name(byte: u8) -> String {
+    format!("Ctrl-{}", char::from(plain(byte)).to_ascii_uppercase())
 }
 
 fn number(digits: &[u8]) -> u32 {
@@ -111,9 +184,19 @@ mod tests {
     use super::*;
 
     fn sorted(reads: &[&[u8]]) -> Vec<(Vec<u8>, bool)> {
-        let mut key = DetachKey::new(0x1c);
-        reads.iter().map(|read| key.sort(read)).map(|sorted| (sorted.keys, sorted.detach)).collect()
+        let mut key = DetachKey::at_once(0x1c);
+        reads.iter().map(|read| key.sort(read, Instant::now())).map(|sorted| (sorted.keys, sorted.detach)).collect()
     }
+
+    const FORMS: [&[u8]; 7] = [
+        b"\x1c",
+        b"\x1b[92;5u",
+        b"\x1b[92;5:1u",
+        b"\x1b[92::92;5:2u",
+        b"\x1b[92;69u",
+        b"\x1b[92;133;28u",
+        b"\x1b[27;5;92~",
+    ];
 
     #[test]
     fn keys_before_the_detach_key_are_for_the_program_and_those_after_it_for_nobody() {
@@ -123,11 +206,38 @@ mod tests {
 
     #[test]
     fn every_form_that_a_terminal_sends_is_the_detach_key() {
-        let forms: [&[u8]; 6] =
-            [b"\x1b[92;5u", b"\x1b[92;5:1u", b"\x1b[92::92;5:2u", b"\x1b[92;69u", b"\x1b[92;133;28u", b"\x1b[27;5;92~"];
-        for form in forms {
+        for form in FORMS {
             assert_eq!(sorted(&[form]), [(Vec::new(), true)], "{}", form.escape_ascii());
         }
+    }
+
+    #[test]
+    fn pressed_twice_it_goes_to_the_program_once_and_pressed_once_it_leaves_when_the_time_is_over() {
+        let start = Instant::now();
+        let soon = start + AGAIN_WITHIN / 2;
+        for form in FORMS {
+            let mut key = DetachKey::passing_on(0x1c);
+            assert_eq!(key.sort(form, start), Sorted { keys: Vec::new(), detach: false });
+            assert_eq!(key.due(), Some(start + AGAIN_WITHIN));
+            assert_eq!(key.sort(form, soon), Sorted { keys: form.to_vec(), detach: false }, "{}", form.escape_ascii());
+            assert_eq!(key.due(), None);
+        }
+        let mut key = DetachKey::passing_on(0x1c);
+        assert_eq!(key.sort(b"a\x1c\x1c\x1c\x1cb", start).keys, b"a\x1c\x1cb");
+    }
+
+    #[test]
+    fn another_key_in_between_leaves_at_once_and_letting_go_of_it_does_not() {
+        let start = Instant::now();
+        let mut key = DetachKey::passing_on(0x1c);
+        assert_eq!(key.sort(b"a\x1cb", start), Sorted { keys: b"a".to_vec(), detach: true });
+        let mut key = DetachKey::passing_on(0x1c);
+        let press = b"\x1b[92;5u\x1b[92;5:3u\x1b[57442;5:3u";
+        assert_eq!(key.sort(press, start), Sorted { keys: Vec::new(), detach: false });
+        assert_eq!(key.sort(b"\x1b[92;5u", start).keys, b"\x1b[92;5u");
+        let mut key = DetachKey::passing_on(0x1c);
+        key.sort(b"\x1c", start);
+        assert!(key.sort(b"\x1c", start + AGAIN_WITHIN).detach, "too late for a second press");
     }
 
     #[test]
@@ -156,9 +266,11 @@ mod tests {
 
     #[test]
     fn another_key_may_be_chosen() {
-        assert!(DetachKey::new(1).sort(b"x\x01").detach);
-        assert!(DetachKey::new(1).sort(b"\x1b[97;5u").detach);
-        assert!(!DetachKey::new(0x1b).sort(b"\x1b[A").detach);
-        assert!(DetachKey::new(0x1b).sort(b"\x1b").detach);
+        let now = Instant::now();
+        assert!(DetachKey::at_once(1).sort(b"x\x01", now).detach);
+        assert!(DetachKey::at_once(1).sort(b"\x1b[97;5u", now).detach);
+        assert!(!DetachKey::at_once(0x1b).sort(b"\x1b[A", now).detach);
+        assert!(DetachKey::at_once(0x1b).sort(b"\x1b", now).detach);
+        assert_eq!([0x1c, 1, 0x1d].map(name), ["Ctrl-\\", "Ctrl-A", "Ctrl-]"]);
     }
 }

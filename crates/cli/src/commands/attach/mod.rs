@@ -5,6 +5,7 @@
 //! so nothing on the screen depends on a keeper staying alive. Whatever happens to the person's terminal only detaches.
 
 mod ask;
+mod canvas;
 mod chat;
 mod command;
 mod detach_key;

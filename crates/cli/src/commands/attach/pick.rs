@@ -1,7 +1,7 @@
 //! Which session is meant where none was named: the only one there is, or the one that a person picks from a list, with the
 //! arrows or by typing a part of it. A script is told which there are, and nothing is done by accident.
 
-use super::chat::canvas::Canvas;
+use super::canvas::Canvas;
 use super::tty::{Manners, Read, Tty};
 use crate::commands::ls::{Listed, list, state_word};
 use crate::context::Context;

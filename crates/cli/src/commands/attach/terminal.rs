@@ -5,6 +5,7 @@
 
 use super::detach_key::DetachKey;
 use super::line::{Caller, Heard, Line, Said};
+use super::seat::timespec;
 use super::shown::{Progress, Shown};
 use super::tty::{Manners, Read, Tty};
 use super::typed::Typed;
@@ -15,10 +16,9 @@ use crate::exit::{Code, Result};
 use ostler_screen::Screen;
 use ostler_store::folder::RunFolder;
 use ostler_store::home::Place;
-use ostler_sys::signals::Signals;
+use ostler_sys::signals::{self, Signals};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::Signal;
-use rustix::time::Timespec;
 use std::time::{Duration, Instant};
 
 /// How long a keeper that has just been reached may take to give the program our window before we draw without it.
@@ -29,7 +29,15 @@ const FOR_LAST_KEYS: Duration = Duration::from_secs(2);
 const FOR_THE_TERMINAL: Duration = Duration::from_secs(1);
 
 pub fn run(context: &Context, place: &Place, read_only: bool) -> Result<Code> {
-    let signals = Signals::take(&[Signal::HUP, Signal::TERM, Signal::INT, Signal::QUIT, Signal::WINCH, Signal::CONT])?;
+    let signals = Signals::take(&[
+        Signal::HUP,
+        Signal::TERM,
+        Signal::INT,
+        Signal::QUIT,
+        Signal::WINCH,
+        Signal::CONT,
+        Signal::TSTP,
+    ])?;
     let folder = place.open()?;
     let run = folder.newest_run()?;
     let caller = Caller { name: uuid::Uuid::new_v4().to_string(), read_only };
@@ -43,7 +51,7 @@ pub fn run(context: &Context, place: &Place, read_only: bool) -> Result<Code> {
         drawing: Drawing::WaitsForWindow { until: Instant::now() + FOR_THE_WINDOW },
         tty,
         caller,
-        detach_key: DetachKey::new(context.config.detach_key),
+        detach_key: DetachKey::passing_on(context.config.detach_key),
         typed: Typed::default(),
         leaving: None,
         blocked: false,
@@ -125,6 +133,9 @@ impl Attached<'_> {
             if woken.keyboard {
                 self.read_keys()?;
             }
+            if self.detach_key.due().is_some_and(|due| Instant::now() >= due) {
+                self.leave(Why::Detached);
+            }
         }
     }
 
@@ -170,7 +181,7 @@ impl Attached<'_> {
             Progress::UpToDate | Progress::Blocked | Progress::Gone => None,
         };
         let leaving = self.leaving.as_ref().map(|leaving| leaving.by);
-        let due = [more, drawing, leaving, self.typed.due()].into_iter().flatten().min();
+        let due = [more, drawing, leaving, self.typed.due(), self.detach_key.due()].into_iter().flatten().min();
         let timeout = due.map(|due| timespec(due.saturating_duration_since(Instant::now())));
 
         let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN)];
@@ -199,6 +210,8 @@ impl Attached<'_> {
         while let Some(signal) = self.signals.next()? {
             if signal == Signal::WINCH.as_raw() {
                 self.follow_window()?;
+            } else if signal == Signal::TSTP.as_raw() {
+                self.stop()?;
             } else if signal == Signal::CONT.as_raw() {
                 self.come_back()?;
             } else {
@@ -206,6 +219,14 @@ impl Attached<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Stops as a shell expects it of a program. That it goes on is a signal too.
+    fn stop(&mut self) -> Result<()> {
+        self.give_back();
+        self.tty.give_back_manners();
+        signals::stop()?;
+        self.come_back()
     }
 
     /// Somebody else had the terminal. The kernel says this also to those who have just lost it.
@@ -239,7 +260,7 @@ impl Attached<'_> {
                 return Ok(());
             }
         };
-        let sorted = self.detach_key.sort(read);
+        let sorted = self.detach_key.sort(read, Instant::now());
         if !self.caller.read_only {
             self.typed.push(&sorted.keys);
         }
@@ -314,12 +335,6 @@ impl Attached<'_> {
 enum Reader {
     There,
     Gone,
-}
-
-fn timespec(duration: Duration) -> Timespec {
-    // A little late rather than a little early and once more.
-    let millis = i64::try_from(duration.as_micros().div_ceil(1000)).unwrap_or(i64::MAX);
-    Timespec { tv_sec: millis / 1000, tv_nsec: millis % 1000 * 1_000_000 }
 }
 
 fn farewell(place: &Place, why: Why, reader: Reader) -> Result<Code> {

@@ -82,6 +82,12 @@ impl Tty {
         Ok(tcsetattr(std::io::stdin(), OptionalActions::Now, &modes)?)
     }
 
+    /// Gives the modes back that a shell expects, for a while.
+    pub fn give_back_manners(&self) {
+        // A terminal that is gone needs nothing back.
+        let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, &self.before);
+    }
+
     /// Rows and columns, when the terminal knows them.
     pub fn size(&self) -> Option<(u16, u16)> {
         ostler_sys::pty::size(&self.output)
@@ -141,7 +147,6 @@ impl Tty {
 
 impl Drop for Tty {
     fn drop(&mut self) {
-        // A terminal that is gone needs nothing back.
-        let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, &self.before);
+        self.give_back_manners();
     }
 }

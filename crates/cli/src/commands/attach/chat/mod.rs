@@ -3,55 +3,55 @@
 //! Nothing is lost with the terminal: what was sent is durable before it leaves the line, and a line that was not sent
 //! is there again at the next attach.
 
-pub mod canvas;
 mod draft;
-mod editor;
-mod keys;
 mod status;
 
 use super::ask::Answer;
+use super::detach_key;
 use super::seat::{Event, Seat};
 use super::words;
 use crate::client::{Granted, look_and_record, make_lasting_wish, make_wish};
-use crate::context::Context;
+use crate::context::{Context, variable};
 use crate::exit::{Code, Result};
-use crate::ui::conversation::Talk;
-use crate::ui::style::Style;
-use canvas::Canvas;
 use draft::Draft;
-use editor::Editor;
-use keys::{Key, Keys};
+use jiff::Timestamp;
 use ostler_core::MESSAGE_LIMIT;
 use ostler_core::record::Want;
 use ostler_core::view::{Phase, View};
-use ostler_store::conversation::Reader;
+use ostler_store::conversation::{Item, Reader};
 use ostler_store::home::Place;
+use ostler_tui::frame::{self, Frames};
+use ostler_tui::{Buffer, Choose, Conversation, Input, Key, Keys, Rect, Theme, cut};
 use status::Status;
+use std::time::Instant;
 
-/// How much of what was said before is shown again.
-const LINES_BEFORE: usize = 200;
-/// The mark before the line.
-const PROMPT: &str = "› ";
-/// Whoever pastes should not send with the first line; this asks the terminal to mark pastes.
-const MARK_PASTES: &[u8] = b"\x1b[?2004h";
-const MARK_NO_PASTES: &[u8] = b"\x1b[?2004l";
+/// So many rows of what is being written are seen at most, and never more than a third of the window.
+const INPUT_ROWS: u16 = 8;
+/// How far the mouse wheel moves.
+const WHEEL_ROWS: usize = 3;
 
 pub fn run(context: &Context, place: &Place, read_only: bool) -> Result<Code> {
     let folder = place.open()?;
+    let session = folder.session()?;
     let view = look_and_record(place)?;
     let seat = Seat::take(context, place)?;
     let draft = Draft::load(&folder);
+    let theme = Theme { colour: context.style.colour };
+    let key = detach_key::name(context.config.detach_key);
+    let inside = variable("OSTLER_SESSION").is_some();
     let mut chat = Chat {
         place,
         reader: Reader::new(&folder, 1),
-        talk: Talk::new(context.style, Some(usize::from(seat.columns()))),
-        canvas: Canvas::new(seat.columns()),
-        editor: Editor::new(if read_only { "" } else { draft.text() }),
-        status: Status::new(place.id, context.config.detach_key, read_only),
-        style: context.style,
+        conversation: Conversation::new(theme, &session.cwd),
+        input: Input::new(if read_only { "" } else { draft.text() }),
+        status: Status::new(&key, inside, read_only),
+        frames: Frames::default(),
         keys: Keys::default(),
+        model: session.model,
+        conversation_rows: 0,
         interrupted: None,
         read_only,
+        theme,
         draft,
         seat,
         view,
@@ -59,8 +59,7 @@ pub fn run(context: &Context, place: &Place, read_only: bool) -> Result<Code> {
     let why = chat.open().and_then(|()| chat.stay());
     // The terminal is given back first, also when something went wrong.
     chat.close();
-    let view = std::mem::replace(&mut chat.view, look_and_record(place)?);
-    drop(chat);
+    let view = look_and_record(place)?;
     match why? {
         Why::Left => {
             words::say(&words::detached(place.id));
@@ -82,15 +81,19 @@ enum Why {
 struct Chat<'a> {
     place: &'a Place,
     reader: Reader<'a>,
-    talk: Talk,
+    conversation: Conversation,
     seat: Seat,
-    canvas: Canvas,
+    frames: Frames,
     keys: Keys,
-    editor: Editor,
+    input: Input,
     draft: Draft<'a>,
     status: Status,
-    style: Style,
+    theme: Theme,
     view: View,
+    /// The one that was asked for, until the agent names it.
+    model: Option<String>,
+    /// How many rows of the window the conversation has.
+    conversation_rows: u16,
     /// The turn that Ctrl-C has ended, by the number of those finished before it.
     interrupted: Option<u32>,
     read_only: bool,
@@ -99,22 +102,11 @@ struct Chat<'a> {
 impl Chat<'_> {
     /// Shows what was said before.
     fn open(&mut self) -> Result<()> {
-        self.seat.show(MARK_PASTES)?;
-        let text = self.news()?;
-        // What it asks now is shown whole, however long it is.
-        let open = self.view.asking.as_ref().map(|ask| self.talk.question(ask)).unwrap_or_default();
-        let text = text.strip_suffix(open.as_str()).unwrap_or(&text);
-        let lines = text.lines().count();
-        if lines > LINES_BEFORE {
-            let hint = format!("… {} earlier lines: ostler logs {}\n", lines - LINES_BEFORE, self.place.id);
-            self.canvas.write(&self.style.dim(&hint));
-        }
-        let start = text.match_indices('\n').rev().nth(LINES_BEFORE).map_or(0, |(place, _)| place + 1);
-        self.canvas.write(&text[start..]);
-        self.canvas.write(&open);
-        if !self.editor.is_empty() {
-            self.canvas.end_line();
-            self.canvas.write(&self.style.dim("your unfinished message is restored\n"));
+        self.seat.put(frame::ENTER.as_bytes())?;
+        self.news()?;
+        self.show_question();
+        if !self.input.is_empty() {
+            self.status.notice("your unfinished message is restored");
         }
         Ok(())
     }
@@ -122,23 +114,20 @@ impl Chat<'_> {
     fn stay(&mut self) -> Result<Why> {
         loop {
             if self.view.ended {
-                let text = self.news()?;
-                self.canvas.write(&text);
+                self.news()?;
                 return Ok(Why::Ended);
             }
-            self.paint()?;
-            for event in self.seat.wait()? {
+            let due = self.paint()?;
+            for event in self.seat.wait(due)? {
                 match event {
                     Event::Leave => return Ok(Why::Left),
-                    Event::Window => {
-                        self.canvas.resize(self.seat.columns());
-                        self.talk.resize(self.canvas.columns());
-                    }
+                    Event::Window | Event::Due => {}
+                    Event::Back => self.enter_screen()?,
+                    Event::Stop => self.stop()?,
                     Event::Session => {
                         // The view first: when it says "ended", everything that was said is in the files.
                         self.view = look_and_record(self.place)?;
-                        let text = self.news()?;
-                        self.canvas.write(&text);
+                        self.news()?;
                         self.show_question();
                     }
                     Event::Keys(bytes) => {
@@ -148,7 +137,7 @@ impl Chat<'_> {
                             }
                         }
                         if !self.read_only {
-                            self.draft.keep(&self.editor.text());
+                            self.draft.keep(self.input.text());
                         }
                     }
                 }
@@ -159,52 +148,128 @@ impl Chat<'_> {
     /// Of several questions the oldest is answered first, and has to be the last on the screen.
     fn show_question(&mut self) {
         if let Some(ask) = &self.view.asking {
-            let text = self.talk.show_again(ask);
-            self.canvas.write(&text);
+            self.conversation.ask_again(ask);
         }
     }
 
-    /// What was said since the last time, as text.
-    fn news(&mut self) -> Result<String> {
-        let mut text = String::new();
+    /// Takes what was said since the last time.
+    fn news(&mut self) -> Result<()> {
+        let (conversation, input) = (&mut self.conversation, &mut self.input);
         self.reader.read_on(|item| -> Result<()> {
-            let (mut said, mut about) = (String::new(), String::new());
-            self.talk.show(&item, &mut said, &mut about);
-            text.push_str(&said);
-            text.push_str(&about);
+            match &item {
+                Item::Told { text, .. } => {
+                    conversation.told(text);
+                    input.remember(text);
+                }
+                Item::Answered { by, allowed, always } => conversation.answered(by, *allowed, always.as_deref()),
+                Item::Agent(fact) => conversation.fact(fact),
+            }
             Ok(())
-        })?;
-        Ok(text)
+        })
     }
 
-    fn paint(&mut self) -> Result<()> {
-        // The last column stays free: a terminal may wrap there.
-        let columns = self.canvas.columns().saturating_sub(1);
-        let status = self.style.dim(&self.status.line(&self.view, columns));
-        if self.read_only {
-            self.canvas.put_below(&[status], 0);
-        } else {
-            let visible = self.editor.visible(columns.saturating_sub(2));
-            let line = format!("{}{}", self.style.cyan(PROMPT), visible.text);
-            self.canvas.put_below(&[status, line], visible.column + 2);
+    /// Draws what there is to see, as far as it changed, and says when that is no longer true by itself.
+    fn paint(&mut self) -> Result<Option<Instant>> {
+        if self.seat.is_busy() {
+            return Ok(None);
         }
-        self.seat.show(self.canvas.take().as_bytes())
+        let now = Timestamp::now();
+        let (rows, columns) = self.seat.size();
+        let area = Rect::new(0, 0, columns, rows);
+        let mut buffer = Buffer::empty(area);
+        let notices = self.status.notices(&self.view);
+        let input_rows = if self.read_only {
+            0
+        } else {
+            let most = INPUT_ROWS.min((rows / 3).max(1));
+            u16::try_from(self.input.height(usize::from(columns), usize::from(most))).unwrap_or(most)
+        };
+        // From the bottom up: what can be done, what is written, what the session does, what is to be noticed.
+        let mut bottom = rows;
+        let mut take = |height: u16| {
+            bottom = bottom.saturating_sub(height);
+            Rect::new(0, bottom, columns, height.min(rows - bottom))
+        };
+        let (hints, input, state) = (take(1), take(input_rows), take(1));
+        let notice_areas: Vec<Rect> = notices.iter().map(|_| take(1)).collect();
+        let below = if self.conversation.follows() { None } else { Some(take(1)) };
+        self.conversation_rows = bottom;
+        self.conversation.render(Rect::new(0, 0, columns, bottom), &mut buffer);
+        let wide = usize::from(columns);
+        if let Some(below) = below.filter(|_| !self.conversation.follows()) {
+            let words = if self.conversation.has_news() { " ↓ new text below" } else { " ↓ more below" };
+            let line = format!("{:<wide$}", cut(&format!("{words} · Ctrl-End goes there"), wide));
+            buffer.set_stringn(0, below.y, line, wide, self.theme.chosen());
+        }
+        for (notice, place) in notices.iter().zip(notice_areas.iter().rev()) {
+            buffer.set_stringn(0, place.y, cut(notice, wide), wide, self.theme.mark());
+        }
+        let model = self.conversation.model().or(self.model.as_deref());
+        buffer.set_line(0, state.y, &self.status.state(&self.view, model, now, wide, self.theme), columns);
+        buffer.set_line(0, hints.y, &self.status.hints(&self.view, now, wide, self.theme), columns);
+        let cursor = (input.height > 0).then(|| self.input.render(input, &mut buffer, self.theme));
+        let bytes = self.frames.next(buffer, cursor);
+        self.seat.put(bytes.as_bytes())?;
+        Ok(Status::lasts(&self.view, now).map(|time| Instant::now() + time))
+    }
+
+    /// The terminal is ours, and nothing is known of what it shows.
+    fn enter_screen(&mut self) -> Result<()> {
+        self.frames.forget();
+        self.seat.put(frame::ENTER.as_bytes())
+    }
+
+    /// Stops as a shell expects it of a program, and goes on when that lets it.
+    fn stop(&mut self) -> Result<()> {
+        self.seat.stop(frame::LEAVE.as_bytes())?;
+        self.enter_screen()
     }
 
     fn press(&mut self, key: Key) -> Result<Pressed> {
         self.status.forget_notice();
+        let empty = self.read_only || self.input.is_empty();
         match key {
             Key::Interrupt | Key::EndOfInput if self.read_only => return Ok(Pressed::Leave),
-            Key::EndOfInput if self.editor.is_empty() => return Ok(Pressed::Leave),
-            Key::Interrupt => self.interrupt()?,
+            Key::EndOfInput if empty => return Ok(Pressed::Leave),
+            Key::Interrupt if empty => self.interrupt()?,
+            // It is not lost: the arrow up brings it back.
+            Key::Interrupt => {
+                self.input.remember(&self.input.text().to_owned());
+                self.input.clear();
+            }
             Key::Enter if !self.read_only => self.enter()?,
-            Key::Redraw => self.canvas.resize(self.seat.columns()),
+            Key::Redraw => self.frames.forget(),
+            Key::Suspend => self.stop()?,
+            Key::PageUp => self.conversation.page_up(),
+            Key::PageDown => self.conversation.page_down(),
+            Key::RowUp => self.conversation.scroll_up(1),
+            Key::RowDown => self.conversation.scroll_down(1),
+            Key::Up if self.read_only => self.conversation.scroll_up(1),
+            Key::Down if self.read_only => self.conversation.scroll_down(1),
+            Key::WheelUp => self.conversation.scroll_up(WHEEL_ROWS),
+            Key::WheelDown => self.conversation.scroll_down(WHEEL_ROWS),
+            Key::Top => self.conversation.to_start(),
+            Key::Bottom => self.conversation.to_end(),
+            Key::Home if empty => self.conversation.to_start(),
+            Key::End if empty => self.conversation.to_end(),
+            Key::Unfold => self.conversation.toggle(),
+            Key::UnfoldAll => self.conversation.toggle_all(),
+            Key::ChooseBefore => self.conversation.choose(Choose::Before),
+            Key::ChooseAfter => self.conversation.choose(Choose::Behind),
+            Key::Click { row, .. } if row < self.conversation_rows => _ = self.conversation.click(usize::from(row)),
+            Key::Click { row, .. } if row == self.conversation_rows && !self.conversation.follows() => {
+                self.conversation.to_end();
+            }
+            Key::Click { .. } => {}
             Key::Enter
             | Key::Text(_)
+            | Key::NewLine
             | Key::Backspace
             | Key::Delete
             | Key::Left
             | Key::Right
+            | Key::Up
+            | Key::Down
             | Key::WordLeft
             | Key::WordRight
             | Key::Home
@@ -212,9 +277,13 @@ impl Chat<'_> {
             | Key::DeleteBefore
             | Key::DeleteAfter
             | Key::DeleteWord
+            | Key::DeleteWordAfter
+            | Key::Yank
+            | Key::HistoryBefore
+            | Key::HistoryAfter
             | Key::EndOfInput => {
                 if !self.read_only {
-                    self.editor.press(key);
+                    self.input.press(key);
                 }
             }
         }
@@ -233,44 +302,45 @@ impl Chat<'_> {
         }
         if self.wish(Want::Interrupt) {
             self.interrupted = Some(self.view.turns);
-            self.status.notice("interrupted".to_owned());
+            self.status.notice("interrupted");
         }
         Ok(())
     }
 
     /// Sends the line, or answers with it what the session asks.
     fn enter(&mut self) -> Result<()> {
-        let text = self.editor.text();
+        let text = self.input.text().to_owned();
         if text.trim().is_empty() {
-            self.editor.clear();
+            self.input.clear();
+            self.conversation.to_end();
             return Ok(());
         }
         // What it asks may have been answered since we looked. What was typed for one question is no answer to the next.
         let seen = self.view.asking.take().map(|ask| ask.request);
         self.view = look_and_record(self.place)?;
         if self.view.asking.as_ref().is_some_and(|ask| seen.as_ref() != Some(&ask.request)) {
-            let text = self.news()?;
-            self.canvas.write(&text);
+            self.news()?;
             self.show_question();
-            self.status.notice("the question has changed; press Enter again to answer the new one".to_owned());
+            self.status.notice("the question has changed; press Enter again to answer the new one");
             return Ok(());
         }
         let want = match &self.view.asking {
             Some(ask) => match Answer::to(ask, &text) {
                 Some(answer) => answer.want(&ask.request),
                 None => {
-                    self.status.notice("it waits for an answer; begin with y or n".to_owned());
+                    self.status.notice("it waits for an answer; begin with y or n");
                     return Ok(());
                 }
             },
             None if text.len() > MESSAGE_LIMIT => {
-                self.status.notice("longer than 16 MiB; save it in a file and tell the agent to read that".to_owned());
+                self.status.notice("longer than 16 MiB; save it in a file and tell the agent to read that");
                 return Ok(());
             }
             None => Want::Message { text, now: false },
         };
         if self.wish(want) {
-            self.editor.clear();
+            self.input.clear();
+            self.conversation.to_end();
         }
         Ok(())
     }
@@ -293,11 +363,15 @@ impl Chat<'_> {
         false
     }
 
-    fn close(&mut self) {
-        self.canvas.take_away();
-        self.canvas.end_line();
-        // A terminal that is gone needs nothing.
-        let _ = self.seat.show(self.canvas.take().as_bytes()).and_then(|()| self.seat.show(MARK_NO_PASTES));
+    /// Gives the terminal back, with the end of the conversation on it: that can be read and copied when we are gone.
+    fn close(self) {
+        let (rows, columns) = self.seat.size();
+        let area = Rect::new(0, 0, columns, rows.saturating_sub(3));
+        let mut buffer = Buffer::empty(area);
+        let mut conversation = self.conversation;
+        conversation.to_end();
+        conversation.render(area, &mut buffer);
+        self.seat.close(format!("{}{}", frame::LEAVE, frame::lines(&buffer)).as_bytes());
     }
 }
 

@@ -1,74 +1,171 @@
-//! The dim line between the conversation and what the person writes: what the session does, and what can be done.
+//! The two lines of ours around what the person writes: above it what the session is and does, below it what can be done.
 
 use crate::commands::attach::longer;
-use crate::ui::table::cut;
+use crate::ui::money::rounded;
+use crate::ui::time::{age, duration};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use ostler_core::asking::Shown;
-use ostler_core::id::SessionId;
 use ostler_core::view::{Phase, View};
 use ostler_core::visible::visible;
-use ostler_screen::printable;
-use unicode_width::UnicodeWidthStr;
+use ostler_tui::clean::clean_line;
+use ostler_tui::{Line, Span, Theme, cut, width};
+use std::time::Duration;
 
 pub struct Status {
-    id: SessionId,
-    leave_key: String,
+    /// How to leave, in words.
+    leave: String,
     read_only: bool,
     /// Said once, until the next key.
     notice: Option<String>,
 }
 
 impl Status {
-    pub fn new(id: SessionId, detach_key: u8, read_only: bool) -> Status {
-        let letter = char::from(if detach_key < 0x1b { detach_key | 0x60 } else { detach_key | 0x40 });
-        Status { id, leave_key: format!("Ctrl-{}", letter.to_ascii_uppercase()), read_only, notice: None }
+    /// `inside`: this runs in a session of ours, whose own attach gets the first press of the key.
+    pub fn new(leave_key: &str, inside: bool, read_only: bool) -> Status {
+        let leave = if inside { format!("{leave_key} twice detaches") } else { format!("{leave_key} detaches") };
+        Status { leave, read_only, notice: None }
     }
 
-    pub fn notice(&mut self, words: String) {
-        self.notice = Some(words);
+    pub fn notice(&mut self, words: impl Into<String>) {
+        self.notice = Some(words.into());
     }
 
     pub fn forget_notice(&mut self) {
         self.notice = None;
     }
 
-    /// One line that fits.
-    pub fn line(&self, view: &View, columns: usize) -> String {
-        let mut rest = String::new();
-        if view.queued > 0 {
-            rest.push_str(&format!(" · {} queued", view.queued));
-        }
-        let hint = self.notice.as_ref().map_or_else(|| self.hint(view), |notice| printable(notice).into_owned());
-        rest.push_str(&format!(" · {hint}"));
-        let id = format!("{} ", self.id);
-        let used = id.width() + "asks: ".len() + rest.width();
-        let line = format!("{id}{}{rest}", state(view, columns.saturating_sub(used)));
-        cut(&line.replace('\n', " "), columns)
+    /// What a person should know beside the state.
+    pub fn notices(&self, view: &View) -> Vec<String> {
+        let waits = view.message_waits.as_ref().map(|why| format!("message waits: {why}"));
+        let alarm = view.alarm.clone();
+        let retrying = view.retrying.as_ref().map(|retrying| format!("retrying: {}", retrying.words()));
+        [alarm, waits, retrying, self.notice.clone()].into_iter().flatten().map(|text| clean_line(&text)).collect()
     }
 
-    fn hint(&self, view: &View) -> String {
-        let leave = format!("{} leaves", self.leave_key);
-        if self.read_only {
-            return leave;
+    /// What the session is and does, in one line that fits.
+    pub fn state(&self, view: &View, model: Option<&str>, now: Timestamp, columns: usize, theme: Theme) -> Line<'static> {
+        let name = clean_line(view.name.as_deref().unwrap_or(view.id.as_str()));
+        let name = Span::styled(cut(&name, (columns / 3).max(8)), theme.bold());
+        let used = width(&name.content) + 1;
+        if let (Phase::Asking, Some(ask)) = (view.state, &view.asking) {
+            const ASKS: &str = "asks: ";
+            let asked = Shown::of(ask).line(columns.saturating_sub(used + ASKS.len()).max(20)).asked;
+            let asks = Span::styled(ASKS, theme.mark().patch(theme.bold()));
+            return Line::from(vec![name, Span::raw(" "), asks, Span::raw(asked)]);
         }
-        match view.state {
-            Phase::Asking => {
-                let always = longer(view).map(|what| format!(", a: always {}", visible(&what))).unwrap_or_default();
-                format!("y or n answers{always}, {leave}")
+        let (state, short) = state(view, now);
+        let state = if used + width(&state) <= columns { state } else { short };
+        let mut spans = vec![name, Span::raw(" "), Span::styled(state, state_style(view.state, theme))];
+        let mut used: usize = spans.iter().map(|span| width(&span.content)).sum();
+        // The most important come first, and each is left out where it does not fit.
+        let agent = Some(clean_line(&view.agent));
+        let model = model.map(clean_line).filter(|model| *model != view.agent);
+        let queued = (view.queued > 0).then(|| format!("{} queued", view.queued));
+        let tokens = view.tokens.map(|tokens| format!("{} in, {} out", count(tokens.input), count(tokens.output)));
+        for part in [queued, rounded(view.cost_usd), agent, model, tokens].into_iter().flatten() {
+            let part = format!(" · {part}");
+            if used + width(&part) <= columns {
+                used += width(&part);
+                spans.push(Span::styled(part, theme.dim()));
             }
-            Phase::Starting | Phase::Working | Phase::Running => format!("Ctrl-C interrupts, {leave}"),
-            Phase::Idle => format!("Enter sends, {leave}"),
-            Phase::Stopping | Phase::Ended => leave,
         }
+        Line::from(spans)
+    }
+
+    /// What can be done, the way out first.
+    pub fn hints(&self, view: &View, now: Timestamp, columns: usize, theme: Theme) -> Line<'static> {
+        let mut parts = vec![self.leave.clone()];
+        let mut hint = |text: &str| parts.push(text.to_owned());
+        if self.read_only {
+            hint("PgUp scrolls");
+            hint("Ctrl-O unfolds");
+        } else {
+            match view.state {
+                Phase::Asking => {
+                    let words = view.asking.as_ref().is_some_and(|ask| !ask.questions().is_empty());
+                    hint(if words { "your answer, or n" } else { "y or n answers" });
+                    if let Some(what) = longer(view) {
+                        hint(&format!("a: always {}", visible(&what)));
+                    }
+                    hint(&format!("asking for {}", age(seconds(view, now))));
+                }
+                Phase::Starting | Phase::Working | Phase::Running => {
+                    hint("Ctrl-C interrupts");
+                    hint("Enter queues");
+                    hint("Ctrl-O unfolds");
+                    hint("PgUp scrolls");
+                }
+                Phase::Idle => {
+                    hint("Enter sends");
+                    hint("Alt-Enter new line");
+                    hint("Ctrl-O unfolds");
+                    hint("PgUp scrolls");
+                }
+                Phase::Stopping | Phase::Ended => {}
+            }
+        }
+        let mut line = String::new();
+        for part in parts {
+            let gap = if line.is_empty() { "" } else { " · " };
+            if width(&line) + width(gap) + width(&part) <= columns {
+                line.push_str(gap);
+                line.push_str(&part);
+            }
+        }
+        Line::styled(line, theme.dim())
+    }
+
+    /// How long what is shown stays true; `None`: until something happens.
+    pub fn lasts(view: &View, now: Timestamp) -> Option<Duration> {
+        let millis = u64::try_from(now.duration_since(view.since).as_millis()).unwrap_or(0);
+        let step = match view.state {
+            Phase::Idle | Phase::Ended => return None,
+            Phase::Asking if millis >= 60_000 => 60_000,
+            Phase::Asking | Phase::Starting | Phase::Working | Phase::Running | Phase::Stopping if millis < 3_600_000 => {
+                1000
+            }
+            Phase::Asking | Phase::Starting | Phase::Working | Phase::Running | Phase::Stopping => 60_000,
+        };
+        Some(Duration::from_millis(step - millis % step))
     }
 }
 
-fn state(view: &View, columns: usize) -> String {
-    match (view.state, &view.asking) {
-        (Phase::Asking, Some(ask)) => format!("asks: {}", Shown::of(ask).line(columns.max(20)).asked),
-        (Phase::Working, _) => "working…".to_owned(),
-        (Phase::Stopping, _) => "stopping…".to_owned(),
-        (phase @ (Phase::Starting | Phase::Running | Phase::Idle | Phase::Asking | Phase::Ended), _) => {
-            phase.word().to_owned()
+fn seconds(view: &View, now: Timestamp) -> i64 {
+    now.duration_since(view.since).as_secs()
+}
+
+/// The state with the time in it, and without. What rests says since when, which needs no clock to stay true.
+fn state(view: &View, now: Timestamp) -> (String, String) {
+    let word = view.state.word().to_owned();
+    let with_time = match view.state {
+        Phase::Idle | Phase::Ended => {
+            let since = view.since.to_zoned(TimeZone::system());
+            let format = if seconds(view, now) < 20 * 3600 { "%H:%M" } else { "%-d %b" };
+            format!("{word} since {}", since.strftime(format))
         }
+        Phase::Starting | Phase::Working | Phase::Running | Phase::Asking | Phase::Stopping => {
+            let seconds = u64::try_from(seconds(view, now)).unwrap_or(0);
+            let time = if seconds < 10 { format!("{seconds}s") } else { duration(seconds * 1000) };
+            format!("{word} {time}")
+        }
+    };
+    (with_time, word)
+}
+
+fn state_style(state: Phase, theme: Theme) -> ostler_tui::Style {
+    match state {
+        Phase::Starting | Phase::Working | Phase::Running => theme.good(),
+        Phase::Asking | Phase::Stopping => theme.mark(),
+        Phase::Idle | Phase::Ended => theme.plain(),
+    }
+}
+
+/// `950`, `3.1k`, `2.4M`.
+fn count(number: u64) -> String {
+    match number {
+        0..1000 => number.to_string(),
+        1000..1_000_000 => format!("{}.{}k", number / 1000, number % 1000 / 100),
+        _ => format!("{}.{}M", number / 1_000_000, number % 1_000_000 / 100_000),
     }
 }

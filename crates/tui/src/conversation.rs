@@ -1,0 +1,556 @@
+//! A conversation as a widget: it takes facts as they come, and draws the part of itself that is seen.
+//!
+//! Cost follows change. The rows of an entry are made when they are first seen and kept until the entry, the width or its
+//! fold changes; where the view stands is an entry and a row in it, so that nothing above or below has to be measured.
+
+use crate::entry::{Entry, Returned, Tone, Tool};
+use crate::layout::{Look, rows};
+use crate::pieces::Piece;
+use crate::theme::Theme;
+use ostler_core::fact::{Ask, Fact};
+use ostler_core::limits::size;
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::text::Line;
+use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
+
+/// The rows of so many entries are kept.
+const KEPT: usize = 512;
+/// A call whose result may still come; more than this are not open at once.
+const OPEN_CALLS: usize = 1024;
+
+/// Whether the chosen entry is the one before or behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choose {
+    Before,
+    Behind,
+}
+
+/// The first row that is seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    entry: usize,
+    row: usize,
+}
+
+struct Kept {
+    entry: Entry,
+    /// Unfolded or folded by the person.
+    open: Option<bool>,
+    rows: Option<Rc<[Line<'static>]>>,
+}
+
+pub struct Conversation {
+    entries: Vec<Kept>,
+    theme: Theme,
+    folder: String,
+    model: Option<String>,
+    /// Everything is unfolded unless the person has folded it.
+    all_open: bool,
+    chosen: Option<usize>,
+    /// The end is in view and stays there.
+    follows: bool,
+    top: Place,
+    /// Something has come below what is seen.
+    news: bool,
+    /// To be brought into view with its first row.
+    reveal: Option<usize>,
+    /// Where the text begins that is still being written.
+    writing: Option<usize>,
+    /// Calls that have not come back: with a name, and without.
+    calls: HashMap<String, usize>,
+    nameless: VecDeque<usize>,
+    /// The question that was shown last.
+    asked: Option<String>,
+    columns: usize,
+    height: usize,
+    /// Entries whose rows are kept, the oldest first.
+    kept: VecDeque<usize>,
+    /// The entry in each row that was drawn.
+    drawn: Vec<Option<usize>>,
+}
+
+impl Conversation {
+    /// `folder`: where the session works; paths are shown from there.
+    #[must_use]
+    pub fn new(theme: Theme, folder: &str) -> Conversation {
+        Conversation {
+            entries: Vec::new(),
+            theme,
+            folder: folder.to_owned(),
+            model: None,
+            all_open: false,
+            chosen: None,
+            follows: true,
+            top: Place::default(),
+            news: false,
+            reveal: None,
+            writing: None,
+            calls: HashMap::new(),
+            nameless: VecDeque::new(),
+            asked: None,
+            columns: 0,
+            height: 0,
+            kept: VecDeque::new(),
+            drawn: Vec::new(),
+        }
+    }
+
+    /// The model that answers, where the agent has named it.
+    #[must_use]
+    pub fn model(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// A person said this.
+    pub fn told(&mut self, text: &str) {
+        self.writing = None;
+        self.push(Entry::Told(text.to_owned()));
+    }
+
+    /// A person answered a question.
+    pub fn answered(&mut self, by: &str, allowed: bool, always: Option<&str>) {
+        let always = always.map(str::to_owned);
+        self.push(Entry::Answered { by: by.to_owned(), allowed, always });
+    }
+
+    /// The agent said or did this.
+    pub fn fact(&mut self, fact: &Fact) {
+        match fact {
+            Fact::Saying { text } => self.write(text),
+            Fact::Said { text } => self.said(text),
+            Fact::Thought { text } => self.end_with(Entry::Thought(text.clone()), !text.trim().is_empty()),
+            Fact::Model { name } => self.model = Some(name.clone()),
+            Fact::ToolCalled { .. } | Fact::ToolReturned { .. } => {
+                self.writing = None;
+                self.tool(fact, false);
+            }
+            Fact::Below(fact) => {
+                self.writing = None;
+                self.below(fact);
+            }
+            Fact::Asked(ask) => {
+                self.writing = None;
+                self.question(ask);
+            }
+            Fact::TurnEnded(end) => {
+                self.writing = None;
+                self.calls.clear();
+                self.nameless.clear();
+                self.chosen = None;
+                if let Some(reason) = &end.reason {
+                    self.push(Entry::Note(Tone::Bad, reason.clone()));
+                }
+            }
+            Fact::PassedOver { bytes } => {
+                let text = format!("a line of {} is too long to show; ostler logs --raw has it", size(*bytes));
+                self.end_with(Entry::Note(Tone::Quiet, text), true);
+            }
+            Fact::Retrying(retry) => {
+                self.end_with(Entry::Note(Tone::Quiet, format!("retrying: {}", retry.reason)), true);
+            }
+            Fact::NotOpened { reason } => self.end_with(Entry::Note(Tone::Bad, reason.clone()), true),
+            Fact::Native { .. }
+            | Fact::Transcript { .. }
+            | Fact::Ready
+            | Fact::Behind { .. }
+            | Fact::Recalled { .. }
+            | Fact::Opened { .. }
+            | Fact::Owed { .. }
+            | Fact::TurnStarted
+            | Fact::AskClosed { .. }
+            | Fact::Background { .. }
+            | Fact::Unknown { .. } => {}
+        }
+    }
+
+    /// A line of ours, as the agent's would stand there.
+    pub fn note(&mut self, text: &str) {
+        self.push(Entry::Note(Tone::Quiet, text.to_owned()));
+    }
+
+    /// A question in full, unless it is the last that was shown: who answers must have it before them.
+    pub fn ask_again(&mut self, ask: &Ask) {
+        if self.asked.as_deref() != Some(ask.request.as_str()) {
+            self.question(ask);
+        }
+    }
+
+    fn question(&mut self, ask: &Ask) {
+        self.asked = Some(ask.request.clone());
+        self.push(Entry::Question(Box::new(ask.clone())));
+        if self.follows {
+            self.reveal = Some(self.entries.len() - 1);
+        }
+    }
+
+    fn end_with(&mut self, entry: Entry, wanted: bool) {
+        self.writing = None;
+        if wanted {
+            self.push(entry);
+        }
+    }
+
+    fn push(&mut self, entry: Entry) {
+        self.entries.push(Kept { entry, open: None, rows: None });
+        self.news |= !self.follows;
+    }
+
+    /// Text that is still being written.
+    fn write(&mut self, text: &str) {
+        if self.writing.is_none() {
+            self.push(Entry::Said { piece: Piece::default(), below: false });
+            self.writing = Some(self.entries.len() - 1);
+        }
+        if let Some(Kept { entry: Entry::Said { piece, .. }, rows, .. }) = self.entries.last_mut() {
+            piece.text.push_str(text);
+            *rows = None;
+        }
+        self.news |= !self.follows;
+        self.split_last();
+    }
+
+    /// A whole text. What was shown of it while it was being written is replaced by it.
+    fn said(&mut self, text: &str) {
+        if let Some(start) = self.writing.take() {
+            self.entries.truncate(start);
+            self.top = self.top.min(Place { entry: start, row: 0 });
+        }
+        if !text.trim().is_empty() {
+            let piece = Piece { text: text.trim_end().to_owned(), ..Piece::default() };
+            self.push(Entry::Said { piece, below: false });
+            self.split_last();
+        }
+    }
+
+    fn split_last(&mut self) {
+        while let Some(Kept { entry: Entry::Said { piece, below }, rows, .. }) = self.entries.last_mut()
+            && let Some(done) = piece.finished_part()
+        {
+            let (rest, below) = (std::mem::replace(piece, done), *below);
+            *rows = None;
+            self.push(Entry::Said { piece: rest, below });
+        }
+    }
+
+    fn tool(&mut self, fact: &Fact, below: bool) {
+        match fact {
+            Fact::ToolCalled { name, detail, call } => {
+                let (name, detail, edits) = (name.clone(), detail.clone(), call.edits.clone());
+                self.push(Entry::Tool(Box::new(Tool { name, detail, edits, result: None, below })));
+                let place = self.entries.len() - 1;
+                match &call.id {
+                    Some(id) if self.calls.len() < OPEN_CALLS => {
+                        self.calls.insert(id.clone(), place);
+                    }
+                    Some(_) => {}
+                    None => self.nameless.push_back(place),
+                }
+            }
+            Fact::ToolReturned { text, failed, call } => {
+                let result = Returned { text: text.clone(), failed: *failed };
+                let place = match call {
+                    Some(id) => self.calls.remove(id),
+                    // Of calls without a name the oldest comes back first.
+                    None => self.nameless.pop_front(),
+                };
+                match place.and_then(|place| self.entries.get_mut(place)) {
+                    Some(Kept { entry: Entry::Tool(tool), rows, .. }) => {
+                        tool.result = Some(result);
+                        *rows = None;
+                    }
+                    Some(_) | None => {
+                        let name = "result".to_owned();
+                        let result = Some(result);
+                        self.push(Entry::Tool(Box::new(Tool { name, result, below, ..Tool::default() })));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A subagent's conversation stands at the side; none of it is the answer.
+    fn below(&mut self, fact: &Fact) {
+        match fact {
+            Fact::ToolCalled { .. } | Fact::ToolReturned { .. } => self.tool(fact, true),
+            Fact::Said { text } if !text.trim().is_empty() => {
+                let piece = Piece { text: text.trim_end().to_owned(), ..Piece::default() };
+                self.push(Entry::Said { piece, below: true });
+                self.split_last();
+            }
+            other => self.fact(other),
+        }
+    }
+
+    // What the person does to it.
+
+    /// Unfolds or folds the chosen entry, or the last one that is seen and can be.
+    pub fn toggle(&mut self) {
+        let seen = self.drawn.iter().rev().flatten().copied().find(|entry| self.folds(*entry));
+        let target = self.chosen.or(seen).or_else(|| (0..self.entries.len()).rev().find(|entry| self.folds(*entry)));
+        if let Some(target) = target {
+            self.toggle_entry(target);
+        }
+    }
+
+    /// Unfolds everything, or folds it again.
+    pub fn toggle_all(&mut self) {
+        self.all_open = !self.all_open;
+        for kept in &mut self.entries {
+            kept.open = None;
+            if kept.entry.folds() {
+                kept.rows = None;
+            }
+        }
+    }
+
+    /// Unfolds or folds what stands in this row of the area it was drawn in. Says whether there was anything.
+    pub fn click(&mut self, row: usize) -> bool {
+        let target = self.drawn.get(row).copied().flatten().filter(|entry| self.folds(*entry));
+        if let Some(target) = target {
+            self.toggle_entry(target);
+        }
+        target.is_some()
+    }
+
+    fn toggle_entry(&mut self, target: usize) {
+        let open = self.is_open(target);
+        if let Some(kept) = self.entries.get_mut(target) {
+            kept.open = Some(!open);
+            kept.rows = None;
+        }
+        if !open && self.follows {
+            self.reveal = Some(target);
+        }
+    }
+
+    /// Chooses another tool call.
+    pub fn choose(&mut self, which: Choose) {
+        let is_tool = |place: &usize| matches!(self.entries[*place].entry, Entry::Tool(_));
+        let last_seen = self.drawn.iter().rev().flatten().copied().next();
+        let next = match (which, self.chosen) {
+            (Choose::Before, Some(chosen)) => (0..chosen).rev().find(is_tool),
+            (Choose::Before, None) => (0..last_seen.map_or(0, |seen| seen + 1)).rev().find(is_tool),
+            (Choose::Behind, Some(chosen)) => (chosen + 1..self.entries.len()).find(is_tool),
+            (Choose::Behind, None) => None,
+        };
+        let before = self.chosen;
+        match which {
+            Choose::Before => self.chosen = next.or(before),
+            // Behind the last one nothing is chosen.
+            Choose::Behind => self.chosen = next,
+        }
+        for place in [before, self.chosen].into_iter().flatten() {
+            self.entries[place].rows = None;
+        }
+        match self.chosen {
+            Some(chosen) if !self.drawn.contains(&Some(chosen)) => {
+                (self.top, self.follows) = (Place { entry: chosen, row: 0 }, false);
+            }
+            Some(_) => {}
+            None => self.to_end(),
+        }
+    }
+
+    pub fn scroll_up(&mut self, rows: usize) {
+        let mut place = if self.follows { self.end_place() } else { self.top };
+        let mut left = rows;
+        while left > 0 {
+            if place.row >= left {
+                place.row -= left;
+                break;
+            }
+            left -= place.row;
+            if place.entry == 0 {
+                place.row = 0;
+                break;
+            }
+            place.entry -= 1;
+            place.row = self.rows_of(place.entry).len();
+        }
+        if self.follows && place == self.end_place() {
+            return;
+        }
+        (self.top, self.follows, self.reveal) = (place, false, None);
+    }
+
+    pub fn scroll_down(&mut self, rows: usize) {
+        if self.follows {
+            return;
+        }
+        let mut place = self.top;
+        let mut left = rows;
+        while left > 0 && place.entry < self.entries.len() {
+            let below = self.rows_of(place.entry).len() - place.row;
+            if below > left {
+                place.row += left;
+                break;
+            }
+            left -= below;
+            place = Place { entry: place.entry + 1, row: 0 };
+        }
+        self.top = place;
+        self.follow_at_the_end();
+    }
+
+    pub fn page_up(&mut self) {
+        self.scroll_up(self.height.saturating_sub(1).max(1));
+    }
+
+    pub fn page_down(&mut self) {
+        self.scroll_down(self.height.saturating_sub(1).max(1));
+    }
+
+    pub fn to_start(&mut self) {
+        if self.end_place() > Place::default() {
+            (self.top, self.follows, self.reveal) = (Place::default(), false, None);
+        }
+    }
+
+    pub fn to_end(&mut self) {
+        (self.follows, self.news, self.reveal) = (true, false, None);
+    }
+
+    /// Whether the end is in view.
+    #[must_use]
+    pub fn follows(&self) -> bool {
+        self.follows
+    }
+
+    /// Whether something has come below what is seen.
+    #[must_use]
+    pub fn has_news(&self) -> bool {
+        self.news
+    }
+
+    // How it is drawn.
+
+    /// Draws the part that is seen. Where there is less than the area has room for, it stands at the bottom.
+    pub fn render(&mut self, area: Rect, buffer: &mut Buffer) {
+        self.measure(area);
+        if let Some(reveal) = self.reveal.take().filter(|place| *place < self.entries.len()) {
+            let gap = usize::from(self.has_gap(reveal));
+            let first = Place { entry: reveal, row: gap };
+            if self.end_place() > first {
+                (self.top, self.follows, self.news) = (first, false, true);
+            }
+        }
+        if !self.follows {
+            self.follow_at_the_end();
+        }
+        let mut place = if self.follows { self.end_place() } else { self.top };
+        let mut lines: Vec<(Option<usize>, Line<'static>)> = Vec::with_capacity(self.height);
+        while lines.len() < self.height && place.entry < self.entries.len() {
+            let rows = self.rows_of(place.entry);
+            let room = self.height - lines.len();
+            // The free row before an entry belongs to nothing that could be unfolded.
+            let gap = usize::from(self.has_gap(place.entry));
+            let seen = rows.iter().enumerate().skip(place.row).take(room);
+            lines.extend(seen.map(|(row, line)| ((row >= gap).then_some(place.entry), line.clone())));
+            place = Place { entry: place.entry + 1, row: 0 };
+        }
+        let free = self.height - lines.len();
+        self.drawn = vec![None; free];
+        for (number, (entry, line)) in lines.into_iter().enumerate() {
+            self.drawn.push(entry);
+            // Both are less than the height of the area.
+            let y = area.y + u16::try_from(free + number).unwrap_or(u16::MAX);
+            buffer.set_line(area.x, y, &line, area.width);
+        }
+        self.forget_far();
+    }
+
+    fn measure(&mut self, area: Rect) {
+        self.height = usize::from(area.height);
+        if self.columns != usize::from(area.width) {
+            self.columns = usize::from(area.width);
+            for place in self.kept.drain(..) {
+                if let Some(kept) = self.entries.get_mut(place) {
+                    kept.rows = None;
+                }
+            }
+        }
+        self.top.entry = self.top.entry.min(self.entries.len());
+        if self.top.entry < self.entries.len() {
+            let last = self.rows_of(self.top.entry).len().saturating_sub(1);
+            self.top.row = self.top.row.min(last);
+        }
+    }
+
+    /// The first row of a view that shows the end.
+    fn end_place(&mut self) -> Place {
+        let (mut entry, mut left) = (self.entries.len(), self.height);
+        while left > 0 && entry > 0 {
+            entry -= 1;
+            let rows = self.rows_of(entry).len();
+            if rows >= left {
+                return Place { entry, row: rows - left };
+            }
+            left -= rows;
+        }
+        Place { entry, row: 0 }
+    }
+
+    fn follow_at_the_end(&mut self) {
+        let end = self.end_place();
+        if self.top >= end {
+            (self.follows, self.news) = (true, false);
+        }
+    }
+
+    fn folds(&self, place: usize) -> bool {
+        self.entries.get(place).is_some_and(|kept| kept.entry.folds())
+    }
+
+    fn is_open(&self, place: usize) -> bool {
+        self.entries.get(place).and_then(|kept| kept.open).unwrap_or(self.all_open)
+    }
+
+    fn has_gap(&self, place: usize) -> bool {
+        let before = place.checked_sub(1).and_then(|before| self.entries.get(before));
+        match (before, self.entries.get(place)) {
+            (Some(before), Some(kept)) => kept.entry.stands_apart_from(&before.entry),
+            (None, _) | (_, None) => false,
+        }
+    }
+
+    fn rows_of(&mut self, place: usize) -> Rc<[Line<'static>]> {
+        let open = self.is_open(place);
+        let gap = self.has_gap(place);
+        let Some(kept) = self.entries.get_mut(place) else {
+            return Rc::from([]);
+        };
+        if let Some(rows) = &kept.rows {
+            return Rc::clone(rows);
+        }
+        let chosen = self.chosen == Some(place);
+        let look = Look { columns: self.columns.max(1), theme: self.theme, open, chosen, folder: &self.folder };
+        let mut lines = if gap { vec![Line::default()] } else { Vec::new() };
+        lines.extend(rows(&kept.entry, &look));
+        let lines: Rc<[Line<'static>]> = Rc::from(lines);
+        kept.rows = Some(Rc::clone(&lines));
+        if self.kept.back() != Some(&place) {
+            self.kept.push_back(place);
+        }
+        lines
+    }
+
+    /// Of a long conversation only the rows around the view are kept.
+    fn forget_far(&mut self) {
+        while self.kept.len() > KEPT {
+            let Some(place) = self.kept.pop_front() else { return };
+            if !self.drawn.contains(&Some(place))
+                && let Some(kept) = self.entries.get_mut(place)
+            {
+                kept.rows = None;
+            }
+        }
+    }
+}

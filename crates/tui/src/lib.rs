@@ -1,0 +1,31 @@
+//! A conversation on a terminal: [`Conversation`] draws what was said and done into a ratatui buffer, [`Input`] the lines
+//! being written below it, [`frame`] turns two buffers into the bytes that lead from one to the other.
+//!
+//! Nothing here reads or writes anything: facts and keys in, a buffer out. The chat of `ostler attach` uses it, and a
+//! dashboard can show the same widget beside others. Every text that comes from an agent goes through [`clean`] before it
+//! enters a buffer.
+
+pub mod clean;
+mod code;
+mod conversation;
+mod diff;
+mod entry;
+pub mod frame;
+mod input;
+pub mod keys;
+mod layout;
+mod markdown;
+mod pieces;
+mod table;
+mod theme;
+mod wrap;
+
+pub use conversation::{Choose, Conversation};
+pub use input::Input;
+pub use keys::{Key, Keys};
+pub use ratatui_core::buffer::Buffer;
+pub use ratatui_core::layout::Rect;
+pub use ratatui_core::style::Style;
+pub use ratatui_core::text::{Line, Span};
+pub use theme::Theme;
+pub use wrap::{cut, width};

@@ -377,6 +377,22 @@ pub struct Answer {
 }
 
 #[derive(Args)]
+#[command(after_help = "\
+Ctrl-\\ detaches and leaves the session running (detach_key in config.toml). Pressed twice it goes to the program
+inside: that leaves an attach inside an attach.
+
+A terminal session: what has scrolled off its screen is put into the scrollback of your terminal.
+
+Keys in the chat:
+  Enter                       send, or queue while the agent works
+  Alt-Enter, Ctrl-J           new line
+  Up, Down                    what was sent before
+  Ctrl-A/E/W/U/K/Y, Alt-B/F/D edit as in a shell
+  Ctrl-C                      clear the line, then end the turn
+  PgUp, PgDn, wheel           scroll; Ctrl-Home, Ctrl-End: first and last
+  Ctrl-O, Alt-O               unfold one tool call, all; Alt-Up, Alt-Down: choose one
+  Ctrl-L, Ctrl-Z              draw again; suspend
+  Shift and mouse             select text")]
 pub struct Attach {
     /// Session id or name, the unique beginning of one, or @last (default: the only one, or a choice)
     pub id: Option<String>,

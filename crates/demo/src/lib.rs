@@ -45,6 +45,8 @@
 //! | `fail TEXT` | `result` as after an API error: `success`, `is_error`, `api_error_status` 500, TEXT |
 //! | `crash` | exits with 3 in the middle of the turn; what was not yet written is lost |
 //! | `echo-length …` | answers `<bytes> bytes, checksum <16 hex digits>` of the whole prompt; see [`checksum`] |
+//! | `run-command COMMAND` | runs the tool command COMMAND in the working directory and answers `done` |
+//! | `edit-file FILE OLD NEW` | puts NEW in the place of OLD in FILE, below the working directory, and answers `done` |
 //! | `leave` | a tool leaves `sleep 1000` behind in a session of its own; answers `left process <pid> running` |
 //!
 //! # What it expects of its caller

@@ -4,7 +4,7 @@
 use crate::face::{Ending, Verdict};
 use crate::leave::{Cut, Leave};
 use crate::story;
-use crate::turn::Turn;
+use crate::turn::{Edited, Turn};
 
 pub fn play(turn: &mut Turn<'_>, prompt: &str) -> Result<Ending, Cut> {
     let (word, rest) = prompt.split_once(char::is_whitespace).unwrap_or((prompt, ""));
@@ -22,6 +22,11 @@ pub fn play(turn: &mut Turn<'_>, prompt: &str) -> Result<Ending, Cut> {
             let text = format!("{} bytes, checksum {:016x}", prompt.len(), checksum(prompt.as_bytes()));
             answer(turn, &text)
         }
+        "run-command" => run_command(turn, rest),
+        "edit-file" => match rest.split_whitespace().collect::<Vec<_>>()[..] {
+            [file, old, new] => edit_file(turn, file, old, new),
+            _ => story::play(turn, prompt),
+        },
         "leave" => leave_something(turn),
         _ => story::play(turn, prompt),
     }
@@ -73,6 +78,23 @@ fn crash(turn: &mut Turn<'_>) -> Result<Ending, Cut> {
     turn.think()?;
     turn.say("I feel unwell.")?;
     Err(Cut::Leave(Leave::Crash))
+}
+
+fn run_command(turn: &mut Turn<'_>, command: &str) -> Result<Ending, Cut> {
+    turn.think()?;
+    let folder = turn.traits().cwd.clone();
+    turn.bash(&folder, command, "Runs what it was told to run")?;
+    answer(turn, "done")
+}
+
+fn edit_file(turn: &mut Turn<'_>, file: &str, old: &str, new: &str) -> Result<Ending, Cut> {
+    turn.think()?;
+    let file = turn.traits().cwd.join(file);
+    match turn.edit(&file, old, new)? {
+        Edited::Done => answer(turn, "done"),
+        Edited::Denied { reason } => answer(turn, &format!("not allowed: {reason}")),
+        Edited::Failed { why } => answer(turn, &format!("not done: {why}")),
+    }
 }
 
 fn leave_something(turn: &mut Turn<'_>) -> Result<Ending, Cut> {

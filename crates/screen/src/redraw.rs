@@ -174,6 +174,17 @@ impl Painter {
     }
 }
 
+/// The text of a row with its colours, from a neutral style to a neutral style.
+pub(crate) fn row_as_text(row: &Row) -> Vec<u8> {
+    let mut painter = Painter { out: Vec::new(), columns: 0 };
+    let mut style = Style::default();
+    painter.cells(row, 0..row.used(), &mut style);
+    if style != Style::default() {
+        Style::default().write_sgr(&mut painter.out);
+    }
+    painter.out
+}
+
 /// Whether the text of `row` goes on in `next` so that a terminal breaks it there by itself: the row is full, or all but
 /// for a last column into which a wide character did not fit.
 fn breaks_between(row: &Row, next: &Row, columns: usize) -> bool {

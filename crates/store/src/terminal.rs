@@ -4,7 +4,7 @@
 use crate::StoreError;
 use crate::journal::open_for_append;
 use crate::look::read_from;
-use ostler_screen::{Screen, Size};
+use ostler_screen::{Screen, Scrollback, Size};
 use ostler_sys::dir::{Dir, Sync};
 use ostler_sys::lock;
 use rustix::fs::OFlags;
@@ -112,6 +112,32 @@ pub fn now(run: &Dir) -> Result<At, StoreError> {
     Ok(At { screen, position: replay.position })
 }
 
+/// How much output is replayed at most to find what has scrolled off.
+const SCROLLED: u64 = 8 << 20;
+
+/// The last lines that have scrolled off the screen up to this position, with their colours. Of a long output only the end is
+/// looked at; the first lines found there may then be wrong, where the program drew over what stood before.
+pub fn scrolled_off(run: &Dir, until: u64, lines: usize) -> Result<Vec<Vec<u8>>, StoreError> {
+    let from = until.saturating_sub(SCROLLED);
+    let size = sizes(run)?.iter().rev().find(|resize| resize.at <= from).map(window);
+    let mut scrollback = Scrollback::new(size.map_or_else(|| first_window(run), Ok)?, lines);
+    if from > 0 {
+        scrollback.begin_at_the_bottom();
+    }
+    let mut replay = Replay::from(from);
+    let mut left = usize::try_from(until - from).unwrap_or(usize::MAX);
+    replay.read_on(run, |drawn| match drawn {
+        Drawn::Bytes(bytes) => {
+            let bytes = &bytes[..bytes.len().min(left)];
+            left -= bytes.len();
+            scrollback.feed(bytes);
+        }
+        Drawn::Resized(size) if left > 0 => scrollback.resize(size),
+        Drawn::Resized(_) => {}
+    })?;
+    Ok(scrollback.lines().collect())
+}
+
 /// The window in which the program began.
 pub fn first_window(run: &Dir) -> Result<Size, StoreError> {
     Ok(sizes(run)?.first().map_or(Size { rows: 24, columns: 80 }, window))
@@ -166,6 +192,19 @@ mod tests {
         assert_eq!(from_snapshot.screen, from_nothing.screen);
         assert_eq!(from_snapshot.position, from_nothing.position);
         assert_eq!(from_snapshot.screen.size(), Size { rows: 4, columns: 5 });
+    }
+
+    #[test]
+    fn what_has_scrolled_off_is_found_up_to_a_position() {
+        let (_folder, run) = run_with(b"one\r\ntwo\r\nthree\r\nfour\r\nfive");
+        note_size(&run, Resize { at: 0, rows: 2, columns: 20 }).unwrap();
+        let found = |until, lines| {
+            let found = scrolled_off(&run, until, lines).unwrap();
+            found.into_iter().map(|line| String::from_utf8(line).unwrap()).collect::<Vec<_>>()
+        };
+        assert_eq!(found(27, 9), ["one", "two", "three"]);
+        assert_eq!(found(27, 1), ["three"]);
+        assert_eq!(found(15, 9), ["one"], "nothing that came later");
     }
 
     #[test]

@@ -71,7 +71,8 @@ pub fn stop() -> io::Result<()> {
         libc::sigaddset(&raw mut set, libc::SIGTSTP);
         libc::signal(libc::SIGTSTP, libc::SIG_DFL);
         // It waits until it is let in, so that it arrives exactly there.
-        if libc::raise(libc::SIGTSTP) != 0 || libc::sigprocmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut()) < 0
+        if libc::raise(libc::SIGTSTP) != 0
+            || libc::sigprocmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut()) < 0
         {
             return Err(io::Error::last_os_error());
         }

@@ -29,7 +29,9 @@ fn without_hidden(text: &str) -> String {
 /// A space of any width is a space; what takes no room is left out, but for what joins the parts of a character.
 fn shown(character: char) -> Option<char> {
     match character {
-        '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{2028}' | '\u{2029}' | '\u{202f}' | '\u{205f}' => Some(' '),
+        '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{2028}' | '\u{2029}' | '\u{202f}' | '\u{205f}' => {
+            Some(' ')
+        }
         '\u{ad}'
         | '\u{34f}'
         | '\u{61c}'

@@ -401,11 +401,16 @@ impl Conversation {
     }
 
     pub fn page_up(&mut self) {
-        self.scroll_up(self.height.saturating_sub(1).max(1));
+        self.scroll_up(self.page());
     }
 
     pub fn page_down(&mut self) {
-        self.scroll_down(self.height.saturating_sub(1).max(1));
+        self.scroll_down(self.page());
+    }
+
+    /// Two rows are seen before and after: over one of them may stand that there is more below.
+    fn page(&self) -> usize {
+        self.height.saturating_sub(2).max(1)
     }
 
     pub fn to_start(&mut self) {

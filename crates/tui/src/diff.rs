@@ -111,9 +111,10 @@ mod tests {
     fn only_what_changed_and_what_is_near_it_is_shown() {
         assert_eq!(shown("a\nb\nc\n", "a\nB\nc\n"), [" a", "-b", "+B", " c"]);
         assert_eq!(shown("", "x\ny"), ["+x", "+y"]);
-        assert_eq!(shown("1\n2\n3\n4\n5\n6\n7\n8\n9", "1\n2\nx\n4\n5\n6\n7\ny\n9"), [
-            " 1", " 2", "-3", "+x", " 4", " 5", " 6", " 7", "-8", "+y", " 9"
-        ]);
+        assert_eq!(
+            shown("1\n2\n3\n4\n5\n6\n7\n8\n9", "1\n2\nx\n4\n5\n6\n7\ny\n9"),
+            [" 1", " 2", "-3", "+x", " 4", " 5", " 6", " 7", "-8", "+y", " 9"]
+        );
         let long: String = (0..30).map(|n| format!("{n}\n")).collect();
         let shown = shown(&long, &long.replace("\n3\n", "\nx\n").replace("\n20\n", "\ny\n"));
         assert_eq!(shown[3..7], ["+x", " 4", " 5", "~12"]);

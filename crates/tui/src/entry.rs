@@ -8,12 +8,19 @@ pub enum Entry {
     /// A person said this.
     Told(String),
     /// The agent said this, or a part of it. `below`: a subagent did.
-    Said { piece: Piece, below: bool },
+    Said {
+        piece: Piece,
+        below: bool,
+    },
     Thought(String),
     Tool(Box<Tool>),
     /// What it asks, in full.
     Question(Box<Ask>),
-    Answered { by: String, allowed: bool, always: Option<String> },
+    Answered {
+        by: String,
+        allowed: bool,
+        always: Option<String>,
+    },
     /// A line of ours.
     Note(Tone, String),
 }

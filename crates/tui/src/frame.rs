@@ -9,8 +9,7 @@ use unicode_width::UnicodeWidthStr;
 /// Takes the whole screen: the alternate one, with marked pastes and reports of the mouse wheel and of clicks.
 pub const ENTER: &str = "\x1b[?1049h\x1b[?2004h\x1b[?1000h\x1b[?1006h\x1b[0m\x1b[2J";
 /// Gives it back as it was.
-pub const LEAVE: &str =
-    "\x18\x1b\\\x1b[?2026l\x1b[0m\x1b[?1006l\x1b[?1000l\x1b[?2004l\x1b[?25h\x1b[?1049l";
+pub const LEAVE: &str = "\x18\x1b\\\x1b[?2026l\x1b[0m\x1b[?1006l\x1b[?1000l\x1b[?2004l\x1b[?25h\x1b[?1049l";
 
 /// What a terminal shows now.
 #[derive(Debug, Default)]

@@ -63,6 +63,13 @@ impl Input {
         self.set("");
     }
 
+    /// Empties it; the arrow up brings it back.
+    pub fn give_up(&mut self) {
+        let text = std::mem::take(&mut self.text);
+        self.remember(&text);
+        self.clear();
+    }
+
     /// A line that was sent, for the arrow up.
     pub fn remember(&mut self, text: &str) {
         if self.sent.last().is_some_and(|last| last == text) || text.trim().is_empty() {
@@ -172,8 +179,7 @@ impl Input {
 
     fn word_before(&self) -> usize {
         let head = self.text[..self.cursor].trim_end_matches(char::is_whitespace);
-        head.rfind(char::is_whitespace)
-            .map_or(0, |gap| gap + head[gap..].chars().next().map_or(1, char::len_utf8))
+        head.rfind(char::is_whitespace).map_or(0, |gap| gap + head[gap..].chars().next().map_or(1, char::len_utf8))
     }
 
     fn word_after(&self) -> usize {
@@ -271,7 +277,8 @@ impl Input {
         let first = (row + 1).saturating_sub(height).min(rows.len().saturating_sub(height));
         for (number, range) in rows.iter().enumerate().skip(first).take(height) {
             let mark = if number == 0 && range.start == 0 { MARK } else { "  " };
-            let text: String = shown_graphemes(&self.text[range.clone()]).map(|(grapheme, _)| shown(grapheme)).collect();
+            let text: String =
+                shown_graphemes(&self.text[range.clone()]).map(|(grapheme, _)| shown(grapheme)).collect();
             let line = Line::from(vec![Span::styled(mark, theme.own().patch(theme.bold())), Span::raw(text)]);
             let y = area.y.saturating_add(u16::try_from(number - first).unwrap_or(u16::MAX));
             buffer.set_line(area.x, y, &line, area.width);
@@ -313,7 +320,8 @@ impl Input {
             place
         };
         let from = floor(self.cursor.saturating_sub(AROUND));
-        let from = if from == 0 { 0 } else { self.text[from..self.cursor].find('\n').map_or(from, |end| from + end + 1) };
+        let from =
+            if from == 0 { 0 } else { self.text[from..self.cursor].find('\n').map_or(from, |end| from + end + 1) };
         from..floor((self.cursor + AROUND).min(self.text.len()))
     }
 
@@ -410,7 +418,10 @@ mod tests {
         assert_eq!(pressed("one\ntwo", &[Key::Up, Key::End, Key::Text('x')]).0, "onex\ntwo");
         assert_eq!(pressed("one\ntwo", &[Key::DeleteBefore]).0, "one\n");
         assert_eq!(pressed("one\ntwo", &[Key::Up, Key::End, Key::DeleteAfter]).0, "onetwo");
-        assert_eq!(pressed("long line\na\nother one", &[Key::Up, Key::Up, Key::Text('x')]).0, "long linex\na\nother one");
+        assert_eq!(
+            pressed("long line\na\nother one", &[Key::Up, Key::Up, Key::Text('x')]).0,
+            "long linex\na\nother one"
+        );
     }
 
     #[test]

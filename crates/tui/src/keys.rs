@@ -264,8 +264,7 @@ mod tests {
         let bytes = "aé表\x1b[D\x1bOC\x1b[3~\x1b[<64;3;4M\x1b[5~\x1b[1;3A\r".as_bytes();
         let whole = Keys::default().read(bytes);
         let text = ['a', 'é', '表'].map(Key::Text);
-        let others =
-            [Key::Left, Key::Right, Key::Delete, Key::WheelUp, Key::PageUp, Key::ChooseBefore, Key::Enter];
+        let others = [Key::Left, Key::Right, Key::Delete, Key::WheelUp, Key::PageUp, Key::ChooseBefore, Key::Enter];
         assert_eq!(whole, [&text[..], &others[..]].concat());
         for cut in 0..bytes.len() {
             let mut keys = Keys::default();

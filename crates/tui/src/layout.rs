@@ -178,7 +178,8 @@ fn summary(tool: &Tool, changes: &[(&Edit, Vec<Changed>)], look: &Look<'_>, room
         let words = if words.trim().is_empty() { "failed".to_owned() } else { relative(words.trim(), look.folder) };
         spans.push(Span::styled(cut(&words, room.max(6)), theme.bad()));
     }
-    if lines > 0 && changes.is_empty() {
+    let whole = result.failed && lines == 1 && spans.last().is_some_and(|span| !span.content.ends_with('…'));
+    if lines > 0 && changes.is_empty() && !whole {
         let arrow = if look.open { "▾" } else { "▸" };
         let gap = if spans.is_empty() { "" } else { " " };
         let count = if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") };

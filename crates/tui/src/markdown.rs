@@ -365,17 +365,30 @@ mod tests {
     use ratatui_core::style::Modifier;
 
     fn rows(text: &str, columns: usize) -> Vec<String> {
-        markdown(text, columns, Theme { colour: true }).iter().map(|line| line.to_string().trim_end().to_owned()).collect()
+        markdown(text, columns, Theme { colour: true })
+            .iter()
+            .map(|line| line.to_string().trim_end().to_owned())
+            .collect()
     }
 
     #[test]
     fn blocks_stand_apart_and_lists_hang() {
-        let text = "# Head\nFirst **bold** and `code`.\n- one\n- two is longer than the row\n  1. below\n  2. more\n\nend";
+        let text =
+            "# Head\nFirst **bold** and `code`.\n- one\n- two is longer than the row\n  1. below\n  2. more\n\nend";
         assert_eq!(
             rows(text, 24),
             [
-                "Head", "", "First bold and code.", "", "• one", "• two is longer than the", "  row", "  1. below", "  2. more",
-                "", "end"
+                "Head",
+                "",
+                "First bold and code.",
+                "",
+                "• one",
+                "• two is longer than the",
+                "  row",
+                "  1. below",
+                "  2. more",
+                "",
+                "end"
             ]
         );
     }
@@ -395,29 +408,34 @@ mod tests {
 
     #[test]
     fn code_is_indented_and_keeps_its_lines() {
-        assert_eq!(rows("x\n```rust\nfn a() {\n\n    b()\n}\n```\ny", 40), [
-            "x", "", "  fn a() {", "", "      b()", "  }", "", "y"
-        ]);
+        assert_eq!(
+            rows("x\n```rust\nfn a() {\n\n    b()\n}\n```\ny", 40),
+            ["x", "", "  fn a() {", "", "      b()", "  }", "", "y"]
+        );
         assert_eq!(rows("```\n123456789\n```", 8), ["  123456", "  789"]);
     }
 
     #[test]
     fn tables_fit_or_become_lists() {
         let text = "| Name | What it is |\n|---|---:|\n| a | short |\n| long name | b |\n";
-        assert_eq!(rows(text, 40), [
-            "Name      │ What it is",
-            "──────────┼───────────",
-            "a         │      short",
-            "long name │          b"
-        ]);
+        assert_eq!(
+            rows(text, 40),
+            ["Name      │ What it is", "──────────┼───────────", "a         │      short", "long name │          b"]
+        );
         assert_eq!(rows(text, 18)[0..2], ["Name     │ What it", "         │      is"]);
-        assert_eq!(rows(text, 10), ["Name: a", "What it", "  is:", "  short", "", "Name: long", "  name", "What it", "  is: b"]);
+        assert_eq!(
+            rows(text, 10),
+            ["Name: a", "What it", "  is:", "  short", "", "Name: long", "  name", "What it", "  is: b"]
+        );
     }
 
     #[test]
     fn quotes_have_a_bar_and_links_show_where_they_lead() {
         assert_eq!(rows("> said\n> so\n>\n> twice", 40), ["▎ said", "▎ so", "▎", "▎ twice"]);
-        assert_eq!(rows("[here](http://a.example/x) <http://b.example>", 60), ["here (http://a.example/x) http://b.example"]);
+        assert_eq!(
+            rows("[here](http://a.example/x) <http://b.example>", 60),
+            ["here (http://a.example/x) http://b.example"]
+        );
         assert_eq!(rows("- [x] done\n- [ ] open", 60), ["• ☑ done", "• ☐ open"]);
         assert_eq!(rows("a\nb<br>c", 60), ["a", "b<br>c"]);
     }

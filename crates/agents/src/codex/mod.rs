@@ -346,7 +346,8 @@ mod tests {
         for line in [line("started", "in_progress"), line("completed", "failed")] {
             decoder.line(line.as_bytes(), &mut facts);
         }
-        let called = Fact::ToolCalled { name: "edit".to_owned(), detail: "/a, /b (add)".to_owned(), call: Call::default() };
+        let called =
+            Fact::ToolCalled { name: "edit".to_owned(), detail: "/a, /b (add)".to_owned(), call: Call::default() };
         assert_eq!(facts, [called, Fact::ToolReturned { text: String::new(), failed: true, call: None }]);
     }
 

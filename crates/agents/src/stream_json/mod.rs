@@ -200,8 +200,19 @@ pub fn tool_detail(input: &Loose<'_, ToolInput<'_>>) -> String {
     let Some(input) = input.object() else {
         return String::new();
     };
-    let ToolInput { command, file_path, camel_file_path, path, pattern, query, url, description, prompt, questions, .. } =
-        input;
+    let ToolInput {
+        command,
+        file_path,
+        camel_file_path,
+        path,
+        pattern,
+        query,
+        url,
+        description,
+        prompt,
+        questions,
+        ..
+    } = input;
     [command, file_path, camel_file_path, path, pattern, query, url, description, prompt]
         .iter()
         .find_map(|argument| argument.text())
@@ -583,7 +594,8 @@ mod tests {
         assert_eq!(edits(r#"{"file_path":"/f","old_string":"a","new_string":"b"}"#), [edit("a", "b")]);
         assert_eq!(edits(r#"{"filePath":"/f","oldString":"a","newString":"b"}"#), [edit("a", "b")]);
         assert_eq!(edits(r#"{"file_path":"/f","content":"whole"}"#), [edit("", "whole")]);
-        let several = r#"{"file_path":"/f","edits":[{"old_string":"a","new_string":"b"},{"old_string":"c","new_string":""}]}"#;
+        let several =
+            r#"{"file_path":"/f","edits":[{"old_string":"a","new_string":"b"},{"old_string":"c","new_string":""}]}"#;
         assert_eq!(edits(several), [edit("a", "b"), edit("c", "")]);
         assert_eq!(edits(r#"{"file_path":"/f"}"#), []);
         assert_eq!(edits(r#"{"new_string":"b"}"#), []);

@@ -72,7 +72,7 @@ Without an agent and with --, anything can be kept: ostler run -- make test
         "config",
         "the settings in config.toml",
         "  default_agent = \"claude\"          the agent for prompts without an agent name
-  detach_key = \"ctrl-\\\\\"              leaves an attached session running
+  detach_key = \"ctrl-\\\\\"              detaches; pressed twice it goes to the program inside
   grace = \"10s\"                     how long stop waits before it kills
   linger = \"2s\"                     how long processes left behind by a program may take to exit
   autosave = \"5s\"                   how often the transcript is copied while a turn runs; \"off\"

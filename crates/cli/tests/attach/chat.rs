@@ -56,6 +56,11 @@ fn a_line_that_was_begun_is_back_at_the_next_attach() {
             Some(signal) => person.signals(signal),
         }
         person.waits();
+        if ending == Some(Signal::TERM) {
+            assert!(person.has_an_ordinary_terminal() && !person.screen.is_alternate());
+            let text = String::from_utf8_lossy(&person.bytes).into_owned();
+            assert!(text.rfind("\u{1b}[?1000l") > text.rfind("\u{1b}[?1000h"), "the mouse is the terminal's again");
+        }
 
         let mut person = Person::attaches(&harness, session.id());
         person.sees("your unfinished message is restored");
@@ -77,6 +82,108 @@ fn a_draft_that_is_sent_is_gone() {
     person.types(b"\r");
     session.until_look("a turn is over", |view| view.turns == 1);
     session.until("the draft is gone", || (!session.path().join("draft").exists()).then_some(()));
+}
+
+/// The rows of the line being written, which stand above the last one.
+fn written(person: &Person) -> Vec<String> {
+    let rows = person.screen.text();
+    let begin = rows.iter().rposition(|row| row.starts_with('›')).unwrap_or(rows.len());
+    rows[begin..rows.len() - 1].to_vec()
+}
+
+#[test]
+fn a_line_is_edited_as_in_a_shell_and_has_several_rows() {
+    let harness = harness();
+    let session = idle_demo(&harness);
+    let mut person = Person::attaches(&harness, session.id());
+    person.sees("idle");
+    person.types(b"one two three\x17\x17\x19\x01\x1bd\x05!");
+    person.sees_that("the edited line", |person| written(person) == ["›  two three!"]);
+    person.types(b"\x1bb\x1bb\x0b\x15");
+    person.sees_that("an empty line", |person| written(person) == ["›"]);
+    // Ctrl-K and Ctrl-U in a row are one text.
+    person.types(b"\x19\x15a\x1b\rb\nc");
+    person.sees_that("three rows", |person| written(person) == ["› a", "  b", "  c"]);
+    person.types(b"\x1b[A\x1b[A\x1b[D\x1b[Dsay ");
+    person.sees_that("the first row changed", |person| written(person) == ["› say a", "  b", "  c"]);
+    person.types(b"\r");
+    session.until_look("a turn is over", |view| view.turns == 1 && view.state == Phase::Idle);
+    let inbox = std::fs::read_to_string(session.path().join("inbox.jsonl")).unwrap();
+    assert!(inbox.contains(r#""text":"say a\nb\nc""#), "{inbox}");
+    let long = format!("{} end", "word ".repeat(20));
+    person.types(long.as_bytes());
+    person.sees_that("two rows", |person| written(person).len() == 2 && written(person)[1].ends_with("end"));
+}
+
+#[test]
+fn what_was_sent_comes_back_with_the_arrow_up_also_after_a_new_attach() {
+    let harness = harness();
+    let session = idle_demo(&harness);
+    for text in ["say first", "say second"] {
+        harness.run(&["send", session.id(), text]).exits(0);
+    }
+    session.until_look("both turns are over", |view| view.turns == 2 && view.state == Phase::Idle);
+    let mut person = Person::attaches(&harness, session.id());
+    person.sees("idle");
+    person.types(b"own\x1b[A");
+    person.sees_that("the last", |person| written(person) == ["› say second"]);
+    person.types(b"\x1b[A");
+    person.sees_that("the one before", |person| written(person) == ["› say first"]);
+    person.types(b"\x1b[B\x1b[B");
+    person.sees_that("the own line", |person| written(person) == ["› own"]);
+}
+
+#[test]
+fn ctrl_c_clears_the_line_first() {
+    let mut harness = harness();
+    harness.set("OSTLER_DEMO_PACE", "200");
+    let session = idle_demo(&harness);
+    let mut person = Person::attaches(&harness, session.id());
+    person.sees("idle");
+    person.types(b"sleep\r");
+    person.sees("● Bash sleep 1000 …");
+    person.types(b"half a line");
+    person.sees_that("the line", |person| written(person) == ["› half a line"]);
+    person.types(b"\x03");
+    person.sees_that("an empty line", |person| written(person) == ["›"]);
+    assert_eq!(session.look().state, Phase::Working, "the turn goes on");
+    person.types(b"\x1b[A");
+    person.sees_that("it is not lost", |person| written(person) == ["› half a line"]);
+    person.types(b"\x03\x03");
+    session.until_look("the turn is over", |view| view.turns == 1 && view.state == Phase::Idle);
+}
+
+#[test]
+fn a_message_that_is_sent_while_it_works_waits_its_turn() {
+    let harness = harness();
+    let session = idle_demo(&harness);
+    let mut person = Person::attaches(&harness, session.id());
+    person.sees("idle");
+    person.types(b"sleep\r");
+    person.sees("● Bash sleep 1000 …");
+    person.types(b"say queued words\r");
+    person.sees("1 queued");
+    person.types(b"\x03");
+    person.sees_that("the answer", |person| person.screen.text().iter().any(|row| row == "queued words"));
+}
+
+#[test]
+fn it_stops_and_goes_on_as_a_shell_expects() {
+    let harness = harness();
+    let session = idle_demo(&harness);
+    let mut person = Person::runs_program(&harness, SIZE, &["bash", "--norc", "--noprofile", "-i"]);
+    person.types(format!("PS1='ready> '; {} attach {}\r", harness.program().display(), session.id()).as_bytes());
+    person.sees("idle since");
+    assert!(person.screen.is_alternate());
+    person.types(b"half\x1a");
+    person.sees("Stopped");
+    person.sees_that("the shell", |person| person.shows("ready>") && !person.screen.is_alternate());
+    person.types(b"fg\r");
+    person.sees_that("the chat", |person| person.screen.is_alternate() && written(person) == ["› half"]);
+    person.types(b"\x1c");
+    person.sees("[detached from");
+    person.types(b"exit\r");
+    person.is_left_with(0);
 }
 
 #[test]

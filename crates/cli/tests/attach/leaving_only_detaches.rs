@@ -47,6 +47,29 @@ fn the_detach_key_leaves_it_running_and_says_how_to_come_back() {
 }
 
 #[test]
+fn pressed_twice_the_detach_key_goes_to_the_program_inside() {
+    let harness = harness();
+    let inner = full_screen(&harness);
+    // A terminal in which somebody attaches to another one.
+    let script = format!("{} attach {}; echo back; exec cat", harness.program().display(), inner.id());
+    let outer = harness.detach(&["-t", "--", "sh", "-c", &script]);
+    let mut person = Person::attaches(&harness, outer.id());
+    person.sees("full screen");
+    person.types(b"\x1c\x1c");
+    person.sees("back");
+    assert!(person.shows(&format!("[detached from {}", inner.id())));
+    assert!(outer.look().alive && inner.look().alive);
+    person.types(b"typed\r");
+    person.sees_that("what is typed goes to the outer one", |person| {
+        person.screen.text().iter().filter(|row| *row == "typed").count() == 2
+    });
+    person.types(b"\x1c");
+    person.is_left_with(0);
+    assert!(person.shows(&format!("[detached from {}", outer.id())));
+    goes_on(&harness, &inner);
+}
+
+#[test]
 fn another_detach_key_may_be_set() {
     let harness = harness();
     harness.configure("detach_key = \"ctrl-a\"\n");

@@ -5,6 +5,7 @@
 
 mod answering;
 mod chat;
+mod conversation;
 mod hostile_questions;
 mod keys_survive_keepers;
 mod leaving_only_detaches;

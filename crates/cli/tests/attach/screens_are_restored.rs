@@ -170,3 +170,29 @@ fn long_output_is_on_the_screen_at_once_and_ends_right() {
     attached.sees_that("the same screen", |person| same(person, &alone));
     assert!(attached.bytes.len() < 100_000, "{} bytes to show one screen", attached.bytes.len());
 }
+
+#[test]
+fn what_has_scrolled_off_is_in_the_terminals_own_scrollback() {
+    let harness = harness();
+    let session = harness.detach(&["-t", "--", "sh", "-c", "seq 1 3000 | sed 's/^/\\o033[32mline /'; exec cat"]);
+    session.until_printed("line 3000");
+    for (rows, columns) in [(24, 80), (10, 40)] {
+        let mut person = Person::runs(&harness, (rows, columns), &["attach", session.id()]);
+        person.sees("line 3000");
+        person.types(b"later\r");
+        person.sees("later");
+        let mut terminal = ostler_screen::Scrollback::new(ostler_screen::Size { rows, columns }, 10_000);
+        terminal.feed(&person.bytes);
+        let lines: Vec<String> = terminal.lines().map(|line| String::from_utf8(line).unwrap()).collect();
+        let plain: Vec<String> = lines.iter().map(|line| ostler_screen::printable(line).into_owned()).collect();
+        let first = plain.iter().position(|line| line.starts_with("line ")).unwrap();
+        let number: usize = plain[first][5..].parse().unwrap();
+        assert!(number < 1100, "two thousand lines, not {number} to 3000");
+        // One after the other, none twice, none left out.
+        let wanted = (number..number + 1900).map(|number| format!("line {number}"));
+        assert!(plain[first..].iter().zip(wanted).all(|(line, wanted)| *line == wanted), "{plain:?}");
+        assert!(lines[first].contains("\u{1b}["), "with its colours");
+        person.types(b"\x1c");
+        person.is_left_with(0);
+    }
+}

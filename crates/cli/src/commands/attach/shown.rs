@@ -10,6 +10,9 @@ use rustix::fs::{OFlags, SeekFrom, seek};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
+/// How many lines are put into the terminal's own scrollback: as many as tmux keeps.
+const SCROLLBACK: usize = 2000;
+
 /// How much is read at once.
 const PIECE: usize = 64 * 1024;
 
@@ -55,9 +58,26 @@ impl Shown {
         Ok(())
     }
 
-    /// Puts bytes before what is about to be drawn.
-    pub fn draw_after(&mut self, bytes: &[u8]) {
-        self.pending.splice(0..0, bytes.iter().copied());
+    /// Draws the whole screen for the first time, below what stands on the terminal: that scrolls out of the way, where it
+    /// can be found again, and behind it goes what has scrolled off the session's own screen.
+    ///
+    /// So the terminal's own scrollback is the session's: the wheel, the search and the copying that a person knows work as
+    /// they do for any program, in tmux as well, and what comes later scrolls there by itself. A scroll mode of our own would
+    /// have to take keys away from the program and could not be copied from.
+    pub fn draw_first(&mut self, window: Option<(u16, u16)>) -> Result<()> {
+        self.draw(window)?;
+        let rows = usize::from(window.map_or(0, |(rows, _)| rows));
+        let history = terminal::scrolled_off(self.run.dir(), self.position, SCROLLBACK)?;
+        let mut before = b"\r".to_vec();
+        for line in &history {
+            before.extend_from_slice(line);
+            before.extend_from_slice(b"\r\n");
+        }
+        // Behind a finished line one row less: the one that the cursor is in is empty.
+        let push = if history.is_empty() { rows } else { rows.saturating_sub(1) };
+        before.extend(std::iter::repeat_n(b'\n', push));
+        self.pending.splice(0..0, before);
+        Ok(())
     }
 
     /// Shows the next piece.

@@ -157,11 +157,7 @@ impl Attached<'_> {
 
     fn draw_first(&mut self) -> Result<()> {
         self.drawing = Drawing::Drawn;
-        self.shown.draw(self.tty.size())?;
-        let rows = self.tty.size().map_or(0, |(rows, _)| rows);
-        // What the person had on the terminal scrolls out of the way, where it can be found again.
-        self.shown.draw_after(&[b"\r".as_slice(), &vec![b'\n'; usize::from(rows)]].concat());
-        Ok(())
+        self.shown.draw_first(self.tty.size())
     }
 
     /// Goes as soon as the keys typed so far have arrived.

@@ -192,14 +192,14 @@ impl Chat<'_> {
         };
         let (hints, input, state) = (take(1), take(input_rows), take(1));
         let notice_areas: Vec<Rect> = notices.iter().map(|_| take(1)).collect();
-        let below = if self.conversation.follows() { None } else { Some(take(1)) };
         self.conversation_rows = bottom;
         self.conversation.render(Rect::new(0, 0, columns, bottom), &mut buffer);
         let wide = usize::from(columns);
-        if let Some(below) = below.filter(|_| !self.conversation.follows()) {
+        // Over its last row, so that there is as much room for it as at the end.
+        if !self.conversation.follows() {
             let words = if self.conversation.has_news() { " ↓ new text below" } else { " ↓ more below" };
             let line = format!("{:<wide$}", cut(&format!("{words} · Ctrl-End goes there"), wide));
-            buffer.set_stringn(0, below.y, line, wide, self.theme.chosen());
+            buffer.set_stringn(0, bottom.saturating_sub(1), line, wide, self.theme.chosen());
         }
         for (notice, place) in notices.iter().zip(notice_areas.iter().rev()) {
             buffer.set_stringn(0, place.y, cut(notice, wide), wide, self.theme.mark());
@@ -233,10 +233,7 @@ impl Chat<'_> {
             Key::EndOfInput if empty => return Ok(Pressed::Leave),
             Key::Interrupt if empty => self.interrupt()?,
             // It is not lost: the arrow up brings it back.
-            Key::Interrupt => {
-                self.input.remember(&self.input.text().to_owned());
-                self.input.clear();
-            }
+            Key::Interrupt => self.input.give_up(),
             Key::Enter if !self.read_only => self.enter()?,
             Key::Redraw => self.frames.forget(),
             Key::Suspend => self.stop()?,
@@ -256,10 +253,10 @@ impl Chat<'_> {
             Key::UnfoldAll => self.conversation.toggle_all(),
             Key::ChooseBefore => self.conversation.choose(Choose::Before),
             Key::ChooseAfter => self.conversation.choose(Choose::Behind),
-            Key::Click { row, .. } if row < self.conversation_rows => _ = self.conversation.click(usize::from(row)),
-            Key::Click { row, .. } if row == self.conversation_rows && !self.conversation.follows() => {
+            Key::Click { row, .. } if row + 1 == self.conversation_rows && !self.conversation.follows() => {
                 self.conversation.to_end();
             }
+            Key::Click { row, .. } if row < self.conversation_rows => _ = self.conversation.click(usize::from(row)),
             Key::Click { .. } => {}
             Key::Enter
             | Key::Text(_)

@@ -44,7 +44,14 @@ impl Status {
     }
 
     /// What the session is and does, in one line that fits.
-    pub fn state(&self, view: &View, model: Option<&str>, now: Timestamp, columns: usize, theme: Theme) -> Line<'static> {
+    pub fn state(
+        &self,
+        view: &View,
+        model: Option<&str>,
+        now: Timestamp,
+        columns: usize,
+        theme: Theme,
+    ) -> Line<'static> {
         let name = clean_line(view.name.as_deref().unwrap_or(view.id.as_str()));
         let name = Span::styled(cut(&name, (columns / 3).max(8)), theme.bold());
         let used = width(&name.content) + 1;
@@ -122,7 +129,9 @@ impl Status {
         let step = match view.state {
             Phase::Idle | Phase::Ended => return None,
             Phase::Asking if millis >= 60_000 => 60_000,
-            Phase::Asking | Phase::Starting | Phase::Working | Phase::Running | Phase::Stopping if millis < 3_600_000 => {
+            Phase::Asking | Phase::Starting | Phase::Working | Phase::Running | Phase::Stopping
+                if millis < 3_600_000 =>
+            {
                 1000
             }
             Phase::Asking | Phase::Starting | Phase::Working | Phase::Running | Phase::Stopping => 60_000,

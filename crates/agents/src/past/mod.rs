@@ -14,7 +14,7 @@ pub use gemini::Gemini;
 pub use opencode::{Opencode, row};
 
 use crate::lines::{Line, Lines};
-use ostler_core::fact::Fact;
+use ostler_core::fact::{Call, Fact};
 use serde_json::Value;
 
 /// One thing in a record.
@@ -89,11 +89,11 @@ fn thought(text: &str, said: &mut Vec<Said>) {
 }
 
 fn called(name: &str, detail: String, said: &mut Vec<Said>) {
-    said.push(Said::Agent(Fact::ToolCalled { name: name.to_owned(), detail }));
+    said.push(Said::Agent(Fact::ToolCalled { name: name.to_owned(), detail, call: Call::default() }));
 }
 
 fn returned(text: String, failed: bool, said: &mut Vec<Said>) {
-    said.push(Said::Agent(Fact::ToolReturned { text, failed }));
+    said.push(Said::Agent(Fact::ToolReturned { text, failed, call: None }));
 }
 
 /// The texts of a message: a text, or a list of parts some of which have one.

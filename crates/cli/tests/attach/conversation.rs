@@ -2,7 +2,7 @@
 //! three widths.
 
 use crate::harness;
-use crate::person::{Person, SIZE};
+use crate::person::Person;
 use ostler_core::view::Phase;
 use ostler_testkit::{Harness, Session};
 

@@ -57,7 +57,7 @@ fn pressed_twice_the_detach_key_goes_to_the_program_inside() {
     person.sees("full screen");
     person.types(b"\x1c\x1c");
     person.sees("back");
-    assert!(person.shows(&format!("[detached from {}", inner.id())));
+    assert!(person.shows(&format!("reattach: ostler attach {}]", inner.id())));
     assert!(outer.look().alive && inner.look().alive);
     person.types(b"typed\r");
     person.sees_that("what is typed goes to the outer one", |person| {
@@ -65,7 +65,7 @@ fn pressed_twice_the_detach_key_goes_to_the_program_inside() {
     });
     person.types(b"\x1c");
     person.is_left_with(0);
-    assert!(person.shows(&format!("[detached from {}", outer.id())));
+    assert!(person.shows(&format!("reattach: ostler attach {}]", outer.id())));
     goes_on(&harness, &inner);
 }
 

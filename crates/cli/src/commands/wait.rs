@@ -26,6 +26,8 @@ struct Waited {
     place: Place,
     watch: Watch,
     view: View,
+    /// Something may have happened since the view was made.
+    changed: bool,
     turns_before: Option<u32>,
     code: Option<Code>,
     /// It waits for an answer, so that nothing else will come of it.
@@ -86,11 +88,13 @@ impl Waited {
         let view = look_and_record(&place)?;
         let runs = matches!(view.state, Phase::Starting | Phase::Working | Phase::Asking | Phase::Stopping);
         let turns_before = (until == Until::Turn && runs).then_some(view.turns);
-        Ok(Waited { place, watch, view, turns_before, code: None, asks: false })
+        Ok(Waited { place, watch, view, changed: false, turns_before, code: None, asks: false })
     }
 
     fn look(&mut self, until: Until) -> Result<()> {
-        self.view = look_and_record(&self.place)?;
+        if std::mem::take(&mut self.changed) {
+            self.view = look_and_record(&self.place)?;
+        }
         self.asks = self.awaits_answer()?;
         let view = &self.view;
         if let Some(outcome) = view.outcome.as_ref().filter(|_| view.ended) {
@@ -155,9 +159,11 @@ fn has_no_turns(view: &View) -> Failure {
 fn sleep(waited: &mut [Waited], deadline: Option<Instant>) -> Result<bool> {
     let open: Vec<usize> = (0..waited.len()).filter(|&index| waited[index].code.is_none()).collect();
     // A session of which nothing lives has just changed: look again at once.
-    if open.iter().any(|&index| waited[index].watch.descriptor().is_none()) {
-        for index in open {
+    let gone: Vec<usize> = open.iter().copied().filter(|&index| waited[index].watch.descriptor().is_none()).collect();
+    if !gone.is_empty() {
+        for index in gone {
             waited[index].watch.heed()?;
+            waited[index].changed = true;
         }
         return Ok(true);
     }
@@ -168,7 +174,8 @@ fn sleep(waited: &mut [Waited], deadline: Option<Instant>) -> Result<bool> {
         .collect();
     let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
     if left == Some(Duration::ZERO) {
-        return Ok(false);
+        drop(fds);
+        return Ok(time_passed(waited));
     }
     let timeout = left.map(|left| Timespec {
         tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
@@ -181,12 +188,22 @@ fn sleep(waited: &mut [Waited], deadline: Option<Instant>) -> Result<bool> {
     let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
     drop(fds);
     let silence = !ready.contains(&true) && deadline.is_some_and(|deadline| Instant::now() >= deadline);
+    if silence {
+        return Ok(time_passed(waited));
+    }
     for (index, ready) in open.into_iter().zip(ready) {
         if ready {
             waited[index].watch.heed()?;
+            waited[index].changed = true;
         }
     }
-    Ok(!silence)
+    Ok(true)
+}
+
+/// What is said at the end is true then: all are looked at once more.
+fn time_passed(waited: &mut [Waited]) -> bool {
+    waited.iter_mut().for_each(|one| one.changed = true);
+    false
 }
 
 /// What it asks, and how to answer it.

@@ -6,8 +6,8 @@
 //! rest changes that date ([`crate::rest`] takes a name away first), so a line whose date is still right is right. One that
 //! changed less than a moment ago gets no line: a further change could have the same date.
 //!
-//! When it was created and what it is called are taken without asking for the date: the first never changes, and a new name
-//! is noted here ([`forget`]).
+//! When it was created, which session it came from and what it is called are taken without asking for the date: the first two
+//! never change, and a new name is noted here ([`forget`]).
 
 use crate::StoreError;
 use crate::journal::mark_of;
@@ -40,6 +40,7 @@ pub struct Ended {
     changed: Date,
     pub ended: Timestamp,
     pub created: Timestamp,
+    pub parent: Option<SessionId>,
     pub name: Option<String>,
 }
 
@@ -99,6 +100,7 @@ impl EndedIndex {
             changed,
             ended: closing.ended,
             created: session.created,
+            parent: session.parent,
             name: session.name.clone(),
         };
         let settled = ostler_sys::clock::now().as_second() - changed.seconds >= MOMENT_S;
@@ -147,9 +149,10 @@ fn append(home: &Dir, lines: &str) -> io::Result<()> {
 }
 
 fn line(ended: &Ended) -> String {
-    let Ended { id, changed, ended, created, name } = ended;
+    let Ended { id, changed, ended, created, parent, name } = ended;
     let (seconds, nanos) = (changed.seconds, changed.nanos);
-    let mut line = format!("{id} {seconds} {nanos} {} {}", ended.as_nanosecond(), created.as_nanosecond());
+    let parent = parent.as_ref().map_or("-", SessionId::as_str);
+    let mut line = format!("{id} {seconds} {nanos} {} {} {parent}", ended.as_nanosecond(), created.as_nanosecond());
     if let Some(name) = name {
         // A name may have spaces, and no line break.
         let _ = write!(line, " {name}");
@@ -169,7 +172,7 @@ fn parse(line: &[u8]) -> Option<(SessionId, Option<Ended>)> {
     if u64::from_str_radix(check, 16).ok()? != mark_of(line.as_bytes()) {
         return None;
     }
-    let mut fields = line.splitn(6, ' ');
+    let mut fields = line.splitn(7, ' ');
     let id = SessionId::parse(fields.next()?)?;
     let seconds = fields.next()?;
     if seconds == "-" {
@@ -178,8 +181,9 @@ fn parse(line: &[u8]) -> Option<(SessionId, Option<Ended>)> {
     let changed = Date { seconds: seconds.parse().ok()?, nanos: fields.next()?.parse().ok()? };
     let mut time = || Timestamp::from_nanosecond(fields.next()?.parse().ok()?).ok();
     let (ended, created) = (time()?, time()?);
+    let parent = SessionId::parse(fields.next()?);
     let name = fields.next().map(str::to_owned);
-    Some((id, Some(Ended { id, changed, ended, created, name })))
+    Some((id, Some(Ended { id, changed, ended, created, parent, name })))
 }
 
 #[cfg(test)]
@@ -193,6 +197,7 @@ mod tests {
             changed: Date { seconds: 1, nanos: 2 },
             ended: Timestamp::from_second(30).unwrap(),
             created: Timestamp::from_second(20).unwrap(),
+            parent: SessionId::parse("zzzzzzzz"),
             name: name.map(str::to_owned),
         }
     }

@@ -211,6 +211,28 @@ impl Home {
         Place { id, path: self.sessions().join(id.as_str()), archived: false }
     }
 
+    /// Where a session is, if it is anywhere.
+    pub fn place_of(&self, id: SessionId) -> Result<Option<Place>, StoreError> {
+        let live = self.live_place(id);
+        if live.path.is_dir() {
+            return Ok(Some(live));
+        }
+        let archive = self.archive();
+        let months = names(&archive)?.into_iter().filter(|name| is_month(name));
+        let mut places = months.map(|month| archive.join(month).join(id.as_str()));
+        Ok(places.find(|path| path.is_dir()).map(|path| Place { id, path, archived: true }))
+    }
+
+    /// The sessions that came from this one, the oldest first.
+    pub fn children_of(&self, id: SessionId) -> Result<Vec<Place>, StoreError> {
+        let index = self.ended_index();
+        let mut children = known(&self.shelves(true)?, &index);
+        children.retain(|known| known.parent == Some(id));
+        children.sort_by_key(|known| known.created);
+        index.save(&self.root);
+        Ok(children.into_iter().map(|known| known.place).collect())
+    }
+
     /// What is known of sessions that have ended.
     #[must_use]
     pub fn ended_index(&self) -> EndedIndex {
@@ -241,11 +263,12 @@ fn is_month(name: &str) -> bool {
     name.split_once('-').is_some_and(|(year, month)| digits(year, 4) && digits(month, 2))
 }
 
-/// A session, what it is called and when it was created; of a damaged folder neither is known.
+/// A session, what it is called, when it was created and what it came from; of a damaged folder nothing is known.
 struct Known {
     place: Place,
     name: Option<String>,
     created: Option<Timestamp>,
+    parent: Option<SessionId>,
 }
 
 /// All of them; those that have ended from the index, which learns those that it does not have.
@@ -253,16 +276,14 @@ fn known(shelves: &[Shelf], index: &EndedIndex) -> Vec<Known> {
     let known = |shelf: &Shelf, id: SessionId| {
         let place = shelf.place(id);
         if let Some(ended) = index.once(id) {
-            return Known { name: ended.name.clone(), created: Some(ended.created), place };
+            let (name, created, parent) = (ended.name.clone(), Some(ended.created), ended.parent);
+            return Known { place, name, created, parent };
         }
-        let learned = if shelf.archived { None } else { index.learn(&shelf.dir, id) };
-        let session =
-            learned.map(|closing| closing.session).or_else(|| place.open().and_then(|folder| folder.session()).ok());
-        Known {
-            created: session.as_ref().map(|session| session.created),
-            name: session.and_then(|one| one.name),
-            place,
-        }
+        let learned = index.learn(&shelf.dir, id).map(|closing| closing.session);
+        let session = learned.or_else(|| place.open().and_then(|folder| folder.session()).ok());
+        let created = session.as_ref().map(|session| session.created);
+        let parent = session.as_ref().and_then(|session| session.parent);
+        Known { place, name: session.and_then(|session| session.name), created, parent }
     };
     shelves.iter().flat_map(|shelf| shelf.ids.iter().map(move |&id| known(shelf, id))).collect()
 }

@@ -1,10 +1,12 @@
 //! The family of a session as a small tree: who it comes from, itself, and what came from it.
 
-use crate::commands::ls::{Listed, list, state_word};
+use crate::commands::ls::state_word;
 use crate::context::Context;
 use crate::exit::Result;
 use ostler_core::id::SessionId;
 use ostler_core::view::View;
+use ostler_store::home::Place;
+use ostler_store::look::{Depth, look_to};
 
 /// A session that was purged leaves its children without a parent to show.
 pub struct Family {
@@ -14,16 +16,10 @@ pub struct Family {
 
 impl Family {
     pub fn of(context: &Context, view: &View) -> Result<Family> {
-        let (mut parent, mut children) = (None, Vec::new());
-        for listed in list(context, true, |one| one)? {
-            match listed {
-                Listed::Good(other) if Some(other.id) == view.parent => parent = Some(*other),
-                Listed::Good(other) if other.parent == Some(view.id) => children.push(*other),
-                Listed::Good(_) | Listed::Bad(_) => {}
-            }
-        }
-        children.sort_by_key(|child| child.created);
-        Ok(Family { parent, children })
+        let look = |place: &Place| look_to(Depth::Standing, place).ok();
+        let parent = view.parent.map(|id| context.home.place_of(id)).transpose()?.flatten();
+        let children = context.home.children_of(view.id)?;
+        Ok(Family { parent: parent.as_ref().and_then(look), children: children.iter().filter_map(look).collect() })
     }
 
     /// One line for each; nothing for a session without relatives.

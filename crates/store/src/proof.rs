@@ -53,7 +53,8 @@ pub fn mark_of(agent: &dyn Agent, folder: &Folder, mode: Mode, message: Message)
     Ok(match inbox::read_one(folder.dir(), message.at)? {
         Some(Wish { id, want: Want::Message { text, .. }, .. }) => Some(match mode {
             Mode::Headless => agent.mark(&id, &text),
-            Mode::Terminal => agent.mark(&id, &ostler_agents::typeable(&text)),
+            // Typed, it has no name of ours.
+            Mode::Terminal => agent.mark_of_words(&ostler_agents::typeable(&text)),
         }),
         Some(_) | None => None,
     })

@@ -4,7 +4,7 @@
 mod arguments;
 mod counted;
 pub mod hooks;
-mod saved;
+pub(crate) mod saved;
 
 use crate::stream_json::{self, StreamJson};
 use crate::{Agent, Answer, Count, Decoder, Launch, Launching, Search, Striking, Whereabouts, named};

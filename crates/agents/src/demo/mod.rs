@@ -1,8 +1,9 @@
 //! The built-in demo agent: a child process of our own binary that speaks the same lines as Claude Code.
 
+use crate::claude::saved;
 use crate::command::typed;
 use crate::stream_json::{self, StreamJson};
-use crate::{Agent, Answer, Decoder, Keys, Launch, Launching, Whereabouts, named};
+use crate::{Agent, Answer, Decoder, Keys, Launch, Launching, Search, Striking, Whereabouts, named};
 use ostler_core::fact::Ask;
 use ostler_core::record::{Ending, Mode, Plan, Speaks};
 
@@ -86,8 +87,21 @@ impl Agent for Demo {
         home(variable).map(|home| Whereabouts::At(stream_json::transcript(&home, cwd, native_id)))
     }
 
+    fn mark_of_words(&self, text: &str) -> String {
+        saved::words(text)
+    }
+
     fn strike(&self, line: &[u8], wanted: &mut Vec<&str>) {
         stream_json::strike(line, wanted);
+    }
+
+    /// Its transcript is like claude's, and what was typed has no name of ours there.
+    fn search<'a>(&'a self, marks: &'a [String]) -> Box<dyn Search + 'a> {
+        if marks.iter().any(|mark| saved::is_mark(mark)) {
+            Box::new(saved::Saved::new(marks))
+        } else {
+            Box::new(Striking::new(self, marks))
+        }
     }
 }
 

@@ -44,11 +44,12 @@ fn a_prompt_for_a_terminal_is_its_first_message() {
     person.sees("│ delivered ");
     leaves(&mut person);
     let session = session(&harness);
-    harness.run(&["stop", session.id()]);
+    let stopped = harness.run(&["stop", session.id()]).exits(0);
+    assert!(stopped.stdout.ends_with(": stopped; its conversation is saved\n"), "{stopped:?}");
     let mut person = Person::runs(&harness, SIZE, &["resume", session.id(), "say resumed"]);
     person.sees("│ resumed ");
     leaves(&mut person);
-    harness.run(&["stop", session.id()]);
+    harness.run(&["stop", session.id()]).exits(0);
     let mut person = Person::runs(&harness, SIZE, &["fork", session.id(), "say forked"]);
     person.sees("│ forked ");
     leaves(&mut person);

@@ -1,6 +1,6 @@
 //! One line about how a session ended: that it did, how its last turn went, and whether that is saved.
 
-use ostler_core::outcome::{Kind, Outcome, Saved};
+use ostler_core::outcome::{Kind, Outcome, Saved, Source};
 
 /// How a session that `stop` has ended came to its end.
 pub fn ended(outcome: &Outcome) -> String {
@@ -10,6 +10,11 @@ pub fn ended(outcome: &Outcome) -> String {
     }
     let turn = match (outcome.kind, outcome.saved) {
         (Kind::Stopped, Saved::NotApplicable) => String::new(),
+        // Where the turns of an agent cannot be seen, whether one was running is not known either.
+        (Kind::Stopped, Saved::Verified) if outcome.source != Source::Agent => "; its conversation is saved".to_owned(),
+        (Kind::Stopped, Saved::Unverified) if outcome.source != Source::Agent => {
+            "; it is not proven that its conversation is saved".to_owned()
+        }
         (Kind::Stopped, Saved::Verified) => "; the running turn was interrupted, and what it said is saved".to_owned(),
         (Kind::Stopped, Saved::Unverified) => {
             "; the running turn was interrupted, and it is not proven that what it said is saved".to_owned()
@@ -43,7 +48,6 @@ fn remarks(cause: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ostler_core::outcome::Source;
 
     fn outcome(kind: Kind, saved: Saved, cause: &str) -> Outcome {
         Outcome {
@@ -80,6 +84,10 @@ mod tests {
             (Kind::Lost, Saved::NotApplicable, "the program is gone; how it ended is unknown"),
         ];
         let mut lines: Vec<String> = ends.map(|(kind, saved, cause)| ended(&outcome(kind, saved, cause))).into();
+        for saved in [Saved::Verified, Saved::Unverified] {
+            let unseen = Outcome { source: Source::Ostler, ..outcome(Kind::Stopped, saved, by_ann) };
+            lines.push(ended(&unseen));
+        }
         lines.extend([by_ann].map(|cause| had_ended(&outcome(Kind::Succeeded, Saved::Verified, cause))));
         lines.push(had_ended(&outcome(Kind::Stopped, Saved::NotApplicable, by_ann)));
         insta::assert_snapshot!(lines.join("\n"));

@@ -115,12 +115,13 @@ pub fn now(run: &Dir) -> Result<At, StoreError> {
 /// How much output is replayed at most to find what has scrolled off.
 const SCROLLED: u64 = 8 << 20;
 
-/// The last lines that have scrolled off the screen up to this position, with their colours. Of a long output only the end is
+/// The last lines that have scrolled off the screen up to this position, with their colours, when it is then shown in a
+/// window of this size: what a smaller one has no room for is among them. Of a long output only the end is
 /// looked at; the first lines found there may then be wrong, where the program drew over what stood before.
-pub fn scrolled_off(run: &Dir, until: u64, lines: usize) -> Result<Vec<Vec<u8>>, StoreError> {
+pub fn scrolled_off(run: &Dir, until: u64, size: Option<Size>, lines: usize) -> Result<Vec<Vec<u8>>, StoreError> {
     let from = until.saturating_sub(SCROLLED);
-    let size = sizes(run)?.iter().rev().find(|resize| resize.at <= from).map(window);
-    let mut scrollback = Scrollback::new(size.map_or_else(|| first_window(run), Ok)?, lines);
+    let begun = sizes(run)?.iter().rev().find(|resize| resize.at <= from).map(window);
+    let mut scrollback = Scrollback::new(begun.map_or_else(|| first_window(run), Ok)?, lines);
     if from > 0 {
         scrollback.begin_at_the_bottom();
     }
@@ -135,6 +136,9 @@ pub fn scrolled_off(run: &Dir, until: u64, lines: usize) -> Result<Vec<Vec<u8>>,
         Drawn::Resized(size) if left > 0 => scrollback.resize(size),
         Drawn::Resized(_) => {}
     })?;
+    if let Some(size) = size {
+        scrollback.resize(size);
+    }
     Ok(scrollback.lines().collect())
 }
 
@@ -199,12 +203,14 @@ mod tests {
         let (_folder, run) = run_with(b"one\r\ntwo\r\nthree\r\nfour\r\nfive");
         note_size(&run, Resize { at: 0, rows: 2, columns: 20 }).unwrap();
         let found = |until, lines| {
-            let found = scrolled_off(&run, until, lines).unwrap();
+            let found = scrolled_off(&run, until, None, lines).unwrap();
             found.into_iter().map(|line| String::from_utf8(line).unwrap()).collect::<Vec<_>>()
         };
         assert_eq!(found(27, 9), ["one", "two", "three"]);
         assert_eq!(found(27, 1), ["three"]);
         assert_eq!(found(15, 9), ["one"], "nothing that came later");
+        let smaller = scrolled_off(&run, 27, Some(Size { rows: 1, columns: 20 }), 9).unwrap();
+        assert_eq!(smaller.last().unwrap(), b"four", "what a smaller window has no room for");
     }
 
     #[test]

@@ -143,7 +143,6 @@ impl Conversation {
                 self.writing = None;
                 self.calls.clear();
                 self.nameless.clear();
-                self.chosen = None;
                 if let Some(reason) = &end.reason {
                     self.push(Entry::Note(Tone::Bad, reason.clone()));
                 }
@@ -555,6 +554,195 @@ impl Conversation {
                 && let Some(kept) = self.entries.get_mut(place)
             {
                 kept.rows = None;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ostler_core::fact::{Call, Edit};
+    use proptest::prelude::*;
+
+    fn new() -> Conversation {
+        Conversation::new(Theme { colour: true }, "/work")
+    }
+
+    fn said(text: &str) -> Fact {
+        Fact::Said { text: text.to_owned() }
+    }
+
+    fn saying(text: &str) -> Fact {
+        Fact::Saying { text: text.to_owned() }
+    }
+
+    fn called(id: &str, detail: &str) -> Fact {
+        let call = Call { id: Some(id.to_owned()), edits: Vec::new() };
+        Fact::ToolCalled { name: "Bash".to_owned(), detail: detail.to_owned(), call }
+    }
+
+    fn returned(id: &str, text: &str) -> Fact {
+        Fact::ToolReturned { text: text.to_owned(), failed: false, call: Some(id.to_owned()) }
+    }
+
+    /// The rows that are seen, without the free ones above.
+    fn seen(conversation: &mut Conversation, columns: u16, rows: u16) -> Vec<String> {
+        let area = Rect::new(0, 0, columns, rows);
+        let mut buffer = Buffer::empty(area);
+        conversation.render(area, &mut buffer);
+        let text = |y: u16| (0..columns).map(|x| buffer[(x, y)].symbol()).collect::<String>().trim_end().to_owned();
+        let rows: Vec<String> = (0..rows).map(text).collect();
+        let begin = rows.iter().position(|row| !row.is_empty()).unwrap_or(rows.len());
+        rows[begin..].to_vec()
+    }
+
+    #[test]
+    fn text_that_is_written_piece_by_piece_becomes_the_whole_text_once() {
+        let mut conversation = new();
+        conversation.told("hi");
+        ["Some ", "**bo", "ld** wor"].iter().for_each(|text| conversation.fact(&saying(text)));
+        assert_eq!(seen(&mut conversation, 40, 9), ["› hi", "", "Some bold wor"]);
+        conversation.fact(&said("Some **bold** words"));
+        assert_eq!(seen(&mut conversation, 40, 9), ["› hi", "", "Some bold words"]);
+        conversation.fact(&said("More"));
+        assert_eq!(seen(&mut conversation, 40, 9), ["› hi", "", "Some bold words", "", "More"]);
+    }
+
+    #[test]
+    fn a_result_belongs_to_the_call_that_it_names() {
+        let mut conversation = new();
+        conversation.fact(&called("a", "first"));
+        conversation.fact(&called("b", "cat /work/second"));
+        conversation.fact(&returned("b", "one\ntwo"));
+        assert_eq!(seen(&mut conversation, 40, 9), ["● Bash first …", "● Bash cat second ▸ 2 lines"]);
+        conversation.toggle();
+        assert_eq!(seen(&mut conversation, 40, 9)[1..], ["● Bash cat second ▾ 2 lines", "  │ one", "  │ two"]);
+        conversation.fact(&returned("a", "done"));
+        assert_eq!(seen(&mut conversation, 40, 9)[0], "● Bash first ▸ 1 line");
+        conversation.toggle_all();
+        assert_eq!(seen(&mut conversation, 40, 9).len(), 5);
+    }
+
+    #[test]
+    fn an_edit_is_shown_as_what_it_changes_and_a_long_one_in_part() {
+        let mut conversation = new();
+        let new: String = (0..30).map(|n| format!("line {n}\n")).collect();
+        let edits = vec![Edit { path: "/work/src/x.rs".to_owned(), old: String::new(), new }];
+        let call = Call { id: None, edits };
+        let (name, detail) = ("Write".to_owned(), "/work/src/x.rs".to_owned());
+        conversation.fact(&Fact::ToolCalled { name, detail, call });
+        let rows = seen(&mut conversation, 40, 50);
+        assert_eq!((rows[0].as_str(), rows[1].as_str()), ("● Write src/x.rs +30 -0 …", "  + line 0"));
+        assert_eq!((rows.len(), rows[13].as_str()), (14, "  … 18 more lines"));
+        conversation.toggle();
+        assert_eq!(seen(&mut conversation, 40, 50).len(), 31);
+    }
+
+    #[test]
+    fn the_view_stays_where_it_is_while_text_comes_and_follows_at_the_end() {
+        let mut conversation = new();
+        (0..50).for_each(|n| conversation.fact(&said(&format!("text {n}"))));
+        assert_eq!(seen(&mut conversation, 40, 5).last().map(String::as_str), Some("text 49"));
+        conversation.page_up();
+        let before = seen(&mut conversation, 40, 5);
+        conversation.fact(&said("news"));
+        assert_eq!(seen(&mut conversation, 40, 5), before);
+        assert!(conversation.has_news() && !conversation.follows());
+        conversation.scroll_down(100);
+        assert_eq!(seen(&mut conversation, 40, 5).last().map(String::as_str), Some("news"));
+        assert!(!conversation.has_news() && conversation.follows());
+        conversation.to_start();
+        assert_eq!(seen(&mut conversation, 40, 5)[0], "text 0");
+        // Every row is passed on the way down, in any window.
+        let mut passed = std::collections::BTreeSet::new();
+        while !conversation.follows() {
+            passed.extend(seen(&mut conversation, 9, 4));
+            conversation.page_down();
+        }
+        passed.extend(seen(&mut conversation, 9, 4));
+        assert_eq!(passed.iter().filter(|row| row.starts_with("text")).count(), 50);
+    }
+
+    #[test]
+    fn a_question_that_does_not_fit_is_shown_from_its_beginning() {
+        let mut conversation = new();
+        conversation.fact(&said("before"));
+        let command: String = (0..40).map(|n| format!("command {n}\n")).collect();
+        let ask: Ask = serde_json::from_value(serde_json::json!({
+            "request": "r", "tool": "Bash", "input": { "command": command }, "text": "",
+        }))
+        .unwrap_or_else(|error| unreachable!("{error}"));
+        conversation.fact(&Fact::Asked(ask.clone()));
+        let rows = seen(&mut conversation, 60, 10);
+        assert!(rows[0].starts_with("? asks Bash (41 lines"), "{rows:?}");
+        assert!(rows[1].contains("command 0") && !conversation.follows());
+        conversation.ask_again(&ask);
+        conversation.to_end();
+        assert!(seen(&mut conversation, 60, 10).iter().any(|row| row.contains("command 39")));
+    }
+
+    #[test]
+    fn only_what_is_seen_of_a_long_conversation_is_laid_out() {
+        let mut conversation = new();
+        for n in 0..20_000 {
+            conversation.fact(&called(&n.to_string(), "work"));
+            conversation.fact(&returned(&n.to_string(), &"output\n".repeat(100)));
+            conversation.fact(&said("A *text* of some words."));
+        }
+        seen(&mut conversation, 80, 50);
+        let laid_out = |conversation: &Conversation| conversation.entries.iter().filter(|e| e.rows.is_some()).count();
+        assert!(laid_out(&conversation) <= 60, "{}", laid_out(&conversation));
+        for _ in 0..100 {
+            conversation.page_up();
+            seen(&mut conversation, 80, 50);
+        }
+        assert!(laid_out(&conversation) <= KEPT + 60, "{}", laid_out(&conversation));
+    }
+
+    fn facts() -> impl Strategy<Value = Vec<Fact>> {
+        let text = prop_oneof![
+            any::<String>(),
+            "([a-z #*`>|\\-\\[\\]()!_~\n]|```|\\| a \\|\n|\\|-\\|\n|    ){0,60}",
+            prop::sample::select(vec![
+                "\x1b[2J",
+                "\u{9b}31m",
+                "a\u{202e}b",
+                "\u{200d}",
+                "e\u{301}",
+                "👩‍👩‍👧",
+                "表\t\r\n\0"
+            ])
+            .prop_map(str::to_owned),
+        ];
+        let fact = (0..7u8, text).prop_map(|(kind, text)| match kind {
+            0 => saying(&text),
+            1 => said(&text),
+            2 => called("x", &text),
+            3 => returned("x", &text),
+            4 => Fact::Thought { text },
+            5 => Fact::Below(Box::new(said(&text))),
+            _ => Fact::NotOpened { reason: text },
+        });
+        prop::collection::vec(fact, 0..12)
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_of_an_agent_breaks_the_view_or_gets_out_unclean(facts in facts(), columns in 1u16..100, rows in 0u16..30) {
+            let mut conversation = new();
+            for fact in &facts {
+                conversation.fact(fact);
+                conversation.toggle_all();
+                let area = Rect::new(0, 0, columns, rows);
+                let mut buffer = Buffer::empty(area);
+                conversation.render(area, &mut buffer);
+                conversation.scroll_up(3);
+                conversation.scroll_down(1);
+                for cell in &buffer.content {
+                    let harmful = |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+                    prop_assert!(!cell.symbol().chars().any(harmful), "{:?}", cell.symbol());
+                }
             }
         }
     }

@@ -16,6 +16,7 @@ mod answers_are_for_scripts;
 mod background_tasks_begin_no_turn;
 mod bed;
 mod big_prompts_arrive_whole;
+mod chats_show_the_work;
 mod claude_allows_for_longer;
 mod claude_asks;
 mod claude_tells_from_a_terminal;

@@ -123,6 +123,10 @@ impl Person {
         self.terminal = None;
     }
 
+    pub fn process(&self) -> &Identity {
+        &self.process
+    }
+
     pub fn signals(&self, signal: Signal) {
         Pidfd::open(&self.process).unwrap().unwrap().signal(signal).unwrap();
     }

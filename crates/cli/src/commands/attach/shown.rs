@@ -67,7 +67,8 @@ impl Shown {
     pub fn draw_first(&mut self, window: Option<(u16, u16)>) -> Result<()> {
         self.draw(window)?;
         let rows = usize::from(window.map_or(0, |(rows, _)| rows));
-        let history = terminal::scrolled_off(self.run.dir(), self.position, SCROLLBACK)?;
+        let size = window.map(|(rows, columns)| Size { rows, columns });
+        let history = terminal::scrolled_off(self.run.dir(), self.position, size, SCROLLBACK)?;
         let mut before = b"\r".to_vec();
         for line in &history {
             before.extend_from_slice(line);

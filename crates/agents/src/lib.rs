@@ -18,6 +18,7 @@ pub mod parting;
 pub mod past;
 pub mod prompt;
 pub mod reading;
+pub mod recorded;
 pub mod replay;
 mod shapes;
 pub mod stream_json;
@@ -211,6 +212,11 @@ pub trait Agent: Sync {
     /// What it says in this line of its transcript, where that is a text for a person.
     fn said_in(&self, line: &[u8]) -> Option<String> {
         let _ = line;
+        None
+    }
+
+    /// A reader for the conversation in its transcript or its database, where it keeps one.
+    fn recording(&self) -> Option<Box<dyn recorded::Recording>> {
         None
     }
 

@@ -276,16 +276,39 @@ pub struct Show {
 }
 
 #[derive(Args)]
+#[command(
+    after_help = "--since and --grep choose first, then -n takes the last lines of what is left. -f goes on with what matches. \
+                  Of an agent in a terminal the conversation is that of its transcript, over all runs of the session. \
+                  What a program draws on a terminal has no times."
+)]
 pub struct Logs {
     /// Session id or name, the unique beginning of one, or @last (default: the only one, or a choice)
     pub id: Option<String>,
     /// Continue with new output as it comes
     #[arg(short, long)]
     pub follow: bool,
+    /// Print only the last N lines (of a command: of each of its two streams)
+    #[arg(short = 'n', long = "lines", visible_alias = "tail", value_name = "N")]
+    pub lines: Option<usize>,
+    /// Print only what came after this time: an age such as 10m, a time such as 2026-11-16T08:30, or now
+    #[arg(long, value_name = "T")]
+    pub since: Option<String>,
+    /// Print the time before each line, in UTC
+    #[arg(short, long, conflicts_with = "raw")]
+    pub timestamps: bool,
+    /// Print only lines that match this regular expression; with --json, objects that have it in one of their texts
+    #[arg(short, long, value_name = "PATTERN", allow_hyphen_values = true)]
+    pub grep: Option<String>,
+    /// With --grep, ignore upper and lower case
+    #[arg(short, long, requires = "grep")]
+    pub ignore_case: bool,
+    /// Of an agent in a terminal, print the text of its screen instead of the conversation
+    #[arg(long, conflicts_with_all = ["raw", "json"])]
+    pub screen: bool,
     /// The agent's own output, byte for byte
     #[arg(long)]
     pub raw: bool,
-    /// Print one JSON object per message or tool call
+    /// Print one JSON object per message or tool call, with its time
     #[arg(long, conflicts_with = "raw")]
     pub json: bool,
 }

@@ -238,7 +238,7 @@ const LONG_SEQUENCE: usize = 4096;
 
 /// How much may be shown. Whole lines only: half an escape sequence looks harmless. A line that is longer than memory
 /// should hold is cut, but not inside a sequence nor inside a character.
-fn end_of_whole(text: &[u8]) -> usize {
+pub fn end_of_whole(text: &[u8]) -> usize {
     if let Some(place) = text.iter().rposition(|&byte| byte == b'\n') {
         return place + 1;
     }
@@ -251,7 +251,7 @@ fn end_of_whole(text: &[u8]) -> usize {
     escape.or(character).unwrap_or(text.len())
 }
 
-fn say_dropped(bytes: u64) {
+pub fn say_dropped(bytes: u64) {
     if bytes > 0 {
         tell!("ostler: the oldest {} of output were dropped", crate::ui::time::size(bytes));
     }

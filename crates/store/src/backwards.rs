@@ -26,6 +26,22 @@ pub fn lines(file: &File, from: u64, each: impl FnMut(&[u8]) -> ControlFlow<()>)
     }
 }
 
+/// Where the line begins that this position is in: behind the last newline before it.
+pub fn line_start(file: &File, position: u64) -> io::Result<u64> {
+    let mut end = position.min(file.metadata()?.len());
+    let mut buffer = vec![0; PIECE];
+    while end > 0 {
+        let start = end.saturating_sub(PIECE as u64);
+        let piece = &mut buffer[..usize::try_from(end - start).map_err(io::Error::other)?];
+        file.read_exact_at(piece, start)?;
+        if let Some(newline) = memrchr(b'\n', piece) {
+            return Ok(start + newline as u64 + 1);
+        }
+        end = start;
+    }
+    Ok(0)
+}
+
 fn lines_in(
     file: &File,
     range: Range<u64>,

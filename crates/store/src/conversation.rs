@@ -2,12 +2,17 @@
 
 use crate::folder::Folder;
 use crate::pieces::Pieces;
-use crate::{StoreError, inbox, journal};
+use crate::times::Times;
+use crate::{StoreError, backwards, inbox, journal};
+use jiff::Timestamp;
 use ostler_agents::reading::Reading;
 use ostler_core::event::Event;
 use ostler_core::fact::Fact;
 use ostler_core::record::Want;
+use ostler_sys::dir::Dir;
+use rustix::fs::OFlags;
 use std::collections::{HashMap, VecDeque};
+use std::fs::File;
 
 /// One thing in a conversation.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,15 +25,25 @@ pub enum Item {
     Agent(Fact),
 }
 
+/// Where a reader begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start {
+    pub run: u32,
+    /// Of what the agent tells in that run; the beginning of a line.
+    pub position: u64,
+}
+
 /// Reads a conversation from its beginning and then as it grows, over all its runs.
 pub struct Reader<'a> {
     folder: &'a Folder,
-    first_run: u32,
+    start: Start,
     run: Option<Run>,
     journal_end: u64,
     places: HashMap<u64, u64>,
-    /// Things that happened when the output had reached that position.
-    between: VecDeque<(u32, u64, Item)>,
+    /// Things that happened when the output had reached that position, and when.
+    between: VecDeque<(u32, u64, Item, Timestamp)>,
+    /// When the output had been understood so far, by the journal: exact enough where nothing was noted with the output.
+    understood: VecDeque<(u32, u64, Timestamp)>,
     /// The running turn was told to end.
     broken_off: bool,
 }
@@ -42,43 +57,100 @@ struct Run {
     name: &'static str,
     position: u64,
     reading: Reading,
+    times: Times,
+    /// By the journal.
+    at: Option<Timestamp>,
 }
 
 impl<'a> Reader<'a> {
     /// From the beginning of this run; the first is 1.
     #[must_use]
     pub fn new(folder: &'a Folder, first_run: u32) -> Reader<'a> {
+        Reader::starting(folder, Start { run: first_run, position: 0 })
+    }
+
+    /// From the middle. What was told before the output reached that place is left out.
+    #[must_use]
+    pub fn starting(folder: &'a Folder, start: Start) -> Reader<'a> {
         Reader {
             folder,
-            first_run,
+            start,
             run: None,
             journal_end: 0,
             places: HashMap::new(),
             between: VecDeque::new(),
+            understood: VecDeque::new(),
             broken_off: false,
         }
     }
 
     /// What has come since the last call, part by part: a long past is never in memory as a whole.
     pub fn read_on<E: From<StoreError>>(&mut self, mut each: impl FnMut(Item) -> Result<(), E>) -> Result<(), E> {
+        self.read_timed(|item, _| each(item))
+    }
+
+    /// The same with the time of each, as far as it is known.
+    pub fn read_timed<E: From<StoreError>>(
+        &mut self,
+        mut each: impl FnMut(Item, Option<Timestamp>) -> Result<(), E>,
+    ) -> Result<(), E> {
         loop {
             let items = self.read_part()?;
             if items.is_empty() {
                 return Ok(());
             }
-            items.into_iter().try_for_each(&mut each)?;
+            items.into_iter().try_for_each(|(item, at)| each(item, at))?;
         }
     }
 
+    /// Where to begin so that about this much of what the agent told is read, and whether that is all of it.
+    pub fn start_before_end(folder: &Folder, bytes: u64) -> Result<(Start, bool), StoreError> {
+        let mut left = bytes;
+        for number in (1..=folder.newest_run()?).rev() {
+            let Some(run) = open_run(folder, number, 0)? else { continue };
+            let dir = folder.run(number)?;
+            let size = dir.dir().stat(run.name).map_err(StoreError::io(run.name))?.map_or(0, |stat| stat.size);
+            if size > left {
+                let position = next_line(dir.dir(), run.name, size - left)?;
+                return Ok((Start { run: number, position }, false));
+            }
+            left -= size;
+        }
+        Ok((Start { run: 1, position: 0 }, true))
+    }
+
+    /// Where to begin so that nothing that came since then is missing.
+    pub fn start_since(folder: &Folder, since: Timestamp) -> Result<Start, StoreError> {
+        let newest = folder.newest_run()?;
+        let mut start = Start { run: newest.max(1), position: 0 };
+        for number in (1..=newest).rev() {
+            let Some(run) = open_run(folder, number, 0)? else { continue };
+            start = Start { run: number, position: 0 };
+            if run.times.is_empty() {
+                continue;
+            }
+            let ended_before = run.times.first_since(since).is_none();
+            let begins_later = run.times.at(0).is_some_and(|first| first >= since);
+            if !begins_later {
+                let dir = folder.run(number)?;
+                let position =
+                    if ended_before { end_of(dir.dir(), run.name)? } else { run.times.first_since(since).unwrap_or(0) };
+                return Ok(Start { run: number, position: line_before(dir.dir(), run.name, position)? });
+            }
+        }
+        Ok(start)
+    }
+
     /// Nothing only when there is nothing more now.
-    fn read_part(&mut self) -> Result<Vec<Item>, StoreError> {
+    fn read_part(&mut self) -> Result<Vec<(Item, Option<Timestamp>)>, StoreError> {
         self.read_journal()?;
         let mut items = Vec::new();
         let newest = self.folder.newest_run()?;
-        let first = self.run.as_ref().map_or(self.first_run, |run| run.number);
+        let first = self.run.as_ref().map_or(self.start.run, |run| run.number);
         for number in first..=newest {
             if self.run.as_ref().is_none_or(|run| run.number != number) {
-                self.run = self.open_run(number)?;
+                let position = if number == self.start.run { self.start.position } else { 0 };
+                self.run = open_run(self.folder, number, position)?;
             }
             self.read_run(&mut items)?;
             if !items.is_empty() {
@@ -92,6 +164,10 @@ impl<'a> Reader<'a> {
         let found = journal::read(self.folder.dir(), self.journal_end)?;
         self.journal_end = found.end;
         for entry in found.entries {
+            if let Some(out) = entry.out {
+                self.understood.push_back((entry.run, out, entry.at));
+            }
+            let at = entry.at;
             let item = match entry.event {
                 Event::Accepted { n, place, .. } => {
                     self.places.insert(n, place);
@@ -121,53 +197,98 @@ impl<'a> Reader<'a> {
                 }
                 _ => continue,
             };
-            if entry.run < self.first_run {
+            let place = entry.out.unwrap_or(if matches!(item, Item::Agent(_)) { BEHIND_ALL } else { 0 });
+            if (entry.run, place) < (self.start.run, self.start.position) {
                 continue;
             }
-            let place = entry.out.unwrap_or(if matches!(item, Item::Agent(_)) { BEHIND_ALL } else { 0 });
-            self.between.push_back((entry.run, place, item));
+            self.between.push_back((entry.run, place, item, at));
         }
         Ok(())
     }
 
-    fn open_run(&self, number: u32) -> Result<Option<Run>, StoreError> {
-        let record = self.folder.run(number)?.record()?;
-        let session = self.folder.session()?;
-        let agent = ostler_agents::find_for(&session.agent, &record.plan);
-        let telling = agent.and_then(|agent| ostler_agents::telling(agent, record.plan.speaks));
-        Ok(telling.map(|(name, decoder)| Run { number, name, position: 0, reading: Reading::from(0, decoder) }))
-    }
-
-    fn read_run(&mut self, items: &mut Vec<Item>) -> Result<(), StoreError> {
+    fn read_run(&mut self, items: &mut Vec<(Item, Option<Timestamp>)>) -> Result<(), StoreError> {
         let Some(run) = &mut self.run else {
             return Ok(());
         };
         let folder = self.folder.run(run.number)?;
-        let Run { number, name, position, reading } = run;
-        let between = &mut self.between;
+        let Run { number, name, position, reading, times, at } = run;
+        let (between, understood) = (&mut self.between, &mut self.understood);
         if let Some(mut pieces) = Pieces::open(folder.dir(), name, *position)? {
+            if *position < pieces.end() {
+                *times = Times::read(folder.dir(), name)?;
+            }
             while items.is_empty()
                 && let Some(bytes) = pieces.next(position)?
             {
                 reading.feed(bytes, |place, fact| {
                     take_until(between, *number, place.start, items);
-                    items.push(Item::Agent(fact));
+                    while understood.front().is_some_and(|(run, out, _)| (*run, *out) <= (*number, place.start)) {
+                        *at = understood.pop_front().map(|(_, _, at)| at);
+                    }
+                    items.push((Item::Agent(fact), times.at(place.start).or(*at)));
                 });
                 take_until(between, *number, reading.end(), items);
             }
         }
         take_until(between, *number, reading.end(), items);
         // Nothing more of this run can come before what stands behind all of it.
-        if items.is_empty() && between.front().is_some_and(|(run, at, _)| (*run, *at) == (*number, BEHIND_ALL)) {
+        if items.is_empty() && between.front().is_some_and(|(run, at, _, _)| (*run, *at) == (*number, BEHIND_ALL)) {
             take_until(between, *number, BEHIND_ALL, items);
         }
         Ok(())
     }
 }
 
+fn open_run(folder: &Folder, number: u32, position: u64) -> Result<Option<Run>, StoreError> {
+    let run = folder.run(number)?;
+    let record = run.record()?;
+    let session = folder.session()?;
+    let agent = ostler_agents::find_for(&session.agent, &record.plan);
+    let Some((name, decoder)) = agent.and_then(|agent| ostler_agents::telling(agent, record.plan.speaks)) else {
+        return Ok(None);
+    };
+    let times = Times::read(run.dir(), name)?;
+    Ok(Some(Run { number, name, position, reading: Reading::from(position, decoder), times, at: None }))
+}
+
+fn end_of(run: &Dir, name: &str) -> Result<u64, StoreError> {
+    Ok(run.stat(name).map_err(StoreError::io(name))?.map_or(0, |stat| stat.size))
+}
+
+/// Where the first line begins that begins behind this position.
+fn next_line(run: &Dir, name: &str, mut position: u64) -> Result<u64, StoreError> {
+    let Some(mut pieces) = Pieces::open(run, name, position)? else {
+        return Ok(position);
+    };
+    loop {
+        let start = position;
+        let Some(bytes) = pieces.next(&mut position)? else {
+            return Ok(position);
+        };
+        if let Some(newline) = memchr::memchr(b'\n', bytes) {
+            return Ok(start + newline as u64 + 1);
+        }
+    }
+}
+
+/// Where the line begins that stands at this position. Notes of times do not begin with lines.
+fn line_before(run: &Dir, name: &str, position: u64) -> Result<u64, StoreError> {
+    let file = match run.file(name, OFlags::RDONLY) {
+        Ok(file) => File::from(file),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(0),
+        Err(error) => return Err(StoreError::io(name)(error)),
+    };
+    backwards::line_start(&file, position).map_err(StoreError::io(name))
+}
+
 /// Moves what happened up to this position over.
-fn take_until(between: &mut VecDeque<(u32, u64, Item)>, run: u32, position: u64, items: &mut Vec<Item>) {
-    while between.front().is_some_and(|(of_run, at, _)| (*of_run, *at) <= (run, position)) {
-        items.extend(between.pop_front().map(|(_, _, item)| item));
+fn take_until(
+    between: &mut VecDeque<(u32, u64, Item, Timestamp)>,
+    run: u32,
+    position: u64,
+    items: &mut Vec<(Item, Option<Timestamp>)>,
+) {
+    while between.front().is_some_and(|(of_run, at, _, _)| (*of_run, *at) <= (run, position)) {
+        items.extend(between.pop_front().map(|(_, _, item, at)| (item, Some(at))));
     }
 }

@@ -3,8 +3,10 @@
 //! Opened for reading only; the agent's own write-ahead log is read with it, so nothing has to be flushed and nothing of the
 //! agent's is changed. SQLite is large: a helper that stays lets a process of its own do this.
 
+use crate::StoreError;
+use ostler_agents::recorded::RecordedRow;
 use ostler_agents::{Agent, Row};
-use rusqlite::{Connection, OpenFlags, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -30,9 +32,7 @@ fn strike(
     since_ms: u64,
     wanted: &mut Vec<&str>,
 ) -> rusqlite::Result<()> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(database, flags)?;
-    connection.busy_timeout(PATIENCE)?;
+    let connection = open(database)?;
     // Only their names are sorted, newest first; what is in them is fetched one by one.
     let mut names = connection.prepare("SELECT id FROM part WHERE session_id = ?1 ORDER BY id DESC")?;
     let mut one = connection.prepare(
@@ -50,6 +50,65 @@ fn strike(
         }
     }
     Ok(())
+}
+
+fn open(database: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(database, flags)?;
+    connection.busy_timeout(PATIENCE)?;
+    Ok(connection)
+}
+
+fn failed(database: &Path) -> impl Fn(rusqlite::Error) -> StoreError + '_ {
+    move |error| StoreError::io(database.to_string_lossy())(io::Error::other(error))
+}
+
+/// Calls `each` with every row of a conversation behind `after`, which then names the last that it took: until it takes one
+/// no more. The flag: whether the row is of the newest message.
+pub fn rows_after<E: From<StoreError>>(
+    database: &Path,
+    native_id: &str,
+    after: &mut String,
+    mut each: impl FnMut(&RecordedRow<'_>, bool) -> Result<bool, E>,
+) -> Result<(), E> {
+    let failed = failed(database);
+    let connection = open(database).map_err(&failed)?;
+    let newest = "SELECT message_id FROM part WHERE session_id = ?1 ORDER BY id DESC LIMIT 1";
+    let newest: Option<String> =
+        connection.query_row(newest, params![native_id], |row| row.get(0)).optional().map_err(&failed)?;
+    let mut some = connection
+        .prepare(
+            "SELECT part.id, part.message_id, message.data, part.data FROM part JOIN message ON message.id = part.message_id \
+             WHERE part.session_id = ?1 AND part.id > ?2 ORDER BY part.id",
+        )
+        .map_err(&failed)?;
+    let mut rows = some.query(params![native_id, after.clone()]).map_err(&failed)?;
+    while let Some(row) = rows.next().map_err(&failed)? {
+        let (id, message): (String, String) = (row.get(0).map_err(&failed)?, row.get(1).map_err(&failed)?);
+        let bytes = |column: usize| row.get_ref(column)?.as_bytes().map_err(rusqlite::Error::from);
+        let (message_data, part_data) = (bytes(2).map_err(&failed)?, bytes(3).map_err(&failed)?);
+        if !each(&RecordedRow { message_data, part_data }, newest.as_ref() == Some(&message))? {
+            return Ok(());
+        }
+        *after = id;
+    }
+    Ok(())
+}
+
+/// The row behind which so many rows of a conversation stand; `None` when it has no more than that, and how many it has then.
+pub fn row_before_end(database: &Path, native_id: &str, count: u64) -> Result<(Option<String>, u64), StoreError> {
+    let failed = failed(database);
+    let connection = open(database).map_err(&failed)?;
+    let offset = i64::try_from(count).unwrap_or(i64::MAX);
+    let before = "SELECT id FROM part WHERE session_id = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2";
+    let before =
+        connection.query_row(before, params![native_id, offset], |row| row.get(0)).optional().map_err(&failed)?;
+    if before.is_some() {
+        return Ok((before, count));
+    }
+    let all = "SELECT count(*) FROM part WHERE session_id = ?1";
+    let all: i64 = connection.query_row(all, params![native_id], |row| row.get(0)).map_err(&failed)?;
+    Ok((None, u64::try_from(all).unwrap_or(0)))
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ fn kind(path: &Path) -> Kind {
     let words: Vec<&str> = path.iter().filter_map(|word| word.to_str()).collect();
     match words.as_slice() {
         ["checkpoints", ..] => Kind::Checkpoint,
-        ["runs", _, "out" | "err" | "in" | "hooks"] => Kind::Output,
+        ["runs", _, "out" | "err" | "out.times" | "err.times" | "in" | "hooks"] => Kind::Output,
         // Also one that is being written.
         ["runs", _, name] if name.starts_with("screen") => Kind::Snapshot,
         _ => Kind::Record,

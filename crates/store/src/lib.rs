@@ -14,7 +14,7 @@
 //! * [`closing`]: writing the outcome, once.
 //! * [`archived`]: what a session and its transcript were when it was put away.
 //! * [`limits`]: what the groups of a run tell about its limits.
-//! * [`conversation`]: what was said, for `logs`.
+//! * [`conversation`]: what was said, for `logs`; [`recorded`]: the same by the agent's own transcript. [`times`]: when.
 //! * [`terminal`]: the screen of a terminal session.
 //!
 //! Raw bytes first, meaning second: a wrong decoder is mended by decoding again.
@@ -44,11 +44,13 @@ pub mod pieces;
 pub mod printed;
 pub mod progress;
 pub mod proof;
+pub mod recorded;
 mod rest;
 pub mod room;
 pub mod spare;
 pub mod telling;
 pub mod terminal;
+pub mod times;
 
 use ostler_core::id::SessionId;
 use ostler_core::record::{Helper, Run};

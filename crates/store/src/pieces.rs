@@ -47,6 +47,12 @@ impl Pieces {
         Ok(None)
     }
 
+    /// How far it will be read.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
     /// The piece that was read last, which had so many bytes.
     pub(crate) fn last(&self, length: usize) -> &[u8] {
         &self.buffer[..length]

@@ -6,6 +6,7 @@ mod counted;
 pub mod hooks;
 pub(crate) mod saved;
 
+use crate::recorded::Recording;
 use crate::stream_json::{self, StreamJson};
 use crate::{Agent, Answer, Count, Decoder, Launch, Launching, Search, Striking, Whereabouts, named};
 use ostler_core::fact::Ask;
@@ -159,6 +160,14 @@ impl Agent for Claude {
 
     fn mark_of_words(&self, text: &str) -> String {
         saved::words(text)
+    }
+
+    fn recording(&self) -> Option<Box<dyn Recording>> {
+        Some(Box::new(stream_json::recorded::Transcript))
+    }
+
+    fn said_in(&self, line: &[u8]) -> Option<String> {
+        stream_json::recorded::said_in(line)
     }
 
     fn strike(&self, line: &[u8], wanted: &mut Vec<&str>) {

@@ -1,10 +1,12 @@
 //! Codex. One process per turn: `codex exec` takes the prompt from its input, and a further message resumes the thread.
 
+mod recorded;
 mod screen;
 mod server;
 
 use crate::content::{self, Content};
 use crate::loose::{Loose, tolerantly};
+use crate::recorded::Recording;
 use crate::shapes::{Problem, Usage};
 use crate::{Agent, Decoder, Launch, Launching, Whereabouts, named, one_turn, prompt, silent_terminal};
 use ostler_core::fact::{Call, Fact, Retry, Tokens, TurnEnd, Verdict};
@@ -115,6 +117,10 @@ impl Agent for Codex {
     /// Its own ids for messages are not in its output, so the text itself is looked for.
     fn mark(&self, _id: &str, text: &str) -> String {
         text.to_owned()
+    }
+
+    fn recording(&self) -> Option<Box<dyn Recording>> {
+        Some(Box::new(recorded::Transcript))
     }
 
     fn said_in(&self, line: &[u8]) -> Option<String> {

@@ -2,11 +2,13 @@
 
 mod codes;
 mod output;
+mod recorded;
 mod retries;
 mod screen;
 
 use crate::content::{self, Content};
 use crate::loose::{Loose, tolerantly};
+use crate::recorded::Recording;
 use crate::{Agent, Decoder, Launch, Launching, Whereabouts, named, one_turn, prompt, silent_terminal};
 use ostler_core::record::Mode;
 use output::GeminiLines;
@@ -103,6 +105,10 @@ impl Agent for Gemini {
     /// Its output carries no ids, so the text itself is looked for.
     fn mark(&self, _id: &str, text: &str) -> String {
         text.to_owned()
+    }
+
+    fn recording(&self) -> Option<Box<dyn Recording>> {
+        Some(Box::new(recorded::Transcript::default()))
     }
 
     fn said_in(&self, line: &[u8]) -> Option<String> {

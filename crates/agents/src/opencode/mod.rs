@@ -1,11 +1,13 @@
 //! opencode. One process per turn, and no event that ends it: the end of the process is the end of the turn.
 
 mod hooks;
+mod recorded;
 mod saving;
 mod screen;
 mod telling;
 
 use crate::loose::{Loose, tolerantly};
+use crate::recorded::Recording;
 use crate::shapes;
 use crate::stream_json::{ToolInput, tool_detail, tool_edits};
 use crate::{Agent, Decoder, Launch, Launching, Row, Whereabouts, named, one_turn, prompt, silent_terminal};
@@ -135,6 +137,10 @@ impl Agent for Opencode {
     /// The text itself: its own name of a prompt is not in its output.
     fn mark(&self, _id: &str, text: &str) -> String {
         saving::prompt(text)
+    }
+
+    fn recording(&self) -> Option<Box<dyn Recording>> {
+        Some(Box::new(recorded::Rows))
     }
 
     fn strike_row(&self, row: &Row<'_>, wanted: &mut Vec<&str>) {

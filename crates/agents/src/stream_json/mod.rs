@@ -6,6 +6,7 @@
 
 mod input;
 mod kept;
+pub mod recorded;
 
 pub use input::{answer, interrupt, longer, message};
 pub use kept::{ends_with_answer, folder_name, is_message, strike, transcript};

@@ -113,7 +113,16 @@ const EXAMPLES: [(&str, &[&str]); 27] = [
     ("agents", &["ostler agents"]),
     ("show", &["ostler show @last", "ostler show --json k3v9 | jq .outcome"]),
     ("who", &["ostler who @last"]),
-    ("logs", &["ostler logs @last", "ostler logs -f tests"]),
+    (
+        "logs",
+        &[
+            "ostler logs @last",
+            "ostler logs -f -n 20 tests                    the last 20 lines, then what comes",
+            "ostler logs --since 1h --timestamps tests     the last hour, with times",
+            "ostler logs --grep \"error|warning\" -i tests   lines that match",
+            "ostler logs --json -n 1 tests | jq .          the last thing said",
+        ],
+    ),
     ("wait", &["ostler wait @last", "ostler wait --until turn --timeout 10m tests", "ostler wait --any k3v9 m2p4"]),
     (
         "send",

@@ -50,6 +50,7 @@ mod shutdowns_save_everything;
 mod sshd;
 mod stops_lose_nothing;
 mod subagents_stay_apart;
+mod terminals_have_logs;
 mod terminals_name_their_conversation;
 mod terminals_show_their_screen;
 mod terminals_take_messages;

@@ -45,6 +45,21 @@ fn is_kept(one: &Recorded) {
     insta::with_settings!({ prepend_module_to_snapshot => false, omit_expression => true }, {
         insta::assert_snapshot!(one.name.as_str(), told(&harness, &session));
     });
+    ends_as_it_does_as_a_whole(&harness, &session);
+}
+
+/// The end of a long log is found from its end: it must be the same as the end of all of it, wherever in the agent's output
+/// the search begins.
+fn ends_as_it_does_as_a_whole(harness: &Harness, session: &Session<'_>) {
+    let out = session.run_file("out");
+    let once = std::fs::read(&out).unwrap();
+    std::fs::write(&out, once.repeat((1 << 20) / once.len().max(1) + 1)).unwrap();
+    let all = harness.run(&["logs", session.id()]).exits(0).stdout;
+    let lines: Vec<&str> = all.split_inclusive('\n').collect();
+    for count in [1, 5, 300, 2000] {
+        let last = harness.run(&["logs", "-n", &count.to_string(), session.id()]).exits(0).stdout;
+        assert!(last == lines[lines.len().saturating_sub(count)..].concat(), "the last {count} lines:\n{last}");
+    }
 }
 
 fn is_kept_as_before(agent: &str) {

@@ -245,7 +245,7 @@ impl Keeper {
             unwritten: VecDeque::new(),
             bad_lines,
             noted: Noted::with(behind),
-            streams: Streams::new(record.plan.mode),
+            streams: Streams::new(record.plan.mode, run.dir()),
             room: Room::new(&record, settings),
             input: Input::new(folder.even_when_full(input)?),
             keys_to_come: None,

@@ -4,7 +4,11 @@
 //! full pipe, nothing is lost, and it goes on when there is room.
 
 use crate::handles::{self, Handles};
+use jiff::{SignedDuration, Timestamp};
 use ostler_core::record::Mode;
+use ostler_store::times;
+use ostler_sys::clock;
+use ostler_sys::dir::{self, Dir};
 use ostler_sys::pipes::{Moved, Ready, ready, shift, shift_at_most, waiting};
 use rustix::fd::OwnedFd;
 use rustix::pipe::fcntl_setpipe_size;
@@ -15,6 +19,8 @@ const TURNS: u32 = 16;
 /// A pipe through which this much comes at once deserves more room. All pipes of a user share a limit, so only those.
 const BUSY: usize = 48 * 1024;
 const WIDE: usize = 512 * 1024;
+/// How exactly it is known when output came.
+const NOTE_EVERY: SignedDuration = SignedDuration::from_secs(1);
 
 /// One way from the agent to a file.
 struct Stream {
@@ -26,6 +32,8 @@ struct Stream {
     to: &'static str,
     ended: bool,
     wide: bool,
+    /// The last time that was noted.
+    noted: Option<Timestamp>,
 }
 
 /// Why output does not move; not tried again before the next look.
@@ -41,6 +49,8 @@ pub enum Hold {
 
 pub struct Streams {
     streams: Vec<Stream>,
+    /// The folder of the run, where the times of output are noted. A terminal has none: its bytes are a drawing.
+    times: Option<Dir>,
     pub held: Option<Hold>,
     /// The last pump stopped because it had moved what it was allowed to: there may be more in our own pipe, which is not
     /// polled.
@@ -48,8 +58,8 @@ pub struct Streams {
 }
 
 impl Streams {
-    pub fn new(mode: Mode) -> Streams {
-        let stream = |from, through, to| Stream { from, through, to, ended: false, wide: false };
+    pub fn new(mode: Mode, run: &Dir) -> Streams {
+        let stream = |from, through, to| Stream { from, through, to, ended: false, wide: false, noted: None };
         let streams = match mode {
             Mode::Headless => {
                 vec![
@@ -61,7 +71,11 @@ impl Streams {
                 vec![stream(handles::PTY, Some((handles::DRAWN_WRITE, handles::DRAWN_READ)), handles::OUT)]
             }
         };
-        Streams { streams, held: None, cut_short: false }
+        let times = match mode {
+            Mode::Headless => run.duplicate().ok(),
+            Mode::Terminal => None,
+        };
+        Streams { streams, times, held: None, cut_short: false }
     }
 
     /// What to poll for output.
@@ -102,7 +116,11 @@ impl Streams {
                     break;
                 }
                 match stream.step(handles, &mut left) {
-                    Ok(Moved::Some(_)) => {}
+                    Ok(Moved::Some(count)) => {
+                        if let Some(run) = &self.times {
+                            stream.note_time(handles, run, count as u64);
+                        }
+                    }
                     Ok(Moved::NotNow) => break,
                     Ok(Moved::End) => {
                         stream.ended = true;
@@ -149,6 +167,19 @@ impl Streams {
 }
 
 impl Stream {
+    /// Notes when this output came, once a second at most. Nothing depends on it, so what goes wrong is left alone.
+    fn note_time(&mut self, handles: &Handles, run: &Dir, moved: u64) {
+        let now = clock::now();
+        // Both ways: a clock may be set back.
+        if self.noted.is_some_and(|noted| now.duration_since(noted).abs() < NOTE_EVERY) {
+            return;
+        }
+        if let Some(behind) = handles.get(self.to).and_then(|to| dir::position(to).ok()) {
+            self.noted = Some(now);
+            let _ = times::note(run, self.to, behind.saturating_sub(moved), now);
+        }
+    }
+
     /// Moves once, no more to the file than `left`, from which it takes what it moved.
     fn step(&mut self, handles: &Handles, left: &mut u64) -> io::Result<Moved> {
         let (Some(from), Some(to)) = (handles.get(self.from), handles.get(self.to)) else {

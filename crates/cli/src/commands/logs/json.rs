@@ -1,70 +1,8 @@
-//! `ostler logs`: the conversation, or what a command printed.
+//! One thing in a conversation, as an object for programs.
 
-use super::attach::pick;
-use crate::args::Logs;
-use crate::client::Watch;
-use crate::context::Context;
-use crate::exit::{Code, Failure, Result};
-use crate::follow::{Left, Printer, Show, Talking, follow};
-use crate::say::say;
-use crate::ui::conversation::Talk;
 use ostler_core::fact::Fact;
-use ostler_core::record::Speaks;
-use ostler_store::conversation::{Item, Reader};
-use ostler_store::look;
-use rustix::event::{PollFd, PollFlags, poll};
+use ostler_store::conversation::Item;
 use serde_json::json;
-
-pub fn run(context: &Context, args: &Logs) -> Result<Code> {
-    let id = match &args.id {
-        Some(id) => id.clone(),
-        None => pick(context, "logs", "no session ran in the last day; list older ones with: ostler ls -a", |_| true)?,
-    };
-    let place = context.home.select(&id)?;
-    let folder = place.open()?;
-    let number = folder.newest_run()?;
-    if number == 0 {
-        return Err(Failure::new(Code::Failed, format!("{} never ran, so there is nothing to show", place.id)));
-    }
-    if args.json {
-        if folder.run(number)?.record()?.plan.speaks == Speaks::Bytes {
-            return Err(Failure::usage("a command has no conversation; print its output with: ostler logs --raw"));
-        }
-        return json_lines(args.follow, &place);
-    }
-    let show = if args.raw { Show::Raw } else { Show::Plain };
-    let mut printer =
-        Printer::new(&folder, show, Talk::new(context.style, crate::ui::table::window()), Talking::Together, 1)?;
-    if args.follow && !place.archived {
-        match follow(&place, &mut printer, None, true)? {
-            Left::Ended(_) | Left::Asks(_) | Left::Called => {}
-        }
-    } else {
-        printer.print()?;
-    }
-    printer.finish()?;
-    Ok(Code::Succeeded)
-}
-
-fn json_lines(follow: bool, place: &ostler_store::home::Place) -> Result<Code> {
-    let mut watch = Watch::new(place)?;
-    let folder = place.open()?;
-    let mut reader = Reader::new(&folder, 1);
-    loop {
-        let view = look::look(place)?;
-        reader.read_on(|item| -> Result<()> { Ok(say!("{}", to_json(&item))?) })?;
-        if !follow || view.ended {
-            return Ok(Code::Succeeded);
-        }
-        if let Some(fd) = watch.descriptor() {
-            match poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::IN)], None) {
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(std::io::Error::from(error).into()),
-            }
-        }
-        watch.heed()?;
-    }
-}
 
 pub fn to_json(item: &Item) -> serde_json::Value {
     match item {

@@ -1,0 +1,73 @@
+//! `logs` of an agent in a terminal: the conversation from its transcript, not what remains of its screen.
+
+use crate::bed::{Bed, for_every_agent};
+use crate::person::Person;
+use crate::terminals_show_their_screen::ready;
+use ostler_model::agents::Agent;
+use ostler_testkit::patience;
+use serde_json::Value;
+
+fn logs_show_the_conversation(agent: Agent) {
+    let Some(bed) = Bed::new(agent) else { return };
+    agent.trust(&bed.harness.root().join("home"), &bed.work()).unwrap();
+    let session = bed.detach(&["-t"], None);
+    let mut person = Person::runs(&bed.harness, (40, 120), &["attach", session.id()]);
+    person.sees(ready(agent));
+    let logs = |arguments: &[&str]| bed.harness.run(&[&["logs", session.id()], arguments].concat()).exits(0);
+    let before = logs(&[]);
+    assert!(before.stderr.contains("has not written its transcript yet; this is the text of its screen"), "{before:?}");
+    assert!(before.stdout.contains(ready(agent)), "{before:?}");
+    let follower = bed.harness.start(&["logs", "-f", "--json", session.id()]);
+
+    let prompt = format!("{} ; stream 4 1", bed.tool("echo from the tool"));
+    bed.harness.run(&["send", session.id(), &prompt]).exits(0);
+    person.sees("word1 word2 word3 word4");
+    person.types(b"\x1c");
+    person.is_left_with(0);
+    // Agents write what they have drawn a moment later.
+    let text = patience::until("the conversation is in the log", &[&bed.work()], || {
+        Some(logs(&[]).stdout).filter(|text| text.ends_with("word1 word2 word3 word4\n"))
+    });
+    let places = [format!("› {prompt}"), "● ".to_owned(), "  from the tool".to_owned()];
+    let places = if agent == Agent::Gemini {
+        [&places[0][..], &places[1], "Output: from the tool"]
+    } else {
+        places.each_ref().map(String::as_str)
+    };
+    let found: Vec<Option<usize>> = places.iter().map(|words| text.find(words)).collect();
+    assert!(found.iter().all(Option::is_some) && found.is_sorted(), "{found:?} in {text}");
+    assert_eq!(text.matches("from the tool").count(), 3, "the prompt, the call and what came back, each once: {text}");
+    assert_eq!(logs(&["-n", "1"]).stdout, "word1 word2 word3 word4\n");
+    assert_eq!(logs(&["--grep", "WORD1 ", "-i", "--since", "1h"]).stdout, "word1 word2 word3 word4\n");
+    assert_eq!(logs(&["--since", "now"]).stdout, "");
+    let screen = logs(&["--screen"]);
+    assert!(screen.stdout.contains("word1 word2 word3 word4") && screen.stdout != text, "{screen:?}");
+    session.until("the last message stands in lists", || {
+        let ls: Value = bed.harness.run(&["ls", "--json"]).exits(0).json();
+        (ls[0]["last"] == "word1 word2 word3 word4").then_some(())
+    });
+
+    bed.harness.run(&["send", session.id(), "say and the end"]).exits(0);
+    patience::until("the second answer is in the log", &[&bed.work()], || {
+        logs(&[]).stdout.ends_with("› say and the end\nand the end\n").then_some(())
+    });
+    bed.harness.run(&["stop", session.id()]).exits(0);
+    let followed: Vec<Value> =
+        follower.finish().exits(0).stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let told: Vec<&str> =
+        followed.iter().filter(|item| item["kind"] == "told").filter_map(|item| item["text"].as_str()).collect();
+    assert_eq!(told, [prompt.as_str(), "say and the end"], "{followed:?}");
+    let kinds: Vec<&str> =
+        followed.iter().filter_map(|item| item["kind"].as_str()).filter(|kind| *kind != "thought").collect();
+    assert_eq!(kinds, ["told", "tool_called", "tool_returned", "said", "told", "said"], "{followed:?}");
+    let timed = |item: &Value| item["at"].as_str().is_some_and(|at| at.parse::<jiff::Timestamp>().is_ok());
+    assert!(followed.iter().all(timed), "{followed:?}");
+    bed.proves("terminal: logs show the conversation, -f follows it");
+}
+
+for_every_agent!(logs_show_the_conversation:
+    claude_in_a_terminal_has_a_log Claude,
+    codex_in_a_terminal_has_a_log Codex,
+    gemini_in_a_terminal_has_a_log Gemini,
+    opencode_in_a_terminal_has_a_log Opencode,
+);

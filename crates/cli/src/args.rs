@@ -60,6 +60,8 @@ pub enum Command {
     Purge(Purge),
     /// Show the disk space that sessions use, the largest first
     Du(Du),
+    /// Show turns, time, tokens and cost by day, agent and folder, over all sessions
+    Stats(Stats),
     /// Look for problems (damage, leftover processes, missing programs) and say what to do about each
     Doctor(Doctor),
     /// Print everything that happens to every session, as JSON lines
@@ -569,6 +571,50 @@ pub struct Du {
 }
 
 #[derive(Args)]
+#[command(
+    after_help = "Archived sessions count as well, deleted ones do not. TIME is how long turns took, without the time in which a \
+                  person was asked; of a command, how long it ran. An agent that does not say what it used counts with its \
+                  turns and its time."
+)]
+pub struct Stats {
+    /// Count only what came after this time: an age such as 7d, or a time such as 2026-11-16 (default: 30d)
+    #[arg(long, value_name = "T")]
+    pub since: Option<String>,
+    /// Count everything since the first session
+    #[arg(short, long, conflicts_with = "since")]
+    pub all: bool,
+    /// Print only this table, with all its rows
+    #[arg(long, value_enum)]
+    pub by: Option<By>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What sums are made by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum By {
+    /// The day on which a turn ended, in local time
+    Day,
+    /// The agent
+    Agent,
+    /// The folder in which a session works
+    Folder,
+}
+
+impl By {
+    pub const ALL: [By; 3] = [By::Day, By::Agent, By::Folder];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            By::Day => "day",
+            By::Agent => "agent",
+            By::Folder => "folder",
+        }
+    }
+}
+
+#[derive(Args)]
 pub struct Doctor {
     /// Fix what is safe to fix, and say what was done
     #[arg(long)]
@@ -584,7 +630,7 @@ pub struct Events {
     /// Only these sessions: ids or names, unique beginnings of them, or @last
     #[arg(value_name = "ID")]
     pub ids: Vec<String>,
-    /// Only from this time on: an age such as 10m, a time such as 2026-11-16T08:30, or now
+    /// Print only what happened after this time: an age such as 10m, a time such as 2026-11-16T08:30, or now
     #[arg(long, value_name = "T")]
     pub since: Option<String>,
     /// Continue with new events as they happen
@@ -607,6 +653,10 @@ pub struct Upgrade {
 }
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "LAST MESSAGE is the last one in that copy; › marks a person's. A time from the list, its beginning, an age \
+                        such as 10m, or last says which one to restore."
+)]
 pub struct Checkpoints {
     #[command(subcommand)]
     pub action: Option<CheckpointsAction>,

@@ -7,11 +7,12 @@ use crate::{StoreError, backwards, inbox, journal};
 use jiff::Timestamp;
 use ostler_agents::reading::Reading;
 use ostler_core::event::Event;
-use ostler_core::fact::Fact;
+use ostler_core::fact::{Fact, TurnEnd, Verdict};
+use ostler_core::outcome::{Kind, Outcome, Source};
 use ostler_core::record::Want;
 use ostler_sys::dir::Dir;
 use rustix::fs::OFlags;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fs::File;
 
 /// One thing in a conversation.
@@ -46,6 +47,8 @@ pub struct Reader<'a> {
     understood: VecDeque<(u32, u64, Timestamp)>,
     /// The running turn was told to end.
     broken_off: bool,
+    /// The runs whose last turn has no end, as far as the journal has been read.
+    in_turn: BTreeSet<u32>,
 }
 
 /// What was noted when all the output of a run had been collected.
@@ -81,6 +84,7 @@ impl<'a> Reader<'a> {
             between: VecDeque::new(),
             understood: VecDeque::new(),
             broken_off: false,
+            in_turn: BTreeSet::new(),
         }
     }
 
@@ -143,6 +147,8 @@ impl<'a> Reader<'a> {
 
     /// Nothing only when there is nothing more now.
     fn read_part(&mut self) -> Result<Vec<(Item, Option<Timestamp>)>, StoreError> {
+        // Before everything else is read: where there is an outcome, nothing follows.
+        let over = self.unended_turn_is_over()?;
         self.read_journal()?;
         let mut items = Vec::new();
         let newest = self.folder.newest_run()?;
@@ -153,11 +159,34 @@ impl<'a> Reader<'a> {
                 self.run = open_run(self.folder, number, position)?;
             }
             self.read_run(&mut items)?;
+            if items.is_empty() && self.run.is_some() && (number < newest || over == Some(number)) {
+                self.mark_cut_turn(number, &mut items)?;
+            }
             if !items.is_empty() {
                 break;
             }
         }
         Ok(items)
+    }
+
+    /// The run that is being read, if it has an outcome and its turn no end.
+    fn unended_turn_is_over(&self) -> Result<Option<u32>, StoreError> {
+        let Some(number) = self.run.as_ref().map(|run| run.number).filter(|run| self.in_turn.contains(run)) else {
+            return Ok(None);
+        };
+        Ok(self.folder.run(number)?.outcome()?.map(|_| number))
+    }
+
+    /// All of a run has been read. If its agent did not live to end its turn, that is said.
+    fn mark_cut_turn(&mut self, number: u32, items: &mut Vec<(Item, Option<Timestamp>)>) -> Result<(), StoreError> {
+        if self.in_turn.remove(&number)
+            && let Some(outcome) = self.folder.run(number)?.outcome()?
+            && outcome.source != Source::Agent
+        {
+            let at = outcome.closing.as_ref().map(|closing| closing.ended);
+            items.push((Item::Agent(Fact::TurnEnded(cut_off(&outcome))), at));
+        }
+        Ok(())
     }
 
     fn read_journal(&mut self) -> Result<(), StoreError> {
@@ -168,6 +197,15 @@ impl<'a> Reader<'a> {
                 self.understood.push_back((entry.run, out, entry.at));
             }
             let at = entry.at;
+            match &entry.event {
+                Event::Feeding { .. } | Event::TurnStarted => {
+                    self.in_turn.insert(entry.run);
+                }
+                Event::TurnEnded { .. } | Event::NoTurn => {
+                    self.in_turn.remove(&entry.run);
+                }
+                _ => {}
+            }
             let item = match entry.event {
                 Event::Accepted { n, place, .. } => {
                     self.places.insert(n, place);
@@ -237,6 +275,16 @@ impl<'a> Reader<'a> {
         }
         Ok(())
     }
+}
+
+/// The end of a turn that its agent did not live to end.
+fn cut_off(outcome: &Outcome) -> TurnEnd {
+    let verdict = match outcome.kind {
+        Kind::Stopped | Kind::Interrupted => Verdict::Interrupted,
+        Kind::Succeeded | Kind::Failed | Kind::Lost => Verdict::Failed,
+    };
+    let reason = Some(format!("the turn was cut off: {}", outcome.cause));
+    TurnEnd { verdict, text: None, reason, tokens: None, cost_usd: None, messages: Vec::new() }
 }
 
 fn open_run(folder: &Folder, number: u32, position: u64) -> Result<Option<Run>, StoreError> {

@@ -4,6 +4,7 @@
 //! Nothing is ever cut off or rewritten. A bad line in the middle is counted and reported, and harms nobody else.
 
 use crate::{StoreError, backwards};
+use jiff::{SignedDuration, Timestamp};
 use ostler_core::event::{Entry, Event};
 use ostler_sys::dir::{Dir, Sync};
 use ostler_sys::pause::{self, Point};
@@ -166,6 +167,19 @@ impl Journal {
     }
 }
 
+/// How much a clock may have been corrected after the last entry was written.
+const CLOCK_CORRECTION: SignedDuration = SignedDuration::from_mins(10);
+
+/// Whether an entry may be from after that time: not when the file was last written well before. Most journals of an old home
+/// need not be read then.
+pub fn may_have_news(dir: &Dir, since: Timestamp) -> Result<bool, StoreError> {
+    let Some(stat) = dir.stat(NAME).map_err(StoreError::io(NAME))? else {
+        return Ok(false);
+    };
+    let written = Timestamp::from_second(stat.modified_s).and_then(|time| time.checked_add(CLOCK_CORRECTION));
+    Ok(written.is_ok_and(|time| time >= since))
+}
+
 /// Appends a line to a file with many writers: whole, or not at all.
 pub fn append_line(dir: &Dir, name: &str, line: &[u8], sync: Sync) -> Result<(), StoreError> {
     let lock = dir.file(name, OFlags::RDWR | OFlags::CREATE).map_err(StoreError::io(name))?;
@@ -213,7 +227,6 @@ pub(crate) fn open_for_append(dir: &Dir, name: &str) -> Result<File, StoreError>
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
-    use jiff::Timestamp;
     use proptest::prelude::*;
 
     fn entry(n: u64) -> Entry {

@@ -13,6 +13,7 @@
 //! * [`spare`]: the folder of the next session, made when nobody waits.
 //! * [`closing`]: writing the outcome, once.
 //! * [`archived`]: what a session and its transcript were when it was put away.
+//! * [`statistics`]: what a session has used, and when.
 //! * [`limits`]: what the groups of a run tell about its limits.
 //! * [`conversation`]: what was said, for `logs`; [`recorded`]: the same by the agent's own transcript. [`times`]: when.
 //! * [`terminal`]: the screen of a terminal session.
@@ -48,6 +49,7 @@ pub mod recorded;
 mod rest;
 pub mod room;
 pub mod spare;
+pub mod statistics;
 pub mod telling;
 pub mod terminal;
 pub mod times;

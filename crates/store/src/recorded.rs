@@ -10,9 +10,11 @@ use ostler_agents::Agent;
 use ostler_agents::lines::{Line, Lines};
 use ostler_agents::recorded::{Recorded, Recording, What};
 use ostler_core::event::Event;
+use ostler_core::fact::Fact;
 use ostler_core::record::{Mode, Speaks};
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -320,38 +322,48 @@ fn line_from(file: &File, position: u64) -> io::Result<u64> {
     }
 }
 
-/// What was said last in the beginning of a transcript, in one line: the agent's last text in it.
-pub fn last_said(agent: &dyn Agent, transcript: &File, length: u64) -> io::Result<Option<String>> {
-    // What is behind the last newline was being written.
-    let mut end = length;
-    let mut looked = 0;
+/// The last message in a part of a transcript, by whoever it is: in the lines that end in `range`, read from their end.
+pub fn last_message(agent: &dyn Agent, transcript: &File, range: Range<u64>) -> io::Result<Option<What>> {
+    let mut end = range.end.min(transcript.metadata()?.len());
+    let least = end.saturating_sub(LOOKED_AT);
     let mut piece = vec![0; PIECE];
-    let mut rest: Vec<u8> = Vec::new();
-    let mut whole = false;
-    while end > 0 && looked < LOOKED_AT {
+    // What has been read of the line whose beginning is yet to be found, and whether its end is in the range and was seen.
+    let mut line: Vec<u8> = Vec::new();
+    let mut is_whole = false;
+    while end > least {
         let start = end.saturating_sub(PIECE as u64);
-        let count = usize::try_from(end - start).map_err(io::Error::other)?;
-        transcript.read_exact_at(&mut piece[..count], start)?;
-        looked += count;
-        let mut text = piece[..count].to_vec();
-        text.append(&mut rest);
-        while let Some(newline) = memrchr(b'\n', &text) {
-            let line = text.split_off(newline + 1);
-            text.truncate(newline);
-            if std::mem::replace(&mut whole, true)
-                && let Some(said) = agent.said_in(&line)
-            {
-                return Ok(Some(said));
+        let piece = &mut piece[..usize::try_from(end - start).map_err(io::Error::other)?];
+        transcript.read_exact_at(piece, start)?;
+        let mut rest = &piece[..];
+        while let Some(newline) = memrchr(b'\n', rest) {
+            line.splice(..0, rest[newline + 1..].iter().copied());
+            if is_whole && let Some(found) = message_in(agent, &line) {
+                return Ok(Some(found));
             }
+            if start + (newline as u64) < range.start {
+                return Ok(None);
+            }
+            line.clear();
+            is_whole = true;
+            rest = &rest[..newline];
         }
-        rest = text;
+        line.splice(..0, rest.iter().copied());
         end = start;
     }
-    Ok(if end == 0 && whole { agent.said_in(&rest) } else { None })
+    Ok(if end == 0 && is_whole { message_in(agent, &line) } else { None })
 }
 
-/// So much of a transcript's end is looked at for what was said last.
-const LOOKED_AT: usize = 8 << 20;
+fn message_in(agent: &dyn Agent, line: &[u8]) -> Option<What> {
+    let mut items = Vec::new();
+    agent.recording()?.line(line, &mut items);
+    items.into_iter().rev().map(|item| item.what).find(|what| match what {
+        What::Told { .. } | What::Agent(Fact::Said { .. }) => true,
+        What::Agent(_) => false,
+    })
+}
+
+/// So much of a transcript's end is looked at for its last message.
+const LOOKED_AT: u64 = 8 << 20;
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "tests")]
@@ -364,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_text_before_a_length_is_found() {
+    fn the_last_message_of_a_part_is_found() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("transcript");
         let filler = format!("{{\"type\":\"progress\",\"x\":\"{}\"}}\n", "y".repeat(PIECE));
@@ -372,11 +384,20 @@ mod tests {
         std::fs::write(&path, &text).unwrap();
         let file = File::open(&path).unwrap();
         let claude = ostler_agents::find("claude").unwrap();
-        let found = |length: usize| last_said(claude, &file, length as u64).unwrap();
-        assert_eq!(found(text.len()).as_deref(), Some("three"));
-        assert_eq!(found(text.len() - 1).as_deref(), Some("two"), "a line without its end is none");
-        assert_eq!(found(said("one").len()).as_deref(), Some("one"));
-        assert_eq!(found(said("one").len() - 1), None);
+        let found =
+            |range: Range<usize>| match last_message(claude, &file, range.start as u64..range.end as u64).unwrap() {
+                Some(What::Agent(Fact::Said { text })) => Some(text),
+                Some(What::Agent(_) | What::Told { .. }) => None,
+                None => None,
+            };
+        let (all, first) = (text.len(), said("one").len());
+        assert_eq!(found(0..all).as_deref(), Some("three"));
+        assert_eq!(found(0..all - 1).as_deref(), Some("two"), "a line without its end is none");
+        assert_eq!(found(0..first).as_deref(), Some("one"));
+        assert_eq!(found(0..first - 1), None);
+        assert_eq!(found(first..first + PIECE), None, "nothing new in this part");
+        assert_eq!(found(first - 1..first).as_deref(), Some("one"), "a line counts with its end");
+        assert_eq!(found(all - 5..all).as_deref(), Some("three"));
     }
 
     #[test]
@@ -389,7 +410,7 @@ mod tests {
         let mut texts = || {
             let mut texts = Vec::new();
             let read: Result<(), StoreError> = reader.read_on(false, |item, _| {
-                if let Item::Agent(ostler_core::fact::Fact::Said { text }) = item {
+                if let Item::Agent(Fact::Said { text }) = item {
                     texts.push(text);
                 }
                 Ok(())

@@ -6,12 +6,18 @@ use crate::exit::{Code, Failure, Result};
 use crate::say::say;
 use crate::still::{NotStill, Still};
 use crate::ui::called::called_at;
-use crate::ui::table::{Cell, lay_out};
+use crate::ui::table::{Cell, lay_out, window};
 use crate::ui::time::{age, parse_duration, size};
 use jiff::Timestamp;
+use ostler_agents::recorded::What;
+use ostler_core::fact::Fact;
 use ostler_store::checkpoints::{self, Checkpoint};
+use ostler_store::folder::Folder;
 use ostler_store::home::Place;
+use ostler_store::recorded;
 use ostler_sys::clock;
+use serde_json::{Value, json};
+use std::collections::HashMap;
 
 pub fn run(context: &Context, args: &Checkpoints) -> Result<Code> {
     match (&args.action, &args.id) {
@@ -22,10 +28,19 @@ pub fn run(context: &Context, args: &Checkpoints) -> Result<Code> {
 }
 
 fn list(place: &Place, json: bool) -> Result<Code> {
-    let all = checkpoints::list(&place.open()?)?;
+    let folder = place.open()?;
+    let all = checkpoints::list(&folder)?;
+    let messages = last_messages(&folder, &all)?;
     if json {
-        for one in &all {
-            say!("{}", serde_json::to_string(one).unwrap_or_default())?;
+        for (one, message) in all.iter().zip(&messages) {
+            let mut object = serde_json::to_value(one).unwrap_or_default();
+            let (by, text) = match message {
+                Some(What::Told { text }) => ("person", Some(text)),
+                Some(What::Agent(Fact::Said { text })) => ("agent", Some(text)),
+                Some(What::Agent(_)) | None => ("", None),
+            };
+            object["last"] = text.map_or(Value::Null, |text| json!({ "by": by, "text": text }));
+            say!("{object}")?;
         }
         return Ok(Code::Succeeded);
     }
@@ -34,13 +49,57 @@ fn list(place: &Place, json: bool) -> Result<Code> {
         return Ok(Code::Succeeded);
     }
     let now = clock::now().as_second();
-    let mut rows = vec![["TIME", "AGE", "SIZE", "COPY"].map(Cell::new).into()];
-    rows.extend(all.iter().map(|one| {
+    // Where there is little room, its age names a checkpoint as well as its time does.
+    let window = window();
+    let narrow = window.is_some_and(|columns| columns < NARROW);
+    let shown = |time: String, age: String, size: String, message: String| -> Vec<Cell> {
+        let cells = if narrow { vec![age, size, message] } else { vec![time, age, size, message] };
+        cells.iter().map(|text| Cell::new(text)).collect()
+    };
+    let title = |text: &str| text.to_owned();
+    let mut rows = vec![shown(title("TIME"), title("AGE"), title("SIZE"), title("LAST MESSAGE"))];
+    for (one, message) in all.iter().zip(&messages) {
         let since = age(now - one.at.as_second());
-        [name(&all, one), since, size(one.length), one.copy.to_string()].map(|text| Cell::new(&text)).into()
-    }));
-    crate::say::text(&lay_out(&rows, None))?;
+        rows.push(shown(name(&all, one), since, size(one.length), in_a_line(message.as_ref())));
+    }
+    crate::say::text(&lay_out(&rows, Some(window.unwrap_or(PIPE))))?;
     Ok(Code::Succeeded)
+}
+
+/// Below this width there is no room for times.
+const NARROW: usize = 60;
+/// The width that output on a pipe is made for.
+const PIPE: usize = 160;
+
+/// The last message in each. Copies only grow, so what is known of the checkpoint before is not read again.
+fn last_messages(folder: &Folder, all: &[Checkpoint]) -> Result<Vec<Option<What>>> {
+    let run = folder.run(folder.newest_or_first()?)?;
+    let agent = ostler_agents::keeps_conversation(&folder.session()?, &run.record()?);
+    let mut known: HashMap<u32, (u64, Option<What>)> = HashMap::new();
+    let mut messages = Vec::new();
+    for one in all {
+        let (from, before) = known.get(&one.copy).cloned().unwrap_or_default();
+        let found = match agent {
+            Some(agent) if one.length > from => {
+                recorded::last_message(agent, &checkpoints::copy(folder, one)?, from..one.length)?
+            }
+            Some(_) | None => None,
+        };
+        let message = found.or(before);
+        known.insert(one.copy, (one.length.max(from), message.clone()));
+        messages.push(message);
+    }
+    Ok(messages)
+}
+
+/// The first line of a message; a person's has the mark that it has in the log.
+fn in_a_line(message: Option<&What>) -> String {
+    let first = |text: &str| text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned();
+    match message {
+        Some(What::Told { text }) => format!("› {}", first(text)),
+        Some(What::Agent(Fact::Said { text })) => first(text),
+        Some(What::Agent(_)) | None => "-".to_owned(),
+    }
 }
 
 fn restore(context: &Context, word: &str, time: &str) -> Result<Code> {

@@ -97,7 +97,7 @@ All settings: ",
 ];
 
 /// What stands below the `--help` of a command, by its name.
-const EXAMPLES: [(&str, &[&str]); 27] = [
+const EXAMPLES: [(&str, &[&str]); 28] = [
     (
         "run",
         &[
@@ -150,6 +150,14 @@ const EXAMPLES: [(&str, &[&str]); 27] = [
     ("archive", &["ostler archive tests", "ostler archive --idle 7d"]),
     ("restore", &["ostler restore tests"]),
     ("purge", &["ostler purge tests", "ostler purge --archived --older-than 30d --dry-run"]),
+    (
+        "stats",
+        &[
+            "ostler stats                                  the last 30 days",
+            "ostler stats --since 7d --by folder",
+            "ostler stats --all --json | jq .total",
+        ],
+    ),
     ("doctor", &["ostler doctor", "ostler doctor --fix"]),
     (
         "events",

@@ -25,6 +25,7 @@ mod run;
 mod send;
 mod several;
 mod show;
+mod stats;
 mod stop;
 mod sweep;
 mod upgrade;
@@ -100,6 +101,7 @@ fn dispatch(cli: Cli) -> Result<Code> {
         Some(Command::Restore(args)) => restore::run(&context, &args),
         Some(Command::Purge(args)) => purge::run(&context, &args),
         Some(Command::Du(args)) => du::run(&context, &args),
+        Some(Command::Stats(args)) => stats::run(&context, &args),
         Some(Command::Doctor(args)) => doctor::run(&context, &args),
         Some(Command::Events(args)) => events::run(&context, &args),
         Some(Command::Upgrade(args)) => upgrade::run(&context, &args),

@@ -4,7 +4,7 @@ use crate::bed::{Bed, for_every_agent};
 use crate::person::Person;
 use crate::terminals_show_their_screen::ready;
 use ostler_model::agents::Agent;
-use ostler_testkit::patience;
+use ostler_testkit::{Who, patience};
 use serde_json::Value;
 
 fn logs_show_the_conversation(agent: Agent) {
@@ -70,4 +70,41 @@ for_every_agent!(logs_show_the_conversation:
     codex_in_a_terminal_has_a_log Codex,
     gemini_in_a_terminal_has_a_log Gemini,
     opencode_in_a_terminal_has_a_log Opencode,
+);
+
+/// Killed in the middle of a turn, it did not live to tell.
+fn a_killed_turn_is_marked(agent: Agent) {
+    let Some(bed) = Bed::new(agent) else { return };
+    let (tool, words) = bed.endless_tool();
+    let prompt = format!("{tool} ; say never");
+    let behind_acp = agent == Agent::CodexAcp;
+    let session =
+        if behind_acp { crate::acp::detach(&bed, &[], Some(&prompt)) } else { bed.detach(&[], Some(&prompt)) };
+    bed.process(words);
+    session.kill(Who::Agent);
+    // What its tools leave behind is given a moment to end, so it is `stopping` for that long, and nothing else.
+    let mut states: Vec<&str> = Vec::new();
+    session.until_look("it has ended", |view| {
+        if states.last() != Some(&view.status) {
+            states.push(view.status);
+        }
+        view.ended
+    });
+    assert!(states == ["stopping", "failed"] || states == ["failed"], "{states:?}");
+    let logs = bed.harness.run(&["logs", session.id()]).exits(0).stdout;
+    let last = logs.lines().last().unwrap_or_default();
+    assert!(
+        last.ends_with("the agent was killed by SIGKILL") || last == "the agent was killed in the middle of its turn",
+        "{logs}"
+    );
+    let mode = if behind_acp { "acp: " } else { "" };
+    bed.proves(&format!("{mode}SIGKILL in the middle of a turn: the log says that it was cut off"));
+}
+
+for_every_agent!(a_killed_turn_is_marked:
+    a_killed_turn_of_claude_is_marked Claude,
+    a_killed_turn_of_codex_is_marked Codex,
+    a_killed_turn_of_gemini_is_marked Gemini,
+    a_killed_turn_of_opencode_is_marked Opencode,
+    a_killed_turn_through_the_adapter_of_codex_is_marked CodexAcp,
 );

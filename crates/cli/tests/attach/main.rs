@@ -17,6 +17,7 @@ mod questions;
 mod refusals;
 mod resuming;
 mod screens_are_restored;
+mod tables;
 
 use ostler_testkit::Harness;
 

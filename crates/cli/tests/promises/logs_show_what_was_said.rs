@@ -1,7 +1,7 @@
 //! `logs`: the conversation in order, or what a command printed; `-f` goes on to the end.
 
 use crate::harness;
-use ostler_testkit::Harness;
+use ostler_testkit::{Harness, Who};
 
 #[test]
 fn a_conversation_is_shown_in_order() {
@@ -165,4 +165,40 @@ fn what_makes_no_sense_is_refused_with_the_reason() {
     let refused = harness.run(&["logs", "--screen", printed.id()]).exits(2);
     assert!(refused.complaint().contains("has no screen"), "{refused:?}");
     harness.run(&["stop", "--kill", drawn.id()]);
+}
+
+#[test]
+fn a_turn_that_was_cut_off_is_marked_and_one_that_ended_is_not() {
+    let mut harness = harness();
+    let session = harness.detach(&["demo", "sleep"]);
+    session.until_printed("sleep 1000");
+    session.kill(Who::Agent);
+    harness.run(&["wait", session.id()]).exits(1);
+    let last = logs(&harness, &["-n", "1", session.id()]);
+    assert_eq!(last, "the turn was cut off: the agent was killed by SIGKILL\n", "{}", logs(&harness, &[session.id()]));
+    // The same for a turn that somebody has ended.
+    let session = harness.detach(&["demo", "sleep"]);
+    session.until_printed("sleep 1000");
+    harness.run(&["stop", "--kill", session.id()]);
+    let last = logs(&harness, &["-n", "1", session.id()]);
+    assert!(last.starts_with("the turn was cut off: stopped by tester"), "{last}");
+    let item: serde_json::Value = serde_json::from_str(&logs(&harness, &["--json", "-n", "1", session.id()])).unwrap();
+    assert_eq!((item["kind"].as_str(), item["end"]["verdict"].as_str()), (Some("turn_ended"), Some("interrupted")));
+    // An agent that is killed between turns has cut off none.
+    let session = harness.detach(&["--keep", "demo", "say one"]);
+    harness.run(&["wait", "--until", "turn", session.id()]).exits(0);
+    session.kill(Who::Agent);
+    harness.run(&["wait", session.id()]);
+    assert_eq!(logs(&harness, &[session.id()]), "› say one\none\n");
+    // Nobody was there to see it; it thinks, and has no tool that would be left.
+    harness.set("OSTLER_DEMO_PACE", "100000");
+    let session = harness.detach(&["demo", "say one"]);
+    session.until("it was told", || {
+        let journal = std::fs::read_to_string(session.path().join("journal.jsonl")).unwrap_or_default();
+        journal.contains("\"delivered\"").then_some(())
+    });
+    session.orphan();
+    session.kill(Who::Agent);
+    let all = logs(&harness, &[session.id()]);
+    assert!(all.starts_with("› say one\nthe turn was cut off: "), "{all}");
 }

@@ -5,6 +5,7 @@
 
 mod archiving;
 mod checkpoints;
+mod counting;
 mod disk_usage;
 mod doctoring;
 mod listening;

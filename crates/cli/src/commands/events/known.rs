@@ -4,15 +4,13 @@
 use super::changes::Changes;
 use super::{Batch, about, entries};
 use crate::exit::Result;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use ostler_core::id::SessionId;
 use ostler_store::home::{Home, Place};
+use ostler_store::journal;
+use ostler_sys::dir::Dir;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-
-/// A journal that was last written this long before the time that is asked for has nothing newer in it, even if the clock
-/// was corrected a little since.
-const CLOCK_CORRECTION: SignedDuration = SignedDuration::from_mins(10);
 
 /// The sessions that are asked for, and how far the journal of each has been read.
 pub struct Known {
@@ -119,12 +117,12 @@ impl Known {
 /// Where to begin in a journal when older entries are not asked for: at its end, if it was not written since. With many
 /// ended sessions most journals are not read then.
 fn skipped(folder: &Path, since: Timestamp) -> u64 {
-    let Ok(stat) = std::fs::metadata(folder.join("journal.jsonl")) else {
-        return 0;
+    let size = || -> Option<u64> {
+        let dir = Dir::open(folder).ok()?;
+        let size = dir.stat("journal.jsonl").ok()??.size;
+        (!journal::may_have_news(&dir, since).ok()?).then_some(size)
     };
-    let written = stat.modified().ok().and_then(|time| Timestamp::try_from(time).ok());
-    let is_old = written.is_some_and(|written| written.saturating_add(CLOCK_CORRECTION).is_ok_and(|time| time < since));
-    if is_old { stat.len() } else { 0 }
+    size().unwrap_or(0)
 }
 
 /// Where every session is. The folder from which sessions are moved is looked at before and after the other, so that one

@@ -26,6 +26,7 @@ use crate::ui::time::parse_since;
 use drawn::Drawn;
 use jiff::Timestamp;
 use ostler_core::record::{Mode, Speaks};
+use ostler_store::closing;
 use ostler_store::folder::Folder;
 use ostler_store::home::Place;
 use ostler_store::recorded;
@@ -59,6 +60,10 @@ pub fn run(context: &Context, args: &Logs) -> Result<Code> {
     let folder = place.open()?;
     if folder.newest_run()? == 0 {
         return Err(Failure::new(Code::Failed, format!("{} never ran, so there is nothing to show", place.id)));
+    }
+    // The end of a session that ended with nobody there is part of its log.
+    if !place.archived && folder.newest_outcome()?.1.is_none() && folder.dir().is_ours()? {
+        closing::record_if_lost(&folder)?;
     }
     let mut log = Log::open(context, args, &folder, &wanted)?;
     let mut sink = Sink::new(wanted);
@@ -99,9 +104,7 @@ impl<'a> Log<'a> {
             (Speaks::Hooks, _) | (Speaks::Bytes, Mode::Terminal) => true,
         };
         if args.screen && !draws {
-            return Err(Failure::usage(
-                "this session does not run in a terminal and has no screen; omit --screen",
-            ));
+            return Err(Failure::usage("this session does not run in a terminal and has no screen; omit --screen"));
         }
         if args.raw || plan.speaks == Speaks::Bytes && !draws {
             log.source = log.printed(args, wanted, draws)?;

@@ -87,7 +87,7 @@ fn sessions(
 ) -> Vec<CompletionCandidate> {
     let typed = typed.to_string_lossy();
     let mut found = Vec::new();
-    for (place, session) in newest(places) {
+    for (place, session) in newest(places, &typed) {
         let about = describe(&session);
         let id = place.id.as_str();
         if let Some(name) = session.name.as_deref().filter(|name| name.starts_with(&*typed)) {
@@ -107,7 +107,7 @@ fn sessions(
 /// `key=value` of the newest sessions.
 fn labels(typed: &OsStr) -> Vec<CompletionCandidate> {
     let typed = typed.to_string_lossy();
-    let all: BTreeSet<String> = newest(Home::live_places)
+    let all: BTreeSet<String> = newest(Home::live_places, "")
         .into_iter()
         .flat_map(|(_, session)| session.labels.into_iter().map(|(key, value)| format!("{key}={value}")))
         .filter(|label| label.starts_with(&*typed))
@@ -115,18 +115,31 @@ fn labels(typed: &OsStr) -> Vec<CompletionCandidate> {
     all.into_iter().enumerate().map(|(order, label)| candidate(&label, "label".to_owned(), order)).collect()
 }
 
-/// What the newest sessions were started as. One that cannot be read is not offered.
-fn newest(places: fn(&Home) -> std::result::Result<Vec<Place>, StoreError>) -> Vec<(Place, Session)> {
-    let places = Home::find(&variable).and_then(|home| places(&home).ok()).unwrap_or_default();
+/// What the newest sessions were started as, of those that begin like this or may do so. One that cannot be read is not
+/// offered.
+fn newest(places: fn(&Home) -> std::result::Result<Vec<Place>, StoreError>, typed: &str) -> Vec<(Place, Session)> {
+    let Some(home) = Home::find(&variable) else {
+        return Vec::new();
+    };
+    let places = places(&home).unwrap_or_default();
+    // The names of those that have ended are in one file, so that an old one is found without reading all the others.
+    let index = (!typed.is_empty() && places.len() > SESSIONS).then(|| home.ended_index());
+    let begins = |place: &Place| match index.as_ref().and_then(|index| index.once(place.id)) {
+        _ if place.id.as_str().starts_with(typed) => Some(true),
+        Some(ended) if ended.name.as_ref().is_some_and(|name| name.starts_with(typed)) => Some(true),
+        Some(_) => None,
+        // Its name is not known yet.
+        None => Some(false),
+    };
     let changed = |place: &Place| std::fs::metadata(&place.path).and_then(|folder| folder.modified());
-    let mut places: Vec<(SystemTime, Place)> =
-        places.into_iter().filter_map(|place| Some((changed(&place).ok()?, place))).collect();
-    places.sort_by_key(|(changed, _)| std::cmp::Reverse(*changed));
+    let found = |place: Place| Some((begins(&place)?, changed(&place).ok()?, place));
+    let mut found: Vec<(bool, SystemTime, Place)> = places.into_iter().filter_map(found).collect();
+    found.sort_by_key(|(begins, changed, _)| std::cmp::Reverse((*begins, *changed)));
     let read = |place: Place| Some((place.open().and_then(|folder| folder.session()).ok()?, place));
-    places
+    found
         .into_iter()
         .take(SESSIONS)
-        .filter_map(|(_, place)| read(place))
+        .filter_map(|(_, _, place)| read(place))
         .map(|(session, place)| (place, session))
         .collect()
 }

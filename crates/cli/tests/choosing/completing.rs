@@ -46,6 +46,25 @@ fn sessions_agents_labels_and_topics_are_offered() {
     assert_eq!(offered(&harness, "bash", false, &["restore", "te"]), ["tests"]);
 }
 
+/// Only the newest are offered when nothing is typed, but what begins like what was typed is found however old it is.
+#[test]
+fn an_old_session_is_offered_by_its_beginning() {
+    let harness = harness();
+    let old = harness.detach(&["--name", "old one", "--", "true"]);
+    harness.run(&["wait", old.id()]).exits(0);
+    let record = std::fs::read_to_string(old.path().join("session.json")).unwrap();
+    for number in 0..320 {
+        let id = format!("9{number:07}");
+        let folder = harness.home().join("sessions").join(&id);
+        std::fs::create_dir(&folder).unwrap();
+        let copy = record.replace(old.id(), &id).replace("old one", &format!("job {number}"));
+        std::fs::write(folder.join("session.json"), copy).unwrap();
+    }
+    let all = offered(&harness, "bash", false, &["show", ""]);
+    assert!(all.len() > 300 && !all.contains(&old.id().to_owned()), "{}", all.len());
+    assert_eq!(offered(&harness, "bash", false, &["show", &old.id()[..5]]), [old.id()]);
+}
+
 #[test]
 fn nothing_is_made_and_nothing_fails_where_there_is_nothing() {
     let harness = harness();

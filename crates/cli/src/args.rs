@@ -403,8 +403,8 @@ pub struct Answer {
 
 #[derive(Args)]
 #[command(after_help = "\
-Ctrl-\\ detaches and leaves the session running (detach_key in config.toml). Pressed twice it goes to the program
-inside: that leaves an attach inside an attach.
+Ctrl-\\ detaches and leaves the session running (detach_key in config.toml). Pressed twice it goes to the \
+program inside: that leaves an attach inside an attach.
 
 A terminal session: what has scrolled off its screen is put into the scrollback of your terminal.
 

@@ -113,7 +113,7 @@ pub fn now(run: &Dir) -> Result<At, StoreError> {
 }
 
 /// How much output is replayed at most to find what has scrolled off.
-const SCROLLED: u64 = 8 << 20;
+const SCROLLED: u64 = 4 << 20;
 
 /// The last lines that have scrolled off the screen up to this position, with their colours, when it is then shown in a
 /// window of this size: what a smaller one has no room for is among them. Of a long output only the end is

@@ -212,7 +212,10 @@ impl Conversation {
             *rows = None;
         }
         self.news |= !self.follows;
-        self.split_last();
+        // A block can only have ended where a line has; one line alone is cut when it is whole.
+        if text.contains('\n') {
+            self.split_last();
+        }
     }
 
     /// A whole text. What was shown of it while it was being written is replaced by it.

@@ -19,6 +19,7 @@ use ostler_core::MESSAGE_LIMIT;
 use ostler_core::record::Want;
 use ostler_core::view::{Phase, View};
 use ostler_store::conversation::{Item, Reader};
+use ostler_store::folder::Folder;
 use ostler_store::home::Place;
 use ostler_tui::frame::{self, Frames};
 use ostler_tui::{Buffer, Choose, Conversation, Input, Key, Keys, Rect, Theme, cut};
@@ -41,6 +42,7 @@ pub fn run(context: &Context, place: &Place, read_only: bool) -> Result<Code> {
     let inside = variable("OSTLER_SESSION").is_some();
     let mut chat = Chat {
         place,
+        folder: &folder,
         reader: Reader::new(&folder, 1),
         conversation: Conversation::new(theme, &session.cwd),
         input: Input::new(if read_only { "" } else { draft.text() }),
@@ -80,6 +82,7 @@ enum Why {
 
 struct Chat<'a> {
     place: &'a Place,
+    folder: &'a Folder,
     reader: Reader<'a>,
     conversation: Conversation,
     seat: Seat,
@@ -103,12 +106,22 @@ impl Chat<'_> {
     /// Shows what was said before.
     fn open(&mut self) -> Result<()> {
         self.seat.put(frame::ENTER.as_bytes())?;
+        if self.reads_long()? {
+            self.seat.put(b"\x1b[HReading the conversation...")?;
+        }
         self.news()?;
         self.show_question();
         if !self.input.is_empty() {
             self.status.notice("your unfinished message is restored");
         }
         Ok(())
+    }
+
+    /// Whether it takes so long to read what was said before that a person wonders.
+    fn reads_long(&self) -> Result<bool> {
+        const LONG: u64 = 16 << 20;
+        let run = self.folder.run(self.folder.newest_run()?)?;
+        Ok(run.dir().stat("out")?.is_some_and(|stat| stat.size > LONG))
     }
 
     fn stay(&mut self) -> Result<Why> {

@@ -279,7 +279,7 @@ pub struct Show {
 
 #[derive(Args)]
 #[command(
-    after_help = "--since and --grep choose first, then -n takes the last lines of what is left. -f goes on with what matches. \
+    after_help = "--since and --grep choose first, then -n takes the last lines of what is left. -f continues with what matches. \
                   Of an agent in a terminal the conversation is that of its transcript, over all runs of the session. \
                   What a program draws on a terminal has no times."
 )]

@@ -21,17 +21,22 @@ pub struct Desk {
     root: TempDir,
     pty: Pty,
     pub screen: Screen,
+    /// What was to be seen before a session was left, where that is the picture.
+    pub attached: Option<Screen>,
 }
+
+/// Leaves an attached session.
+pub const DETACH: &str = "\x1c";
 
 impl Desk {
     pub fn new(program: &Path, size: Size) -> Result<Desk> {
-        // Short: the program wraps long lines by the paths as they are, not as the picture shows them.
-        let root = tempfile::Builder::new().prefix("o").rand_bytes(4).tempdir()?;
-        let git = root.path().join("home/src/shop/.git");
+        // As long as the path that the picture shows instead: what comes behind it stays in its column.
+        let root = tempfile::Builder::new().prefix("o").rand_bytes(3).tempdir_in("/tmp")?;
+        let git = root.path().join("src/shop/.git");
         std::fs::create_dir_all(&git)?;
         std::fs::write(git.join("HEAD"), "ref: refs/heads/main\n")?;
         let pty = Pty::open(size.rows, size.columns)?;
-        Ok(Desk { program: program.to_owned(), root, pty, screen: Screen::new(size) })
+        Ok(Desk { program: program.to_owned(), root, pty, screen: Screen::new(size), attached: None })
     }
 
     pub fn root(&self) -> &Path {
@@ -39,22 +44,22 @@ impl Desk {
     }
 
     pub fn sessions(&self) -> PathBuf {
-        self.root().join("home/.local/state/ostler/sessions")
+        self.root().join(".local/state/ostler/sessions")
     }
 
     /// What the clock shows from now on: so many seconds ago.
     pub fn set_clock_back(&self, seconds: u64) -> Result<()> {
-        let (file, new) = (self.root().join("clock"), self.root().join("clock.new"));
+        let (file, new) = (self.root().join(".clock"), self.root().join(".clock.new"));
         std::fs::write(&new, format!("-{seconds}"))?;
         Ok(std::fs::rename(new, file)?)
     }
 
     /// A program in the project, with nothing of the environment of whoever makes the picture.
     fn command(&self, program: impl AsRef<OsStr>) -> Command {
-        let home = self.root().join("home");
+        let home = self.root();
         let mut command = Command::new(program);
         command.env_clear().current_dir(home.join("src/shop"));
-        command.env("HOME", &home).env("OSTLER_CLOCK", self.root().join("clock")).env("TERM", "xterm-256color");
+        command.env("HOME", home).env("OSTLER_CLOCK", self.root().join(".clock")).env("TERM", "xterm-256color");
         command
             .env("OSTLER_DEMO_HOME", home.join("demo"))
             .env("USER", "ann")
@@ -89,13 +94,18 @@ impl Desk {
         let mut keys = keys.iter();
         let mut next = keys.next();
         loop {
+            let came = self.reads(&mut written)?;
             if let Some((text, typed)) = next
+                && !came
                 && self.screen.text().join("\n").contains(text)
             {
+                if *typed == DETACH {
+                    self.attached = Some(self.screen.clone());
+                }
                 rustix::io::write(&self.pty.ours, typed.as_bytes())?;
                 next = keys.next();
             }
-            if self.reads(&mut written)? {
+            if came {
                 // From the beginning: what has to be made steady may have come in two pieces.
                 self.screen = before.clone();
                 self.screen.feed(&self.steady(&written)?);
@@ -127,7 +137,7 @@ impl Desk {
 
     /// The same for whoever makes the picture, wherever and whenever.
     fn steady(&self, written: &[u8]) -> Result<Vec<u8>> {
-        let home = self.root().join("home").to_string_lossy().into_owned();
+        let home = self.root().to_string_lossy().into_owned();
         // Agents name folders of their own by the path of the project.
         let encoded = home.replace(['/', '.'], "-");
         let text = String::from_utf8_lossy(written).replace(&home, "/home/ann").replace(&encoded, "-home-ann");

@@ -1,6 +1,7 @@
 //! What the pictures show.
 
-use crate::desk::Desk;
+use crate::desk::{DETACH, Desk};
+use crate::steady::without_times;
 use crate::svg;
 use anyhow::Result;
 use ostler_screen::Size;
@@ -10,6 +11,7 @@ pub struct Scene {
     pub name: &'static str,
     /// For whoever cannot see it.
     title: &'static str,
+    rows: u16,
     columns: u16,
     play: fn(&mut Desk) -> Result<()>,
 }
@@ -17,25 +19,38 @@ pub struct Scene {
 /// More rows than any scene shows.
 const ROWS: u16 = 60;
 
-pub const ALL: [Scene; 4] = [
+pub const ALL: [Scene; 5] = [
     Scene {
         name: "first",
         title: "ostler runs agents, lists them, and answers what one asks",
+        rows: ROWS,
         columns: 96,
         play: first,
     },
-    Scene { name: "run", title: "ostler run demo, from the prompt to the result", columns: 96, play: run },
-    Scene { name: "ls", title: "ostler ls: one line for each session", columns: 110, play: ls },
-    Scene { name: "answer", title: "ostler answer shows the question in full and asks", columns: 96, play: answer },
+    Scene { name: "run", title: "ostler run demo, from the prompt to the result", rows: ROWS, columns: 96, play: run },
+    Scene { name: "ls", title: "ostler ls: one line for each session", rows: ROWS, columns: 110, play: ls },
+    Scene {
+        name: "answer",
+        title: "ostler answer shows the question in full and asks",
+        rows: ROWS,
+        columns: 96,
+        play: answer,
+    },
+    Scene { name: "chat", title: "ostler attach: a chat with an agent", rows: 24, columns: 96, play: chat },
 ];
 
 impl Scene {
     pub fn picture(&self, program: &Path) -> Result<String> {
-        let mut desk = Desk::new(program, Size { rows: ROWS, columns: self.columns })?;
+        let mut desk = Desk::new(program, Size { rows: self.rows, columns: self.columns })?;
         let played = (self.play)(&mut desk);
         let cleared = desk.clears_up();
         played.and(cleared)?;
-        Ok(svg::draw(&desk.screen.pieces(), self.columns, self.title))
+        let screen = desk.attached.as_ref().unwrap_or(&desk.screen);
+        let mut rows = screen.pieces();
+        for piece in rows.iter_mut().flatten() {
+            piece.text = without_times(&piece.text);
+        }
+        Ok(svg::draw(&rows, self.columns, self.title))
     }
 }
 
@@ -95,4 +110,10 @@ fn answer(desk: &mut Desk) -> Result<()> {
     desk.unseen(&["wait", "--until", "asking", "deploy"])?;
     desk.set_clock_back(0)?;
     desk.types("ostler answer", &["answer"], &[("[y/n", "y\r")])
+}
+
+fn chat(desk: &mut Desk) -> Result<()> {
+    start(desk, 3 * MINUTE, &["--name", "fix", "--keep", "demo", "fix the failing test"])?;
+    desk.unseen(&["wait", "--until", "turn", "fix"])?;
+    desk.types("ostler attach fix", &["attach", "fix"], &[("detaches", DETACH)])
 }

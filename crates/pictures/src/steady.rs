@@ -34,6 +34,24 @@ pub fn steady(text: &str, ids: &[String]) -> String {
     without_pids(&text)
 }
 
+/// `since 07:04` → `since 09:41`. For what is drawn already: a program that draws on the whole screen may move the cursor
+/// between two words.
+pub fn without_times(text: &str) -> String {
+    const SINCE: &str = "since ";
+    let is_time = |text: &str| {
+        text.get(..5).is_some_and(|time| {
+            time.bytes().enumerate().all(|(place, byte)| if place == 2 { byte == b':' } else { byte.is_ascii_digit() })
+        })
+    };
+    let mut parts = text.split(SINCE);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        out.push_str(SINCE);
+        out.push_str(&if is_time(part) { format!("09:41{}", &part[5..]) } else { part.to_owned() });
+    }
+    out
+}
+
 /// `(pid 31)` → `(pid 4711)`.
 fn without_pids(text: &str) -> String {
     let mut parts = text.split("(pid ");
@@ -84,6 +102,11 @@ fn duration(word: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_of_day_are_replaced() {
+        assert_eq!(without_times("idle since 07:04 · x since then since 1"), "idle since 09:41 · x since then since 1");
+    }
 
     #[test]
     fn ids_and_durations_are_replaced_and_nothing_else() {

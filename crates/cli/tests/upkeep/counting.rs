@@ -17,10 +17,7 @@ fn turns(stats: &Value, by: &str) -> Vec<(String, u64)> {
 #[test]
 fn turns_tokens_and_cost_of_all_sessions_are_counted_where_they_belong() {
     let harness = harness();
-    assert_eq!(
-        harness.run(&["stats"]).exits(0).stdout,
-        "Nothing was used; ostler stats --all goes back to the first session.\n"
-    );
+    assert_eq!(harness.run(&["stats"]).exits(0).stdout, "Nothing was used; for all time: ostler stats --all.\n");
     let other = harness.root().join("other");
     std::fs::create_dir(&other).unwrap();
     let first = harness.detach(&["--keep", "demo", "say one"]);

@@ -58,7 +58,7 @@ pub fn run(context: &Context, args: &Stats) -> Result<Code> {
     if sums.damaged > 0 {
         let sessions = counted(sums.damaged, "session", "sessions");
         tell!(
-            "ostler: {sessions} could not be read and {} not counted; ostler doctor says more",
+            "ostler: {sessions} could not be read and {} not counted; see ostler doctor",
             if sums.damaged == 1 { "is" } else { "are" }
         );
     }
@@ -68,7 +68,7 @@ pub fn run(context: &Context, args: &Stats) -> Result<Code> {
         return Ok(Code::Succeeded);
     }
     if sums.total.sessions == 0 {
-        let hint = if since.is_some() { "; ostler stats --all goes back to the first session" } else { "" };
+        let hint = if since.is_some() { "; for all time: ostler stats --all" } else { "" };
         say!("Nothing was used{hint}.")?;
         return Ok(Code::Succeeded);
     }

@@ -37,7 +37,7 @@ impl Status {
 
     /// What a person should know beside the state.
     pub fn notices(&self, view: &View) -> Vec<String> {
-        let waits = view.message_waits.as_ref().map(|why| format!("message waits: {why}"));
+        let waits = view.message_waits.as_ref().map(|why| format!("not delivered yet: {why}"));
         let alarm = view.alarm.clone();
         let retrying = view.retrying.as_ref().map(|retrying| format!("retrying: {}", retrying.words()));
         [alarm, waits, retrying, self.notice.clone()].into_iter().flatten().map(|text| clean_line(&text)).collect()

@@ -13,6 +13,7 @@
 
 #![expect(clippy::expect_used, clippy::panic, reason = "what is promised and does not hold fails the run")]
 
+mod adopting;
 pub mod cast;
 pub mod fault;
 pub mod points;

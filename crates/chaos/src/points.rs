@@ -1,6 +1,7 @@
 //! Killing at every pause point in turn, by every kind of process that passes it: for each a short life of a session in
 //! which the point is certainly passed.
 
+use crate::adopting;
 use crate::cast::Cast;
 use crate::stage::Stage;
 use ostler_sys::pause::{self, Point, Role};
@@ -63,6 +64,9 @@ pub fn kill_at(program: &Path, role: Role, point: Point) {
 
 /// The same for the `nth` who passes, if there are so many; whether there were, and how often it was looked at.
 pub fn live_through(program: &Path, role: Role, point: Point, nth: usize) -> (bool, u64) {
+    if matches!(point, Point::ShelfFilled | Point::ShelfShown) {
+        return adopting::live_through(program, role, point, nth);
+    }
     let life = life_that_passes(role, point);
     let cast = if life == Life::Turns { Cast::Turns } else { Cast::Demo };
     let stage = Stage::new(program, cast).expect("built in");

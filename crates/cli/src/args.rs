@@ -45,6 +45,8 @@ pub enum Command {
     Rename(Rename),
     /// Continue the conversation of a session that has ended
     Resume(Resume),
+    /// Take over a conversation that was started outside ostler
+    Adopt(Adopt),
     /// Start a new session from a copy of a conversation
     Fork(Fork),
     /// Repair an agent's transcript: torn lines, tool calls without results, branches of two writers
@@ -501,6 +503,49 @@ pub struct Resume {
     /// Format of standard output (default: the conversation on a terminal, the final answer in a pipe)
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "detach")]
     pub output: Option<Output>,
+}
+
+#[derive(Args)]
+#[command(
+    override_usage = "ostler adopt [OPTIONS] [CONVERSATION] [MESSAGE] [-- ARGS…]",
+    after_help = "Adopting starts nothing by itself and costs nothing: the conversation becomes a session that ls, show, logs and \
+                  resume know. With a MESSAGE the agent continues it; without one it opens at a terminal; \
+                  with -d, or in a script, nothing is started unless --keep or -t is given.\n\n\
+                  Exit codes: as for run; 2 ambiguous id, 3 no such conversation, 7 a process or a session has it already."
+)]
+pub struct Adopt {
+    /// The agent's own id of the conversation, the beginning of one, or the path of its transcript; without, pick one
+    /// from a list
+    #[arg(value_name = "CONVERSATION")]
+    pub conversation: Option<String>,
+    #[command(flatten)]
+    pub message: Message,
+    /// Further arguments for the agent
+    #[arg(last = true, value_name = "ARGS")]
+    pub arguments: Vec<String>,
+    /// Print the id and return
+    #[arg(short, long)]
+    pub detach: bool,
+    /// In a terminal of its own, to attach to
+    #[arg(short, long)]
+    pub terminal: bool,
+    /// Keep the agent for further messages when its turn is over
+    #[arg(long)]
+    pub keep: bool,
+    /// First end the process that has the conversation open, with its last turn saved
+    #[arg(long)]
+    pub takeover: bool,
+    /// A name to call it by
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Which model the agent should use
+    #[arg(long, value_name = "MODEL")]
+    pub model: Option<String>,
+    /// What goes to standard output; without, the conversation to a terminal and the final answer to a pipe
+    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "detach")]
+    pub output: Option<Output>,
+    #[command(flatten)]
+    pub limits: LimitArgs,
 }
 
 #[derive(Args)]

@@ -90,10 +90,25 @@ pub fn end_contained(folder: &Folder, id: SessionId, run: u32) -> Result<Vec<Str
     end(&record, &contained(&record, id)?)
 }
 
+/// Ends those of these processes that live, and names them.
+pub fn end_processes(processes: &[Identity]) -> Result<Vec<String>> {
+    let mut left: Vec<Identity> = processes.iter().filter(|process| process.may_live()).cloned().collect();
+    left.sort_by_key(Identity::pid);
+    left.dedup();
+    // What was about to leave with its parent needs no signal of ours.
+    signal_and_wait(&left, None)?;
+    left.retain(Identity::may_live);
+    let words = left.iter().map(|who| format!("{} {}", who.pid(), command_line(who.pid()).join(" "))).collect();
+    for signal in [Signal::TERM, Signal::KILL] {
+        signal_and_wait(&left, Some(signal))?;
+    }
+    Ok(words)
+}
+
 fn end(record: &RunRecord, left: &[Identity]) -> Result<Vec<String>> {
     let words = left.iter().map(|who| format!("{} {}", who.pid(), command_line(who.pid()).join(" "))).collect();
     for signal in [Signal::TERM, Signal::KILL] {
-        signal_and_wait(left, signal)?;
+        signal_and_wait(left, Some(signal))?;
     }
     limits::clear(record);
     Ok(words)
@@ -118,15 +133,17 @@ fn contained(record: &RunRecord, id: SessionId) -> Result<Vec<Identity>> {
     Ok(pids.into_iter().filter_map(|pid| Identity::of(pid).ok().flatten()).collect())
 }
 
-/// Signals each and waits until they are gone, or time is up.
-fn signal_and_wait(processes: &[Identity], signal: Signal) -> Result<()> {
+/// Signals each and waits until they are gone, or time is up. Without a signal it only waits.
+fn signal_and_wait(processes: &[Identity], signal: Option<Signal>) -> Result<()> {
     let mut open = Vec::new();
     for process in processes {
         if let Some(pidfd) = Pidfd::open(process)?
             && !pidfd.has_exited()?
         {
-            pidfd.signal(signal)?;
-            pidfd.signal(Signal::CONT)?;
+            if let Some(signal) = signal {
+                pidfd.signal(signal)?;
+                pidfd.signal(Signal::CONT)?;
+            }
             open.push(pidfd);
         }
     }

@@ -56,11 +56,7 @@ pub fn prepare(context: &Context, session: &Session, run: u32, native_id: &str, 
     if let Some(ending) = own.and_then(|own| own.ending(session.mode)) {
         how.plan.ending = ending;
     }
-    if let Some(package) = crate::installed::package(agent.name())
-        && ostler_keeper::program::find_in_path(agent.name()).is_none()
-    {
-        return Err(Failure::usage(format!("{} is not installed; install it: npm install -g {package}", agent.name())));
-    }
+    check_installed(agent)?;
     let behind = if how.plan.opens { ostler_agents::acp::adapters::of_command(&session.arguments) } else { None };
     if let Some(program) = how.argv.first_mut() {
         // Behind a protocol stands an agent that may have a launcher of its own.
@@ -88,6 +84,16 @@ pub fn prepare(context: &Context, session: &Session, run: u32, native_id: &str, 
     };
     let files = agent.files(&launching);
     Ok(Prepared { record, files, environment: environment(session, &how.variables) })
+}
+
+/// Refuses an agent whose program is not there.
+pub fn check_installed(agent: &dyn ostler_agents::Agent) -> Result<()> {
+    if let Some(package) = crate::installed::package(agent.name())
+        && ostler_keeper::program::find_in_path(agent.name()).is_none()
+    {
+        return Err(Failure::usage(format!("{} is not installed; install it: npm install -g {package}", agent.name())));
+    }
+    Ok(())
 }
 
 /// An agent that leaves its work to a server which runs already cannot be stopped, because that work is in no process of ours.

@@ -251,6 +251,13 @@ pub enum Event {
         changes: Vec<String>,
         backup: String,
     },
+    /// The conversation was begun outside ostler, and is kept from here on.
+    Adopted {
+        by: String,
+        native_id: String,
+        transcript: String,
+        messages: u64,
+    },
     /// Something that a person should look at.
     Alarm {
         text: String,
@@ -359,6 +366,7 @@ mod tests {
             Event::Held { why: by(), remedy: by() },
             Event::Released,
             Event::Mended { changes: vec![by()], backup: by() },
+            Event::Adopted { by: by(), native_id: by(), transcript: by(), messages: 2 },
             Event::Alarm { text: by() },
         ];
         for event in events {

@@ -27,6 +27,9 @@ pub struct Session {
     /// What it is a copy of, when it was forked from its parent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fork: Option<Fork>,
+    /// The conversation was begun outside ostler and taken over. Its first run has no process: it is what was said before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adopted: Option<Adopted>,
     #[serde(default)]
     pub model: Option<String>,
     /// The command, or further arguments for the agent.
@@ -82,6 +85,22 @@ pub struct Fork {
     #[serde(default)]
     pub transcript: Option<String>,
     /// What it had used when the copy was made, which some agents go on counting.
+    #[serde(default)]
+    pub tokens: Tokens,
+}
+
+/// A conversation that was begun outside ostler, as it was when it was taken over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Adopted {
+    pub at: Timestamp,
+    /// Who: a user and a process, in words.
+    pub by: String,
+    pub native_id: String,
+    /// Where the agent keeps it: its file, or the database that it is in.
+    pub transcript: String,
+    /// How many messages it had, of people and of the agent.
+    pub messages: u64,
+    /// What it had used, which some agents go on counting.
     #[serde(default)]
     pub tokens: Tokens,
 }

@@ -34,6 +34,7 @@ pub mod keeper;
 pub mod launch;
 pub mod program;
 pub mod scope;
+pub mod shelve;
 mod start;
 pub mod wire;
 mod writing;

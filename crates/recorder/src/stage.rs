@@ -161,6 +161,7 @@ impl Stage<'_> {
             labels: BTreeMap::new(),
             parent: None,
             fork: None,
+            adopted: None,
             model: None,
             arguments: arguments.iter().map(|word| (*word).to_owned()).collect(),
             prompt: None,

@@ -1,10 +1,11 @@
 //! What was said, in order: the agent's facts from `out` (or `hooks`), and between them the messages that it was given.
 
-use crate::folder::Folder;
+use crate::folder::{Folder, RunFolder};
 use crate::pieces::Pieces;
 use crate::times::Times;
 use crate::{StoreError, backwards, inbox, journal};
 use jiff::Timestamp;
+use ostler_agents::past::{self, Said};
 use ostler_agents::reading::Reading;
 use ostler_core::event::Event;
 use ostler_core::fact::{Fact, TurnEnd, Verdict};
@@ -59,11 +60,21 @@ struct Run {
     /// Of the file in which the agent tells.
     name: &'static str,
     position: u64,
-    reading: Reading,
+    reading: Understood,
     times: Times,
     /// By the journal.
     at: Option<Timestamp>,
 }
+
+/// Who understands the file.
+enum Understood {
+    Output(Reading),
+    /// What was said before the session was adopted, in the agent's own record.
+    Past(Box<past::Reading>),
+}
+
+/// The copy of an adopted conversation's record, in the folder of its first run.
+pub const PAST: &str = "past";
 
 impl<'a> Reader<'a> {
     /// From the beginning of this run; the first is 1.
@@ -251,6 +262,10 @@ impl<'a> Reader<'a> {
         let folder = self.folder.run(run.number)?;
         let Run { number, name, position, reading, times, at } = run;
         let (between, understood) = (&mut self.between, &mut self.understood);
+        let reading = match reading {
+            Understood::Output(reading) => reading,
+            Understood::Past(reading) => return read_past(&folder, reading, position, items),
+        };
         if let Some(mut pieces) = Pieces::open(folder.dir(), name, *position)? {
             if *position < pieces.end() {
                 *times = Times::read(folder.dir(), name)?;
@@ -291,12 +306,48 @@ fn open_run(folder: &Folder, number: u32, position: u64) -> Result<Option<Run>, 
     let run = folder.run(number)?;
     let record = run.record()?;
     let session = folder.session()?;
+    if number == 1 && session.adopted.is_some() {
+        let past = past::of(&session.agent).map(|past| Understood::Past(Box::new(past::Reading::new(past))));
+        return Ok(past.map(|reading| Run {
+            number,
+            name: PAST,
+            position,
+            reading,
+            times: Times::default(),
+            at: None,
+        }));
+    }
     let agent = ostler_agents::find_for(&session.agent, &record.plan);
     let Some((name, decoder)) = agent.and_then(|agent| ostler_agents::telling(agent, record.plan.speaks)) else {
         return Ok(None);
     };
     let times = Times::read(run.dir(), name)?;
-    Ok(Some(Run { number, name, position, reading: Reading::from(position, decoder), times, at: None }))
+    let reading = Understood::Output(Reading::from(position, decoder));
+    Ok(Some(Run { number, name, position, reading, times, at: None }))
+}
+
+/// What was said before the session was adopted. It was told before messages were counted.
+fn read_past(
+    folder: &RunFolder,
+    reading: &mut past::Reading,
+    position: &mut u64,
+    items: &mut Vec<(Item, Option<Timestamp>)>,
+) -> Result<(), StoreError> {
+    let Some(mut pieces) = Pieces::open(folder.dir(), PAST, *position)? else {
+        return Ok(());
+    };
+    let item = |said| match said {
+        Said::Told(text) => (Item::Told { n: 0, text }, None),
+        Said::Agent(fact) => (Item::Agent(fact), None),
+    };
+    while items.is_empty() {
+        let Some(bytes) = pieces.next(position)? else {
+            reading.finish(|said| items.push(item(said)));
+            break;
+        };
+        reading.feed(bytes, |said| items.push(item(said)));
+    }
+    Ok(())
 }
 
 fn end_of(run: &Dir, name: &str) -> Result<u64, StoreError> {

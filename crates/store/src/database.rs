@@ -1,11 +1,11 @@
-//! Conversations that an agent keeps in SQLite: whether what was said is in a row.
+//! Conversations that an agent keeps in SQLite: which there are, and whether what was said is in a row.
 //!
 //! Opened for reading only; the agent's own write-ahead log is read with it, so nothing has to be flushed and nothing of the
 //! agent's is changed. SQLite is large: a helper that stays lets a process of its own do this.
 
 use crate::StoreError;
 use ostler_agents::recorded::RecordedRow;
-use ostler_agents::{Agent, Row};
+use ostler_agents::{Agent, Row, past};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use std::io;
 use std::path::Path;
@@ -23,6 +23,48 @@ pub fn holds(agent: &dyn Agent, database: &Path, native_id: &str, since_ms: u64,
     let mut wanted: Vec<&str> = marks.iter().map(String::as_str).collect();
     strike(agent, database, native_id, since_ms, &mut wanted).map_err(io::Error::other)?;
     Ok(wanted.is_empty())
+}
+
+/// A conversation in the database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stored {
+    pub native_id: String,
+    pub cwd: String,
+    /// Milliseconds since 1970.
+    pub updated_ms: i64,
+}
+
+/// Every conversation that a person began, the newest first. A database that does not exist holds none.
+pub fn conversations(database: &Path) -> io::Result<Vec<Stored>> {
+    let read = |connection: Connection| {
+        let mut rows = connection.prepare(
+            "SELECT id, directory, time_updated FROM session WHERE parent_id IS NULL ORDER BY time_updated DESC",
+        )?;
+        let stored =
+            rows.query_map([], |row| Ok(Stored { native_id: row.get(0)?, cwd: row.get(1)?, updated_ms: row.get(2)? }))?;
+        stored.collect::<rusqlite::Result<Vec<_>>>()
+    };
+    if !database.exists() {
+        return Ok(Vec::new());
+    }
+    open(database).and_then(read).map_err(io::Error::other)
+}
+
+/// Writes a record of the conversation that [`ostler_agents::past`] reads, a line per part of a message.
+pub fn write_record(database: &Path, native_id: &str, to: &mut dyn io::Write) -> io::Result<()> {
+    let connection = open(database).map_err(io::Error::other)?;
+    let mut rows = connection
+        .prepare(
+            "SELECT message.data, part.data FROM part JOIN message ON message.id = part.message_id \
+             WHERE part.session_id = ?1 ORDER BY message.time_created, message.id, part.id",
+        )
+        .map_err(io::Error::other)?;
+    let mut rows = rows.query(params![native_id]).map_err(io::Error::other)?;
+    while let Some(row) = rows.next().map_err(io::Error::other)? {
+        let bytes = |column| row.get_ref(column).and_then(|value| Ok(value.as_bytes()?)).map_err(io::Error::other);
+        to.write_all(&past::row(bytes(0)?, bytes(1)?))?;
+    }
+    Ok(())
 }
 
 fn strike(

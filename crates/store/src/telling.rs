@@ -34,6 +34,7 @@ impl Telling {
     ) -> Telling {
         let mut used = state.tokens_before();
         used += session.fork.as_ref().map(|fork| fork.tokens).unwrap_or_default();
+        used += session.adopted.as_ref().map(|adopted| adopted.tokens).unwrap_or_default();
         decoder.used_before(used);
         let origin = session.fork.as_ref().map(|fork| fork.native_id.clone());
         Telling { name, reading: Reading::from(position, decoder), position, known: state.understood, origin }

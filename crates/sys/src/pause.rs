@@ -88,6 +88,9 @@ points! {
     AgentStarted "agent-started" [Beginner],
     KeeperStarted "keeper-started" [Beginner],
     LauncherTold "launcher-told" [Beginner],
+    // A session that begins as an ended one.
+    ShelfFilled "shelf-filled" [Client],
+    ShelfShown "shelf-shown" [Client],
     // A further run.
     RunBegun "run-begun" [Client],
     NextRunMade "next-run-made" [Keeper],

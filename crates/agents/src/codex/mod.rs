@@ -142,6 +142,15 @@ impl Agent for Codex {
     }
 }
 
+/// What the thread has used so far, by a line of its transcript that tells.
+#[must_use]
+pub fn used_by_thread(line: &[u8]) -> Option<Tokens> {
+    memchr::memmem::find(line, b"total_token_usage")?;
+    let record: serde_json::Value = serde_json::from_slice(line).ok()?;
+    let used = &record["payload"]["info"]["total_token_usage"];
+    Some(Tokens { input: used["input_tokens"].as_u64()?, output: used["output_tokens"].as_u64()? })
+}
+
 /// A line of the transcript.
 #[derive(Default, Deserialize)]
 #[serde(default)]

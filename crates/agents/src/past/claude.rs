@@ -3,12 +3,53 @@
 use super::{Past, Said, called, record, returned, spoken, texts, thought, told};
 use crate::stream_json::detail_of;
 use serde_json::Value;
+use std::collections::HashSet;
 
-pub struct Claude;
+/// Lines hang on each other by names. In the first batch of a conversation the answer may stand above its prompt: it waits for
+/// what it hangs on.
+#[derive(Default)]
+pub struct Claude {
+    seen: HashSet<String>,
+    waiting: Vec<Waiting>,
+}
+
+struct Waiting {
+    line: Value,
+    /// So many further lines it waits. What it hangs on may be lost.
+    left: usize,
+}
+
+const PATIENCE: usize = 32;
 
 impl Past for Claude {
     fn line(&mut self, line: &[u8], said: &mut Vec<Said>) {
         let line = record(line);
+        let parent = line["parentUuid"].as_str();
+        if parent.is_some_and(|parent| !self.seen.contains(parent)) {
+            self.waiting.push(Waiting { line, left: PATIENCE });
+        } else {
+            self.take(&line, said);
+        }
+        self.waiting.iter_mut().for_each(|waiting| waiting.left = waiting.left.saturating_sub(1));
+        let ready = |waiting: &Waiting, seen: &HashSet<String>| {
+            waiting.left == 0 || waiting.line["parentUuid"].as_str().is_none_or(|parent| seen.contains(parent))
+        };
+        while let Some(place) = self.waiting.iter().position(|waiting| ready(waiting, &self.seen)) {
+            let waiting = self.waiting.remove(place);
+            self.take(&waiting.line, said);
+        }
+    }
+
+    fn finish(&mut self, said: &mut Vec<Said>) {
+        for waiting in std::mem::take(&mut self.waiting) {
+            self.take(&waiting.line, said);
+        }
+    }
+}
+
+impl Claude {
+    fn take(&mut self, line: &Value, said: &mut Vec<Said>) {
+        self.seen.extend(line["uuid"].as_str().map(str::to_owned));
         let is = |flag: &str| line[flag].as_bool().unwrap_or(false);
         // What a subagent said, and what claude itself put in.
         if is("isSidechain") || is("isMeta") || is("isCompactSummary") {

@@ -30,13 +30,18 @@ pub enum Said {
 pub trait Past {
     /// One line without its newline; what it says is added to `said`.
     fn line(&mut self, line: &[u8], said: &mut Vec<Said>);
+
+    /// No line follows; what waited for one is added to `said`.
+    fn finish(&mut self, said: &mut Vec<Said>) {
+        let _ = said;
+    }
 }
 
 /// A reader for the records of this agent; `None` for one whose records are not known.
 #[must_use]
 pub fn of(agent: &str) -> Option<Box<dyn Past>> {
     match agent {
-        "claude" => Some(Box::new(Claude)),
+        "claude" => Some(Box::<Claude>::default()),
         "codex" => Some(Box::<Codex>::default()),
         "gemini" => Some(Box::<Gemini>::default()),
         "opencode" => Some(Box::new(Opencode)),
@@ -67,6 +72,12 @@ impl Reading {
             }
             said.drain(..).for_each(&mut each);
         });
+    }
+
+    /// There are no further bytes.
+    pub fn finish(&mut self, each: impl FnMut(Said)) {
+        self.past.finish(&mut self.said);
+        self.said.drain(..).for_each(each);
     }
 }
 

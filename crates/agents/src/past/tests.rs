@@ -16,24 +16,22 @@ fn words(agent: &str, transcript: &str) -> Vec<String> {
     let Some(past) = of(agent) else { return Vec::new() };
     let mut reading = Reading::new(past);
     let mut all = Vec::new();
+    let mut add = |said: Said| {
+        all.push(match said {
+            Said::Told(text) => format!("> {text}"),
+            Said::Agent(Fact::Said { text }) => text,
+            Said::Agent(Fact::ToolCalled { name, detail, .. }) => format!("{name}: {detail}"),
+            Said::Agent(Fact::ToolReturned { text, failed, .. }) => {
+                format!("{}: {}", if failed { "failed" } else { "came back" }, text.lines().last().unwrap_or_default())
+            }
+            Said::Agent(other) => format!("{other:?}"),
+        });
+    };
     // However it arrives.
     for piece in transcript.as_bytes().chunks(777) {
-        reading.feed(piece, |said| {
-            all.push(match said {
-                Said::Told(text) => format!("> {text}"),
-                Said::Agent(Fact::Said { text }) => text,
-                Said::Agent(Fact::ToolCalled { name, detail, .. }) => format!("{name}: {detail}"),
-                Said::Agent(Fact::ToolReturned { text, failed, .. }) => {
-                    format!(
-                        "{}: {}",
-                        if failed { "failed" } else { "came back" },
-                        text.lines().last().unwrap_or_default()
-                    )
-                }
-                Said::Agent(other) => format!("{other:?}"),
-            });
-        });
+        reading.feed(piece, &mut add);
     }
+    reading.finish(&mut add);
     all
 }
 
@@ -105,4 +103,22 @@ fn rows_of_opencode_are_a_record() {
     let record: Vec<u8> = rows.iter().flat_map(|(message, part)| row(message.as_bytes(), part.as_bytes())).collect();
     let record = String::from_utf8(record).unwrap_or_default();
     assert_eq!(words("opencode", &record), ["> say it", "bash: false", "failed: no", "it"]);
+}
+
+#[test]
+fn an_answer_of_claude_that_stands_above_its_prompt_follows_it_and_one_whose_prompt_is_lost_is_shown() {
+    let line = |uuid: &str, parent: &str, kind: &str, text: &str| {
+        format!(
+            r#"{{"type":"{kind}","uuid":"{uuid}","parentUuid":{parent},"message":{{"content":[{{"type":"text","text":"{text}"}}]}}}}"#
+        )
+    };
+    let lines = [
+        line("c", r#""b""#, "assistant", "first answer"),
+        line("a", "null", "user", "first prompt"),
+        r#"{"type":"attachment","uuid":"b","parentUuid":"a"}"#.to_owned(),
+        line("d", r#""lost""#, "assistant", "second answer"),
+        line("e", r#""c""#, "user", "third prompt"),
+    ];
+    let expected = ["> first prompt", "first answer", "> third prompt", "second answer"];
+    assert_eq!(words("claude", &(lines.join("\n") + "\n")), expected);
 }

@@ -10,6 +10,7 @@ use crate::args::Cli;
 use crate::config::Config;
 use crate::context::variable;
 use crate::exit::{Code, Failure, Result};
+use crate::foreign::stored::{self, Stored};
 use crate::installed;
 use crate::ui::time::age;
 use clap::CommandFactory;
@@ -30,6 +31,9 @@ const VARIABLE: &str = "OSTLER_COMPLETE";
 
 /// So many sessions are looked at, the newest first.
 const SESSIONS: usize = 300;
+
+/// So many conversations are offered.
+const CONVERSATIONS: usize = 50;
 
 const SHELLS: [&dyn EnvCompleter; 5] = [&Bash, &Elvish, &Fish, &Powershell, &Zsh];
 
@@ -72,6 +76,7 @@ fn with_values(mut command: clap::Command) -> clap::Command {
             ("restore", "ids") => ArgValueCompleter::new(|typed: &OsStr| sessions(typed, Home::archived_places)),
             (_, "id" | "ids") => ArgValueCompleter::new(|typed: &OsStr| sessions(typed, Home::live_places)),
             ("run", "words") | ("ls", "agents") => ArgValueCompleter::new(agents),
+            ("adopt", "conversation") => ArgValueCompleter::new(conversations),
             (_, "labels") => ArgValueCompleter::new(labels),
             ("help", "topic") => ArgValueCompleter::new(topics),
             _ => return argument,
@@ -102,6 +107,21 @@ fn sessions(
         found.push(candidate("@last", "the newest session".to_owned(), found.len()));
     }
     found
+}
+
+/// Conversations that the agents keep, the newest first. By the names of files alone: none is opened but for gemini's first
+/// lines, and no database.
+fn conversations(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let typed = typed.to_string_lossy();
+    let mut found = stored::in_files(&variable);
+    found.retain(|one| one.native_id.starts_with(&*typed));
+    found.sort_by_key(|one| std::cmp::Reverse(one.updated));
+    let about = |one: &Stored| {
+        let seconds = SystemTime::now().duration_since(one.updated).map_or(0, |time| time.as_secs());
+        format!("{}, {} ago", one.agent, age(i64::try_from(seconds).unwrap_or(i64::MAX)))
+    };
+    let newest = found.iter().take(CONVERSATIONS).enumerate();
+    newest.map(|(order, one)| candidate(&one.native_id, about(one), order)).collect()
 }
 
 /// `key=value` of the newest sessions.

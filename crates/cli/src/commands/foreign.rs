@@ -4,6 +4,7 @@ use super::ls::tilde;
 use crate::context::{Context, variable};
 use crate::exit::Result;
 use crate::foreign::{self, Holder};
+use crate::say::tell;
 use crate::ui::style::Style;
 use crate::ui::table::{Cell, cut, lay_out};
 use crate::ui::time::age;
@@ -24,7 +25,11 @@ pub fn list(context: &Context, json: bool) -> Result<()> {
     let mut strangers = foreign::holders(&context.home, &variable)?;
     strangers.retain(|holder| !holder.ours);
     let text = if json { as_json(&strangers) } else { table(&strangers, context.style) };
-    crate::say::text(&text)
+    crate::say::text(&text)?;
+    if !json && strangers.iter().any(|holder| holder.native_id.is_some()) {
+        tell!("take one over: ostler adopt --takeover CONVERSATION");
+    }
+    Ok(())
 }
 
 /// Holders are plain data and always have a JSON form.

@@ -72,12 +72,14 @@ pub fn run(context: &Context, args: Args) -> Result<Code> {
     let original = place.open()?.session()?;
     let mut tokens = view.tokens.unwrap_or_default();
     tokens += original.fork.as_ref().map(|fork| fork.tokens).unwrap_or_default();
+    tokens += original.adopted.as_ref().map(|adopted| adopted.tokens).unwrap_or_default();
     let session = Session {
         id: SessionId::from_random(uuid::Uuid::new_v4().as_u128() as u64),
         name: args.name,
         keep: args.keep,
         parent: Some(original.id),
         fork: Some(Fork { native_id, transcript, tokens }),
+        adopted: None,
         prompt: message.as_deref().map(beginning_of).or_else(|| original.prompt.clone()),
         attended: original.attended || watching.attended,
         created: clock::now(),

@@ -34,7 +34,7 @@ const TOPICS: [(&str, &str, &str); 5] = [
   tests      its name (run --name tests)
   @last      the newest session
 
-Commands for a conversation (who, repair) also take the agent's own id of it.
+Commands for a conversation (adopt, who, repair) also take the agent's own id of it.
 ",
     ),
     (
@@ -97,7 +97,7 @@ All settings: ",
 ];
 
 /// What stands below the `--help` of a command, by its name.
-const EXAMPLES: [(&str, &[&str]); 28] = [
+const EXAMPLES: [(&str, &[&str]); 29] = [
     (
         "run",
         &[
@@ -142,6 +142,16 @@ const EXAMPLES: [(&str, &[&str]); 28] = [
             "ostler resume tests                           open it",
             "ostler resume tests \"fix the warnings\"        one more turn",
             "ostler resume -d tests \"fix the warnings\"     in the background",
+        ],
+    ),
+    (
+        "adopt",
+        &[
+            "ostler adopt                                  pick one of the newest conversations",
+            "ostler adopt 3f8e                             open it here, in the agent's own terminal",
+            "ostler adopt 3f8e \"go on\"                     one turn, followed to its end",
+            "ostler adopt -d 3f8e                          only record it; ostler resume continues it",
+            "ostler adopt --takeover 3f8e \"go on\"          end the process that has it open first",
         ],
     ),
     ("fork", &["ostler fork tests \"try it with threads instead\""]),

@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod adopt;
 mod agents;
 mod answer;
 mod archive;
@@ -72,7 +73,7 @@ fn dispatch(cli: Cli) -> Result<Code> {
         Some(Command::Doctor(_)) => {}
         // Warns once nothing else is wrong.
         Some(Command::Run(_)) => context.config.needs_for_launch()?,
-        Some(Command::Resume(_) | Command::Fork(_)) => {
+        Some(Command::Resume(_) | Command::Fork(_) | Command::Adopt(_)) => {
             context.config.needs_for_launch()?;
             context.config.warn();
         }
@@ -96,6 +97,7 @@ fn dispatch(cli: Cli) -> Result<Code> {
         Some(Command::Archive(args)) => archive::run(&context, &args),
         Some(Command::Rename(args)) => rename::run(&context, &args),
         Some(Command::Resume(args)) => resume::run(&context, args),
+        Some(Command::Adopt(args)) => adopt::run(&context, args),
         Some(Command::Fork(args)) => fork::run(&context, args),
         Some(Command::Repair(args)) => repair::run(&context, &args),
         Some(Command::Restore(args)) => restore::run(&context, &args),

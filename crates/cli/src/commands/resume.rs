@@ -4,6 +4,8 @@ mod newest;
 mod same_minute;
 mod takeover;
 
+pub use takeover::{end_stranger, refuse_shared, say_what_is_saved, wait_until_written};
+
 use super::ls::tilde;
 use super::run::{Watching, after_start, message_of, with_piped};
 use super::show::unclear;
@@ -24,6 +26,7 @@ use ostler_core::record::{Mode, Want};
 use ostler_core::view::View;
 use ostler_keeper::launch;
 use ostler_store::folder::Folder;
+use ostler_store::home::Place;
 use ostler_store::proof::Begun;
 use ostler_store::{RunRecord, StoreError, checkpoints, inbox, journal, proof};
 use ostler_sys::clock;
@@ -33,7 +36,28 @@ use std::path::Path;
 pub fn run(context: &Context, args: Resume) -> Result<Code> {
     let id = args.id.map_or_else(|| newest::choose(context), Ok)?;
     let place = context.home.select(&id)?;
-    let mut view = until_settled(&place)?;
+    let watching = Watching::new(args.detach, args.output);
+    let message = || message_of(&args.message)?.map(with_piped).transpose();
+    go_on(context, &place, message, Going { watching, keep: args.keep, takeover: args.takeover })
+}
+
+/// How a session goes on.
+#[derive(Clone, Copy, Debug)]
+pub struct Going {
+    pub watching: Watching,
+    pub keep: bool,
+    pub takeover: bool,
+}
+
+/// Starts the next run of a session. `message`: what it is told, read only once it is known that there is one to tell it to.
+pub fn go_on(
+    context: &Context,
+    place: &Place,
+    message: impl FnOnce() -> Result<Option<String>>,
+    going: Going,
+) -> Result<Code> {
+    let watching = going.watching;
+    let mut view = until_settled(place)?;
     if place.archived {
         return Err(Failure::usage(format!(
             "{} is archived; restore it first: ostler restore {}",
@@ -44,19 +68,18 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
     if view.agent == "command" {
         return Err(Failure::usage(format!("{} is a command and has no conversation to continue", called(&view))));
     }
-    let watching = Watching::new(args.detach, args.output);
-    let message = message_of(&args.message)?.map(with_piped).transpose()?;
-    if args.takeover {
-        takeover::take(context, &place, &view)?;
-        view = until_settled(&place)?;
+    let message = message()?;
+    if going.takeover {
+        takeover::take(context, place, &view)?;
+        view = until_settled(place)?;
     }
     // A person who says nothing wants to sit down at it, whether it runs or has to be started again.
     let opens = message.is_none() && watching.may_open();
     if !view.ended && opens {
-        return super::attach::open(context, &place, view.mode, false);
+        return super::attach::open(context, place, view.mode, false);
     }
     if !view.ended {
-        return Err(still_runs(&place, &view));
+        return Err(still_runs(place, &view));
     }
     let folder = place.open()?;
     let mut session = folder.session()?;
@@ -70,23 +93,23 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
     }
     // An end that cannot be recorded is none: somebody has the session.
     if view.run > 0 && folder.run(view.run)?.outcome()?.is_none() {
-        return Err(still_runs(&place, &view));
+        return Err(still_runs(place, &view));
     }
     if let Some(n) =
-        view.maybe_delivered.first().filter(|_| message.is_none() && view.queued == 0 && !args.keep && !opens)
+        view.maybe_delivered.first().filter(|_| message.is_none() && view.queued == 0 && !going.keep && !opens)
     {
         return Err(Failure::usage(unclear(&view, *n)));
     }
-    if message.is_none() && view.queued == 0 && !args.keep && !opens && session.mode == Mode::Headless {
+    if message.is_none() && view.queued == 0 && !going.keep && !opens && session.mode == Mode::Headless {
         return Err(Failure::usage(format!(
             "a message is missing; ostler resume {} \"…\", or --keep to start it without one",
             place.id
         )));
     }
-    if session.mode == Mode::Terminal && args.output.is_some() {
+    if session.mode == Mode::Terminal && watching.output.is_some() {
         return Err(Failure::usage("--output is for sessions without a terminal; remove it"));
     }
-    if session.mode == Mode::Terminal && !args.detach {
+    if session.mode == Mode::Terminal && !watching.detach {
         if !super::attach::is_possible() {
             return Err(Failure::usage(format!(
                 "{} needs a terminal to show it on; start it without one: ostler resume -d {}",
@@ -94,9 +117,9 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
                 view.id
             )));
         }
-        super::attach::check_place(&place)?;
+        super::attach::check_place(place)?;
     }
-    session.keep = args.keep || opens;
+    session.keep = going.keep || opens;
     // Who had to ask before has to ask again, whoever watches: rights never widen.
     session.attended |= watching.attended;
     let number = view.run + 1;
@@ -105,9 +128,9 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
         same_minute::wait_out(&folder, &session, native_id)?;
     }
     // Nobody may put it away or delete it while its next run begins; the new keeper waits for us to let go.
-    let still = match Still::take(&place) {
+    let still = match Still::take(place) {
         Ok(still) => still,
-        Err(NotStill::Runs) => return Err(still_runs(&place, &view)),
+        Err(NotStill::Runs) => return Err(still_runs(place, &view)),
         Err(NotStill::Failed(failure)) => return Err(failure),
     };
     bring_back_transcript(&folder, &view)?;
@@ -133,15 +156,15 @@ pub fn run(context: &Context, args: Resume) -> Result<Code> {
     // What was mended, and what was told, is no surprise to anyone.
     save_transcript(&folder, &view, &record, checkpoints::settle)?;
     if !launch::resume(&folder, &session, &record, &files, &environment)? {
-        return Err(still_runs(&place, &view));
+        return Err(still_runs(place, &view));
     }
     drop(still);
     if let Some(text) = message {
         inbox::append(&folder, &wish(number, Want::Message { text, now: false }))?;
         // The keeper looks into the inbox when it starts and whenever it is woken; this wakes it.
-        drop(launch::reach(&place)?);
+        drop(launch::reach(place)?);
     }
-    after_start(context, &place, &session, watching)
+    after_start(context, place, &session, watching)
 }
 
 /// Puts the last copy of a transcript in its place when that is gone, or there is nothing in it: gemini deletes conversations

@@ -19,7 +19,7 @@ use ostler_core::fact::{Ask, Verdict};
 use ostler_core::id::SessionId;
 use ostler_core::limits::counted;
 use ostler_core::outcome::{Kind, Outcome, Saved};
-use ostler_core::record::Mode;
+use ostler_core::record::{Adopted, Mode};
 use ostler_core::spending::Spent;
 use ostler_core::view::{LastTurn, View};
 use ostler_core::visible::visible;
@@ -34,16 +34,15 @@ pub fn run(context: &Context, args: &Show) -> Result<Code> {
     let place = context.home.select(&args.id)?;
     let view = look::look(&place)?;
     let family = Family::of(context, &view)?;
-    let (usage, in_force) = (usage(&place, &view), in_force(&place, &view));
+    let more = More::of(&place, &view)?;
     if args.json {
         let spent = look::spent(&place.open()?)?;
-        let usage = usage.map(as_json);
-        let shown = Shown { view: &view, spent: &spent, children: family.child_ids(), usage, in_force };
+        let shown = Shown::new(&view, &spent, &family, more);
         say!("{}", serde_json::to_string_pretty(&shown).unwrap_or_default())?;
     } else {
         let spent = look::spent_lately(&place.open()?)?;
         let folder = place.path.to_string_lossy();
-        crate::say::text(&describe(context, &view, &spent, &family, &folder, usage, in_force))?;
+        crate::say::text(&describe(context, &view, &spent, &family, &folder, more))?;
     }
     Ok(Code::Succeeded)
 }
@@ -61,14 +60,36 @@ struct Shown<'a> {
     usage: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     in_force: Option<&'static str>,
+    /// Where it came from, when it was begun outside ostler.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    adopted: Option<Adopted>,
+}
+
+impl<'a> Shown<'a> {
+    fn new(view: &'a View, spent: &'a [Spent], family: &Family, more: More) -> Shown<'a> {
+        let More { usage, in_force, adopted } = more;
+        Shown { view, spent, children: family.child_ids(), usage: usage.map(as_json), in_force, adopted }
+    }
+}
+
+/// What else there is to know, beside the view.
+struct More {
+    usage: Option<Usage>,
+    in_force: Option<&'static str>,
+    adopted: Option<Adopted>,
+}
+
+impl More {
+    fn of(place: &Place, view: &View) -> Result<More> {
+        let adopted = place.open()?.session()?.adopted;
+        Ok(More { usage: usage(place, view), in_force: in_force(place, view), adopted })
+    }
 }
 
 /// The same object, for who has the view already.
 pub fn object(context: &Context, place: &Place, view: &View) -> Result<Value> {
     let spent = look::spent(&place.open()?)?;
-    let children = Family::of(context, view)?.child_ids();
-    let (usage, in_force) = (usage(place, view).map(as_json), in_force(place, view));
-    let shown = Shown { view, spent: &spent, children, usage, in_force };
+    let shown = Shown::new(view, &spent, &Family::of(context, view)?, More::of(place, view)?);
     serde_json::to_value(&shown).map_err(|error| Failure::ours(error.to_string()))
 }
 
@@ -102,15 +123,8 @@ fn in_words(usage: Usage) -> String {
     memory.into_iter().chain(processes).chain(cpu).collect::<Vec<_>>().join(", ")
 }
 
-fn describe(
-    context: &Context,
-    view: &View,
-    spent: &[Spent],
-    family: &Family,
-    folder: &str,
-    usage: Option<Usage>,
-    in_force: Option<&'static str>,
-) -> String {
+fn describe(context: &Context, view: &View, spent: &[Spent], family: &Family, folder: &str, more: More) -> String {
+    let More { usage, in_force, adopted } = more;
     let style = context.style;
     let mut rows: Vec<Vec<Cell>> = Vec::new();
     let mut row = |name: &str, value: &str| {
@@ -140,6 +154,7 @@ fn describe(
     row("mode", if view.mode == Mode::Terminal { "terminal" } else { "headless" });
     row("where", &tilde(&view.cwd));
     row("created", &format!("{} ago", age(clock::now().as_second() - view.created.as_second())));
+    row("adopted", &adopted.as_ref().map(origin).unwrap_or_default());
     if !view.ended {
         row(
             "processes",
@@ -177,6 +192,12 @@ fn describe(
     describe_spending(&mut row, view, spent);
     row("last", view.last.as_deref().and_then(|last| last.lines().next()).unwrap_or(""));
     lay_out(&rows, None)
+}
+
+/// Where an adopted session came from.
+fn origin(adopted: &Adopted) -> String {
+    let messages = counted(adopted.messages, "message", "messages");
+    format!("started outside ostler, {messages} before; by {}", adopted.by)
 }
 
 /// What to do about a message that may have been delivered.

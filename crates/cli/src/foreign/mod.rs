@@ -1,7 +1,11 @@
 //! Every process that holds a conversation, ours told apart from strangers. What is found is found by
-//! [`ostler_writers`]; which session of this home it belongs to is added here.
+//! [`ostler_writers`]; which session of this home it belongs to is added here. And every conversation that the agents keep,
+//! whether or not anything runs ([`stored`]), with what is in it ([`about`]).
 
+pub mod about;
+pub mod opencode;
 mod ours;
+pub mod stored;
 
 use ostler_store::home::Home;
 pub use ostler_writers::{Evidence, Holder, Variable, conversation_in, processes, stale_claude_records};

@@ -135,6 +135,7 @@ fn sample(agent: &dyn Agent, mode: Mode) -> Session {
         labels: BTreeMap::new(),
         parent: None,
         fork: None,
+        adopted: None,
         model: None,
         arguments: Vec::new(),
         prompt: None,

@@ -7,11 +7,10 @@ use crate::prepare::prepare;
 use ostler_core::id::SessionId;
 use ostler_core::outcome::{Closing, Kind, Outcome, Saved, Source};
 use ostler_core::record::Session;
-use ostler_keeper::launch::hidden_name;
-use ostler_store::folder::Folder;
+use ostler_keeper::shelve::shelve;
+use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::{RunRecord, StoreError, closing};
 use ostler_sys::clock;
-use ostler_sys::dir::Dir;
 use std::path::Path;
 
 /// Makes the session of a conversation that `original` had until now.
@@ -22,6 +21,7 @@ pub fn keep(context: &Context, original: Session, native_id: &str, transcript: &
         keep: false,
         parent: Some(original.id),
         fork: None,
+        adopted: None,
         created: clock::now(),
         ..original
     };
@@ -29,33 +29,8 @@ pub fn keep(context: &Context, original: Session, native_id: &str, transcript: &
     let prepared = prepare(context, &session, 1, native_id, true)?;
     let record = RunRecord { transcript: Some(transcript.clone()), ..prepared.record };
     let outcome = ended(&session, native_id, transcript);
-    let sessions = context.home.open_or_make(&context.home.sessions())?;
-    let hidden = hidden_name(session.id.as_str());
-    let written = write(&sessions, &hidden, &session, &record, &outcome);
-    if written.is_err() {
-        // What is left of it has a name that nobody takes for a session.
-        let _ = std::fs::remove_dir_all(context.home.sessions().join(&hidden));
-    }
-    written?;
-    Ok(session.id)
-}
-
-/// Nobody sees it before it is whole.
-fn write(
-    sessions: &Dir,
-    hidden: &str,
-    session: &Session,
-    record: &RunRecord,
-    outcome: &Outcome,
-) -> std::result::Result<(), StoreError> {
-    let failed = |error| StoreError::Io { file: hidden.to_owned(), error };
-    sessions.make_dir(hidden).map_err(failed)?;
-    let folder = Folder::new(sessions.open_dir(hidden).map_err(failed)?);
-    folder.write_session(session)?;
-    let run = folder.make_run(record.run)?;
-    run.write_record(record)?;
-    run.publish_outcome(outcome)?;
-    sessions.rename_new(hidden, sessions, session.id.as_str()).map_err(failed)
+    let nothing_more = |_: &Folder, _: &RunFolder| Ok::<(), StoreError>(());
+    Ok(shelve(&context.home, &session, &record, &outcome, nothing_more)?.id)
 }
 
 /// Everything that was said stands in its transcript, where it was before.

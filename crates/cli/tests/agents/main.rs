@@ -12,6 +12,7 @@ mod acp_asks;
 mod acp_messages_arrive_once;
 mod acp_one_writer;
 mod acp_turns_end_as_reported;
+mod adoptions;
 mod answers_are_for_scripts;
 mod background_tasks_begin_no_turn;
 mod bed;

@@ -5,6 +5,7 @@
 
 mod acp_agents;
 mod acp_messages;
+mod adopting;
 mod completing;
 mod listing;
 mod mistyped;

@@ -519,6 +519,7 @@ impl State {
             Event::HolderReplaced { .. }
             | Event::Refused { .. }
             | Event::Mended { .. }
+            | Event::Adopted { .. }
             | Event::Tick
             | Event::Unknown => {}
         }

@@ -42,6 +42,8 @@ mod typing;
 mod waking;
 mod wishes;
 
+pub use tree::started_by;
+
 use crate::control::{self, Order};
 use crate::files::{enter_folder, helper_record};
 use crate::handles::{self, Handles};

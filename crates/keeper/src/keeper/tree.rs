@@ -109,6 +109,27 @@ fn is_helper_of_another(pid: i32) -> bool {
         .is_some_and(|helper| Identity::of(pid).is_ok_and(|process| process.as_ref() == Some(&helper.process)))
 }
 
+/// Everything that a process of somebody else's has started and that is alive, but for sessions of ostler that it has started:
+/// those outlive it.
+pub fn started_by(process: &Identity) -> io::Result<Vec<Identity>> {
+    let known = groups_of(process.pid());
+    let foreign =
+        |stat: &Stat| groups_of(stat.pid).iter().any(|group| !known.contains(group)) || is_helper_of_another(stat.pid);
+    let all = Processes::look()?;
+    // Its number may be somebody else's by now, and what is below that is not to be touched.
+    if Stat::read(process.pid())?.is_none_or(|stat| stat.identity() != *process) {
+        return Ok(Vec::new());
+    }
+    Ok(all.below(&[process.pid()], foreign))
+}
+
+/// The groups of sessions that a process is in.
+fn groups_of(pid: i32) -> Vec<String> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    let paths = text.lines().filter_map(|line| line.strip_prefix("0::")).flat_map(|path| path.split('/'));
+    paths.filter(|part| part.starts_with("ostler-")).map(str::to_owned).collect()
+}
+
 /// Names for people: `1234 sleep 600`.
 pub fn describe(processes: &[Identity]) -> Vec<String> {
     let mut names: Vec<String> = processes

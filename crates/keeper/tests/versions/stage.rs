@@ -224,6 +224,7 @@ fn session() -> Session {
         labels: Default::default(),
         parent: None,
         fork: None,
+        adopted: None,
         model: None,
         arguments: SCRIPT.map(str::to_owned).into(),
         prompt: None,

@@ -19,7 +19,7 @@ mod typed;
 mod words;
 
 pub use ask::{Inline, ask_inline, longer};
-pub use pick::pick;
+pub use pick::{choose, pick};
 
 use crate::args::Attach;
 use crate::client::look_and_record;

@@ -141,6 +141,14 @@ fn offer(style: Style, verb: &str, candidates: &[View]) -> Result<String> {
         })
         .collect();
     let lines = lay_out(&rows, None).lines().map(str::to_owned).collect();
+    match choose(style, verb, lines)?.and_then(|place| candidates.get(place)) {
+        Some(view) => Ok(view.id.to_string()),
+        None => Err(Failure::usage("no session was chosen; nothing was done")),
+    }
+}
+
+/// Offers lines to a person at a terminal; which one was chosen.
+pub fn choose(style: Style, verb: &str, lines: Vec<String>) -> Result<Option<usize>> {
     let mut choice = Choice { lines, typed: String::new(), mark: 0 };
     let signals = Signals::take(&[Signal::INT, Signal::QUIT, Signal::HUP, Signal::TERM])?;
     let tty = Tty::borrow(Manners::Keys)?;
@@ -172,10 +180,7 @@ fn offer(style: Style, verb: &str, candidates: &[View]) -> Result<String> {
     };
     canvas.take_away();
     tty.write_all(canvas.take().as_bytes(), None)?;
-    match chosen.and_then(|place| candidates.get(place)) {
-        Some(view) => Ok(view.id.to_string()),
-        None => Err(Failure::usage("no session was chosen; nothing was done")),
-    }
+    Ok(chosen)
 }
 
 #[cfg(test)]

@@ -6,22 +6,31 @@
 
 use crate::client::make_wish;
 use crate::commands::stop;
-use crate::context::Context;
+use crate::context::{Context, variable};
 use crate::exit::{Code, Failure, Result};
+use crate::foreign::about::{self, About};
+use crate::foreign::stored::{self, Stored};
 use crate::one_writer::{self, Writer, writers};
+use crate::orphans;
 use crate::say::tell;
 use crate::ui::called::called;
 use ostler_core::event::StopHow;
 use ostler_core::record::Want;
 use ostler_core::view::View;
+use ostler_keeper::keeper::started_by;
+use ostler_store::backwards;
 use ostler_store::home::Place;
+use ostler_sys::notify::Watcher;
 use ostler_sys::process::Pidfd;
 use ostler_writers::Holder;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::Signal;
 use rustix::time::Timespec;
-use std::path::PathBuf;
-use std::time::Duration;
+use std::fs::File;
+use std::ops::ControlFlow;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
 
 /// Ends everybody who has the conversation of this session.
 pub fn take(context: &Context, place: &Place, view: &View) -> Result<()> {
@@ -32,13 +41,10 @@ pub fn take(context: &Context, place: &Place, view: &View) -> Result<()> {
         return Ok(());
     };
     let writers = writers(view.conversation_agent(), native_id)?;
-    let shared = writers.iter().find_map(|writer| match writer {
+    refuse_shared(writers.iter().filter_map(|writer| match writer {
         Writer::Session(_) => None,
-        Writer::Stranger(stranger) => one_writer::shared(stranger),
-    });
-    if let Some(refused) = shared {
-        return Err(refused);
-    }
+        Writer::Stranger(stranger) => Some(stranger),
+    }))?;
     for writer in writers {
         match writer {
             Writer::Session(occupant) => {
@@ -46,6 +52,7 @@ pub fn take(context: &Context, place: &Place, view: &View) -> Result<()> {
                 stop_session(context, &Place { id: occupant.session, path, archived: false })?;
             }
             Writer::Stranger(stranger) => {
+                wait_until_written(&stranger, native_id, &view.cwd)?;
                 end_stranger(&stranger, context.config.grace)?;
                 say_what_is_saved(&stranger, native_id, &view.cwd)?;
             }
@@ -67,8 +74,50 @@ fn stop_session(context: &Context, place: &Place) -> Result<()> {
     Ok(())
 }
 
-/// Half of the grace for each way of asking.
-fn end_stranger(stranger: &Holder, grace: Duration) -> Result<()> {
+/// Refuses when one of these works for other conversations as well.
+pub fn refuse_shared<'a>(strangers: impl Iterator<Item = &'a Holder>) -> Result<()> {
+    strangers.filter_map(one_writer::shared).next().map_or(Ok(()), Err)
+}
+
+/// How long after a turn a conversation may take to be on disk. Measured: claude writes it 102 ms later at the worst, and
+/// what is not written when it is asked to leave is lost.
+const WRITING: Duration = Duration::from_secs(5);
+/// Not every folder can be watched.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+/// Waits until the last turn of a process that says it is idle is on disk.
+pub fn wait_until_written(stranger: &Holder, native_id: &str, cwd: &str) -> Result<()> {
+    let Some(at) = kept_by(stranger, native_id, cwd).filter(|_| stranger.status.as_deref() == Some("idle")) else {
+        return Ok(());
+    };
+    // Without a watcher it is looked at again all the same.
+    let watcher = Watcher::new().ok();
+    if let (Some(watcher), Some(folder)) = (&watcher, at.file.parent()) {
+        let _ = watcher.watch(folder);
+    }
+    let deadline = Instant::now() + WRITING;
+    // Its file may not be there yet.
+    while !about::said(&at).is_ok_and(|about| about.answered) && Instant::now() < deadline {
+        let mut fds: Vec<PollFd<'_>> = watcher.iter().map(|watcher| PollFd::new(watcher, PollFlags::IN)).collect();
+        let _ = poll(&mut fds, Timespec::try_from(LOOK_AGAIN).ok().as_ref());
+        if let Some(watcher) = &watcher {
+            let _ = watcher.changed();
+        }
+    }
+    Ok(())
+}
+
+/// Where the conversation of a stranger is kept.
+fn kept_by(stranger: &Holder, native_id: &str, cwd: &str) -> Option<Stored> {
+    let agent = stored::AGENTS.into_iter().find(|known| *known == stranger.agent)?;
+    let known = ostler_agents::find(agent)?;
+    let file = ostler_store::proof::find_transcript(known, native_id, cwd).or_else(|| known.database(&variable))?;
+    let (native_id, file) = (native_id.to_owned(), PathBuf::from(file));
+    Some(Stored { agent, native_id, file, updated: SystemTime::UNIX_EPOCH, cwd: None })
+}
+
+/// Half of the grace for each way of asking. What it has started is ended after it: nobody else would.
+pub fn end_stranger(stranger: &Holder, grace: Duration) -> Result<()> {
     // In a terminal an interrupt only ends the turn; elsewhere it ends the process, its tools with it, and is noted.
     let ways = match stranger.terminal {
         Some(_) => [Signal::TERM, Signal::HUP],
@@ -77,10 +126,16 @@ fn end_stranger(stranger: &Holder, grace: Duration) -> Result<()> {
     let Some(process) = Pidfd::open(&stranger.identity)? else {
         return Ok(());
     };
+    let mut started = Vec::new();
     for signal in ways {
+        // Whose parent is gone can no longer be told from others, so it is asked before.
+        started.extend(started_by(&stranger.identity)?);
         process.signal(signal)?;
         let limit = Timespec::try_from(grace / 2).ok();
         if poll(&mut [PollFd::new(&process, PollFlags::IN)], limit.as_ref()).map_err(std::io::Error::from)? > 0 {
+            for left in orphans::end_processes(&started)? {
+                tell!("ostler: ended what it left running: {left}");
+            }
             return Ok(());
         }
     }
@@ -89,33 +144,46 @@ fn end_stranger(stranger: &Holder, grace: Duration) -> Result<()> {
 }
 
 /// The stranger is gone: whatever will be in its transcript is in it.
-fn say_what_is_saved(stranger: &Holder, native_id: &str, cwd: &str) -> Result<()> {
-    let agent = ostler_agents::find(&stranger.agent);
-    let transcript = agent.and_then(|agent| ostler_store::proof::find_transcript(agent, native_id, cwd));
-    let bytes = transcript.as_deref().map(std::fs::read).transpose()?;
-    let whole = bytes
-        .as_deref()
-        .and_then(last_line)
-        .is_some_and(|line| line.ends_with(b"\n") && serde_json::from_slice::<serde_json::Value>(line).is_ok());
-    if !whole {
-        return Err(Failure::new(
-            Code::NotSaved,
-            format!(
-                "{} was ended, and the end of its transcript is damaged; repair it first: ostler repair",
-                stranger.words()
-            ),
-        ));
+pub fn say_what_is_saved(stranger: &Holder, native_id: &str, cwd: &str) -> Result<()> {
+    let Some(at) = kept_by(stranger, native_id, cwd) else {
+        return Err(not_whole(stranger));
+    };
+    let in_file = at.agent != "opencode";
+    if in_file && !ends_whole(&at.file)? {
+        return Err(not_whole(stranger));
     }
-    let answered = bytes.as_deref().and_then(ostler_agents::stream_json::ends_with_answer);
-    let saved = match answered {
-        Some(true) => "its last turn is in the transcript",
-        Some(false) => "its last turn was cut off; the prompt is in the transcript",
-        None => "its transcript is complete",
+    let place = if in_file { "transcript" } else { "database" };
+    let saved = match about::said(&at)? {
+        About { messages: 0, .. } => return Err(not_whole(stranger)),
+        About { answered: true, .. } => format!("its last turn is in the {place}"),
+        About { answered: false, .. } => format!("its last turn was cut off; the prompt is in the {place}"),
     };
     tell!("ostler: ended {}; {saved}", stranger.words());
     Ok(())
 }
 
-fn last_line(bytes: &[u8]) -> Option<&[u8]> {
-    bytes.split_inclusive(|&byte| byte == b'\n').next_back()
+fn not_whole(stranger: &Holder) -> Failure {
+    Failure::new(
+        Code::NotSaved,
+        format!(
+            "{} was ended, and the end of its transcript is damaged; repair it first: ostler repair",
+            stranger.words()
+        ),
+    )
+}
+
+/// Whether the last line of a file is a record and has an end.
+fn ends_whole(file: &Path) -> Result<bool> {
+    let file = File::open(file)?;
+    let size = file.metadata()?.len();
+    let mut end = [0];
+    if size == 0 || file.read_at(&mut end, size - 1)? == 0 || end != [b'\n'] {
+        return Ok(false);
+    }
+    let mut whole = false;
+    backwards::lines(&file, 0, |line| {
+        whole = serde_json::from_slice::<serde_json::Value>(line).is_ok();
+        ControlFlow::Break(())
+    })?;
+    Ok(whole)
 }

@@ -362,6 +362,7 @@ pub fn describe(context: &Context, args: Run, asked: &Asked, attended: bool) -> 
         labels,
         parent,
         fork: None,
+        adopted: None,
         model: args.model,
         arguments: asked.arguments.clone(),
         prompt: asked.prompt.as_deref().map(beginning_of),

@@ -1,0 +1,91 @@
+//! Nobody else may be at a conversation that is adopted. A session of ostler has it already; a process of somebody else's is
+//! named, and ended properly when that is asked for.
+
+use super::find::Found;
+use crate::commands::resume::{end_stranger, refuse_shared, say_what_is_saved, wait_until_written};
+use crate::context::{Context, variable};
+use crate::exit::{Code, Failure, Result};
+use crate::foreign::Holder;
+use crate::foreign::opencode::{self, At};
+use crate::foreign::stored::Stored;
+use crate::one_writer::{Writer, writers};
+use crate::say::tell;
+use ostler_keeper::launch::hidden_name;
+use ostler_writers::lock::Occupant;
+use std::path::Path;
+
+/// Whoever has it open, to be ended with `takeover`; without, they are a refusal.
+pub fn at(context: &Context, stored: &Stored, takeover: bool) -> Result<Vec<Holder>> {
+    let strangers = strangers(context, stored)?;
+    if stored.agent == "gemini" {
+        tell!(
+            "ostler: gemini does not tell which process has a conversation open; make sure that none has this one open"
+        );
+    }
+    refuse_shared(strangers.iter())?;
+    match strangers.first().filter(|_| !takeover) {
+        Some(first) => Err(Failure::new(
+            Code::Refused,
+            format!(
+                "{} has the conversation open; end it there, or take over: ostler adopt --takeover {}",
+                first.words(),
+                stored.native_id
+            ),
+        )),
+        None => Ok(strangers),
+    }
+}
+
+/// Ends them, and says what of their last turn is on disk.
+pub fn end(context: &Context, found: &Found, strangers: &[Holder]) -> Result<()> {
+    for stranger in strangers {
+        // Where the transcript is may depend on the folder, which a process that has just begun knows best.
+        let cwd = found.about.cwd.as_deref().or(stranger.cwd.as_deref()).unwrap_or_default();
+        wait_until_written(stranger, &found.stored.native_id, cwd)?;
+        end_stranger(stranger, context.config.grace)?;
+        say_what_is_saved(stranger, &found.stored.native_id, cwd)?;
+    }
+    Ok(())
+}
+
+/// Every process of somebody else's at this conversation. Refuses what is no stranger's to end: a session of another home, and
+/// a process that may be at another conversation.
+fn strangers(context: &Context, stored: &Stored) -> Result<Vec<Holder>> {
+    let mut strangers = Vec::new();
+    for writer in writers(stored.agent, &stored.native_id)? {
+        match writer {
+            // Somebody adopts it into this home just now: who makes the session decides that under a lock.
+            Writer::Session(occupant) if is_being_made(context, &occupant) => {}
+            Writer::Session(occupant) => {
+                return Err(Failure::new(
+                    Code::Refused,
+                    format!("already kept: {}; continue it there with ostler resume", occupant.words()),
+                ));
+            }
+            Writer::Stranger(stranger) => strangers.push(stranger),
+        }
+    }
+    if stored.agent == "opencode" {
+        for at in opencode::at(&context.home, &stored.native_id, &stored.file, &variable)? {
+            match at {
+                At::This(holder) => strangers.push(holder),
+                At::Perhaps(holder, other) => {
+                    return Err(Failure::new(
+                        Code::Refused,
+                        format!(
+                            "{} has this conversation or {other} open, and opencode does not tell which; end it there first",
+                            holder.words()
+                        ),
+                    ));
+                }
+            }
+        }
+    }
+    Ok(strangers)
+}
+
+/// Whether a session lies in this home under the name that it has until it stands.
+fn is_being_made(context: &Context, occupant: &Occupant) -> bool {
+    let hidden = hidden_name(occupant.session.as_str());
+    Path::new(&occupant.folder) == context.home.sessions().join(hidden)
+}

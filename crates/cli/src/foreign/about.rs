@@ -1,0 +1,173 @@
+//! What is in a conversation that the agent keeps: where it works, what it was asked first, how it ends.
+
+use super::stored::Stored;
+use ostler_agents::past::{Reading, Said, of};
+use ostler_agents::stream_json::folder_name;
+use ostler_core::fact::{Fact, Tokens};
+use ostler_store::database;
+use serde_json::Value;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+
+/// What is told of one conversation.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct About {
+    pub cwd: Option<String>,
+    /// What it was asked first.
+    pub prompt: Option<String>,
+    /// What the agent said last.
+    pub last: Option<String>,
+    /// Of people and of the agent.
+    pub messages: u64,
+    /// Whether the last thing in it is the agent's word. One that was cut off ends with a prompt or a tool.
+    pub answered: bool,
+    /// What it has used, where the agent counts from its beginning.
+    pub tokens: Tokens,
+}
+
+/// How much of the beginning is read to tell where it works and what it was asked.
+const BEGINNING: u64 = 1 << 20;
+
+/// All of it is read.
+pub fn whole(stored: &Stored) -> io::Result<About> {
+    let mut about = said(stored)?;
+    let first = if stored.cwd.is_some() { None } else { folder(stored)? };
+    about.cwd = stored.cwd.clone().or(first);
+    Ok(about)
+}
+
+/// The same without where it works.
+pub fn said(stored: &Stored) -> io::Result<About> {
+    match stored.agent {
+        "opencode" => {
+            let mut record = Vec::new();
+            database::write_record(&stored.file, &stored.native_id, &mut record)?;
+            read(stored, record.as_slice())
+        }
+        _ => read(stored, File::open(&stored.file)?),
+    }
+}
+
+/// Only its beginning is read, as much as a list shows. `None` for what is no conversation of a person's.
+pub fn beginning(stored: &Stored) -> io::Result<Option<About>> {
+    let mut about = match stored.agent {
+        "opencode" => return whole(stored).map(Some),
+        _ => read(stored, File::open(&stored.file)?.take(BEGINNING))?,
+    };
+    about.cwd = match &stored.cwd {
+        Some(cwd) => Some(cwd.clone()),
+        None => folder(stored)?,
+    };
+    Ok(about.prompt.is_some().then_some(about))
+}
+
+fn read(stored: &Stored, mut source: impl Read) -> io::Result<About> {
+    let mut about = About::default();
+    let Some(past) = of(stored.agent) else {
+        return Ok(about);
+    };
+    let mut reading = Reading::new(past);
+    let mut buffer = vec![0; 256 * 1024];
+    let mut line = Vec::new();
+    loop {
+        let count = source.read(&mut buffer)?;
+        if count == 0 {
+            break;
+        }
+        reading.feed(&buffer[..count], |said| about.add(said));
+        if stored.agent == "codex" {
+            line.extend_from_slice(&buffer[..count]);
+            let end = line.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+            about.count_tokens(&line[..end]);
+            line.drain(..end);
+        }
+    }
+    reading.finish(|said| about.add(said));
+    Ok(about)
+}
+
+impl About {
+    fn add(&mut self, said: Said) {
+        self.answered = matches!(said, Said::Agent(Fact::Said { .. }));
+        match said {
+            Said::Told(text) => {
+                self.messages += 1;
+                self.prompt.get_or_insert(text);
+            }
+            Said::Agent(Fact::Said { text }) => {
+                self.messages += 1;
+                self.last = text.lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned);
+            }
+            Said::Agent(_) => {}
+        }
+    }
+
+    /// Codex writes what the thread has used so far behind each answer.
+    fn count_tokens(&mut self, lines: &[u8]) {
+        for line in lines.split(|&byte| byte == b'\n') {
+            self.tokens = ostler_agents::codex::used_by_thread(line).unwrap_or(self.tokens);
+        }
+    }
+}
+
+/// Where it works. Claude goes on with a conversation only in the folder in which that was begun, which gives the name to the
+/// folder of its transcript; later lines may tell of other folders that the agent went to.
+fn folder(stored: &Stored) -> io::Result<Option<String>> {
+    let mut first = None;
+    let lines = BufReader::new(File::open(&stored.file)?).split(b'\n');
+    for line in lines {
+        let record: Value = serde_json::from_slice(&line?).unwrap_or_default();
+        let cwd = match stored.agent {
+            "claude" => record["cwd"].as_str(),
+            _ => record["payload"]["cwd"].as_str(),
+        };
+        let Some(cwd) = cwd else { continue };
+        let project = stored.file.parent().and_then(|folder| folder.file_name());
+        if stored.agent != "claude" || project.is_some_and(|project| project == folder_name(cwd).as_str()) {
+            return Ok(Some(cwd.to_owned()));
+        }
+        first.get_or_insert_with(|| cwd.to_owned());
+    }
+    Ok(first)
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use std::time::SystemTime;
+
+    fn about(agent: &'static str, folder: &str, text: &str) -> About {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join(folder);
+        std::fs::create_dir(&folder).unwrap();
+        let file = folder.join("x.jsonl");
+        std::fs::write(&file, text).unwrap();
+        let stored = Stored { agent, native_id: "x".to_owned(), file, updated: SystemTime::now(), cwd: None };
+        whole(&stored).unwrap()
+    }
+
+    #[test]
+    fn a_claude_works_where_its_conversation_was_begun() {
+        let text = r#"{"type":"user","cwd":"/elsewhere","message":{"content":"go"}}
+{"type":"assistant","cwd":"/a/work","message":{"content":[{"type":"text","text":"gone\n"}]}}
+{"type":"user","cwd":"/a/work/deep","message":{"content":"on"}}
+"#;
+        let found = about("claude", "-a-work", text);
+        assert_eq!((found.cwd.as_deref(), found.prompt.as_deref()), (Some("/a/work"), Some("go")));
+        assert_eq!((found.last.as_deref(), found.messages, found.answered), (Some("gone"), 3, false));
+        assert_eq!(about("claude", "-renamed", text).cwd.as_deref(), Some("/elsewhere"), "the best that is known");
+    }
+
+    #[test]
+    fn codex_tells_in_its_first_line_where_it_works_and_at_last_what_it_used() {
+        let text = r#"{"type":"session_meta","payload":{"cwd":"/w"}}
+{"type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":{"input_tokens":10,"output_tokens":1}}}}
+{"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"text":"done"}]}}
+{"type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":{"input_tokens":30,"output_tokens":2}}}}
+"#;
+        let found = about("codex", "s", text);
+        assert_eq!((found.cwd.as_deref(), found.answered), (Some("/w"), true));
+        assert_eq!(found.tokens, Tokens { input: 30, output: 2 });
+    }
+}

@@ -1,0 +1,58 @@
+//! A session that begins as one that has ended: its conversation is there already, and no process is started for it.
+//!
+//! Like a launch it is made under a hidden name and shown whole. What a killed maker leaves is removed with what launches
+//! leave.
+
+use crate::abandoned;
+use crate::launch::hidden_name;
+use ostler_core::outcome::Outcome;
+use ostler_core::record::Session;
+use ostler_store::folder::{Folder, RunFolder};
+use ostler_store::home::{Home, Place};
+use ostler_store::{RunRecord, StoreError};
+use ostler_sys::dir::Dir;
+use ostler_sys::pause::{self, Point};
+
+/// Makes the session. `add` puts into its folder what else belongs there; nobody sees the session before that is done, and
+/// nothing of it is left when it fails.
+pub fn shelve<E: From<StoreError>>(
+    home: &Home,
+    session: &Session,
+    record: &RunRecord,
+    outcome: &Outcome,
+    add: impl FnOnce(&Folder, &RunFolder) -> Result<(), E>,
+) -> Result<Place, E> {
+    let sessions = home.open_or_make(&home.sessions())?;
+    let hidden = hidden_name(session.id.as_str());
+    let made = make(&sessions, &hidden, session, record, outcome, add);
+    if made.is_err() {
+        // What is left of it has a name that nobody takes for a session.
+        let _ = sessions.remove_all(&hidden);
+    }
+    made?;
+    Ok(Place { id: session.id, path: home.sessions().join(session.id.as_str()), archived: false })
+}
+
+fn make<E: From<StoreError>>(
+    sessions: &Dir,
+    hidden: &str,
+    session: &Session,
+    record: &RunRecord,
+    outcome: &Outcome,
+    add: impl FnOnce(&Folder, &RunFolder) -> Result<(), E>,
+) -> Result<(), E> {
+    let failed = |error| StoreError::Io { file: hidden.to_owned(), error };
+    sessions.make_dir(hidden).map_err(failed)?;
+    let folder = Folder::new(sessions.open_dir(hidden).map_err(failed)?);
+    abandoned::hold(&folder).map_err(failed)?;
+    folder.write_session(session)?;
+    let run = folder.make_run(record.run)?;
+    run.write_record(record)?;
+    add(&folder, &run)?;
+    run.publish_outcome(outcome)?;
+    run.dir().sync().and_then(|()| folder.dir().sync()).map_err(failed)?;
+    pause::at(Point::ShelfFilled);
+    sessions.rename_new(hidden, sessions, session.id.as_str()).map_err(failed)?;
+    pause::at(Point::ShelfShown);
+    Ok(sessions.sync().map_err(failed)?)
+}

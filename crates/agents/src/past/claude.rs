@@ -40,6 +40,10 @@ impl Past for Claude {
         }
     }
 
+    fn waits(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
     fn finish(&mut self, said: &mut Vec<Said>) {
         for waiting in std::mem::take(&mut self.waiting) {
             self.take(&waiting.line, said);

@@ -31,6 +31,11 @@ pub trait Past {
     /// One line without its newline; what it says is added to `said`.
     fn line(&mut self, line: &[u8], said: &mut Vec<Said>);
 
+    /// Whether a line waits for another that it follows, which has not come yet.
+    fn waits(&self) -> bool {
+        false
+    }
+
     /// No line follows; what waited for one is added to `said`.
     fn finish(&mut self, said: &mut Vec<Said>) {
         let _ = said;
@@ -72,6 +77,12 @@ impl Reading {
             }
             said.drain(..).for_each(&mut each);
         });
+    }
+
+    /// Whether a line waits for another that it follows.
+    #[must_use]
+    pub fn waits(&self) -> bool {
+        self.past.waits()
     }
 
     /// There are no further bytes.

@@ -31,6 +31,7 @@ fn words(agent: &str, transcript: &str) -> Vec<String> {
     for piece in transcript.as_bytes().chunks(777) {
         reading.feed(piece, &mut add);
     }
+    assert_eq!(reading.waits(), transcript.contains("lost"), "only for what never comes");
     reading.finish(&mut add);
     all
 }

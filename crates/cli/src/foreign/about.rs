@@ -21,6 +21,8 @@ pub struct About {
     pub messages: u64,
     /// Whether the last thing in it is the agent's word. One that was cut off ends with a prompt or a tool.
     pub answered: bool,
+    /// Whether its end hangs on something that is not there: claude may write an answer before its prompt.
+    pub torn: bool,
     /// What it has used, where the agent counts from its beginning.
     pub tokens: Tokens,
 }
@@ -82,6 +84,7 @@ fn read(stored: &Stored, mut source: impl Read) -> io::Result<About> {
             line.drain(..end);
         }
     }
+    about.torn = reading.waits();
     reading.finish(|said| about.add(said));
     Ok(about)
 }

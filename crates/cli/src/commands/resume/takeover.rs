@@ -79,15 +79,16 @@ pub fn refuse_shared<'a>(strangers: impl Iterator<Item = &'a Holder>) -> Result<
     strangers.filter_map(one_writer::shared).next().map_or(Ok(()), Err)
 }
 
-/// How long after a turn a conversation may take to be on disk. Measured: claude writes it 102 ms later at the worst, and
-/// what is not written when it is asked to leave is lost.
+/// Agents write a little late (measured: claude up to 102 ms after a turn), and what claude has not written when it is asked to
+/// leave is lost. So its record must have been left alone for this long, and is waited for no longer than that.
+const QUIET: Duration = Duration::from_millis(500);
 const WRITING: Duration = Duration::from_secs(5);
 /// Not every folder can be watched.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// Waits until the last turn of a process that says it is idle is on disk.
+/// Waits until what a process was told is on disk, and what it has answered if it says that it is idle.
 pub fn wait_until_written(stranger: &Holder, native_id: &str, cwd: &str) -> Result<()> {
-    let Some(at) = kept_by(stranger, native_id, cwd).filter(|_| stranger.status.as_deref() == Some("idle")) else {
+    let Some(at) = kept_by(stranger, native_id, cwd) else {
         return Ok(());
     };
     // Without a watcher it is looked at again all the same.
@@ -96,8 +97,19 @@ pub fn wait_until_written(stranger: &Holder, native_id: &str, cwd: &str) -> Resu
         let _ = watcher.watch(folder);
     }
     let deadline = Instant::now() + WRITING;
-    // Its file may not be there yet.
-    while !about::said(&at).is_ok_and(|about| about.answered) && Instant::now() < deadline {
+    let mut last = (None, Instant::now());
+    while Instant::now() < deadline {
+        let stamp = std::fs::metadata(&at.file).ok().map(|file| (file.len(), file.modified().ok()));
+        if stamp != last.0 {
+            last = (stamp, Instant::now());
+        }
+        // A turn may have ended since: it is asked again each time.
+        let is_idle = is_idle(stranger, native_id)?;
+        let is_written = |about: About| about.messages > 0 && !about.torn && (about.answered || !is_idle);
+        // Its file may not be there yet.
+        if last.1.elapsed() >= QUIET && about::said(&at).is_ok_and(is_written) {
+            break;
+        }
         let mut fds: Vec<PollFd<'_>> = watcher.iter().map(|watcher| PollFd::new(watcher, PollFlags::IN)).collect();
         let _ = poll(&mut fds, Timespec::try_from(LOOK_AGAIN).ok().as_ref());
         if let Some(watcher) = &watcher {
@@ -105,6 +117,14 @@ pub fn wait_until_written(stranger: &Holder, native_id: &str, cwd: &str) -> Resu
         }
     }
     Ok(())
+}
+
+/// Whether the process says that it works on nothing.
+fn is_idle(stranger: &Holder, native_id: &str) -> Result<bool> {
+    Ok(writers(&stranger.agent, native_id)?.iter().any(|writer| match writer {
+        Writer::Session(_) => false,
+        Writer::Stranger(now) => now.identity == stranger.identity && now.status.as_deref() == Some("idle"),
+    }))
 }
 
 /// Where the conversation of a stranger is kept.
@@ -154,7 +174,7 @@ pub fn say_what_is_saved(stranger: &Holder, native_id: &str, cwd: &str) -> Resul
     }
     let place = if in_file { "transcript" } else { "database" };
     let saved = match about::said(&at)? {
-        About { messages: 0, .. } => return Err(not_whole(stranger)),
+        About { messages: 0, .. } | About { torn: true, .. } => return Err(not_whole(stranger)),
         About { answered: true, .. } => format!("its last turn is in the {place}"),
         About { answered: false, .. } => format!("its last turn was cut off; the prompt is in the {place}"),
     };

@@ -235,6 +235,11 @@ fn a_conversation_of_a_session_in_another_home_is_not_adopted() {
     elsewhere(&["wait", "--until", "turn", id]).exits(0);
     let shown = elsewhere(&["show", "--json", id]).exits(0).json();
     let native_id = shown["native_id"].as_str().unwrap();
+    // Claude writes a little late.
+    let transcript = PathBuf::from(shown["transcript"].as_str().unwrap());
+    patience::until("its transcript is on disk", &[&bed.harness.root().join("home")], || {
+        transcript.exists().then_some(())
+    });
     for flags in [&["adopt"][..], &["adopt", "--takeover"]] {
         let refused = bed.harness.run(&[flags, &[native_id]].concat()).exits(7);
         assert!(refused.complaint().contains(&format!("session {id} in ")), "{refused:?}");

@@ -239,7 +239,7 @@ fn result_rows(result: &Returned, look: &Look<'_>) -> Vec<Line<'static>> {
     rows
 }
 
-/// Whoever answers reads this: what [`Shown`] makes of it, row by row, and not a letter else.
+/// The person who answers reads this: what [`Shown`] makes of it, row by row, and nothing else.
 fn question(ask: &Ask, look: &Look<'_>) -> Vec<Line<'static>> {
     const MARK: &str = "? asks ";
     /// In a window that is narrower the mark has a row of its own, so that nothing is cut off.

@@ -45,7 +45,8 @@ impl Theme {
 
     #[must_use]
     pub fn link(self) -> Style {
-        self.fg(Color::Blue).add_modifier(Modifier::UNDERLINED)
+        // No colour: blue, which is usual, is hard to read on black.
+        Style::new().add_modifier(Modifier::UNDERLINED)
     }
 
     #[must_use]
@@ -78,10 +79,10 @@ impl Theme {
         self.fg(Color::Red)
     }
 
-    /// What runs, or asks for attention.
+    /// What runs, or asks for attention. Not yellow, which cannot be seen on white.
     #[must_use]
     pub fn mark(self) -> Style {
-        self.fg(Color::Yellow)
+        self.fg(Color::Magenta)
     }
 
     /// The person's own.

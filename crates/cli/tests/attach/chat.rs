@@ -184,6 +184,11 @@ fn it_stops_and_goes_on_as_a_shell_expects() {
     person.sees("[detached;");
     person.types(b"exit\r");
     person.is_left_with(0);
+    // Where no shell could let it go on it does not stop.
+    let mut person = Person::attaches(&harness, session.id());
+    person.sees("idle since");
+    person.types(b"\x1a goes on");
+    person.sees_that("the line", |person| person.screen.is_alternate() && written(person) == ["› half goes on"]);
 }
 
 #[test]

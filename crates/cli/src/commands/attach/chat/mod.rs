@@ -215,7 +215,7 @@ impl Chat<'_> {
             buffer.set_stringn(0, bottom.saturating_sub(1), line, wide, self.theme.chosen());
         }
         for (notice, place) in notices.iter().zip(notice_areas.iter().rev()) {
-            buffer.set_stringn(0, place.y, cut(notice, wide), wide, self.theme.mark());
+            buffer.set_stringn(0, place.y, cut(notice, wide), wide, self.theme.bold());
         }
         let model = self.conversation.model().or(self.model.as_deref());
         buffer.set_line(0, state.y, &self.status.state(&self.view, model, now, wide, self.theme), columns);

@@ -181,7 +181,11 @@ fn parse(line: &[u8]) -> Option<(SessionId, Option<Ended>)> {
     let changed = Date { seconds: seconds.parse().ok()?, nanos: fields.next()?.parse().ok()? };
     let mut time = || Timestamp::from_nanosecond(fields.next()?.parse().ok()?).ok();
     let (ended, created) = (time()?, time()?);
-    let parent = SessionId::parse(fields.next()?);
+    let parent = match fields.next()? {
+        "-" => None,
+        // A line of another form, such as one without this field, is read as none.
+        word => Some(SessionId::parse(word)?),
+    };
     let name = fields.next().map(str::to_owned);
     Some((id, Some(Ended { id, changed, ended, created, parent, name })))
 }
@@ -204,6 +208,14 @@ mod tests {
 
     fn write(home: &Path, sessions: &[Ended]) {
         append(&Dir::open(home).unwrap(), &sessions.iter().map(line).collect::<String>()).unwrap();
+    }
+
+    #[test]
+    fn a_line_without_the_field_for_the_parent_is_none_and_not_another_name() {
+        let whole = line(&Ended { parent: None, ..ended("aaaaaaaa", Some("job 39")) });
+        assert_eq!(parse(whole.trim_end().as_bytes()).unwrap().1.unwrap().name.as_deref(), Some("job 39"));
+        let without = with_check(whole.split_once('\t').unwrap().0.replace(" - ", " "));
+        assert_eq!(parse(without.trim_end().as_bytes()), None);
     }
 
     #[test]

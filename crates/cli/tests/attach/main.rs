@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that finds no value has failed")]
 
+mod adopting;
 mod answering;
 mod chat;
 mod conversation;

@@ -23,8 +23,16 @@ pub enum What {
     Agent(Fact),
 }
 
-/// Reads a transcript in its order. It may begin anywhere, at a line or a row.
+/// Reads a transcript in its order, from its beginning.
 pub trait Recording {
+    /// It begins at a later line or row instead.
+    fn begin_in_the_middle(&mut self) {}
+
+    /// Nothing follows for now, and nobody waits for more: what was held back is added to `items`.
+    fn finish(&mut self, items: &mut Vec<Recorded>) {
+        let _ = items;
+    }
+
     /// One whole line without its newline; what it tells is added to `items`.
     fn line(&mut self, line: &[u8], items: &mut Vec<Recorded>) {
         let _ = (line, items);

@@ -91,17 +91,27 @@ fn last_drawn(run: &Dir) -> Result<Option<String>, StoreError> {
 }
 
 fn last_said(run: &Dir, agent: &str, plan: &Plan) -> Result<Option<String>, StoreError> {
-    let telling = ostler_agents::find_for(agent, plan).and_then(|agent| ostler_agents::telling(agent, plan.speaks));
-    let Some((name, mut decoder)) = telling else {
-        return Ok(None);
-    };
-    let mut facts = Vec::new();
-    let stat = run.stat(name).map_err(StoreError::io(name))?;
-    for line in tail(run, name, stat, 64 * 1024)?.split(|&byte| byte == b'\n') {
-        decoder.line(line, &mut facts);
+    for length in LOOKED_AT {
+        let telling = ostler_agents::find_for(agent, plan).and_then(|agent| ostler_agents::telling(agent, plan.speaks));
+        let Some((name, mut decoder)) = telling else {
+            return Ok(None);
+        };
+        let mut facts = Vec::new();
+        let stat = run.stat(name).map_err(StoreError::io(name))?;
+        for line in tail(run, name, stat, length)?.split(|&byte| byte == b'\n') {
+            decoder.line(line, &mut facts);
+        }
+        let found = facts.into_iter().rev().find_map(said);
+        if found.is_some() || stat.is_none_or(|stat| stat.size <= length) {
+            return Ok(found);
+        }
     }
-    Ok(facts.into_iter().rev().find_map(said))
+    Ok(None)
 }
+
+/// How much of the end of what an agent tells is looked at, and how much when nothing was said in that: what a tool returned
+/// may be long, and the prompt that opencode's words belong to is before it.
+const LOOKED_AT: [u64; 2] = [64 * 1024, 4 << 20];
 
 fn said(fact: Fact) -> Option<String> {
     match fact {
@@ -153,4 +163,36 @@ fn tail(run: &Dir, name: &str, stat: Option<FileStat>, length: u64) -> Result<Ve
         read_from(run, name, &mut size.saturating_sub(length), |piece| bytes.extend_from_slice(piece))?;
     }
     Ok(bytes)
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use ostler_core::record::Ending;
+
+    #[test]
+    fn what_opencode_said_behind_a_long_result_of_a_tool_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = Dir::open(folder.path()).unwrap();
+        let output = "x".repeat(200 * 1024);
+        let lines = [
+            r#"{"type":"prompt","sessionID":"ses_1"}"#.to_owned(),
+            format!(
+                r#"{{"type":"tool_use","sessionID":"ses_1","part":{{"id":"prt_1","tool":"bash","state":{{"status":"completed","output":"{output}"}}}}}}"#
+            ),
+            r#"{"type":"text","sessionID":"ses_1","part":{"id":"prt_2","text":"all done"}}"#.to_owned(),
+            r#"{"type":"idle","sessionID":"ses_1"}"#.to_owned(),
+        ];
+        std::fs::write(folder.path().join("hooks"), lines.join("\n") + "\n").unwrap();
+        let plan = Plan {
+            mode: Mode::Terminal,
+            keep: false,
+            speaks: Speaks::Hooks,
+            ending: Ending::Hangup,
+            linger_ms: 0,
+            opens: false,
+        };
+        assert_eq!(line(&run, "opencode", &plan).unwrap().as_deref(), Some("all done"));
+    }
 }

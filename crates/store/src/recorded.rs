@@ -37,8 +37,9 @@ enum Kept {
 }
 
 impl Source {
-    /// What is known of it now. `None`: the agent does not draw, or keeps no transcript that can be read, or none is known yet.
-    pub fn find(folder: &Folder) -> Result<Option<Source>, StoreError> {
+    /// What is known of it now. `None`: the agent does not draw, or keeps no transcript that can be read, or there is nothing in
+    /// it yet: agents make the file before the first message. `known`: what an earlier look has found.
+    pub fn find(folder: &Folder, known: Option<&Source>) -> Result<Option<Source>, StoreError> {
         let newest = folder.newest_run()?;
         let session = folder.session()?;
         let Some(agent) = agent_that_draws(folder)? else {
@@ -68,15 +69,44 @@ impl Source {
         let kept = match database {
             Some(database) if !conversations.is_empty() && database.exists() => Kept::Rows { database, conversations },
             Some(_) => return Ok(None),
-            None => {
-                files.retain(|file| file.exists());
-                if files.is_empty() {
-                    return Ok(None);
-                }
-                Kept::Files(files)
-            }
+            None => Kept::Files(files),
         };
-        Ok(Some(Source { agent, kept }))
+        let source = Source { agent, kept };
+        let was_known = known.is_some_and(|known| known.is_same(&source));
+        Ok(if was_known || source.has_begun()? { Some(source) } else { None })
+    }
+
+    /// Whether anything was said in it. Looks at the beginning only.
+    fn has_begun(&self) -> Result<bool, StoreError> {
+        let Some(mut recording) = self.agent.recording() else {
+            return Ok(false);
+        };
+        match &self.kept {
+            Kept::Files(files) => {
+                for path in files {
+                    let Some(file) = open(path)? else { continue };
+                    let mut items = Vec::new();
+                    let read = read_file(&file, path, &mut 0, &mut Lines::from(0), |line| {
+                        recording.line(line, &mut items);
+                        if items.is_empty() { Ok(()) } else { Err(Stop::Found) }
+                    });
+                    match read {
+                        Ok(()) => {}
+                        Err(Stop::Found) => return Ok(true),
+                        Err(Stop::Failed(error)) => return Err(error),
+                    }
+                }
+                Ok(false)
+            }
+            Kept::Rows { database, conversations } => {
+                for conversation in conversations {
+                    if database::row_before_end(database, conversation, 0)?.0.is_some() {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+        }
     }
 
     /// The files to watch for more: the agent writes them, and nobody tells us.
@@ -117,6 +147,18 @@ fn agent_that_draws(folder: &Folder) -> Result<Option<&'static dyn Agent>, Store
     };
     let agent = ostler_agents::find_for(&session.agent, &record.plan);
     Ok(agent.filter(|agent| draws && agent.recording().is_some()))
+}
+
+/// Why a file is not read to its end.
+enum Stop {
+    Found,
+    Failed(StoreError),
+}
+
+impl From<StoreError> for Stop {
+    fn from(error: StoreError) -> Stop {
+        Stop::Failed(error)
+    }
 }
 
 fn push_new<T: PartialEq>(list: &mut Vec<T>, one: Option<T>) {
@@ -164,6 +206,7 @@ impl Reader {
                     if length > left {
                         let start = line_from(&file, length - left).map_err(StoreError::io(path.to_string_lossy()))?;
                         (self.place, self.position, self.lines) = (place, start, Lines::from(start));
+                        self.recording.begin_in_the_middle();
                         return Ok(false);
                     }
                     left -= length;
@@ -176,6 +219,7 @@ impl Reader {
                     let (before, found) = database::row_before_end(database, conversation, left)?;
                     if let Some(before) = before {
                         (self.place, self.row) = (place, before);
+                        self.recording.begin_in_the_middle();
                         return Ok(false);
                     }
                     left = left.saturating_sub(found);
@@ -226,11 +270,19 @@ impl Reader {
                             give(&mut items)
                         })?;
                     }
-                    if self.place + 1 >= files.len() {
+                    let last = self.place + 1 >= files.len();
+                    if ended || !last {
+                        self.recording.finish(&mut items);
+                        give(&mut items)?;
+                    }
+                    if last {
                         break Ok(());
                     }
                     self.place += 1;
                     (self.position, self.lines) = (0, Lines::from(0));
+                    if let Some(fresh) = self.source.agent.recording() {
+                        self.recording = fresh;
+                    }
                 }
             }
             Kept::Rows { database, conversations } => {
@@ -355,7 +407,9 @@ pub fn last_message(agent: &dyn Agent, transcript: &File, range: Range<u64>) -> 
 
 fn message_in(agent: &dyn Agent, line: &[u8]) -> Option<What> {
     let mut items = Vec::new();
-    agent.recording()?.line(line, &mut items);
+    let mut recording = agent.recording()?;
+    recording.begin_in_the_middle();
+    recording.line(line, &mut items);
     items.into_iter().rev().map(|item| item.what).find(|what| match what {
         What::Told { .. } | What::Agent(Fact::Said { .. }) => true,
         What::Agent(_) => false,
@@ -404,7 +458,8 @@ mod tests {
     fn what_grows_is_read_once_and_only_in_whole_lines() {
         let folder = tempfile::tempdir().unwrap();
         let paths = [folder.path().join("one"), folder.path().join("two")];
-        std::fs::write(&paths[0], said("first")).unwrap();
+        let prompt = "{\"type\":\"user\",\"parentUuid\":null,\"message\":{\"content\":\"go on\"}}\n";
+        std::fs::write(&paths[0], prompt.to_owned() + &said("first")).unwrap();
         let agent = ostler_agents::find("claude").unwrap();
         let mut reader = Reader::new(Source { agent, kept: Kept::Files(paths.to_vec()) }).unwrap();
         let mut texts = || {
@@ -421,6 +476,7 @@ mod tests {
         assert_eq!(texts(), ["first"]);
         let (half, rest) = (said("second"), said("third"));
         let mut file = File::options().create(true).append(true).open(&paths[1]).unwrap();
+        file.write_all(prompt.as_bytes()).unwrap();
         file.write_all(&half.as_bytes()[..20]).unwrap();
         assert_eq!(texts(), Vec::<String>::new());
         file.write_all(&half.as_bytes()[20..]).unwrap();

@@ -163,7 +163,7 @@ impl Agent for Claude {
     }
 
     fn recording(&self) -> Option<Box<dyn Recording>> {
-        Some(Box::new(stream_json::recorded::Transcript))
+        Some(Box::new(stream_json::recorded::Transcript::default()))
     }
 
     fn said_in(&self, line: &[u8]) -> Option<String> {

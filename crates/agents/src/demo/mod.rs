@@ -93,7 +93,7 @@ impl Agent for Demo {
     }
 
     fn recording(&self) -> Option<Box<dyn Recording>> {
-        Some(Box::new(stream_json::recorded::Transcript))
+        Some(Box::new(stream_json::recorded::Transcript::default()))
     }
 
     fn said_in(&self, line: &[u8]) -> Option<String> {

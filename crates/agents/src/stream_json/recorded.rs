@@ -12,6 +12,8 @@ struct Line<'a> {
     #[serde(rename = "type", borrow)]
     kind: Loose<'a>,
     timestamp: Loose<'a>,
+    #[serde(rename = "parentUuid")]
+    parent: Loose<'a>,
     /// Said by claude to itself: not shown in its terminal either.
     #[serde(rename = "isMeta")]
     is_meta: Loose<'a>,
@@ -26,20 +28,55 @@ struct Line<'a> {
 /// What claude writes as a user's message when a turn is interrupted.
 const INTERRUPTED: &str = "[Request interrupted by user";
 
-#[derive(Debug, Default)]
-pub struct Transcript;
+/// So much may stand before the first prompt that belongs behind it.
+const HELD: usize = 64;
 
-impl Recording for Transcript {
-    fn line(&mut self, line: &[u8], items: &mut Vec<Recorded>) {
-        tolerantly(line, |line| understand(line, items));
+/// Claude may write the first lines of a conversation the other way round, the answer before its prompt: until the prompt has
+/// come, which has nothing above it, what stands before is held.
+#[derive(Debug)]
+pub struct Transcript {
+    /// `None` once the first prompt has come.
+    held: Option<Vec<Recorded>>,
+}
+
+impl Default for Transcript {
+    fn default() -> Transcript {
+        Transcript { held: Some(Vec::new()) }
     }
 }
 
-/// False when it is not a JSON object.
-fn understand(line: &[u8], items: &mut Vec<Recorded>) -> bool {
+impl Recording for Transcript {
+    fn begin_in_the_middle(&mut self) {
+        self.held = None;
+    }
+
+    fn finish(&mut self, items: &mut Vec<Recorded>) {
+        items.extend(self.held.take().into_iter().flatten());
+    }
+
+    fn line(&mut self, line: &[u8], items: &mut Vec<Recorded>) {
+        let mut is_first = false;
+        let mut found = Vec::new();
+        tolerantly(line, |line| understand(line, &mut found, &mut is_first));
+        match &mut self.held {
+            Some(held) if !is_first && held.len() < HELD => held.append(&mut found),
+            Some(_) | None => {
+                if is_first {
+                    items.append(&mut found);
+                }
+                self.finish(items);
+                items.append(&mut found);
+            }
+        }
+    }
+}
+
+/// False when it is not a JSON object. `is_first`: whether it is a prompt with nothing above it.
+fn understand(line: &[u8], items: &mut Vec<Recorded>, is_first: &mut bool) -> bool {
     let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else {
         return false;
     };
+    *is_first = line.kind.is("user") && line.parent == Loose::Nothing;
     let mut items = Items { at: time(&line.timestamp), items };
     let mut facts = Vec::new();
     match line.kind.text() {
@@ -109,15 +146,18 @@ mod tests {
 
     fn read(lines: &[&str]) -> Vec<What> {
         let mut items = Vec::new();
+        let mut transcript = Transcript::default();
         for line in lines {
-            Transcript.line(line.as_bytes(), &mut items);
+            transcript.line(line.as_bytes(), &mut items);
         }
+        transcript.finish(&mut items);
         items.into_iter().map(|item| item.what).collect()
     }
 
     #[test]
     fn a_turn_is_read_as_it_was_said() {
         let mut items = Vec::new();
+        let mut transcript = Transcript::default();
         for line in [
             r#"{"type":"ai-title","aiTitle":"x"}"#,
             r#"{"type":"user","message":{"role":"user","content":"fix it"},"timestamp":"2026-11-16T06:07:46.287Z"}"#,
@@ -125,7 +165,7 @@ mod tests {
             r#"{"type":"user","message":{"role":"user","content":[{"type":"tool_result","content":"a.rs","is_error":false}]}}"#,
             r#"{"type":"assistant","message":{"content":[{"type":"text","text":"done"}]}}"#,
         ] {
-            Transcript.line(line.as_bytes(), &mut items);
+            transcript.line(line.as_bytes(), &mut items);
         }
         assert_eq!(items[0].at.map(|at| at.to_string()).as_deref(), Some("2026-11-16T06:07:46.287Z"));
         let whats: Vec<What> = items.into_iter().map(|item| item.what).collect();
@@ -139,6 +179,20 @@ mod tests {
             unreachable!("{whats:?}")
         };
         assert_eq!([told, name, detail, returned, said], ["fix it", "Bash", "ls", "a.rs", "done"]);
+    }
+
+    #[test]
+    fn an_answer_that_was_written_before_its_prompt_comes_behind_it() {
+        let answer = r#"{"type":"assistant","parentUuid":"u1","message":{"content":[{"type":"text","text":"yes"}]}}"#;
+        let prompt = r#"{"type":"user","parentUuid":null,"uuid":"u1","message":{"content":"sure?"}}"#;
+        let told = What::Told { text: "sure?".to_owned() };
+        let said = What::Agent(Fact::Said { text: "yes".to_owned() });
+        assert_eq!(read(&[answer, prompt, answer]), [told, said.clone(), said.clone()]);
+        assert_eq!(read(&[answer]), std::slice::from_ref(&said));
+        let (mut items, mut transcript) = (Vec::new(), Transcript::default());
+        transcript.begin_in_the_middle();
+        transcript.line(answer.as_bytes(), &mut items);
+        assert_eq!(items[0].what, said);
     }
 
     #[test]

@@ -153,7 +153,7 @@ impl<'a> Log<'a> {
     }
 
     fn transcript(&self) -> Result<Option<Source<'a>>> {
-        let reader = recorded::Source::find(self.folder)?.and_then(recorded::Reader::new);
+        let reader = recorded::Source::find(self.folder, None)?.and_then(recorded::Reader::new);
         Ok(reader.map(|reader| Source::Said(Box::new(Said::recorded(reader, self.manner())))))
     }
 
@@ -244,7 +244,7 @@ impl<'a> Log<'a> {
             return self.watch_transcript(files);
         }
         if let Some(reader) = self.source.transcript()
-            && let Some(found) = recorded::Source::find(self.folder)?
+            && let Some(found) = recorded::Source::find(self.folder, Some(reader.source()))?
             && !found.is_same(reader.source())
         {
             reader.replace_source(found);

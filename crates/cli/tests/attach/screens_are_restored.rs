@@ -186,6 +186,7 @@ fn what_has_scrolled_off_is_in_the_terminals_own_scrollback() {
         let lines: Vec<String> = terminal.lines().map(|line| String::from_utf8(line).unwrap()).collect();
         let plain: Vec<String> = lines.iter().map(|line| ostler_screen::printable(line).into_owned()).collect();
         let first = plain.iter().position(|line| line.starts_with("line ")).unwrap();
+        assert!(plain[first - 1].contains("Ctrl-\\ detaches"), "the way out stands above it: {}", plain[first - 1]);
         let number: usize = plain[first][5..].parse().unwrap();
         assert!(number < 1100, "two thousand lines, not {number} to 3000");
         // One after the other up to what is on the screen, none twice, none left out.

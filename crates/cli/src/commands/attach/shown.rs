@@ -64,19 +64,20 @@ impl Shown {
     /// So the terminal's own scrollback is the session's: the wheel, the search and the copying that a person knows work as
     /// they do for any program, in tmux as well, and what comes later scrolls there by itself. A scroll mode of our own would
     /// have to take keys away from the program and could not be copied from.
-    pub fn draw_first(&mut self, window: Option<(u16, u16)>) -> Result<()> {
+    ///
+    /// `greeting`: a line of ours that stands before all of it.
+    pub fn draw_first(&mut self, window: Option<(u16, u16)>, greeting: &str) -> Result<()> {
         self.draw(window)?;
         let rows = usize::from(window.map_or(0, |(rows, _)| rows));
         let size = window.map(|(rows, columns)| Size { rows, columns });
         let history = terminal::scrolled_off(self.run.dir(), self.position, size, SCROLLBACK)?;
-        let mut before = b"\r".to_vec();
+        let mut before = format!("\r{greeting}\r\n").into_bytes();
         for line in &history {
             before.extend_from_slice(line);
             before.extend_from_slice(b"\r\n");
         }
-        // Behind a finished line one row less: the one that the cursor is in is empty.
-        let push = if history.is_empty() { rows } else { rows.saturating_sub(1) };
-        before.extend(std::iter::repeat_n(b'\n', push));
+        // The row that the cursor is in is empty, and all above it scroll off.
+        before.extend(std::iter::repeat_n(b'\n', rows.saturating_sub(1)));
         self.pending.splice(0..0, before);
         Ok(())
     }

@@ -3,7 +3,7 @@
 //! One thread waits for five things at once: keys, room on the screen, the keeper, signals, and the moment to say
 //! something again. A keeper that dies is replaced without the person noticing.
 
-use super::detach_key::DetachKey;
+use super::detach_key::{self, DetachKey};
 use super::line::{Caller, Heard, Line, Said};
 use super::seat::timespec;
 use super::shown::{Progress, Shown};
@@ -54,6 +54,7 @@ pub fn run(context: &Context, place: &Place, read_only: bool) -> Result<Code> {
         detach_key: DetachKey::passing_on(context.config.detach_key),
         typed: Typed::default(),
         leaving: None,
+        greeting: words::attached(&detach_key::name(context.config.detach_key)),
         blocked: false,
     };
     let why = attached.stay();
@@ -98,6 +99,8 @@ struct Attached<'a> {
     detach_key: DetachKey,
     typed: Typed,
     leaving: Option<Leaving>,
+    /// How to leave, for those who scroll up: the screen itself is the program's.
+    greeting: String,
     /// The terminal has no room.
     blocked: bool,
 }
@@ -157,7 +160,7 @@ impl Attached<'_> {
 
     fn draw_first(&mut self) -> Result<()> {
         self.drawing = Drawing::Drawn;
-        self.shown.draw_first(self.tty.size())
+        self.shown.draw_first(self.tty.size(), &self.greeting)
     }
 
     /// Goes as soon as the keys typed so far have arrived.

@@ -11,6 +11,11 @@ pub fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
+/// Before a terminal session is shown.
+pub fn attached(leave_key: &str) -> String {
+    format!("[attached; {leave_key} detaches, pressed twice it goes to the program inside]")
+}
+
 pub fn detached(id: SessionId) -> String {
     format!("[detached; still running; reattach: ostler attach {id}]")
 }

@@ -13,6 +13,7 @@ use crate::exit::{Failure, Result};
 use crate::say::tell;
 use crate::still::{NotStill, Still};
 use jiff::Timestamp;
+use ostler_core::id::SessionId;
 use ostler_core::limits::counted;
 use ostler_core::view::View;
 use ostler_store::home::Place;
@@ -26,18 +27,18 @@ use trust::Look;
 /// Locked while somebody sweeps; has what the clocks showed when that was last done.
 const LOCK: &str = "sweep.lock";
 
-/// Sweeps when it is wanted and due.
-pub fn when_due(context: &Context) {
+/// Sweeps when it is wanted and due. `started`: the session that was started just now, which is followed to its end.
+pub fn when_due(context: &Context, started: SessionId) {
     let config = &context.config;
     if config.archive_after.is_none() && config.purge_after.is_none() {
         return;
     }
-    if let Err(failure) = sweep_once(context) {
+    if let Err(failure) = sweep_once(context, started) {
         tell!("ostler: automatic archiving (config.toml) failed: {failure}");
     }
 }
 
-fn sweep_once(context: &Context) -> Result<()> {
+fn sweep_once(context: &Context, started: SessionId) -> Result<()> {
     let home = context.home.open_or_make(context.home.root())?;
     let file = home.file(LOCK, OFlags::RDWR | OFlags::CREATE)?;
     let mut noted = std::fs::File::from(rustix::io::fcntl_dupfd_cloexec(&file, 3).map_err(std::io::Error::from)?);
@@ -53,7 +54,7 @@ fn sweep_once(context: &Context) -> Result<()> {
     }
     note(&mut noted, &look)?;
     if let Some(age) = context.config.archive_after {
-        let swept = archive_ended(context, age)?;
+        let swept = archive_ended(context, age, started)?;
         say_how_many("archived", swept, "archive_after");
     }
     if let (Some(age), true) = (context.config.purge_after, before.is_some_and(|before| look.agrees_with(&before))) {
@@ -87,9 +88,9 @@ pub fn is_older(than: Timestamp, age: Duration) -> bool {
     u64::try_from(seconds).is_ok_and(|seconds| seconds >= age.as_secs())
 }
 
-fn archive_ended(context: &Context, age: Duration) -> Result<usize> {
+fn archive_ended(context: &Context, age: Duration, started: SessionId) -> Result<usize> {
     let mut swept = 0;
-    for place in context.home.live_places()? {
+    for place in context.home.live_places()?.into_iter().filter(|place| place.id != started) {
         // What cannot be read, or was resumed meanwhile, stays: doctor names the one, and nobody misses the other.
         if look::look(&place).is_ok_and(|view| is_over(&view, age)) && archive::put_away(context, &place).is_ok() {
             swept += 1;

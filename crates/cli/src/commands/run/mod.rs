@@ -46,7 +46,7 @@ pub fn run(context: &Context, args: Run) -> Result<Code> {
     let session = describe(context, args, &asked, watching.attended)?;
     let place = start(context, &session, asked)?;
     drop(names);
-    super::sweep::when_due(context);
+    super::sweep::when_due(context, place.id);
     after_start(context, &place, &session, watching)
 }
 

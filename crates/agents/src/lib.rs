@@ -15,7 +15,6 @@ pub mod loose;
 mod named;
 pub mod opencode;
 pub mod parting;
-pub mod past;
 pub mod prompt;
 pub mod reading;
 pub mod recorded;

@@ -3,9 +3,12 @@
 //! In a terminal an agent draws, and what remains of a drawing is no conversation. Its transcript is one. Readers are pure:
 //! lines or rows in, items out; they survive whatever stands there, and pass over what they do not know.
 
+use crate::lines::{Line, Lines};
 use crate::loose::Loose;
 use jiff::Timestamp;
 use ostler_core::fact::{Fact, TurnEnd, Verdict};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 /// One thing in a transcript.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,6 +36,11 @@ pub trait Recording {
         let _ = items;
     }
 
+    /// Whether something was held back until a line comes that belongs before it.
+    fn waits(&self) -> bool {
+        false
+    }
+
     /// One whole line without its newline; what it tells is added to `items`.
     fn line(&mut self, line: &[u8], items: &mut Vec<Recorded>) {
         let _ = (line, items);
@@ -56,6 +64,75 @@ pub struct RecordedRow<'a> {
     /// What the agent wrote about the message, and about the part.
     pub message_data: &'a [u8],
     pub part_data: &'a [u8],
+}
+
+/// A row as a line, in a copy of a conversation.
+#[derive(Serialize, Deserialize)]
+struct Copied<'a> {
+    #[serde(borrow)]
+    message: &'a RawValue,
+    #[serde(borrow)]
+    part: &'a RawValue,
+}
+
+impl<'a> RecordedRow<'a> {
+    /// The line for this row in a copy of the conversation; `None` when it is not JSON.
+    #[must_use]
+    pub fn as_line(&self) -> Option<Vec<u8>> {
+        let message = serde_json::from_slice(self.message_data).ok()?;
+        let part = serde_json::from_slice(self.part_data).ok()?;
+        let mut line = serde_json::to_vec(&Copied { message, part }).ok()?;
+        line.push(b'\n');
+        Some(line)
+    }
+
+    /// The row of such a line.
+    #[must_use]
+    pub fn of_line(line: &'a [u8]) -> Option<RecordedRow<'a>> {
+        let Copied { message, part } = serde_json::from_slice(line).ok()?;
+        Some(RecordedRow { message_data: message.get().as_bytes(), part_data: part.get().as_bytes() })
+    }
+}
+
+/// A transcript that arrives in pieces.
+pub struct Reading {
+    lines: Lines,
+    recording: Box<dyn Recording>,
+    items: Vec<Recorded>,
+}
+
+impl Reading {
+    /// From its beginning.
+    #[must_use]
+    pub fn new(recording: Box<dyn Recording>) -> Reading {
+        Reading { lines: Lines::from(0), recording, items: Vec::new() }
+    }
+
+    /// Takes the next bytes in and calls `each` with everything that they tell.
+    pub fn feed(&mut self, bytes: &[u8], mut each: impl FnMut(Recorded)) {
+        let Reading { lines, recording, items } = self;
+        lines.feed(bytes, |line, _| {
+            match line {
+                Line::Whole(line) => recording.line(line, items),
+                Line::TooLong { bytes } => {
+                    items.push(Recorded { at: None, what: What::Agent(Fact::PassedOver { bytes }) });
+                }
+            }
+            items.drain(..).for_each(&mut each);
+        });
+    }
+
+    /// Whether something waits for a line that belongs before it.
+    #[must_use]
+    pub fn waits(&self) -> bool {
+        self.recording.waits()
+    }
+
+    /// There are no further bytes.
+    pub fn finish(&mut self, each: impl FnMut(Recorded)) {
+        self.recording.finish(&mut self.items);
+        self.items.drain(..).for_each(each);
+    }
 }
 
 /// Collects what one line or row tells.

@@ -5,8 +5,8 @@ use crate::pieces::Pieces;
 use crate::times::Times;
 use crate::{StoreError, backwards, inbox, journal};
 use jiff::Timestamp;
-use ostler_agents::past::{self, Said};
 use ostler_agents::reading::Reading;
+use ostler_agents::recorded::{self, Recorded, What};
 use ostler_core::event::Event;
 use ostler_core::fact::{Fact, TurnEnd, Verdict};
 use ostler_core::outcome::{Kind, Outcome, Source};
@@ -70,7 +70,7 @@ struct Run {
 enum Understood {
     Output(Reading),
     /// What was said before the session was adopted, in the agent's own record.
-    Past(Box<past::Reading>),
+    Past(Box<recorded::Reading>),
 }
 
 /// The copy of an adopted conversation's record, in the folder of its first run.
@@ -307,7 +307,8 @@ fn open_run(folder: &Folder, number: u32, position: u64) -> Result<Option<Run>, 
     let record = run.record()?;
     let session = folder.session()?;
     if number == 1 && session.adopted.is_some() {
-        let past = past::of(&session.agent).map(|past| Understood::Past(Box::new(past::Reading::new(past))));
+        let recording = ostler_agents::find(&session.agent).and_then(|agent| agent.recording());
+        let past = recording.map(|recording| Understood::Past(Box::new(recorded::Reading::new(recording))));
         return Ok(past.map(|reading| Run {
             number,
             name: PAST,
@@ -329,23 +330,23 @@ fn open_run(folder: &Folder, number: u32, position: u64) -> Result<Option<Run>, 
 /// What was said before the session was adopted. It was told before messages were counted.
 fn read_past(
     folder: &RunFolder,
-    reading: &mut past::Reading,
+    reading: &mut recorded::Reading,
     position: &mut u64,
     items: &mut Vec<(Item, Option<Timestamp>)>,
 ) -> Result<(), StoreError> {
     let Some(mut pieces) = Pieces::open(folder.dir(), PAST, *position)? else {
         return Ok(());
     };
-    let item = |said| match said {
-        Said::Told(text) => (Item::Told { n: 0, text }, None),
-        Said::Agent(fact) => (Item::Agent(fact), None),
+    let item = |Recorded { at, what }| match what {
+        What::Told { text } => (Item::Told { n: 0, text }, at),
+        What::Agent(fact) => (Item::Agent(fact), at),
     };
     while items.is_empty() {
         let Some(bytes) = pieces.next(position)? else {
-            reading.finish(|said| items.push(item(said)));
+            reading.finish(|recorded| items.push(item(recorded)));
             break;
         };
-        reading.feed(bytes, |said| items.push(item(said)));
+        reading.feed(bytes, |recorded| items.push(item(recorded)));
     }
     Ok(())
 }

@@ -5,7 +5,7 @@
 
 use crate::StoreError;
 use ostler_agents::recorded::RecordedRow;
-use ostler_agents::{Agent, Row, past};
+use ostler_agents::{Agent, Row};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use std::io;
 use std::path::Path;
@@ -50,7 +50,7 @@ pub fn conversations(database: &Path) -> io::Result<Vec<Stored>> {
     open(database).and_then(read).map_err(io::Error::other)
 }
 
-/// Writes a record of the conversation that [`ostler_agents::past`] reads, a line per part of a message.
+/// Writes a record of the conversation that [`ostler_agents::recorded`] reads, a line per part of a message.
 pub fn write_record(database: &Path, native_id: &str, to: &mut dyn io::Write) -> io::Result<()> {
     let connection = open(database).map_err(io::Error::other)?;
     let mut rows = connection
@@ -62,7 +62,9 @@ pub fn write_record(database: &Path, native_id: &str, to: &mut dyn io::Write) ->
     let mut rows = rows.query(params![native_id]).map_err(io::Error::other)?;
     while let Some(row) = rows.next().map_err(io::Error::other)? {
         let bytes = |column| row.get_ref(column).and_then(|value| Ok(value.as_bytes()?)).map_err(io::Error::other);
-        to.write_all(&past::row(bytes(0)?, bytes(1)?))?;
+        let row = RecordedRow { message_data: bytes(0)?, part_data: bytes(1)? };
+        // What is not JSON tells nothing.
+        to.write_all(&row.as_line().unwrap_or_default())?;
     }
     Ok(())
 }

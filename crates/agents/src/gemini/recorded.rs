@@ -40,6 +40,8 @@ struct Tool<'a> {
     args: Loose<'a, ToolInput<'a>>,
     status: Loose<'a>,
     result: Loose<'a, ToolResult<'a>>,
+    #[serde(rename = "resultDisplay")]
+    shown: Loose<'a>,
 }
 
 #[derive(Default, Deserialize)]
@@ -121,8 +123,11 @@ fn show(tool: &Tool<'_>, items: &mut Items<'_>) {
     items.fact(Fact::ToolCalled { name, detail: tool_detail(&tool.args), call });
     let responses = tool.result.list().iter().filter_map(|result| result.response.object()?.response.object());
     let texts = responses.filter_map(|response| response.output.text().or(response.error.text()));
-    let text = texts.map(printed).collect::<Vec<_>>().join("\n");
-    items.fact(Fact::ToolReturned { text, failed: !tool.status.is("success"), call: id });
+    let told = texts.map(printed).collect::<Vec<_>>().join("\n");
+    // The model is told how a command ended; a person is shown what it printed.
+    let ended_well = told.lines().all(|line| line.strip_prefix("Exit Code: ").is_none_or(|code| code.trim() == "0"));
+    let text = tool.shown.text().map_or(told, |shown| codes::without(shown).into_owned());
+    items.fact(Fact::ToolReturned { text, failed: !(tool.status.is("success") && ended_well), call: id });
 }
 
 /// Without the tags that it puts around what comes from outside.

@@ -44,6 +44,12 @@ struct Part<'a> {
 pub struct Rows;
 
 impl Recording for Rows {
+    fn line(&mut self, line: &[u8], items: &mut Vec<Recorded>) {
+        if let Some(row) = RecordedRow::of_line(line) {
+            self.row(&row, items);
+        }
+    }
+
     fn row(&mut self, row: &RecordedRow<'_>, items: &mut Vec<Recorded>) {
         let message = serde_json::from_slice::<Message<'_>>(row.message_data).unwrap_or_default();
         let part = serde_json::from_slice::<Part<'_>>(row.part_data).unwrap_or_default();
@@ -125,5 +131,19 @@ mod tests {
         let (items, whole) = tool(r#"{"status":"completed","input":{"command":"ls"},"output":"a.rs"}"#);
         assert!(whole && items.len() == 2, "{items:?}");
         assert_eq!(read("user", r#"{"type":"text","text":"by itself","synthetic":true}"#).0, []);
+    }
+
+    #[test]
+    fn a_copy_of_rows_tells_the_same() {
+        let message = br#"{"role":"assistant"}"#;
+        let part = br#"{"type":"tool","tool":"bash","state":{"status":"completed","input":{"command":"false"},"output":"no","metadata":{"exit":1}}}"#;
+        let row = RecordedRow { message_data: message, part_data: part };
+        let (mut of_row, mut of_line) = (Vec::new(), Vec::new());
+        Rows.row(&row, &mut of_row);
+        let line = row.as_line().unwrap_or_default();
+        Rows.line(line.trim_ascii_end(), &mut of_line);
+        assert_eq!(of_line, of_row);
+        assert_eq!(of_line.len(), 2, "the call and what came back");
+        assert_eq!(RecordedRow { message_data: b"{", part_data: part }.as_line(), None);
     }
 }

@@ -5,6 +5,8 @@ use crate::loose::{Loose, tolerantly};
 use crate::recorded::{Items, Recorded, Recording, time};
 use ostler_core::fact::Fact;
 use serde::Deserialize;
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -12,6 +14,7 @@ struct Line<'a> {
     #[serde(rename = "type", borrow)]
     kind: Loose<'a>,
     timestamp: Loose<'a>,
+    uuid: Loose<'a>,
     #[serde(rename = "parentUuid")]
     parent: Loose<'a>,
     /// Said by claude to itself: not shown in its terminal either.
@@ -28,56 +31,104 @@ struct Line<'a> {
 /// What claude writes as a user's message when a turn is interrupted.
 const INTERRUPTED: &str = "[Request interrupted by user";
 
-/// So much may stand before the first prompt that belongs behind it.
-const HELD: usize = 64;
-
-/// Claude may write the first lines of a conversation the other way round, the answer before its prompt: until the prompt has
-/// come, which has nothing above it, what stands before is held.
+/// Lines name the line that they follow. In the first batch of a conversation the answer may stand above its prompt: it waits
+/// for what it follows.
 #[derive(Debug)]
 pub struct Transcript {
-    /// `None` once the first prompt has come.
-    held: Option<Vec<Recorded>>,
+    /// The lines that have come. `None`: not every line before this one is known, so that none waits.
+    seen: Option<HashSet<u64>>,
+    waiting: Vec<Waiting>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    line: Understood,
+    /// So many further lines it waits: what it follows may be lost.
+    left: usize,
+}
+
+const PATIENCE: usize = 32;
+
+/// What one line tells, and where it stands.
+#[derive(Debug, Default)]
+struct Understood {
+    name: Option<u64>,
+    follows: Option<u64>,
+    items: Vec<Recorded>,
 }
 
 impl Default for Transcript {
     fn default() -> Transcript {
-        Transcript { held: Some(Vec::new()) }
+        Transcript { seen: Some(HashSet::new()), waiting: Vec::new() }
     }
 }
 
 impl Recording for Transcript {
     fn begin_in_the_middle(&mut self) {
-        self.held = None;
+        self.seen = None;
     }
 
     fn finish(&mut self, items: &mut Vec<Recorded>) {
-        items.extend(self.held.take().into_iter().flatten());
+        for waiting in std::mem::take(&mut self.waiting) {
+            self.take(waiting.line, items);
+        }
+    }
+
+    fn waits(&self) -> bool {
+        !self.waiting.is_empty()
     }
 
     fn line(&mut self, line: &[u8], items: &mut Vec<Recorded>) {
-        let mut is_first = false;
-        let mut found = Vec::new();
-        tolerantly(line, |line| understand(line, &mut found, &mut is_first));
-        match &mut self.held {
-            Some(held) if !is_first && held.len() < HELD => held.append(&mut found),
-            Some(_) | None => {
-                if is_first {
-                    items.append(&mut found);
-                }
-                self.finish(items);
-                items.append(&mut found);
-            }
+        let mut understood = Understood::default();
+        tolerantly(line, |line| understand(line, &mut understood));
+        if !self.has_come(understood.follows) {
+            self.waiting.push(Waiting { line: understood, left: PATIENCE });
+        } else {
+            self.take(understood, items);
+        }
+        while let Some(place) = self.waiting.iter().position(|waiting| self.has_come(waiting.line.follows)) {
+            let waiting = self.waiting.remove(place);
+            self.take(waiting.line, items);
+        }
+        self.waiting.iter_mut().for_each(|waiting| waiting.left = waiting.left.saturating_sub(1));
+        if self.waiting.iter().any(|waiting| waiting.left == 0) {
+            // What it follows is lost, and so may be more: from here on the order of the file is all there is.
+            self.seen = None;
+            self.finish(items);
         }
     }
 }
 
-/// False when it is not a JSON object. `is_first`: whether it is a prompt with nothing above it.
-fn understand(line: &[u8], items: &mut Vec<Recorded>, is_first: &mut bool) -> bool {
+impl Transcript {
+    fn has_come(&self, line: Option<u64>) -> bool {
+        match (&self.seen, line) {
+            (Some(seen), Some(line)) => seen.contains(&line),
+            (None, _) | (_, None) => true,
+        }
+    }
+
+    fn take(&mut self, line: Understood, items: &mut Vec<Recorded>) {
+        if let (Some(seen), Some(name)) = (&mut self.seen, line.name) {
+            seen.insert(name);
+        }
+        items.extend(line.items);
+    }
+}
+
+/// A number for the name of a line: there are many, and all are remembered.
+fn numbered(name: &Loose<'_>) -> Option<u64> {
+    let mut hasher = DefaultHasher::new();
+    name.text()?.hash(&mut hasher);
+    Some(hasher.finish())
+}
+
+/// False when it is not a JSON object.
+fn understand(line: &[u8], understood: &mut Understood) -> bool {
     let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else {
         return false;
     };
-    *is_first = line.kind.is("user") && line.parent == Loose::Nothing;
-    let mut items = Items { at: time(&line.timestamp), items };
+    (understood.name, understood.follows) = (numbered(&line.uuid), numbered(&line.parent));
+    let mut items = Items { at: time(&line.timestamp), items: &mut understood.items };
     let mut facts = Vec::new();
     match line.kind.text() {
         Some("assistant") => blocks(&line.message, &mut facts),
@@ -182,17 +233,41 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_was_written_before_its_prompt_comes_behind_it() {
-        let answer = r#"{"type":"assistant","parentUuid":"u1","message":{"content":[{"type":"text","text":"yes"}]}}"#;
-        let prompt = r#"{"type":"user","parentUuid":null,"uuid":"u1","message":{"content":"sure?"}}"#;
-        let told = What::Told { text: "sure?".to_owned() };
-        let said = What::Agent(Fact::Said { text: "yes".to_owned() });
-        assert_eq!(read(&[answer, prompt, answer]), [told, said.clone(), said.clone()]);
-        assert_eq!(read(&[answer]), std::slice::from_ref(&said));
+    fn an_answer_that_stands_above_its_prompt_follows_it_and_one_whose_prompt_is_lost_is_shown() {
+        let line = |uuid: &str, parent: &str, kind: &str, text: &str| {
+            format!(
+                r#"{{"type":"{kind}","uuid":"{uuid}","parentUuid":{parent},"message":{{"content":[{{"type":"text","text":"{text}"}}]}}}}"#
+            )
+        };
+        let lines = [
+            line("c", r#""b""#, "assistant", "first answer"),
+            line("a", "null", "user", "first prompt"),
+            r#"{"type":"attachment","uuid":"b","parentUuid":"a"}"#.to_owned(),
+            line("d", r#""lost""#, "assistant", "second answer"),
+            line("e", r#""c""#, "user", "third prompt"),
+        ];
+        let words = |what: What| match what {
+            What::Told { text } | What::Agent(Fact::Said { text }) => text,
+            other => unreachable!("{other:?}"),
+        };
+        let read_words = |lines: Vec<&str>| read(&lines).into_iter().map(words).collect::<Vec<_>>();
+        let whole: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let (first, rest) = (["first prompt", "first answer"], ["third prompt", "second answer"]);
+        assert_eq!(read_words(whole.clone()), [first, rest].concat());
+
+        // One that is lost holds nothing up for long.
+        let (mut items, mut transcript) = (Vec::new(), Transcript::default());
+        transcript.line(lines[3].as_bytes(), &mut items);
+        assert!(transcript.waits() && items.is_empty());
+        for _ in 0..PATIENCE {
+            transcript.line(br#"{"type":"mode"}"#, &mut items);
+        }
+        assert!(!transcript.waits() && items.len() == 1, "{items:?}");
+
         let (mut items, mut transcript) = (Vec::new(), Transcript::default());
         transcript.begin_in_the_middle();
-        transcript.line(answer.as_bytes(), &mut items);
-        assert_eq!(items[0].what, said);
+        transcript.line(lines[0].as_bytes(), &mut items);
+        assert_eq!(items.len(), 1);
     }
 
     #[test]

@@ -4,5 +4,6 @@
 
 mod every_byte_sequence;
 mod one_field_of_another_type;
+mod recorded;
 mod samples;
 mod transcripts;

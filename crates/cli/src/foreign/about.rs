@@ -1,7 +1,7 @@
 //! What is in a conversation that the agent keeps: where it works, what it was asked first, how it ends.
 
 use super::stored::Stored;
-use ostler_agents::past::{Reading, Said, of};
+use ostler_agents::recorded::{Reading, Recorded, What};
 use ostler_agents::stream_json::folder_name;
 use ostler_core::fact::{Fact, Tokens};
 use ostler_store::database;
@@ -65,10 +65,10 @@ pub fn beginning(stored: &Stored) -> io::Result<Option<About>> {
 
 fn read(stored: &Stored, mut source: impl Read) -> io::Result<About> {
     let mut about = About::default();
-    let Some(past) = of(stored.agent) else {
+    let Some(recording) = ostler_agents::find(stored.agent).and_then(|agent| agent.recording()) else {
         return Ok(about);
     };
-    let mut reading = Reading::new(past);
+    let mut reading = Reading::new(recording);
     let mut buffer = vec![0; 256 * 1024];
     let mut line = Vec::new();
     loop {
@@ -76,7 +76,7 @@ fn read(stored: &Stored, mut source: impl Read) -> io::Result<About> {
         if count == 0 {
             break;
         }
-        reading.feed(&buffer[..count], |said| about.add(said));
+        reading.feed(&buffer[..count], |recorded| about.add(recorded));
         if stored.agent == "codex" {
             line.extend_from_slice(&buffer[..count]);
             let end = line.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
@@ -85,23 +85,23 @@ fn read(stored: &Stored, mut source: impl Read) -> io::Result<About> {
         }
     }
     about.torn = reading.waits();
-    reading.finish(|said| about.add(said));
+    reading.finish(|recorded| about.add(recorded));
     Ok(about)
 }
 
 impl About {
-    fn add(&mut self, said: Said) {
-        self.answered = matches!(said, Said::Agent(Fact::Said { .. }));
-        match said {
-            Said::Told(text) => {
+    fn add(&mut self, recorded: Recorded) {
+        self.answered = matches!(recorded.what, What::Agent(Fact::Said { .. }));
+        match recorded.what {
+            What::Told { text } => {
                 self.messages += 1;
                 self.prompt.get_or_insert(text);
             }
-            Said::Agent(Fact::Said { text }) => {
+            What::Agent(Fact::Said { text }) => {
                 self.messages += 1;
                 self.last = text.lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned);
             }
-            Said::Agent(_) => {}
+            What::Agent(_) => {}
         }
     }
 

@@ -98,7 +98,7 @@ fn record(harness: &Harness) -> Vec<Call> {
     command.args(["-f", "-qq", "-y", "-xx", "-s", "10000000", "-e", CALLS, "-e", "signal=none", "-o"]).arg(&record);
     command.args(["sh", "-c", LIFE]).env("O", harness.program());
     let output = Started::new(command, None).finish().exits(0);
-    assert!(output.stdout.contains("ended"), "{output:?}");
+    assert!(output.stdout.contains("status=succeeded"), "{output:?}");
     trace::parse(&std::fs::read_to_string(record).expect("strace's record"))
 }
 
@@ -110,7 +110,7 @@ fn hear(call: &Call, told: &mut Told) -> bool {
             told.accepted += 1;
             return true;
         }
-        if text.contains("ended") || text.contains("status=succeeded") {
+        if text.contains(": stopped") || text.contains("status=succeeded") {
             told.ended += 1;
             return true;
         }

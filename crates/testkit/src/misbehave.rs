@@ -9,6 +9,7 @@
 //! | `print=N` | prints N bytes of a pattern ([`pattern`]) |
 //! | `say=TEXT` | prints a line |
 //! | `long=N` | prints one line of more than N bytes, which begins and ends like one of Claude Code's |
+//! | `line` | reads one line of its standard input, as an agent its first message |
 //! | `read` | reads its standard input to the end and prints `read LENGTH CHECKSUM` |
 //! | `hush` | closes its standard output and standard error |
 //! | `until=FILE` | waits until the file exists, and prints `signal NAME` for each hang-up, interrupt or request to end |
@@ -47,6 +48,7 @@ pub fn main(words: impl Iterator<Item = String>) -> i32 {
             "print" => print(number(value)),
             "say" => say(value),
             "long" => long(number(value)),
+            "line" => drop(std::io::stdin().read_line(&mut String::new()).expect("standard input")),
             "read" => read(),
             "hush" => hush(),
             "until" => wait_for(Some(Path::new(value)), !deaf),

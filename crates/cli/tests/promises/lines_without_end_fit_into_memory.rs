@@ -45,6 +45,7 @@ fn a_line_of_a_hundred_megabytes_is_passed_over_and_the_turn_is_still_understood
         format!(r#"say={{"type":"assistant","uuid":"u","message":{{"content":[{{"type":"text","text":"{text}"}}]}}}}"#)
     };
     let words = [
+        "line".to_owned(),
         said("before"),
         format!("long={LINE}"),
         said("behind"),

@@ -9,7 +9,7 @@ use crate::ui::conversation::Talk;
 use ostler_core::fact::{Ask, Fact, Verdict};
 use ostler_core::record::{Mode, Speaks};
 use ostler_core::view::View;
-use ostler_screen::{PlainText, printable_lines};
+use ostler_screen::{PlainText, printable_lines, printable_text};
 use ostler_store::conversation::{Item, Reader};
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::home::Place;
@@ -186,7 +186,7 @@ impl<'a> Printer<'a> {
 /// Prints an answer to standard output, and what was said before it to standard error. An agent that gives no answer of its
 /// own has said it.
 pub fn give_answer(said: &str, answer: Option<&str>) -> Result<()> {
-    let answer = printable_lines(answer.unwrap_or(said)).trim_end().to_owned();
+    let answer = printable_text(answer.unwrap_or(said)).trim_end().to_owned();
     err(said.trim_end().strip_suffix(answer.as_str()).unwrap_or(said).as_bytes())?;
     out(if answer.is_empty() { answer } else { answer + "\n" }.as_bytes())
 }

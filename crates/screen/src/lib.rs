@@ -5,7 +5,7 @@
 //! terminal after some prefix of the output. It can be written to a file and read back (`snapshot`, `restore`),
 //! so that attaching never replays more than the last stretch, and drawn onto a real terminal (`redraw`), after
 //! which the real one understands the following bytes as if it had read them all. [`PlainText`] makes readable text of the
-//! same bytes, and [`printable()`] and [`printable_lines`] make any untrusted text safe to show.
+//! same bytes, and [`printable()`], [`printable_lines`] and [`printable_text`] make any untrusted text safe to show.
 //!
 //! The crate is pure: bytes in, bytes out, no clock, no files. It never panics on any input and its memory is bounded by
 //! the size of the screen.
@@ -42,7 +42,7 @@ mod utf8;
 
 pub use pieces::{Look, Paint, Piece};
 pub use plain::PlainText;
-pub use printable::{printable, printable_lines};
+pub use printable::{printable, printable_lines, printable_text};
 pub use screen::Screen;
 pub use scrollback::Scrollback;
 pub use size::Size;

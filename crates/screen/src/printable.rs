@@ -28,15 +28,33 @@ pub fn printable(untrusted: &str) -> Cow<'_, str> {
 /// Many lines of untrusted text. Line breaks stay; of a line that was written over after a carriage return, as progress
 /// bars do it, the last version stays.
 pub fn printable_lines(untrusted: &str) -> Cow<'_, str> {
+    many_lines(untrusted, Return::Overwrites)
+}
+
+/// Many lines of a conversation. A carriage return is a line break, alone or before a line feed: nobody draws progress
+/// bars in a message, and nothing of what was said may be missing.
+pub fn printable_text(untrusted: &str) -> Cow<'_, str> {
+    many_lines(untrusted, Return::BreaksLine)
+}
+
+/// What a carriage return that is not part of a line end does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Return {
+    Overwrites,
+    BreaksLine,
+}
+
+fn many_lines(untrusted: &str, meaning: Return) -> Cow<'_, str> {
     let Some(first) = next_special::<true>(untrusted, 0) else { return Cow::Borrowed(untrusted) };
-    let mut lines = Lines { clean: String::with_capacity(untrusted.len()), line_start: 0, returned: false };
+    let mut lines = Lines { clean: String::with_capacity(untrusted.len()), line_start: 0, returned: false, meaning };
     lines.push(&untrusted[..first]);
     each_piece::<true>(untrusted, first, |piece| match piece {
         Piece::Text(text) => lines.push(text),
-        Piece::Control('\r') => lines.returned = true,
+        Piece::Control('\r') => lines.carriage_return(),
         Piece::Control('\t') => lines.push(" "),
         Piece::Control(_) => lines.push(REPLACEMENT),
     });
+    lines.end();
     Cow::Owned(lines.clean)
 }
 
@@ -48,8 +66,9 @@ pub(crate) fn is_hidden_direction(character: char) -> bool {
 struct Lines {
     clean: String,
     line_start: usize,
-    /// A carriage return came last: what follows, unless it is the end of the line, replaces the line.
+    /// A carriage return came last: what follows, unless it is the end of the line, replaces the line or begins a new one.
     returned: bool,
+    meaning: Return,
 }
 
 impl Lines {
@@ -58,13 +77,30 @@ impl Lines {
             return;
         }
         if self.returned && !text.starts_with('\n') {
-            self.clean.truncate(self.line_start);
+            match self.meaning {
+                Return::Overwrites => self.clean.truncate(self.line_start),
+                Return::BreaksLine => self.clean.push('\n'),
+            }
         }
         self.returned = false;
         if let Some(newline) = text.rfind('\n') {
             self.line_start = self.clean.len() + newline + 1;
         }
         self.clean.push_str(text);
+    }
+
+    fn carriage_return(&mut self) {
+        // Two in a row are two line breaks.
+        self.end();
+        self.returned = true;
+    }
+
+    /// Nothing follows a carriage return that came last, or another one does.
+    fn end(&mut self) {
+        if self.returned && self.meaning == Return::BreaksLine {
+            self.clean.push('\n');
+        }
+        self.returned = false;
     }
 }
 
@@ -223,6 +259,19 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_carriage_return_in_a_conversation_is_a_line_break_and_drops_nothing() {
+        for (untrusted, clean) in [
+            ("one\rtwo", "one\ntwo"),
+            ("one\r\ntwo\r\n", "one\ntwo\n"),
+            ("one\r", "one\n"),
+            ("one\r\rtwo", "one\n\ntwo"),
+            ("one\r\x1b[Ktwo\tx", "one\ntwo x"),
+        ] {
+            assert_eq!(printable_text(untrusted), clean, "{untrusted:?}");
+        }
+    }
+
     fn harmless(text: &str) -> bool {
         !text.chars().any(|character| character.is_control() || is_hidden_direction(character))
     }
@@ -240,6 +289,7 @@ mod tests {
         fn nothing_harmful_passes(untrusted in hostile()) {
             prop_assert!(harmless(&printable(&untrusted)));
             prop_assert!(printable_lines(&untrusted).split('\n').all(harmless));
+            prop_assert!(printable_text(&untrusted).split('\n').all(harmless));
         }
 
         #[test]

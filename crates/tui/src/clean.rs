@@ -1,16 +1,25 @@
 //! Text of an agent made fit for a buffer of cells: no escape sequence, no control character, nothing that turns the
 //! direction of what follows, nothing without width that could hide something.
 
-use ostler_screen::{printable, printable_lines};
+use ostler_screen::{printable, printable_lines, printable_text};
 
 /// What a tab is shown as.
 const TAB: &str = "    ";
 
-/// Many lines.
+/// Many lines of what was said. A carriage return is a line break.
 #[must_use]
 pub fn clean(text: &str) -> String {
-    let text = if text.contains('\t') { text.replace('\t', TAB) } else { text.to_owned() };
-    without_hidden(&printable_lines(&text))
+    without_hidden(&printable_text(&with_tabs(text)))
+}
+
+/// Many lines that a program printed. A carriage return begins the line anew, as progress bars do it.
+#[must_use]
+pub fn clean_output(text: &str) -> String {
+    without_hidden(&printable_lines(&with_tabs(text)))
+}
+
+fn with_tabs(text: &str) -> String {
+    if text.contains('\t') { text.replace('\t', TAB) } else { text.to_owned() }
 }
 
 /// One line; line breaks become spaces.
@@ -98,6 +107,8 @@ mod tests {
         assert_eq!(clean("a\x1b[31mb\x1b]0;t\x07c\tx\r\ny"), "abc    x\ny");
         assert_eq!(clean("l\u{200b}s\u{200f} \u{feff}-l\u{a0}x"), "ls -l x");
         assert_eq!(clean_line("one\ntwo"), "one two");
+        assert_eq!(clean("one\rtwo"), "one\ntwo");
+        assert_eq!(clean_output("10%\r20%"), "20%");
         assert_eq!(clean("👨‍👩‍👧 é e\u{301}"), "👨‍👩‍👧 é e\u{301}");
     }
 
@@ -113,6 +124,7 @@ mod tests {
         #[test]
         fn no_control_character_passes(text in any::<String>()) {
             prop_assert!(clean(&text).split('\n').all(|line| !line.chars().any(char::is_control)));
+            prop_assert!(clean_output(&text).split('\n').all(|line| !line.chars().any(char::is_control)));
             prop_assert!(!clean_line(&text).chars().any(char::is_control));
         }
     }

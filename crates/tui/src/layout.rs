@@ -1,6 +1,6 @@
 //! The rows of one entry in a window of a certain width.
 
-use crate::clean::{clean, clean_line, relative};
+use crate::clean::{clean, clean_line, clean_output, relative};
 use crate::diff::{self, Changed};
 use crate::entry::{Entry, Returned, Tone, Tool};
 use crate::markdown::{diff_line, markdown};
@@ -219,7 +219,7 @@ fn edit_rows(changes: &[(&Edit, Vec<Changed>)], look: &Look<'_>) -> Vec<Line<'st
 
 fn result_rows(result: &Returned, look: &Look<'_>) -> Vec<Line<'static>> {
     let theme = look.theme;
-    let text = clean(&result.text);
+    let text = clean_output(&result.text);
     let text = text.trim_end();
     if text.is_empty() {
         return Vec::new();

@@ -5,7 +5,7 @@ use super::style::Style;
 use super::table::cut;
 use super::time::size;
 use ostler_core::fact::{Ask, Fact};
-use ostler_screen::{printable, printable_lines};
+use ostler_screen::{printable, printable_lines, printable_text};
 use ostler_store::conversation::Item;
 
 /// How many lines of a tool's output are shown.
@@ -20,6 +20,8 @@ pub struct Talk {
     style: Style,
     /// Text of the agent that was shown while it was being written.
     streamed: String,
+    /// The last piece of that ended with a carriage return, which has not been shown yet.
+    returned: bool,
     /// Why the last turn failed, when nothing was shown after that.
     ended_with: Option<String>,
     /// The question that was shown last.
@@ -31,7 +33,7 @@ pub struct Talk {
 impl Talk {
     pub fn new(style: Style, columns: Option<usize>) -> Talk {
         let columns = columns.unwrap_or(usize::MAX);
-        Talk { style, streamed: String::new(), ended_with: None, asked: None, columns }
+        Talk { style, streamed: String::new(), returned: false, ended_with: None, asked: None, columns }
     }
 
     /// A question in full, unless it is the last that was shown: who answers must have it before them.
@@ -59,7 +61,7 @@ impl Talk {
         match item {
             Item::Told { text, .. } => {
                 self.end_streamed(said);
-                for (index, line) in printable_lines(text).lines().take(20).enumerate() {
+                for (index, line) in printable_text(text).lines().take(20).enumerate() {
                     let mark = if index == 0 { "›" } else { " " };
                     about.push_str(&format!("{} {}\n", style.cyan(mark), style.bold(&cut(line, 400))));
                 }
@@ -77,13 +79,22 @@ impl Talk {
         let style = self.style;
         match fact {
             Fact::Saying { text } => {
-                let text = printable_lines(text).into_owned();
+                let mut text = text.clone();
+                if std::mem::take(&mut self.returned) {
+                    text.insert(0, '\r');
+                }
+                // A line feed may follow with the next piece, and both are one line break.
+                if text.ends_with('\r') {
+                    self.returned = true;
+                    text.pop();
+                }
+                let text = printable_text(&text).into_owned();
                 said.push_str(&text);
                 self.streamed.push_str(&text);
             }
             Fact::Said { text } => {
                 if self.streamed.is_empty() {
-                    said.push_str(printable_lines(text).trim_end());
+                    said.push_str(printable_text(text).trim_end());
                     said.push('\n');
                 } else {
                     self.end_streamed(said);
@@ -91,7 +102,7 @@ impl Talk {
             }
             Fact::Thought { text } => {
                 self.end_streamed(said);
-                for line in printable_lines(text).lines() {
+                for line in printable_text(text).lines() {
                     about.push_str(&format!("  {}\n", style.dim(line)));
                 }
             }
@@ -174,6 +185,7 @@ impl Talk {
     }
 
     fn end_streamed(&mut self, said: &mut String) {
+        self.returned = false;
         if !self.streamed.is_empty() {
             if !self.streamed.ends_with('\n') {
                 said.push('\n');

@@ -26,6 +26,20 @@ fn a_conversation_is_shown_in_order() {
 }
 
 #[test]
+fn a_carriage_return_in_a_message_drops_nothing() {
+    let harness = harness();
+    let answer = harness.run(&["run", "demo", "say one\rtwo\r\nthree"]).exits(0);
+    assert_eq!(answer.stdout, "one\ntwo\nthree\n");
+    let session = harness.detach(&["--keep", "demo"]);
+    let reply = harness.run(&["send", "--wait", session.id(), "say four\rfive"]).exits(0);
+    assert_eq!(reply.stdout, "four\nfive\n");
+    let plain = harness.run(&["logs", session.id()]).exits(0).stdout;
+    assert!(plain.contains("› say four\n  five\n"), "{plain}");
+    assert!(plain.ends_with("\nfour\nfive\n"), "{plain}");
+    session.stop();
+}
+
+#[test]
 fn following_sees_everything_and_leaves_at_the_end() {
     let harness = harness();
     let flag = harness.root().join("flag");

@@ -97,7 +97,7 @@ fn reply(place: &Place, end: &TurnEnd, as_json: bool) -> Result<Code> {
         return Ok(code);
     }
     if let Some(text) = &end.text {
-        say!("{}", ostler_screen::printable_lines(text).trim_end())?;
+        say!("{}", ostler_screen::printable_text(text).trim_end())?;
     }
     match (code, &end.reason) {
         (Code::Succeeded, _) | (_, None) => Ok(code),

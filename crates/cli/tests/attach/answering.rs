@@ -18,9 +18,9 @@ fn answer_shows_the_question_and_takes_yes_or_no_with_a_reason() {
     // The only one that asks needs no name.
     let mut person = Person::runs(&harness, SIZE, &["answer"]);
     person.sees("? asks Ask May I?");
-    person.sees("allow? [y/n]");
+    person.sees("allow? [y/n, n REASON to say why]");
     person.types(b"perhaps\r");
-    person.sees_that("the prompt again", |person| String::from_utf8_lossy(&person.bytes).matches("[y/n]").count() == 2);
+    person.sees_that("the prompt again", |person| String::from_utf8_lossy(&person.bytes).matches("[y/n,").count() == 2);
     person.types(b"n not on a Friday\r");
     person.is_left_with(0);
     assert!(person.shows(&format!("first ({}): denied: Ask May I?", session.id())));
@@ -31,11 +31,11 @@ fn answer_shows_the_question_and_takes_yes_or_no_with_a_reason() {
     session.until_look("it asks again", |view| view.state == Phase::Asking);
     let mut person = Person::runs(&harness, SIZE, &["answer", "first"]);
     person.sees("? asks Ask And now?");
-    person.sees("allow? [y/n]");
+    person.sees("allow? [y/n, n REASON to say why]");
     person.types(b"\x03");
     person.is_left_with(4);
     let mut person = Person::runs(&harness, SIZE, &["answer", "first"]);
-    person.sees("allow? [y/n]");
+    person.sees("allow? [y/n, n REASON to say why]");
     person.types(b"y\r");
     person.is_left_with(0);
     session.until_look("the turn is over", |view| view.turns == 2);

@@ -13,10 +13,10 @@ fn only_session(harness: &Harness) -> Session<'_> {
 fn a_following_run_asks_and_passes_the_answer_on() {
     let harness = harness();
     let mut person = Person::runs(&harness, SIZE, &["run", "demo", "fix the failing test"]);
-    person.sees("allow? [y/n]");
+    person.sees("allow? [y/n, n REASON to say why]");
     person.types(b"what?\r");
     person
-        .sees_that("the question again", |person| String::from_utf8_lossy(&person.bytes).matches("[y/n]").count() == 2);
+        .sees_that("the question again", |person| String::from_utf8_lossy(&person.bytes).matches("[y/n,").count() == 2);
     person.types(b"y\r");
     person.sees("allowed by");
     person.is_left_with(0);
@@ -26,7 +26,7 @@ fn a_following_run_asks_and_passes_the_answer_on() {
 fn an_answer_from_elsewhere_settles_the_question() {
     let harness = harness();
     let mut person = Person::runs(&harness, SIZE, &["run", "demo", "fix the failing test"]);
-    person.sees("allow? [y/n]");
+    person.sees("allow? [y/n, n REASON to say why]");
     harness.run(&["answer", only_session(&harness).id(), "--allow"]).exits(0);
     person.is_left_with(0);
 }
@@ -35,7 +35,7 @@ fn an_answer_from_elsewhere_settles_the_question() {
 fn ctrl_c_is_heard_while_a_question_waits() {
     let harness = harness();
     let mut person = Person::runs(&harness, SIZE, &["run", "demo", "fix the failing test"]);
-    person.sees("allow? [y/n]");
+    person.sees("allow? [y/n, n REASON to say why]");
     person.types(b"\x03");
     person.is_left_with(6);
 }
@@ -44,7 +44,7 @@ fn ctrl_c_is_heard_while_a_question_waits() {
 fn leaving_while_a_question_waits_leaves_it_waiting() {
     let harness = harness();
     let mut person = Person::runs(&harness, SIZE, &["run", "demo", "fix the failing test"]);
-    person.sees("allow? [y/n]");
+    person.sees("allow? [y/n, n REASON to say why]");
     person.closes_the_terminal();
     person.is_left_with(124);
     assert_eq!(only_session(&harness).look().state, Phase::Asking);

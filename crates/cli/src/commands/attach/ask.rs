@@ -124,8 +124,8 @@ fn prompt(style: Style, ask: &Ask, longer: Option<&str>) {
         return say(&format!("{} ", style.bold("your answer (n: none)?")));
     }
     let choice = match longer {
-        Some(longer) => format!("[y/n, a: always {}]", visible(longer)),
-        None => "[y/n]".to_owned(),
+        Some(longer) => format!("[y/n, n REASON to say why, a: always {}]", visible(longer)),
+        None => "[y/n, n REASON to say why]".to_owned(),
     };
     say(&format!("{} {choice} ", style.bold("allow?")));
 }

@@ -112,6 +112,19 @@ fn a_watched_list_shows_what_changes_and_gives_the_screen_back() {
 }
 
 #[test]
+fn a_watched_list_says_how_many_have_no_room() {
+    let harness = harness();
+    for _ in 0..6 {
+        harness.run(&["run", "--", "true"]).exits(0);
+    }
+    let mut person = Person::runs(&harness, (6, 80), &["ls", "--watch"]);
+    person.sees("… 3 more sessions; enlarge the window, or list all: ostler ls");
+    assert_eq!(person.screen.text().iter().filter(|row| row.contains("succeeded")).count(), 3);
+    person.types(b"\x03");
+    person.is_left_with(0);
+}
+
+#[test]
 fn names_may_have_spaces_and_be_cut_short() {
     let harness = harness();
     let login = harness.detach(&["--name", "fix login", "--", "sleep", "600"]);

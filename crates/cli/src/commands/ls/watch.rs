@@ -6,6 +6,8 @@ use crate::commands::events::{Changes, News};
 use crate::context::Context;
 use crate::exit::Result;
 use crate::say;
+use crate::ui::table::cut;
+use ostler_core::limits::counted;
 use ostler_sys::signals::Signals;
 use rustix::process::Signal;
 use std::time::Duration;
@@ -49,17 +51,55 @@ fn watch(context: &Context, wanted: &Wanted, changes: &mut Changes, signals: &Si
     }
 }
 
+/// The lines for which there is room, and a last line about those that are left out. Behind the heading and a line for each
+/// session stand lines with questions and remarks.
+fn fitting(text: &str, sessions: usize, room: usize) -> (Vec<&str>, Option<String>) {
+    let lines: Vec<&str> = text.lines().collect();
+    if lines.len() <= room {
+        return (lines, None);
+    }
+    let shown = room.saturating_sub(1);
+    let left_out = match (sessions + 1).saturating_sub(shown) {
+        0 => counted((lines.len() - shown) as u64, "more line", "more lines"),
+        more => counted(more.min(sessions) as u64, "more session", "more sessions"),
+    };
+    (lines[..shown].to_vec(), Some(format!("… {left_out}; enlarge the window, or list all: ostler ls")))
+}
+
 /// One whole frame at once, so that nothing flickers.
 fn draw(context: &Context, found: &Found<Listed>) -> Result<()> {
     let (rows, columns) = ostler_sys::pty::size(std::io::stdout()).unwrap_or((24, 80));
+    let (room, columns) = (usize::from(rows).saturating_sub(1), usize::from(columns));
     let text = match found.listed.is_empty() {
         true => "No session matches.\n".to_owned(),
-        false => table::text(found, context.style, Some(usize::from(columns))),
+        false => table::text(found, context.style, Some(columns)),
     };
     let mut frame = String::from("\x1b[?2026h\x1b[H");
-    for line in text.lines().take(usize::from(rows).saturating_sub(1)) {
+    let (lines, left_out) = fitting(&text, found.listed.len(), room);
+    let left_out = left_out.map(|words| context.style.dim(&cut(&words, columns)));
+    for line in lines.into_iter().chain(left_out.as_deref()) {
         frame.push_str(&format!("{line}\x1b[K\r\n"));
     }
     frame.push_str("\x1b[J\x1b[?2026l");
     say::text(&frame)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_counted_in_the_last_line() {
+        let text = "HEAD\none\ntwo\nthree\n? one\n2 archived\n";
+        let shown = |room| {
+            let (lines, left_out) = fitting(text, 3, room);
+            let words = left_out.map(|words| words.split(';').next().unwrap_or_default().to_owned());
+            (lines.len(), words.unwrap_or_default())
+        };
+        assert_eq!(shown(6), (6, String::new()));
+        assert_eq!(shown(5), (4, "… 2 more lines".to_owned()));
+        assert_eq!(shown(4), (3, "… 1 more session".to_owned()));
+        assert_eq!(shown(3), (2, "… 2 more sessions".to_owned()));
+        assert_eq!(shown(1), (0, "… 3 more sessions".to_owned()));
+    }
 }

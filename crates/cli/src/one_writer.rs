@@ -111,7 +111,7 @@ pub fn shared(stranger: &Holder) -> Option<Failure> {
 pub fn held(words: &str) -> Failure {
     Failure::new(
         Code::Refused,
-        format!("{words} is using the conversation; end it, or let ostler do so: ostler resume ID --takeover"),
+        format!("{words} is using the conversation; end it, or add --takeover so that ostler ends it properly first"),
     )
 }
 

@@ -67,7 +67,7 @@ fn a_conversation_is_named_by_the_beginning_of_its_id_or_by_its_file_and_becomes
     let shown = harness.run(&["show", "--json", id]).exits(0).json();
     assert_eq!(shown["transcript"], file.to_str().unwrap());
     assert_eq!(shown["cwd"], work.to_str().unwrap());
-    assert_eq!((&shown["title"], &shown["status"]), (&json!("fix the parser"), &json!("stopped")));
+    assert_eq!((&shown["title"], &shown["status"]), (&json!("fix the parser"), &json!("succeeded")));
     let said = harness.run(&["logs", id]).exits(0).stdout;
     assert_eq!(said, "› fix the parser\n  and the rest\nfixed\n");
     let lines = harness.run(&["logs", "--json", id]).exits(0).stdout;

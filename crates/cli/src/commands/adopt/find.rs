@@ -8,6 +8,7 @@ use crate::foreign::stored::{self, Stored};
 use crate::ui::called::{called, called_at};
 use ostler_core::id::SessionId;
 use ostler_core::view::View;
+use ostler_store::look::{Depth, look_to};
 use std::path::Path;
 
 /// A conversation, and what is in it.
@@ -46,8 +47,11 @@ impl Found {
 /// The conversation in a file. It has to be where its agent looks for it.
 fn by_file(word: &str, all: &[Stored]) -> Result<Option<Stored>> {
     let path = Path::new(word);
-    if !(word.contains('/') || word.ends_with(".jsonl")) || !path.is_file() {
+    if !(word.contains('/') || word.ends_with(".jsonl")) {
         return Ok(None);
+    }
+    if !path.is_file() {
+        return Err(Failure::new(Code::NoSession, format!("there is no file {word}; name a conversation or its file")));
     }
     let path = std::fs::canonicalize(path)?;
     let same =
@@ -88,7 +92,10 @@ fn by_id(context: &Context, word: &str, all: Vec<Stored>) -> Result<Stored> {
 /// A session of ours may be meant by its own id or name.
 fn unknown(context: &Context, word: &str) -> Failure {
     match context.home.select(word) {
-        Ok(place) => kept(&called_at(&place), place.id, place.archived),
+        Ok(place) => {
+            let alive = look_to(Depth::Standing, &place).is_ok_and(|view| !view.ended);
+            kept(&called_at(&place), place.id, place.archived, alive)
+        }
         Err(_) => Failure::new(Code::NoSession, format!("no conversation begins with {word:?}; searched {}", places())),
     }
 }
@@ -108,12 +115,16 @@ pub fn refuse_kept(context: &Context, stored: &Stored) -> Result<()> {
         view.native_id.as_deref() == Some(stored.native_id.as_str()) && view.conversation_agent() == stored.agent
     };
     match views.into_iter().find(same) {
-        Some(view) => Err(kept(&called(&view), view.id, view.archived)),
+        Some(view) => Err(kept(&called(&view), view.id, view.archived, !view.ended)),
         None => Ok(()),
     }
 }
 
-fn kept(called: &str, id: SessionId, archived: bool) -> Failure {
-    let what_to_do = if archived { "restore it: ostler restore" } else { "continue it: ostler resume" };
+fn kept(called: &str, id: SessionId, archived: bool, alive: bool) -> Failure {
+    let what_to_do = match (archived, alive) {
+        (true, _) => "restore it: ostler restore",
+        (false, true) => "it is running; open it: ostler attach",
+        (false, false) => "continue it: ostler resume",
+    };
     Failure::new(Code::Refused, format!("already kept: {called}; {what_to_do} {id}"))
 }

@@ -150,7 +150,8 @@ fn ended(session: &Session, record: &RunRecord, about: &about::About, transcript
         ..closing::of(session, record.run)
     };
     Outcome {
-        kind: Kind::Stopped,
+        // Nobody stopped it: how its last turn went is what its own record says.
+        kind: if about.answered { Kind::Succeeded } else { Kind::Interrupted },
         source: Source::Ostler,
         exit_code: None,
         signal: None,

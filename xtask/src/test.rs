@@ -149,7 +149,8 @@ fn tests(proven: &Path) -> Result<()> {
         cargo_test(&home, &product),
         workspace::run_visibly(&mut with_agents),
     ];
-    passed.into_iter().collect()
+    let failed: Vec<String> = passed.into_iter().filter_map(Result::err).map(|error| format!("{error:#}")).collect();
+    if failed.is_empty() { Ok(()) } else { bail!("{}", failed.join("\n  ")) }
 }
 
 /// The names of the tests that drive the whole program.

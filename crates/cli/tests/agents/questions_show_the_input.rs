@@ -48,7 +48,7 @@ fn claude() {
     let mut person = Person::runs(&bed.harness, (24, 100), &["attach", session.id()]);
     person.sees("│ rm -rf precious");
     person.sees(&format!("(it says: {CALLED})"));
-    person.sees("asks: Bash echo ha…recious");
+    person.sees(&format!("asks: Bash {ON_ONE_LINE}"));
     person.types(b"y\r");
     person.is_left_with(0);
     bed.harness.run(&["wait", session.id()]).exits(0);

@@ -61,8 +61,14 @@ pub struct Conversation {
     /// Calls that have not come back: with a name, and without.
     calls: HashMap<String, usize>,
     nameless: VecDeque<usize>,
-    /// The question that was shown last.
-    asked: Option<String>,
+    /// The question that was shown last, and where it stands.
+    asked: Option<(String, usize)>,
+    /// The question that waits for an answer now.
+    open_question: Option<usize>,
+    /// While the view follows the end, it does not move past the first row of the open question.
+    held: bool,
+    /// There is more below a view that is held.
+    held_above_end: bool,
     columns: usize,
     height: usize,
     /// Entries whose rows are kept, the oldest first.
@@ -90,6 +96,9 @@ impl Conversation {
             calls: HashMap::new(),
             nameless: VecDeque::new(),
             asked: None,
+            open_question: None,
+            held: false,
+            held_above_end: false,
             columns: 0,
             height: 0,
             kept: VecDeque::new(),
@@ -137,7 +146,7 @@ impl Conversation {
             }
             Fact::Asked(ask) => {
                 self.writing = None;
-                self.question(ask);
+                _ = self.question(ask);
             }
             Fact::TurnEnded(end) => {
                 self.writing = None;
@@ -174,19 +183,28 @@ impl Conversation {
         self.push(Entry::Note(Tone::Quiet, text.to_owned()));
     }
 
-    /// A question in full, unless it is the last that was shown: who answers must have it before them.
-    pub fn ask_again(&mut self, ask: &Ask) {
-        if self.asked.as_deref() != Some(ask.request.as_str()) {
-            self.question(ask);
+    /// What the session asks now. It is shown in full, unless it is the last question that was shown: the person who
+    /// answers must see it. Only this decides what is kept in view; a question of the past is a part of the text.
+    pub fn asks(&mut self, ask: Option<&Ask>) {
+        let Some(ask) = ask else {
+            (self.open_question, self.held) = (None, false);
+            return;
+        };
+        let shown = self.asked.as_ref().filter(|(request, _)| *request == ask.request).map(|(_, place)| *place);
+        let place = shown.unwrap_or_else(|| {
+            self.writing = None;
+            self.question(ask)
+        });
+        if self.open_question != Some(place) {
+            (self.open_question, self.held) = (Some(place), self.follows);
         }
     }
 
-    fn question(&mut self, ask: &Ask) {
-        self.asked = Some(ask.request.clone());
+    fn question(&mut self, ask: &Ask) -> usize {
         self.push(Entry::Question(Box::new(ask.clone())));
-        if self.follows {
-            self.reveal = Some(self.entries.len() - 1);
-        }
+        let place = self.entries.len() - 1;
+        self.asked = Some((ask.request.clone(), place));
+        place
     }
 
     fn end_with(&mut self, entry: Entry, wanted: bool) {
@@ -362,7 +380,8 @@ impl Conversation {
     }
 
     pub fn scroll_up(&mut self, rows: usize) {
-        let mut place = if self.follows { self.end_place() } else { self.top };
+        let start = self.first_row();
+        let mut place = start;
         let mut left = rows;
         while left > 0 {
             if place.row >= left {
@@ -377,17 +396,18 @@ impl Conversation {
             place.entry -= 1;
             place.row = self.rows_of(place.entry).len();
         }
-        if self.follows && place == self.end_place() {
+        if self.follows && place == start {
             return;
         }
-        (self.top, self.follows, self.reveal) = (place, false, None);
+        (self.top, self.follows, self.held, self.reveal) = (place, false, false, None);
     }
 
     pub fn scroll_down(&mut self, rows: usize) {
-        if self.follows {
+        let mut place = self.first_row();
+        if self.follows && place == self.end_place() {
             return;
         }
-        let mut place = self.top;
+        (self.follows, self.held) = (false, false);
         let mut left = rows;
         while left > 0 && place.entry < self.entries.len() {
             let below = self.rows_of(place.entry).len() - place.row;
@@ -417,18 +437,18 @@ impl Conversation {
 
     pub fn to_start(&mut self) {
         if self.end_place() > Place::default() {
-            (self.top, self.follows, self.reveal) = (Place::default(), false, None);
+            (self.top, self.follows, self.held, self.reveal) = (Place::default(), false, false, None);
         }
     }
 
     pub fn to_end(&mut self) {
-        (self.follows, self.news, self.reveal) = (true, false, None);
+        (self.follows, self.news, self.held, self.held_above_end, self.reveal) = (true, false, false, false, None);
     }
 
     /// Whether the end is in view.
     #[must_use]
     pub fn follows(&self) -> bool {
-        self.follows
+        self.follows && !self.held_above_end
     }
 
     /// Whether something has come below what is seen.
@@ -452,7 +472,11 @@ impl Conversation {
         if !self.follows {
             self.follow_at_the_end();
         }
-        let mut place = if self.follows { self.end_place() } else { self.top };
+        let mut place = self.first_row();
+        let end = self.end_place();
+        self.held_above_end = self.follows && place < end;
+        // A question that is in view at the end stays in view when more comes below it.
+        self.held |= self.follows && self.question_row().is_some_and(|question| question >= end);
         let mut lines: Vec<(Option<usize>, Line<'static>)> = Vec::with_capacity(self.height);
         while lines.len() < self.height && place.entry < self.entries.len() {
             let rows = self.rows_of(place.entry);
@@ -505,10 +529,25 @@ impl Conversation {
         Place { entry, row: 0 }
     }
 
+    /// The first row of the view.
+    fn first_row(&mut self) -> Place {
+        if !self.follows {
+            return self.top;
+        }
+        let end = self.end_place();
+        self.question_row().filter(|_| self.held).map_or(end, |question| question.min(end))
+    }
+
+    /// The first row of the open question.
+    fn question_row(&self) -> Option<Place> {
+        let entry = self.open_question?;
+        Some(Place { entry, row: usize::from(self.has_gap(entry)) })
+    }
+
     fn follow_at_the_end(&mut self) {
         let end = self.end_place();
         if self.top >= end {
-            (self.follows, self.news) = (true, false);
+            (self.follows, self.news, self.held) = (true, false, false);
         }
     }
 
@@ -677,12 +716,61 @@ mod tests {
         }))
         .unwrap_or_else(|error| unreachable!("{error}"));
         conversation.fact(&Fact::Asked(ask.clone()));
+        conversation.asks(Some(&ask));
         let rows = seen(&mut conversation, 60, 10);
         assert!(rows[0].starts_with("? asks Bash (41 lines"), "{rows:?}");
         assert!(rows[1].contains("command 0") && !conversation.follows());
-        conversation.ask_again(&ask);
+        conversation.asks(Some(&ask));
         conversation.to_end();
         assert!(seen(&mut conversation, 60, 10).iter().any(|row| row.contains("command 39")));
+        assert!(conversation.follows());
+    }
+
+    fn ask(request: &str) -> Ask {
+        let command = format!("run {request}");
+        serde_json::from_value(serde_json::json!({
+            "request": request, "tool": "Bash", "input": { "command": command }, "text": "",
+        }))
+        .unwrap_or_else(|error| unreachable!("{error}"))
+    }
+
+    #[test]
+    fn a_view_that_nobody_scrolled_shows_the_end_behind_a_question_of_the_past() {
+        let mut conversation = new();
+        conversation.fact(&Fact::Asked(ask("old")));
+        conversation.answered("root", true, None);
+        (0..50).for_each(|n| conversation.fact(&said(&format!("text {n}"))));
+        conversation.asks(None);
+        assert_eq!(seen(&mut conversation, 40, 5).last().map(String::as_str), Some("text 49"));
+        assert!(conversation.follows() && !conversation.has_news());
+    }
+
+    #[test]
+    fn the_open_question_stays_in_view_until_it_is_answered_or_the_person_scrolls() {
+        let mut conversation = new();
+        let asked = |rows: &[String]| rows.iter().any(|row| row.contains("run now"));
+        (0..50).for_each(|n| conversation.fact(&said(&format!("text {n}"))));
+        conversation.fact(&Fact::Asked(ask("now")));
+        conversation.asks(Some(&ask("now")));
+        assert!(asked(&seen(&mut conversation, 40, 5)) && conversation.follows());
+        (0..9).for_each(|n| conversation.fact(&Fact::Below(Box::new(said(&format!("below {n}"))))));
+        conversation.asks(Some(&ask("now")));
+        assert!(asked(&seen(&mut conversation, 40, 5)) && !conversation.follows());
+        conversation.page_down();
+        assert!(!asked(&seen(&mut conversation, 40, 5)));
+        conversation.to_end();
+        assert_eq!(seen(&mut conversation, 40, 5).last().map(String::as_str), Some("  │ below 8"));
+        // The person who comes back to it has it in view again, and the end once it is answered.
+        conversation.scroll_up(20);
+        conversation.asks(Some(&ask("next")));
+        assert!(!seen(&mut conversation, 40, 5).iter().any(|row| row.contains("run next")));
+        conversation.to_end();
+        assert!(seen(&mut conversation, 40, 5).iter().any(|row| row.contains("run next")));
+        (0..9).for_each(|n| conversation.fact(&Fact::Below(Box::new(said(&format!("more {n}"))))));
+        assert!(seen(&mut conversation, 40, 5).iter().any(|row| row.contains("run next")));
+        conversation.asks(None);
+        assert_eq!(seen(&mut conversation, 40, 5).last().map(String::as_str), Some("  │ more 8"));
+        assert!(conversation.follows());
     }
 
     #[test]

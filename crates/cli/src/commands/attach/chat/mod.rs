@@ -160,9 +160,7 @@ impl Chat<'_> {
 
     /// Of several questions the oldest is answered first, and has to be the last on the screen.
     fn show_question(&mut self) {
-        if let Some(ask) = &self.view.asking {
-            self.conversation.ask_again(ask);
-        }
+        self.conversation.asks(self.view.asking.as_ref());
     }
 
     /// Takes what was said since the last time.

@@ -251,7 +251,16 @@ fn describe_spending(row: &mut impl FnMut(&str, &str), view: &View, spent: &[Spe
         row(&format!("  run {}", view.run), &spending(outcome.tokens, outcome.cost_usd).unwrap_or_default());
     }
     if spent.len() > 1 {
-        for turn in &spent[spent.len().saturating_sub(TURNS_SHOWN)..] {
+        let shown = &spent[spent.len().saturating_sub(TURNS_SHOWN)..];
+        let known = shown.iter().any(|turn| spending(turn.tokens, turn.cost_usd).is_some());
+        let before = shown.first().filter(|_| known).map_or(0, |turn| turn.turn.saturating_sub(1));
+        let all = format!("not shown here; see ostler show --json {}", view.id);
+        match before {
+            0 => {}
+            1 => row("  turn 1", &all),
+            last => row(&format!("  turns 1–{last}"), &all),
+        }
+        for turn in shown {
             row(&format!("  turn {}", turn.turn), &spending(turn.tokens, turn.cost_usd).unwrap_or_default());
         }
     }

@@ -152,5 +152,10 @@ fn summary(view: &View, was_over: bool) -> String {
         (Some(outcome), true) => words::had_ended(outcome),
         (Some(outcome), false) => words::ended(outcome),
     };
-    format!("{}: {how}", called(view))
+    let waiting = match view.queued {
+        0 => String::new(),
+        1 => format!("; 1 message waits for the next resume: ostler send {} --list", view.id),
+        more => format!("; {more} messages wait for the next resume: ostler send {} --list", view.id),
+    };
+    format!("{}: {how}{waiting}", called(view))
 }

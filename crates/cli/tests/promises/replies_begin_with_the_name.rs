@@ -103,3 +103,32 @@ fn replies_and_refusals_are_short_sentences_that_say_what_to_do() {
     }
     insta::assert_snapshot!(table.steady());
 }
+
+#[test]
+fn a_stop_says_that_messages_still_wait() {
+    let harness = harness();
+    let session = harness.detach(&["--keep", "demo", "sleep"]);
+    session.until_look("it works", |view| view.state == ostler_core::view::Phase::Working);
+    harness.run(&["send", session.id(), "say later"]).exits(0);
+    for words in ["stopped; ", "had already been stopped; "] {
+        let said = harness.run(&["stop", session.id()]).exits(0).stdout;
+        let waits = format!("; 1 message waits for the next resume: ostler send {} --list\n", session.id());
+        assert!(said.starts_with(&format!("{}: {words}", session.id())) && said.ends_with(&waits), "{said}");
+    }
+}
+
+#[test]
+fn turns_that_show_leaves_out_are_named() {
+    let harness = harness();
+    let session = harness.detach(&["--keep", "demo", "say 1"]);
+    harness.run(&["wait", "--until", "turn", session.id()]).exits(0);
+    for turn in 2..=7 {
+        harness.run(&["send", "--wait", session.id(), &format!("say {turn}")]).exits(0);
+    }
+    let shown = harness.run(&["show", session.id()]).exits(0).stdout;
+    let turns: Vec<&str> = shown.lines().filter(|line| line.starts_with("  turn")).collect();
+    assert!(turns[0].starts_with("  turns 1–2"), "{shown}");
+    assert!(turns[0].ends_with(&format!("not shown here; see ostler show --json {}", session.id())), "{shown}");
+    assert!(turns.len() == 6 && turns[1].starts_with("  turn 3") && turns[5].starts_with("  turn 7"), "{shown}");
+    session.stop();
+}

@@ -24,6 +24,7 @@ use crate::exit::{Code, Result};
 use crate::say;
 use crate::ui::style::Style;
 use mending::Fix;
+use ostler_core::limits::counted;
 use serde::Serialize;
 
 /// How bad it is.
@@ -116,14 +117,19 @@ fn as_text(findings: &[Finding], style: Style) -> String {
         text.push('\n');
     }
     let needed = findings.iter().filter(|finding| finding.level == Level::Problem).count();
-    text.push_str(&match needed {
-        0 => "No action needed.\n".to_owned(),
-        1 => "1 problem needs attention.\n".to_owned(),
-        more => format!("{more} problems need attention.\n"),
+    let mendable = findings.iter().filter(|finding| finding.fix.is_some()).count() as u64;
+    let fix = style.bold("ostler doctor --fix");
+    text.push_str(&match (needed, mendable) {
+        (0, 0) => "No action needed.\n".to_owned(),
+        // Only notes, and those are harmless.
+        (0, some) => {
+            format!("No problem found; {} can be removed: {fix}\n", counted(some, "leftover", "leftovers"))
+        }
+        (1, _) => "1 problem needs attention.\n".to_owned(),
+        (more, _) => format!("{more} problems need attention.\n"),
     });
-    let mendable = findings.iter().filter(|finding| finding.fix.is_some()).count();
-    if mendable > 0 {
-        text.push_str(&format!("{mendable} can be fixed: {}\n", style.bold("ostler doctor --fix")));
+    if needed > 0 && mendable > 0 {
+        text.push_str(&format!("{} can be fixed: {fix}\n", counted(mendable, "finding", "findings")));
     }
     text
 }
@@ -150,6 +156,18 @@ mod tests {
         assert_eq!(text.lines().count(), 4, "{text}");
         assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
         assert!(text.ends_with("! broken; ostler purge abc\n1 problem needs attention.\n"), "{text}");
+    }
+
+    #[test]
+    fn the_last_words_do_not_contradict_each_other() {
+        let leftover = Finding::note("a socket", "").mended_by(Fix::RemoveGroups(Vec::new()));
+        let broken = Finding::problem("broken", "fix it").mended_by(Fix::RemoveGroups(Vec::new()));
+        let text = |findings: &[Finding]| as_text(findings, Style { colour: false });
+        assert!(text(&[Finding::fine("well")]).ends_with("well\nNo action needed.\n"));
+        let only_notes = text(std::slice::from_ref(&leftover));
+        assert!(only_notes.ends_with("\nNo problem found; 1 leftover can be removed: ostler doctor --fix\n"));
+        let both = text(&[leftover, broken]);
+        assert!(both.ends_with("1 problem needs attention.\n2 findings can be fixed: ostler doctor --fix\n"), "{both}");
     }
 
     #[test]

@@ -4,8 +4,7 @@ use ostler_core::outcome::{Kind, Outcome, Saved, Source};
 
 /// How a session that `stop` has ended came to its end.
 pub fn ended(outcome: &Outcome) -> String {
-    let by_request = outcome.kind == Kind::Stopped || outcome.cause.starts_with("stopped by ");
-    if !by_request {
+    if !by_request(outcome) {
         return format!("ended by itself: {}{} ({})", outcome.kind.word(), and_saved(outcome.saved), outcome.cause);
     }
     let turn = match (outcome.kind, outcome.saved) {
@@ -29,7 +28,14 @@ pub fn ended(outcome: &Outcome) -> String {
 
 /// How one that had ended before anyone asked came to its end.
 pub fn had_ended(outcome: &Outcome) -> String {
-    format!("had already ended: {}{} ({})", outcome.kind.word(), and_saved(outcome.saved), outcome.cause)
+    match by_request(outcome) {
+        true => format!("had already been {}", ended(outcome)),
+        false => format!("had already ended: {}{} ({})", outcome.kind.word(), and_saved(outcome.saved), outcome.cause),
+    }
+}
+
+fn by_request(outcome: &Outcome) -> bool {
+    outcome.kind == Kind::Stopped || outcome.cause.starts_with("stopped by ")
 }
 
 fn and_saved(saved: Saved) -> &'static str {
@@ -90,6 +96,7 @@ mod tests {
         }
         lines.extend([by_ann].map(|cause| had_ended(&outcome(Kind::Succeeded, Saved::Verified, cause))));
         lines.push(had_ended(&outcome(Kind::Stopped, Saved::NotApplicable, by_ann)));
+        lines.push(had_ended(&outcome(Kind::Failed, Saved::NotApplicable, "the program exited with 1")));
         insta::assert_snapshot!(lines.join("\n"));
     }
 }

@@ -59,6 +59,11 @@ fn words(error: &clap::Error, arguments: &[OsString]) -> String {
     let command = arguments.get(1).and_then(|word| word.to_str()).filter(|word| !word.starts_with('-'));
     match (error.kind(), of(ContextKind::InvalidSubcommand), of(ContextKind::InvalidArg)) {
         (ErrorKind::InvalidSubcommand, Some(typed), _) if command == Some(typed) => unknown_command(typed),
+        (ErrorKind::MissingRequiredArgument, _, _) if command == Some("stop") => {
+            "a session is missing; name it: ostler stop ID, or stop every running session: --all, or those in this folder: \
+             --here"
+                .to_owned()
+        }
         (ErrorKind::UnknownArgument, _, Some(flag)) => unknown_argument(flag, command, arguments),
         _ => {
             let more = command.map_or("ostler --help".to_owned(), |command| format!("ostler {command} --help"));
@@ -75,7 +80,15 @@ fn unknown_command(typed: &str) -> String {
         return format!("{typed:?} is an agent; start it with ostler run {typed}");
     }
     let tree = Cli::command();
-    match nearest(typed, tree.get_subcommands().filter(|one| !one.is_hide_set()).map(clap::Command::get_name)) {
+    let names: Vec<&str> =
+        tree.get_subcommands().filter(|one| !one.is_hide_set()).map(clap::Command::get_name).collect();
+    // A word that was not typed to its end is more likely than one with a wrong letter.
+    let begun: Vec<String> =
+        names.iter().filter(|name| name.starts_with(typed)).map(|name| format!("ostler {name}")).collect();
+    if (1..=4).contains(&begun.len()) {
+        return format!("there is no command {typed:?}; did you mean {}?", begun.join(" or "));
+    }
+    match nearest(typed, names) {
         Some(name) => format!("there is no command {typed:?}; did you mean ostler {name}?"),
         None => format!("there is no command {typed:?}; see ostler --help"),
     }
@@ -85,8 +98,9 @@ fn unknown_argument(flag: &str, command: Option<&str>, arguments: &[OsString]) -
     let tree = Cli::command();
     let found = command.and_then(|name| tree.find_subcommand(name));
     let name = found.map_or("ostler", |found| found.get_name());
+    let help = found.map_or("ostler --help".to_owned(), |found| format!("ostler {} --help", found.get_name()));
     if !flag.starts_with('-') {
-        return format!("{flag:?} is one word too many; put text in quotes, or see ostler {name} --help");
+        return format!("{flag:?} is one word too many; put text in quotes, or see {help}");
     }
     let bare = flag.split('=').next().unwrap_or(flag);
     let flags: Vec<String> = found
@@ -107,7 +121,7 @@ fn unknown_argument(flag: &str, command: Option<&str>, arguments: &[OsString]) -
         ("run" | "send" | "resume" | "fork", _, None) => {
             words.push_str(&format!("; for text that begins with a dash: ostler {name} … -{} TEXT", text_flag(name)));
         }
-        (_, _, None) => words.push_str(&format!("; see ostler {name} --help")),
+        (_, _, None) => words.push_str(&format!("; see {help}")),
         (_, _, Some(_)) => {}
     }
     words

@@ -17,7 +17,8 @@ pub fn dollars(cost_usd: Option<f64>) -> Option<String> {
 /// `$0.02`, `$13.20`, `<$0.01`: as much as a column of a list has room for.
 pub fn rounded(cost_usd: Option<f64>) -> Option<String> {
     match cost_usd? {
-        cost if cost < 0.000_05 => None,
+        // An agent that knows no price says that it cost nothing.
+        cost if cost <= 0.0 => None,
         cost if cost < 0.005 => Some("<$0.01".to_owned()),
         cost => Some(format!("${cost:.2}")),
     }
@@ -33,5 +34,7 @@ mod tests {
         assert_eq!(spending(tokens, Some(0.015_75)).as_deref(), Some("3000 in, 30 out, $0.0158"));
         assert_eq!(spending(tokens, Some(0.0)).as_deref(), Some("3000 in, 30 out"));
         assert_eq!(spending(None, None), None);
+        let costs = [0.0, 0.000_007, 0.0013, 0.02].map(|cost| rounded(Some(cost)).unwrap_or_default());
+        assert_eq!(costs, ["", "<$0.01", "<$0.01", "$0.02"]);
     }
 }

@@ -112,11 +112,14 @@ fn a_watched_list_shows_what_changes_and_gives_the_screen_back() {
 }
 
 #[test]
-fn a_watched_list_says_how_many_have_no_room() {
+fn a_list_that_is_cut_says_how_many_are_left_out() {
     let harness = harness();
     for _ in 0..6 {
         harness.run(&["run", "--", "true"]).exits(0);
     }
+    let mut person = Person::runs(&harness, (24, 80), &["ls", "-n", "2"]);
+    person.sees("4 more match; to see them, leave out -n");
+    person.is_left_with(0);
     let mut person = Person::runs(&harness, (6, 80), &["ls", "--watch"]);
     person.sees("… 3 more sessions; enlarge the window, or list all: ostler ls");
     assert_eq!(person.screen.text().iter().filter(|row| row.contains("succeeded")).count(), 3);

@@ -7,6 +7,16 @@ fn commands_and_flags() {
     let harness = harness();
     for (words, hint) in [
         (&["lss"][..], "did you mean ostler ls?"),
+        (&["lo"], "did you mean ostler logs?"),
+        (&["arch"], "did you mean ostler archive?"),
+        (&["-x"], "ostler has no flag -x; see ostler --help"),
+        (&["stop"], "ostler stop ID, or stop every running session: --all, or those in this folder: --here"),
+        (&["run", "demo", "x", "--name=-dash"], "it must not begin with a space, a dot or a dash"),
+        (&["run", "demo", "x", "--name", "end "], "it must not end with a space"),
+        (
+            &["run", "demo", "x", "--name", &"n".repeat(65)],
+            "nnn…\" is not a valid name; it has 65 bytes, use at most 64",
+        ),
         (&["rm", "x"], "use ostler purge ID"),
         (&["claude", "fix it"], "start it with ostler run claude"),
         (&["frobnicate"], "see ostler --help"),
@@ -29,6 +39,17 @@ fn commands_and_flags() {
     }
     let output = harness.run(&["run", "--help"]).exits(0);
     assert!(output.stdout.contains("Examples:\n  ostler run claude"), "{}", output.stdout);
+}
+
+#[test]
+fn an_agent_that_a_list_asks_for() {
+    let harness = harness();
+    harness.run(&["run", "demo", "say hello"]).exits(0);
+    let output = harness.run(&["ls", "--agent", "demox"]).exits(0);
+    assert_eq!(output.stdout, "No session matches.\n");
+    assert_eq!(output.complaint(), "ostler: \"demox\" is not an agent; did you mean demo?");
+    let output = harness.run(&["ls", "--agent", "claude"]).exits(0);
+    assert_eq!((output.stdout.as_str(), output.stderr.as_str()), ("No session matches.\n", ""));
 }
 
 #[test]

@@ -8,10 +8,11 @@ mod watch;
 
 pub use table::{is_retrying, no_answer, retry_words, state_word};
 
+use super::run::nearest_agent;
 use crate::args::{Ls, Sort};
 use crate::context::{Context, variable};
 use crate::exit::{Code, Failure, Result};
-use crate::say::{not_written, say};
+use crate::say::{not_written, say, tell};
 use filter::{Filter, Order};
 use ostler_core::id::SessionId;
 use ostler_core::view::{Damaged, Phase, View};
@@ -60,9 +61,22 @@ pub fn run(context: &Context, args: &Ls) -> Result<Code> {
     } else if args.json {
         print_json(context, &wanted)?;
     } else {
-        table::print(&find(context, &wanted)?, context.style, window_width())?;
+        let found = find(context, &wanted)?;
+        table::print(&found, context.style, window_width())?;
+        if found.listed.is_empty() {
+            suggest_agents(context, &args.agents);
+        }
     }
     Ok(Code::Succeeded)
+}
+
+/// Not a mistake as such: there may be sessions of an agent that is configured no more.
+fn suggest_agents(context: &Context, typed: &[String]) {
+    for word in typed {
+        if let Some(meant) = nearest_agent(context, word).filter(|meant| *meant != word) {
+            tell!("ostler: {word:?} is not an agent; did you mean {meant}?");
+        }
+    }
 }
 
 /// `ostler` alone: the list, or on a fresh machine the three commands to start with.

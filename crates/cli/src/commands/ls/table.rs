@@ -16,7 +16,7 @@ use ostler_core::view::{Damaged, Phase, RetryingNow, View};
 use ostler_sys::clock;
 use unicode_width::UnicodeWidthStr;
 
-/// Below this many columns there is none for ids: what has no name is called by its id.
+/// Below this many columns there is none for ids: what has no name is called by its id, with its title behind that.
 const ROOM_FOR_IDS: usize = 64;
 
 const MARK: Column = Column { head: "", min: 1, max: 1, spare: 0 };
@@ -81,7 +81,7 @@ fn hidden(found: &Found<Listed>) -> Option<String> {
     let parts: Vec<String> =
         [counted(found.older, "ended earlier"), counted(found.archived, "archived")].into_iter().flatten().collect();
     let older = (!parts.is_empty()).then(|| format!("{}: ostler ls -a", parts.join(", ")));
-    let more = counted(found.more, "more: without -n");
+    let more = counted(found.more, "more match; to see them, leave out -n");
     [more, older].into_iter().flatten().reduce(|first, second| format!("{first}; {second}"))
 }
 
@@ -91,7 +91,8 @@ fn row(view: &View, ids: bool, style: Style) -> Vec<Cell> {
     let agent = if view.agent == "command" { command_name(view) } else { view.agent.clone() };
     let name = match ids {
         true => view.title.clone(),
-        false => view.name.clone().unwrap_or_else(|| view.id.as_str().to_owned()),
+        // Only the id says which one it is; the title says what it is about.
+        false => view.name.clone().unwrap_or_else(|| format!("{} {}", view.id, view.title)),
     };
     let mut cells = vec![Cell::painted(mark, paint)];
     cells.extend(ids.then(|| Cell::painted(view.id.as_str(), move |text| style.dim(text))));

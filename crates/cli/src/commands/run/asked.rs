@@ -9,6 +9,7 @@ use crate::exit::{Failure, Result};
 use crate::installed;
 use crate::own_agents::{OwnAgent, Protocol};
 use crate::ui::suggest::nearest;
+use crate::ui::table::cut;
 use ostler_core::id::{SessionId, is_name};
 use ostler_core::record::{Mode, Session, beginning_of};
 use ostler_core::{MESSAGE_LIMIT, SCHEMA};
@@ -164,7 +165,7 @@ fn check_acp(args: &Run, name: &str, words: &[String], command: Vec<String>) -> 
 }
 
 /// The agent that a word was probably meant to be.
-fn nearest_agent<'a>(context: &'a Context, word: &str) -> Option<&'a str> {
+pub fn nearest_agent<'a>(context: &'a Context, word: &str) -> Option<&'a str> {
     let own = context.config.agents.keys().map(String::as_str);
     nearest(word, installed::known().map(|agent| agent.name()).chain(own))
 }
@@ -292,10 +293,8 @@ pub fn text(bytes: Vec<u8>) -> Result<String> {
 pub fn check_name(context: &Context, name: Option<&str>) -> Result<()> {
     if let Some(name) = name {
         if !is_name(name) {
-            let short: String = name.chars().take(32).collect();
-            return Err(Failure::usage(format!(
-                "{short:?} is not a valid name; use up to 64 letters, digits, spaces, dots, dashes and underscores"
-            )));
+            let short = cut(name, 32);
+            return Err(Failure::usage(format!("{short:?} is not a valid name; {}", name_rule(name))));
         }
         if SessionId::parse(name).is_some() {
             return Err(Failure::usage(format!("{name:?} looks like a session id; choose another name")));
@@ -307,6 +306,17 @@ pub fn check_name(context: &Context, name: Option<&str>) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The rule that a name breaks.
+fn name_rule(name: &str) -> String {
+    match name {
+        "" => "it is empty".to_owned(),
+        long if long.len() > 64 => format!("it has {} bytes, use at most 64", long.len()),
+        name if name.starts_with([' ', '.', '-']) => "it must not begin with a space, a dot or a dash".to_owned(),
+        name if name.ends_with(' ') => "it must not end with a space".to_owned(),
+        _ => "use only letters, digits, spaces and these: . _ - + , # ( ) & ' ! ?".to_owned(),
+    }
 }
 
 /// A message as it was typed, or from standard input.

@@ -7,7 +7,7 @@ mod recorded;
 mod result;
 mod summary;
 
-pub use asked::{check_name, message_of};
+pub use asked::{check_name, message_of, nearest_agent};
 pub use piped::after as with_piped;
 
 use crate::args::{Output, Run};

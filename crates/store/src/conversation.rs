@@ -22,7 +22,7 @@ pub enum Item {
     /// Somebody told the agent this.
     Told { n: u64, text: String },
     /// Somebody answered a question.
-    Answered { by: String, allowed: bool, always: Option<String> },
+    Answered { request: String, by: String, allowed: bool, always: Option<String> },
     /// The agent said or did this.
     Agent(Fact),
 }
@@ -230,7 +230,7 @@ impl<'a> Reader<'a> {
                         _ => continue,
                     }
                 }
-                Event::Answered { by, allowed, always, .. } => Item::Answered { by, allowed, always },
+                Event::Answered { request, by, allowed, always } => Item::Answered { request, by, allowed, always },
                 Event::InterruptSent => {
                     self.broken_off = true;
                     continue;

@@ -63,6 +63,8 @@ pub struct Conversation {
     nameless: VecDeque<usize>,
     /// The question that was shown last, and where it stands.
     asked: Option<(String, usize)>,
+    /// The questions below which no answer stands yet.
+    unanswered: Vec<String>,
     /// The question that waits for an answer now.
     open_question: Option<usize>,
     /// While the view follows the end, it does not move past the first row of the open question.
@@ -96,6 +98,7 @@ impl Conversation {
             calls: HashMap::new(),
             nameless: VecDeque::new(),
             asked: None,
+            unanswered: Vec::new(),
             open_question: None,
             held: false,
             held_above_end: false,
@@ -124,7 +127,8 @@ impl Conversation {
     }
 
     /// A person answered a question.
-    pub fn answered(&mut self, by: &str, allowed: bool, always: Option<&str>) {
+    pub fn answered(&mut self, request: &str, by: &str, allowed: bool, always: Option<&str>) {
+        self.unanswered.retain(|other| other != request);
         let always = always.map(str::to_owned);
         self.push(Entry::Answered { by: by.to_owned(), allowed, always });
     }
@@ -146,12 +150,16 @@ impl Conversation {
             }
             Fact::Asked(ask) => {
                 self.writing = None;
+                self.unanswered.push(ask.request.clone());
                 _ = self.question(ask);
             }
             Fact::TurnEnded(end) => {
                 self.writing = None;
                 self.calls.clear();
                 self.nameless.clear();
+                if !std::mem::take(&mut self.unanswered).is_empty() {
+                    self.note("not answered: the turn has ended");
+                }
                 if let Some(reason) = &end.reason {
                     self.push(Entry::Note(Tone::Bad, reason.clone()));
                 }
@@ -159,6 +167,12 @@ impl Conversation {
             Fact::PassedOver { bytes } => {
                 let text = format!("a line of {} is too long to show; ostler logs --raw has it", size(*bytes));
                 self.end_with(Entry::Note(Tone::Quiet, text), true);
+            }
+            Fact::AskClosed { request } => {
+                if self.unanswered.contains(request) {
+                    self.unanswered.retain(|other| other != request);
+                    self.end_with(Entry::Note(Tone::Quiet, "not answered: no longer asked".to_owned()), true);
+                }
             }
             Fact::Retrying(retry) => {
                 self.end_with(Entry::Note(Tone::Quiet, format!("retrying: {}", retry.reason)), true);
@@ -172,7 +186,6 @@ impl Conversation {
             | Fact::Opened { .. }
             | Fact::Owed { .. }
             | Fact::TurnStarted
-            | Fact::AskClosed { .. }
             | Fact::Background { .. }
             | Fact::Unknown { .. } => {}
         }
@@ -726,6 +739,52 @@ mod tests {
         assert!(conversation.follows());
     }
 
+    #[test]
+    fn a_question_that_ends_without_an_answer_says_so_and_an_answered_one_does_not() {
+        let mut conversation = new();
+        let end = || {
+            let end = serde_json::from_value(serde_json::json!({ "verdict": "interrupted" }));
+            Fact::TurnEnded(end.unwrap_or_else(|error| unreachable!("{error}")))
+        };
+        conversation.fact(&Fact::Asked(ask("a")));
+        conversation.answered("a", "root", true, None);
+        conversation.fact(&end());
+        let unanswered = |conversation: &mut Conversation| {
+            seen(conversation, 60, 30).iter().filter(|row| row.contains("not answered")).count()
+        };
+        assert_eq!(unanswered(&mut conversation), 0);
+        conversation.fact(&Fact::Asked(ask("b")));
+        conversation.fact(&end());
+        conversation.fact(&end());
+        assert_eq!(unanswered(&mut conversation), 1);
+        conversation.fact(&Fact::Asked(ask("c")));
+        conversation.fact(&Fact::AskClosed { request: "c".to_owned() });
+        conversation.fact(&end());
+        assert_eq!(unanswered(&mut conversation), 2);
+    }
+
+    #[test]
+    fn a_call_that_has_not_come_back_is_unfolded_too() {
+        let mut conversation = new();
+        conversation.fact(&called("a", "a long command that does not fit"));
+        seen(&mut conversation, 20, 9);
+        conversation.toggle();
+        let rows = seen(&mut conversation, 20, 9);
+        assert!(rows.len() > 2 && rows.last().is_some_and(|row| row == "  no result yet"), "{rows:?}");
+        assert!(rows.iter().any(|row| row.contains("fit")), "{rows:?}");
+    }
+
+    #[test]
+    fn why_an_edit_failed_stands_apart_from_what_it_would_have_changed() {
+        let mut conversation = new();
+        let edits = vec![Edit { path: "/work/x".to_owned(), old: String::new(), new: "one\n".to_owned() }];
+        let call = Call { id: None, edits };
+        conversation.fact(&Fact::ToolCalled { name: "Write".to_owned(), detail: "/work/x".to_owned(), call });
+        let text = "Permission denied: read-only".to_owned();
+        conversation.fact(&Fact::ToolReturned { text, failed: true, call: None });
+        assert_eq!(seen(&mut conversation, 90, 9)[0], "✘ Write x +1 -0 Permission denied: read-only");
+    }
+
     fn ask(request: &str) -> Ask {
         let command = format!("run {request}");
         serde_json::from_value(serde_json::json!({
@@ -738,7 +797,7 @@ mod tests {
     fn a_view_that_nobody_scrolled_shows_the_end_behind_a_question_of_the_past() {
         let mut conversation = new();
         conversation.fact(&Fact::Asked(ask("old")));
-        conversation.answered("root", true, None);
+        conversation.answered("old", "root", true, None);
         (0..50).for_each(|n| conversation.fact(&said(&format!("text {n}"))));
         conversation.asks(None);
         assert_eq!(seen(&mut conversation, 40, 5).last().map(String::as_str), Some("text 49"));

@@ -116,6 +116,11 @@ fn tool(tool: &Tool, look: &Look<'_>) -> Vec<Line<'static>> {
     {
         rows.extend(result_rows(result, look));
     }
+    if look.open && tool.result.is_none() && changes.is_empty() {
+        let detail = Returned { text: tool.detail.clone(), failed: false };
+        rows.extend(result_rows(&detail, look));
+        rows.push(Line::styled(cut("  no result yet", look.columns), look.theme.dim()));
+    }
     if tool.below {
         // Narrower by the bar, which was left free for it.
         let bar = [Span::styled("  │ ", look.theme.dim())];
@@ -176,6 +181,10 @@ fn summary(tool: &Tool, changes: &[(&Edit, Vec<Changed>)], look: &Look<'_>, room
     if result.failed {
         let words = clean_line(&first.chars().take(DETAIL).collect::<String>());
         let words = if words.trim().is_empty() { "failed".to_owned() } else { relative(words.trim(), look.folder) };
+        if !spans.is_empty() {
+            spans.push(Span::raw(" "));
+        }
+        let room = room.saturating_sub(spans_width(&spans));
         spans.push(Span::styled(cut(&words, room.max(6)), theme.bad()));
     }
     let whole = result.failed && lines == 1 && spans.last().is_some_and(|span| !span.content.ends_with('…'));

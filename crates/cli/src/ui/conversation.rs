@@ -66,7 +66,7 @@ impl Talk {
                     about.push_str(&format!("{} {}\n", style.cyan(mark), style.bold(&cut(line, 400))));
                 }
             }
-            Item::Answered { by, allowed, always } => {
+            Item::Answered { by, allowed, always, .. } => {
                 let verdict = if *allowed { style.green("allowed") } else { style.red("denied") };
                 let rest = always.as_ref().map(|what| format!("; always {}", printable(what))).unwrap_or_default();
                 about.push_str(&format!("  {verdict} by {}{rest}\n", printable(by)));

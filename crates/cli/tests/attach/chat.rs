@@ -217,7 +217,7 @@ fn the_end_of_the_session_ends_the_conversation() {
     person.sees("idle");
     session.stop();
     person.waits();
-    assert!(person.shows("has ended") && person.has_an_ordinary_terminal());
+    assert!(person.shows("was stopped by") && person.shows("ostler resume") && person.has_an_ordinary_terminal());
 }
 
 #[test]

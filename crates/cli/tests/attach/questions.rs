@@ -63,3 +63,24 @@ fn a_question_in_the_chat_is_answered_by_a_line() {
     person.sees("denied by");
     session.until_look("a turn is over", |view| view.turns == 1);
 }
+
+#[test]
+fn what_was_typed_for_a_question_that_is_gone_is_neither_sent_nor_lost() {
+    let harness = harness();
+    let session = harness.detach(&["--keep", "demo", "fix the failing test", "--", "--ask"]);
+    session.until_look("it asks", |view| view.state == Phase::Asking);
+    let mut person = Person::attaches(&harness, session.id());
+    person.sees("asks:");
+    person.types(b"n");
+    person.sees_that("the line", |person| person.screen.text().iter().any(|row| row == "› n"));
+    harness.run(&["answer", session.id(), "--allow"]).exits(0);
+    session.until_look("a turn is over", |view| view.turns == 1 && view.state == Phase::Idle);
+    person.sees("idle");
+    person.types(b"\r");
+    person.sees("already answered by");
+    assert!(person.screen.text().iter().any(|row| row == "› n"), "{:?}", person.screen.text());
+    assert_eq!(session.look().queued, 0);
+    // The second Enter means it.
+    person.types(b"\r");
+    session.until_look("another turn", |view| view.turns == 2 || view.state != Phase::Idle);
+}

@@ -2,7 +2,7 @@
 
 use crate::ui::called::called;
 use ostler_core::id::SessionId;
-use ostler_core::outcome::Kind;
+use ostler_core::outcome::{Kind, Outcome};
 use ostler_core::view::View;
 use std::io::Write;
 
@@ -22,6 +22,14 @@ pub fn detached(id: SessionId) -> String {
 
 /// How it ended, and what was not said to it any more; the cause is text from outside.
 pub fn ended(view: &View) -> String {
+    if let Some(by) = view.outcome.as_ref().filter(|outcome| outcome.kind == Kind::Stopped).and_then(stopped_by) {
+        let next = match view.queued {
+            // A command has no conversation to go on with.
+            0 if view.agent != "command" => format!("; resume: ostler resume {}", view.id),
+            _ => waiting(view),
+        };
+        return format!("[{} was stopped by {}{next}]", called(view), ostler_screen::printable(&by));
+    }
     let how = match &view.outcome {
         None => String::new(),
         Some(outcome) if outcome.kind == Kind::Succeeded => format!(": {}", outcome.kind.word()),
@@ -30,10 +38,21 @@ pub fn ended(view: &View) -> String {
             format!(": {}, {}", outcome.kind.word(), ostler_screen::printable(&cause))
         }
     };
-    let waiting = match view.queued {
+    format!("[{} has ended{how}{}]", called(view), waiting(view))
+}
+
+fn waiting(view: &View) -> String {
+    match view.queued {
         0 => String::new(),
         1 => format!("; a message is waiting, send it: ostler resume {}", view.id),
         many => format!("; {many} messages are waiting, send them: ostler resume {}", view.id),
-    };
-    format!("[{} has ended{how}{waiting}]", called(view))
+    }
+}
+
+/// Who stopped it, without the process that asked for it: `stopped by ann (pid 3): stop` is `ann`. A stop that had to
+/// kill, or came from anything but `ostler stop`, is told in full.
+fn stopped_by(outcome: &Outcome) -> Option<String> {
+    let by = outcome.cause.strip_prefix("stopped by ")?.strip_suffix(": stop")?;
+    let name = by.rsplit_once(" (pid ").map_or(by, |(name, _)| name);
+    Some(name.replace('\n', " "))
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 pub fn to_json(item: &Item) -> serde_json::Value {
     match item {
         Item::Told { n, text } => json!({ "kind": "told", "n": n, "text": text }),
-        Item::Answered { by, allowed, always } => {
+        Item::Answered { by, allowed, always, .. } => {
             json!({ "kind": "answered", "by": by, "allowed": allowed, "always": always })
         }
         Item::Agent(fact) => fact_to_json(fact),

@@ -16,6 +16,7 @@ use crate::exit::{Code, Result};
 use draft::Draft;
 use jiff::Timestamp;
 use ostler_core::MESSAGE_LIMIT;
+use ostler_core::fact::Ask;
 use ostler_core::record::Want;
 use ostler_core::view::{Phase, View};
 use ostler_store::conversation::{Item, Reader};
@@ -52,6 +53,8 @@ pub fn run(context: &Context, place: &Place, read_only: bool) -> Result<Code> {
         model: session.model,
         conversation_rows: 0,
         interrupted: None,
+        typed_for: None,
+        answered: None,
         read_only,
         theme,
         draft,
@@ -99,6 +102,10 @@ struct Chat<'a> {
     conversation_rows: u16,
     /// The turn that Ctrl-C has ended, by the number of those finished before it.
     interrupted: Option<u32>,
+    /// The question that was open when the line was last edited.
+    typed_for: Option<Ask>,
+    /// The question that was answered last, and by whom.
+    answered: Option<(String, String)>,
     read_only: bool,
 }
 
@@ -165,14 +172,17 @@ impl Chat<'_> {
 
     /// Takes what was said since the last time.
     fn news(&mut self) -> Result<()> {
-        let (conversation, input) = (&mut self.conversation, &mut self.input);
+        let (conversation, input, answered) = (&mut self.conversation, &mut self.input, &mut self.answered);
         self.reader.read_on(|item| -> Result<()> {
             match &item {
                 Item::Told { text, .. } => {
                     conversation.told(text);
                     input.remember(text);
                 }
-                Item::Answered { by, allowed, always } => conversation.answered(by, *allowed, always.as_deref()),
+                Item::Answered { request, by, allowed, always } => {
+                    conversation.answered(request, by, *allowed, always.as_deref());
+                    *answered = Some((request.clone(), by.clone()));
+                }
                 Item::Agent(fact) => conversation.fact(fact),
             }
             Ok(())
@@ -292,8 +302,14 @@ impl Chat<'_> {
             | Key::EndOfInput => {
                 if !self.read_only {
                     self.input.press(key);
+                    if let Some(ask) = &self.view.asking {
+                        self.typed_for = Some(ask.clone());
+                    }
                 }
             }
+        }
+        if self.input.is_empty() {
+            self.typed_for = None;
         }
         Ok(Pressed::Stay)
     }
@@ -323,14 +339,28 @@ impl Chat<'_> {
             self.conversation.to_end();
             return Ok(());
         }
-        // What it asks may have been answered since we looked. What was typed for one question is no answer to the next.
-        let seen = self.view.asking.take().map(|ask| ask.request);
+        // What it asks may have been answered since the line was typed. What was typed for one question is no answer to
+        // the next, and no message either.
+        let typed_for = self.typed_for.take();
         self.view = look_and_record(self.place)?;
-        if self.view.asking.as_ref().is_some_and(|ask| seen.as_ref() != Some(&ask.request)) {
-            self.news()?;
-            self.show_question();
-            self.status.notice("the question has changed; press Enter again to answer the new one");
-            return Ok(());
+        match (&self.view.asking, &typed_for) {
+            (Some(ask), typed_for) if typed_for.as_ref().is_none_or(|typed| typed.request != ask.request) => {
+                self.typed_for = Some(ask.clone());
+                self.news()?;
+                self.show_question();
+                self.status.notice("it asks something new; press Enter again to answer that");
+                return Ok(());
+            }
+            (None, Some(typed)) if Answer::to(typed, &text).is_some() => {
+                self.news()?;
+                self.show_question();
+                let by = self.answered.as_ref().filter(|(request, _)| *request == typed.request);
+                let gone = by.map_or("no longer asked".to_owned(), |(_, by)| format!("already answered by {by}"));
+                self.status.notice(format!("{gone}; not sent; press Enter again to send it as a message"));
+                return Ok(());
+            }
+            (Some(_), _) => self.typed_for = typed_for,
+            (None, _) => {}
         }
         let want = match &self.view.asking {
             Some(ask) => match Answer::to(ask, &text) {

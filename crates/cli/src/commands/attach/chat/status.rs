@@ -95,6 +95,7 @@ impl Status {
                     if let Some(what) = longer(view) {
                         hint(&format!("a: always {}", visible(&what)));
                     }
+                    hint("Ctrl-C interrupts");
                     hint(&format!("asking for {}", age(seconds(view, now))));
                 }
                 Phase::Starting | Phase::Working | Phase::Running => {

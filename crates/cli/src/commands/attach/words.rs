@@ -4,11 +4,32 @@ use crate::ui::called::called;
 use ostler_core::id::SessionId;
 use ostler_core::outcome::{Kind, Outcome};
 use ostler_core::view::View;
+use ostler_tui::width;
 use std::io::Write;
 
 /// For whoever is still there to read it.
 pub fn say(line: &str) {
+    let columns = ostler_sys::pty::size(std::io::stderr()).map(|(_, columns)| usize::from(columns));
+    let line = columns.map_or_else(|| line.to_owned(), |columns| between_words(line, columns));
     let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+/// The line in rows that end between words. A command at its end stays whole, so that it can be copied.
+fn between_words(line: &str, columns: usize) -> String {
+    let command = line.rfind(": ostler ").map_or(line.len(), |place| place + 2);
+    let (words, command) = line.split_at(command);
+    let (mut rows, mut used) = (String::new(), 0);
+    for word in words.split(' ').chain([command]).filter(|word| !word.is_empty()) {
+        let wide = width(word);
+        if used > 0 {
+            let fits = used + 1 + wide <= columns;
+            rows.push(if fits { ' ' } else { '\n' });
+            used = if fits { used + 1 } else { 0 };
+        }
+        rows.push_str(word);
+        used += wide;
+    }
+    rows
 }
 
 /// Before a terminal session is shown.
@@ -55,4 +76,19 @@ fn stopped_by(outcome: &Outcome) -> Option<String> {
     let by = outcome.cause.strip_prefix("stopped by ")?.strip_suffix(": stop")?;
     let name = by.rsplit_once(" (pid ").map_or(by, |(name, _)| name);
     Some(name.replace('\n', " "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_line_ends_its_rows_between_words_and_keeps_its_command_whole() {
+        assert_eq!(between_words("[x has ended: the model is unknown]", 30), "[x has ended: the model is\nunknown]");
+        assert_eq!(
+            between_words("[x was stopped; resume: ostler resume x]", 30),
+            "[x was stopped; resume:\nostler resume x]"
+        );
+        assert_eq!(between_words("[x has ended]", 30), "[x has ended]");
+    }
 }

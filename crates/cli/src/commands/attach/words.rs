@@ -43,7 +43,7 @@ pub fn detached(id: SessionId) -> String {
 
 /// How it ended, and what was not said to it any more; the cause is text from outside.
 pub fn ended(view: &View) -> String {
-    if let Some(by) = view.outcome.as_ref().filter(|outcome| outcome.kind == Kind::Stopped).and_then(stopped_by) {
+    if let Some(by) = view.outcome.as_ref().and_then(stopped_by) {
         let next = match view.queued {
             // A command has no conversation to go on with.
             0 if view.agent != "command" => format!("; resume: ostler resume {}", view.id),

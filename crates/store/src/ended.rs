@@ -21,6 +21,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Write as _};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -47,7 +48,9 @@ pub struct Ended {
 /// The file as it was when it was opened, and what is to be added.
 #[derive(Debug, Default)]
 pub struct EndedIndex {
-    known: HashMap<SessionId, Ended>,
+    text: Vec<u8>,
+    /// Where the newest line of each session is. Of thousands few are asked for, so none is understood before that.
+    lines: HashMap<SessionId, Range<usize>>,
     /// Lines that do not count.
     dead: usize,
     new: Mutex<Vec<Ended>>,
@@ -57,12 +60,18 @@ impl EndedIndex {
     /// One that cannot be read is empty.
     #[must_use]
     pub fn read(home: &Path) -> EndedIndex {
-        let mut index = EndedIndex::default();
-        let text = std::fs::read(home.join(NAME)).unwrap_or_default();
-        for line in text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
-            let replaced = match parse(line) {
-                Some((id, Some(ended))) => index.known.insert(id, ended).is_some(),
-                Some((id, None)) => index.known.remove(&id).is_some(),
+        let mut index =
+            EndedIndex { text: std::fs::read(home.join(NAME)).unwrap_or_default(), ..EndedIndex::default() };
+        let mut start = 0;
+        for end in memchr::memchr_iter(b'\n', &index.text) {
+            let line = start..end;
+            start = end + 1;
+            if line.is_empty() {
+                continue;
+            }
+            let word = index.text[line.clone()].split(|&byte| byte == b' ').next().unwrap_or_default();
+            let replaced = match std::str::from_utf8(word).ok().and_then(SessionId::parse) {
+                Some(id) => index.lines.insert(id, line).is_some(),
                 None => true,
             };
             index.dead += usize::from(replaced);
@@ -72,14 +81,14 @@ impl EndedIndex {
 
     /// Whatever was known of the session when it ended. It may have been resumed since.
     #[must_use]
-    pub fn once(&self, id: SessionId) -> Option<&Ended> {
-        self.known.get(&id)
+    pub fn once(&self, id: SessionId) -> Option<Ended> {
+        parse(&self.text[self.lines.get(&id)?.clone()])?.1
     }
 
     /// The session, if it has ended and nothing has happened to it since. `sessions`: the folder in which its folder is.
     #[must_use]
-    pub fn still(&self, sessions: &Dir, id: SessionId) -> Option<&Ended> {
-        let known = self.known.get(&id)?;
+    pub fn still(&self, sessions: &Dir, id: SessionId) -> Option<Ended> {
+        let known = self.once(id)?;
         let now = sessions.changed(id.as_str()).ok()??;
         (known.changed == now).then_some(known)
     }
@@ -113,7 +122,7 @@ impl EndedIndex {
 
     /// Appends what was added. Best effort: what is not here is looked for in its folder.
     pub fn save(self, home: &Path) {
-        let new = self.new.into_inner().unwrap_or_default();
+        let new = self.new.lock().map(|mut new| std::mem::take(&mut *new)).unwrap_or_default();
         if new.len() < NEW_LINES {
             return;
         }
@@ -123,8 +132,9 @@ impl EndedIndex {
         if !dir.is_ours().unwrap_or(false) {
             return;
         }
-        if self.dead > DEAD_LINES.max(self.known.len()) {
-            let mut known = self.known;
+        if self.dead > DEAD_LINES.max(self.lines.len()) {
+            let mut known: HashMap<SessionId, Ended> =
+                self.lines.keys().filter_map(|&id| Some((id, self.once(id)?))).collect();
             known.extend(new.into_iter().map(|ended| (ended.id, ended)));
             let lines: String = known.values().map(line).collect();
             let _ = dir.replace(NAME, lines.as_bytes(), Sync::No);
@@ -226,8 +236,8 @@ mod tests {
         let later = Ended { ended: Timestamp::from_second(99).unwrap(), ..other.clone() };
         write(home.path(), std::slice::from_ref(&later));
         let index = EndedIndex::read(home.path());
-        assert_eq!(index.once(one.id), Some(&one));
-        assert_eq!(index.once(other.id), Some(&later));
+        assert_eq!(index.once(one.id), Some(one.clone()));
+        assert_eq!(index.once(other.id), Some(later));
         forget(&Dir::open(home.path()).unwrap(), one.id).unwrap();
         assert_eq!(EndedIndex::read(home.path()).once(one.id), None);
     }
@@ -243,8 +253,9 @@ mod tests {
             bytes[at] ^= 1;
             std::fs::write(home.path().join(NAME), &bytes).unwrap();
             let index = EndedIndex::read(home.path());
-            let right = sessions.iter().filter(|one| index.once(one.id) == Some(*one)).count();
-            assert!(index.known.len() == right, "nothing wrong is believed; byte {at}: {index:?}");
+            let right = sessions.iter().filter(|one| index.once(one.id).as_ref() == Some(*one)).count();
+            let believed = index.lines.keys().filter(|&&id| index.once(id).is_some()).count();
+            assert!(believed == right, "nothing wrong is believed; byte {at}: {index:?}");
             assert!(right >= 1 || whole[at] == b'\n', "byte {at}: {index:?}");
             std::fs::write(home.path().join(NAME), &whole[..at]).unwrap();
             write(home.path(), &[ended("cccccccc", None)]);
@@ -262,7 +273,7 @@ mod tests {
         let one = Ended { changed, ..ended("aaaaaaaa", None) };
         write(home.path(), std::slice::from_ref(&one));
         let index = EndedIndex::read(home.path());
-        assert_eq!(index.still(&sessions, one.id), Some(&one));
+        assert_eq!(index.still(&sessions, one.id), Some(one.clone()));
         std::fs::create_dir(home.path().join("aaaaaaaa/runs")).unwrap();
         let again = sessions.changed("aaaaaaaa").unwrap().unwrap();
         assert_eq!(index.still(&sessions, one.id).is_some(), again == changed, "{changed:?} {again:?}");

@@ -16,6 +16,7 @@ use crate::say::{not_written, say, tell};
 use filter::{Filter, Order};
 use ostler_core::id::SessionId;
 use ostler_core::view::{Damaged, Phase, View};
+use ostler_store::ended::EndedIndex;
 use ostler_store::home::Shelf;
 use ostler_store::overview::Overview;
 use ostler_sys::clock;
@@ -166,7 +167,9 @@ fn survey<P: Default + Send>(
     put: impl Fn(&mut P, Order, Listed) + Sync,
 ) -> Result<Seen<P>> {
     let shelves = context.home.shelves(wanted.all)?;
-    let index = context.home.ended_index();
+    // Only what is not shown can do without its folder.
+    let hides = !wanted.all && !wanted.filtered;
+    let index = if hides { context.home.ended_index() } else { EndedIndex::default() };
     let now = clock::now().as_second();
     let older = AtomicUsize::new(0);
     let shown = |one: &Listed| {
@@ -185,7 +188,7 @@ fn survey<P: Default + Send>(
     };
     // Ended too long ago to be shown, and nothing has happened to it since: its folder is not opened.
     let hidden = |shelf: &Shelf, id: SessionId| {
-        let ended = if wanted.all || wanted.filtered { None } else { index.still(&shelf.dir, id) };
+        let ended = if hides { index.still(&shelf.dir, id) } else { None };
         ended.is_some_and(|ended| now - ended.ended.as_second() >= RECENT_S)
     };
     // Those that run take longest and may lie side by side, so nobody is given more than a handful at a time.

@@ -16,9 +16,8 @@ use crate::{RunRecord, StoreError, archived, branch, inbox, journal, proof};
 use jiff::Timestamp;
 use ostler_core::SCHEMA;
 use ostler_core::event::{Entry, Event};
-use ostler_core::fact::Fact;
 use ostler_core::id::SessionId;
-use ostler_core::life::{Conversation, Held, Process, State, step};
+use ostler_core::life::{Conversation, Held, Process, State, event_of, step};
 use ostler_core::limits::counted;
 use ostler_core::outcome::{Closing, Exit, Outcome, Saved, judge};
 use ostler_core::record::{Plan, Session, Speaks, Want};
@@ -491,54 +490,6 @@ fn fold_output(
         }
     }
     Ok(state)
-}
-
-/// The facts that change the life of a session; the others are only for eyes.
-#[must_use]
-pub fn event_of(fact: Fact, state: &State) -> Option<Event> {
-    match fact {
-        Fact::Native { id } if state.native_id.as_deref() == Some(id.as_str()) => None,
-        Fact::Native { id } => Some(Event::Native { id }),
-        Fact::Transcript { path } if state.transcript.as_deref() == Some(path.as_str()) => None,
-        Fact::Transcript { path } => Some(Event::Transcript { path }),
-        Fact::Opened { native_id } => Some(Event::Opened { native_id }),
-        Fact::NotOpened { reason } => Some(Event::NotOpened { reason }),
-        // An agent that speaks between turns has begun one by itself; not where its protocol has it answer for each.
-        Fact::Saying { .. } | Fact::Said { .. } | Fact::Thought { .. } | Fact::ToolCalled { .. }
-            if !state.turn_running() && !state.plan.opens =>
-        {
-            Some(Event::TurnStarted)
-        }
-        Fact::Ready => (!state.ready).then_some(Event::Ready),
-        Fact::TurnStarted => Some(Event::TurnStarted),
-        Fact::Asked(ask) => Some(Event::Asked { ask }),
-        Fact::AskClosed { request } => Some(Event::AskClosed { request }),
-        Fact::TurnEnded(end) => Some(Event::TurnEnded { end }),
-        Fact::Background { task, runs } => {
-            (state.tasks.contains(&task) != runs).then_some(Event::Background { task, runs })
-        }
-        Fact::PassedOver { bytes } => Some(Event::Alarm {
-            text: format!("a line of {} MB in its output was too long to read", bytes / 1_000_000),
-        }),
-        Fact::Retrying(retry) => state.turn_running().then_some(Event::Retrying { retry, err: None }),
-        // Whatever comes from the model is an answer.
-        Fact::Saying { .. } | Fact::Said { .. } | Fact::Thought { .. } | Fact::ToolCalled { .. } | Fact::Below(_)
-            if state.retrying.is_some() =>
-        {
-            Some(Event::RetryOver)
-        }
-        Fact::Saying { .. }
-        | Fact::Said { .. }
-        | Fact::Thought { .. }
-        | Fact::Model { .. }
-        | Fact::ToolCalled { .. }
-        | Fact::ToolReturned { .. }
-        | Fact::Below(_)
-        | Fact::Owed { .. }
-        | Fact::Behind { .. }
-        | Fact::Recalled { .. }
-        | Fact::Unknown { .. } => None,
-    }
 }
 
 /// Reads a file of a run from `position` to its present end, in pieces.

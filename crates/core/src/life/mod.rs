@@ -18,9 +18,11 @@ mod every_order;
 #[cfg(test)]
 mod shutdown;
 mod state;
+mod told;
 
 pub use effects::{Effect, SYSTEM};
 pub use state::{Conversation, Given, Held, LongLine, Message, Process, State, Stop, Typed, Unanswered};
+pub use told::event_of;
 
 use crate::event::Entry;
 use jiff::Timestamp;

@@ -57,7 +57,7 @@ use naming::Naming;
 use ostler_agents::{Agent, Opening};
 use ostler_core::event::{Entry, Event};
 use ostler_core::fact::Fact;
-use ostler_core::life::{LongLine, Process, State};
+use ostler_core::life::{LongLine, Process, State, event_of};
 use ostler_core::record::{Mode, Session};
 use ostler_store::feed::Feed;
 use ostler_store::folder::{Folder, RunFolder};
@@ -512,7 +512,7 @@ impl Keeper {
             }
             // A line is understood with the last that it tells: killed before that, we are told again.
             let out = told.peek().is_none_or(|(next, _)| *next != end).then_some(end);
-            if let Some(event) = look::event_of(fact, &self.state) {
+            if let Some(event) = event_of(fact, &self.state) {
                 self.note_about(About { out, ..About::default() }, event)?;
             }
         }

@@ -4,9 +4,8 @@
 
 use super::{Keeper, KeeperError};
 use jiff::Timestamp;
-use ostler_core::life::Process;
+use ostler_core::life::{Process, event_of};
 use ostler_core::record::Speaks;
-use ostler_store::look;
 use ostler_sys::clock::since_boot_ms;
 use ostler_sys::notify::Watcher;
 use std::path::PathBuf;
@@ -59,7 +58,7 @@ impl Keeper {
             watch.due_ms = Some(watch.due_ms.map_or(now_ms + again_ms, |due| due.min(now_ms + again_ms)));
         }
         for fact in told.facts {
-            if let Some(event) = look::event_of(fact, &self.state) {
+            if let Some(event) = event_of(fact, &self.state) {
                 self.note(event)?;
             }
         }

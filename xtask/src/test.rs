@@ -117,7 +117,7 @@ fn licences_and_advisories() -> Result<()> {
 fn quickly() -> Result<()> {
     let before = Baseline::now()?;
     let home = empty_home()?;
-    cargo(["build", "--package", "ostler", "--bins", "--examples"])?;
+    programs()?;
     let mut passed = vec![
         cargo_test(&home, &["--workspace", "--lib", "--bins"]),
         cargo_test(&home, &["--package", "ostler", "--test", "attach", "--test", "choosing"]),
@@ -131,11 +131,18 @@ fn quickly() -> Result<()> {
     Ok(())
 }
 
+/// What the tests of the whole program start. `cargo test` with named tests would build the examples as tests, under
+/// another name, and a clean checkout would have none of them.
+fn programs() -> Result<()> {
+    cargo(["build", "--package", "ostler", "--bins", "--examples"])
+}
+
 /// All of them; those against real agents note in `proven` what they have proven.
 fn tests(proven: &Path) -> Result<()> {
     let home = empty_home()?;
+    programs()?;
     let whole_program = whole_program_tests()?;
-    let mut product = vec!["--package", "ostler", "--bins", "--examples"];
+    let mut product = vec!["--package", "ostler", "--bins"];
     for name in whole_program.iter().filter(|name| *name != REAL_AGENTS) {
         product.extend(["--test", name]);
     }

@@ -142,6 +142,8 @@ pub struct ToolInput<'a> {
     url: Loose<'a>,
     description: Loose<'a>,
     prompt: Loose<'a>,
+    /// Of a tool that has nothing but words.
+    text: Loose<'a>,
     questions: Loose<'a, Question<'a>>,
     old_string: Loose<'a>,
     new_string: Loose<'a>,
@@ -211,10 +213,11 @@ pub fn tool_detail(input: &Loose<'_, ToolInput<'_>>) -> String {
         url,
         description,
         prompt,
+        text,
         questions,
         ..
     } = input;
-    [command, file_path, camel_file_path, path, pattern, query, url, description, prompt]
+    [command, file_path, camel_file_path, path, pattern, query, url, description, prompt, text]
         .iter()
         .find_map(|argument| argument.text())
         .or_else(|| questions.list().first().and_then(|first| first.question.text()))

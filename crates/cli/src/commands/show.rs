@@ -11,6 +11,7 @@ use crate::say::say;
 use crate::ui::asking::{how_to_answer, lines_in_full};
 use crate::ui::called::called;
 use crate::ui::money::spending;
+use crate::ui::next_step::after_loss;
 use crate::ui::style::Style;
 use crate::ui::table::{Cell, lay_out, window};
 use crate::ui::time::{age, duration, size};
@@ -188,6 +189,7 @@ fn describe(context: &Context, view: &View, spent: &[Spent], family: &Family, fo
     row("folder", &tilde(folder));
     if let Some(outcome) = &view.outcome {
         describe_outcome(&mut row, outcome);
+        row("next", &after_loss(view).unwrap_or_default());
     }
     describe_spending(&mut row, view, spent);
     row("last", view.last.as_deref().and_then(|last| last.lines().next()).unwrap_or(""));

@@ -108,12 +108,11 @@ impl Talk {
             }
             Fact::ToolCalled { name, detail, .. } => {
                 self.end_streamed(said);
-                about.push_str(&format!(
-                    "{} {} {}\n",
-                    style.yellow("●"),
-                    style.bold(&printable(name)),
-                    cut(&printable(detail), 200)
-                ));
+                let mut line = format!("{} {}", style.yellow("●"), style.bold(&printable(name)));
+                if !detail.is_empty() {
+                    line.push_str(&format!(" {}", cut(&printable(detail), 200)));
+                }
+                about.push_str(&format!("{line}\n"));
             }
             Fact::ToolReturned { text, failed, .. } => {
                 let text = printable_lines(text);

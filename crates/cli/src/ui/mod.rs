@@ -5,6 +5,7 @@ pub mod called;
 pub mod columns;
 pub mod conversation;
 pub mod money;
+pub mod next_step;
 pub mod style;
 pub mod suggest;
 pub mod table;

@@ -9,9 +9,14 @@ pub fn spending(tokens: Option<Tokens>, cost_usd: Option<f64>) -> Option<String>
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// `$0.0158`; `None` when it is unknown, or too little to show: an agent that knows no price says that it cost nothing.
+/// `$0.0158`, `<$0.0001`; `None` when it is unknown.
 pub fn dollars(cost_usd: Option<f64>) -> Option<String> {
-    cost_usd.filter(|cost| *cost >= 0.000_05).map(|cost| format!("${cost:.4}"))
+    match cost_usd? {
+        // An agent that knows no price says that it cost nothing.
+        cost if cost <= 0.0 => None,
+        cost if cost < 0.000_05 => Some("<$0.0001".to_owned()),
+        cost => Some(format!("${cost:.4}")),
+    }
 }
 
 /// `$0.02`, `$13.20`, `<$0.01`: as much as a column of a list has room for.
@@ -34,6 +39,8 @@ mod tests {
         assert_eq!(spending(tokens, Some(0.015_75)).as_deref(), Some("3000 in, 30 out, $0.0158"));
         assert_eq!(spending(tokens, Some(0.0)).as_deref(), Some("3000 in, 30 out"));
         assert_eq!(spending(None, None), None);
+        let costs = [0.0, 0.000_007, 0.000_06, 0.0013].map(|cost| dollars(Some(cost)).unwrap_or_default());
+        assert_eq!(costs, ["", "<$0.0001", "$0.0001", "$0.0013"]);
         let costs = [0.0, 0.000_007, 0.0013, 0.02].map(|cost| rounded(Some(cost)).unwrap_or_default());
         assert_eq!(costs, ["", "<$0.01", "<$0.01", "$0.02"]);
     }

@@ -45,6 +45,13 @@ fn an_agent_that_nobody_saw_end_is_lost_and_never_a_success() {
         assert_eq!((outcome.kind.as_str(), outcome.source.as_str()), ("lost", "none"), "{arguments:?}");
         assert_eq!((outcome.exit_code, outcome.signal), (None, None));
         harness.run(&["wait", session.id()]).exits(5);
+        // Only what can work is offered.
+        let (read, goes_on) = (format!("read: ostler logs {}", session.id()), shown.agent == "demo");
+        for command in ["show", "ls"] {
+            let told = harness.run(&[command, session.id()][..if command == "ls" { 1 } else { 2 }]).exits(0).stdout;
+            assert!(told.contains(&read), "{told}");
+            assert_eq!(told.contains(&format!("continue: ostler resume {}", session.id())), goes_on, "{told}");
+        }
     }
 }
 

@@ -76,6 +76,7 @@ fn a_question_that_nobody_can_answer_is_4_and_the_session_waits() {
     let harness = harness();
     let output = harness.run(&["run", "demo", "ask May I?"]).exits(4);
     assert!(output.stderr.contains("ostler answer"), "{output:?}");
+    assert!(output.stderr.contains("● Ask May I?\n"), "{output:?}");
     let session = harness.session(&harness.ls()[0].id);
     assert_eq!(session.show().state, "asking");
     harness.run(&["answer", session.id(), "--deny", "--text", "no"]).exits(0);

@@ -6,6 +6,7 @@ use crate::say;
 use crate::ui::asking::UNSEEN;
 use crate::ui::columns::{Column, fit};
 use crate::ui::money::rounded;
+use crate::ui::next_step::after_loss;
 use crate::ui::style::Style;
 use crate::ui::table::{Cell, cut, lay_out};
 use crate::ui::time::age;
@@ -139,6 +140,7 @@ fn last(view: &View) -> Cell {
             return Cell::fitting(UNSEEN, move |room| shown.line(room).asked);
         }
         _ if let Some(why) = &view.message_waits => format!("not delivered yet: {why}"),
+        _ if let Some(steps) = after_loss(view) => format!("{steps} ({said})"),
         _ if no_answer(view).is_some() => no_answer(view).unwrap_or_default(),
         _ if !view.maybe_delivered.is_empty() => {
             let n = view.maybe_delivered.first().copied().unwrap_or_default();

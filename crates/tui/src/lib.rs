@@ -28,4 +28,4 @@ pub use ratatui_core::layout::Rect;
 pub use ratatui_core::style::Style;
 pub use ratatui_core::text::{Line, Span};
 pub use theme::Theme;
-pub use wrap::{cut, width};
+pub use wrap::{cut, cut_front, width};

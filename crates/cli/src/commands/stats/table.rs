@@ -8,6 +8,7 @@ use crate::ui::style::Style;
 use crate::ui::table::cut;
 use crate::ui::time::duration;
 use ostler_core::limits::counted;
+use ostler_tui::cut_front;
 use unicode_width::UnicodeWidthStr;
 
 /// So many rows are shown of one table among several.
@@ -35,12 +36,12 @@ struct Column {
 }
 
 const COLUMNS: [Column; 6] = [
-    Column { title: "TURNS", leaves: 0, cell: |sum| number(sum.used.turns) },
+    Column { title: "TURNS", leaves: 1, cell: |sum| number(sum.used.turns) },
     Column { title: "TIME", leaves: 0, cell: |sum| duration(sum.used.ms) },
-    Column { title: "COST", leaves: 1, cell: |sum| rounded(Some(sum.used.cost_usd)).unwrap_or_else(|| "-".to_owned()) },
-    Column { title: "IN", leaves: 2, cell: |sum| short(sum.used.tokens.input) },
-    Column { title: "OUT", leaves: 2, cell: |sum| short(sum.used.tokens.output) },
-    Column { title: "SESSIONS", leaves: 3, cell: |sum| number(sum.sessions) },
+    Column { title: "COST", leaves: 2, cell: |sum| rounded(Some(sum.used.cost_usd)).unwrap_or_else(|| "-".to_owned()) },
+    Column { title: "IN", leaves: 3, cell: |sum| short(sum.used.tokens.input) },
+    Column { title: "OUT", leaves: 3, cell: |sum| short(sum.used.tokens.output) },
+    Column { title: "SESSIONS", leaves: 4, cell: |sum| number(sum.sessions) },
 ];
 
 pub fn render(tables: Vec<Table>, total: &Sum, period: &str, style: Style, window: Option<usize>) -> String {
@@ -53,9 +54,8 @@ pub fn render(tables: Vec<Table>, total: &Sum, period: &str, style: Style, windo
     ];
     let tokens = total.used.tokens.input.saturating_add(total.used.tokens.output);
     let tokens = (tokens > 0).then(|| format!("{} tokens", short(tokens)));
-    let words =
-        words.into_iter().chain(rounded(Some(total.used.cost_usd))).chain(tokens).collect::<Vec<_>>().join(", ");
-    for line in [format!("{period}:"), words] {
+    let words = words.into_iter().chain(rounded(Some(total.used.cost_usd))).chain(tokens);
+    for line in std::iter::once(format!("{period}:")).chain(joined(words, width)) {
         text.push_str(&format!("{}\n", style.bold(&cut(&line, width))));
     }
     for table in tables {
@@ -63,6 +63,23 @@ pub fn render(tables: Vec<Table>, total: &Sum, period: &str, style: Style, windo
         text.push_str(&one(&table, style, width, window.is_some()));
     }
     text
+}
+
+/// Words with commas between them, in as many rows as they need.
+fn joined(words: impl Iterator<Item = String>, width: usize) -> Vec<String> {
+    let mut rows: Vec<String> = Vec::new();
+    for word in words {
+        match rows.last_mut() {
+            // One column is left for the next comma.
+            Some(row) if row.width() + 2 + word.width() < width => row.push_str(&format!(", {word}")),
+            Some(row) => {
+                row.push(',');
+                rows.push(word);
+            }
+            None => rows.push(word),
+        }
+    }
+    rows
 }
 
 fn one(table: &Table, style: Style, width: usize, unicode: bool) -> String {
@@ -87,14 +104,17 @@ fn one(table: &Table, style: Style, width: usize, unicode: bool) -> String {
         kept.map(|(_, width)| width + 2).sum()
     };
     let least = wanted.min(SHORTEST_HEADING);
-    let leaves = (1..=4).rev().find(|leaves| least + room(*leaves) <= width).unwrap_or(1);
+    let leaves = (1..=5).rev().find(|leaves| least + room(*leaves) <= width).unwrap_or(1);
     let heading_width = wanted.min(width.saturating_sub(room(leaves)).max(least));
     let left = width.saturating_sub(heading_width + room(leaves) + 2).min(BAR);
     let bar_width = if left >= SHORTEST_BAR { left } else { 0 };
     let most = rows.iter().map(|(_, sum)| sum.used.ms).max().unwrap_or(0).max(1);
 
     let line = |heading: &str, cells: &[&str], bar: &str| {
-        let mut line = cut(heading, heading_width);
+        let mut line = match table.by {
+            By::Day | By::Agent => cut(heading, heading_width),
+            By::Folder => cut_front(heading, heading_width),
+        };
         line.push_str(&" ".repeat(heading_width.saturating_sub(line.width())));
         for ((cell, column), width) in cells.iter().zip(&COLUMNS).zip(&widths) {
             if column.leaves < leaves {

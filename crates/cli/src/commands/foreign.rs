@@ -1,14 +1,17 @@
 //! `ostler ls --foreign`: conversations that run outside ostler, with who runs them. Looks, and touches nothing.
 
-use super::ls::tilde;
+use super::ls::{self, tilde};
 use crate::context::{Context, variable};
 use crate::exit::Result;
 use crate::foreign::{self, Holder};
 use crate::say::tell;
+use crate::ui::called::called;
 use crate::ui::style::Style;
 use crate::ui::table::{Cell, cut, lay_out};
 use crate::ui::time::age;
 use ostler_core::SCHEMA;
+use ostler_core::id::SessionId;
+use ostler_core::view::View;
 use ostler_sys::clock;
 use serde::Serialize;
 use std::io::IsTerminal;
@@ -19,24 +22,62 @@ struct Listed<'a> {
     schema: u32,
     #[serde(flatten)]
     holder: &'a Holder,
+    /// The session of this home whose conversation it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kept_by: Option<SessionId>,
 }
 
 pub fn list(context: &Context, json: bool) -> Result<()> {
     let mut strangers = foreign::holders(&context.home, &variable)?;
     strangers.retain(|holder| !holder.ours);
-    let text = if json { as_json(&strangers) } else { table(&strangers, context.style) };
-    crate::say::text(&text)?;
-    if !json && strangers.iter().any(|holder| holder.native_id.is_some()) {
+    let kept = kept(context, &strangers)?;
+    let keeps = |holder: &Holder| kept.iter().find(|view| is_of(view, holder));
+    if json {
+        return crate::say::text(&as_json(&strangers, keeps));
+    }
+    crate::say::text(&table(&strangers, context.style))?;
+    let known = |holder: &&Holder| holder.native_id.is_some();
+    for holder in strangers.iter().filter(known) {
+        if let Some(view) = keeps(holder) {
+            let id = view.id;
+            let what_to_do = match (view.archived, view.ended) {
+                (true, _) => format!("restore it first: ostler restore {id}"),
+                (false, true) => format!("take it over: ostler resume --takeover {id}"),
+                (false, false) => format!("it runs in both; see ostler who {id}"),
+            };
+            tell!("process {} is using the conversation of session {}; {what_to_do}", holder.pid, called(view));
+        }
+    }
+    if strangers.iter().filter(known).any(|holder| keeps(holder).is_none()) {
         tell!("take one over: ostler adopt --takeover CONVERSATION");
     }
     Ok(())
 }
 
+/// The sessions of this home whose conversations these processes may have open.
+fn kept(context: &Context, holders: &[Holder]) -> Result<Vec<View>> {
+    if holders.iter().all(|holder| holder.native_id.is_none()) {
+        return Ok(Vec::new());
+    }
+    let views = ls::list(context, true, |one| one)?.into_iter().filter_map(|listed| match listed {
+        ls::Listed::Good(view) => Some(*view),
+        ls::Listed::Bad(_) => None,
+    });
+    Ok(views.filter(|view| holders.iter().any(|holder| is_of(view, holder))).collect())
+}
+
+fn is_of(view: &View, holder: &Holder) -> bool {
+    view.native_id.is_some() && view.native_id == holder.native_id && view.conversation_agent() == holder.agent
+}
+
 /// Holders are plain data and always have a JSON form.
-fn as_json(holders: &[Holder]) -> String {
+fn as_json<'a>(holders: &[Holder], keeps: impl Fn(&Holder) -> Option<&'a View>) -> String {
     let lines: Vec<String> = holders
         .iter()
-        .map(|holder| serde_json::to_string(&Listed { schema: SCHEMA, holder }).unwrap_or_default())
+        .map(|holder| {
+            let kept_by = keeps(holder).map(|view| view.id);
+            serde_json::to_string(&Listed { schema: SCHEMA, holder, kept_by }).unwrap_or_default()
+        })
         .collect();
     format!("[\n{}\n]\n", lines.join(",\n"))
 }

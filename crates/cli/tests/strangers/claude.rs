@@ -68,14 +68,23 @@ fn a_claude_that_ostler_keeps_is_no_stranger_and_who_names_both_when_a_stranger_
     let message = json!({"type": "user", "message": {"role": "user", "content": "hang"}});
     let arguments: Vec<&str> = HEADLESS.into_iter().chain(["--resume", &native_id]).collect();
     let mut stranger = home.stranger(&arguments, &format!("{message}\n"));
-    home.until_foreign(&stranger);
+    assert_eq!(home.until_foreign(&stranger)["kept_by"], session.id());
     for word in [session.id(), native_id.as_str()] {
         let mut both = home.who(word);
         both.sort_by_key(|(_, ours)| *ours);
         assert_eq!(both, [(stranger.pid(), false), (ours, true)]);
     }
-    stranger.kill();
+    // It has a session already, so there is nothing to adopt.
+    let advice = |what_to_do: &str| {
+        let told = home.harness.run(&["ls", "--foreign"]).exits(0).stderr;
+        let (pid, id) = (stranger.pid(), session.id());
+        let line = format!("process {pid} is using the conversation of session {id}; {what_to_do} {id}\n");
+        assert_eq!(told, line);
+    };
+    advice("it runs in both; see ostler who");
     session.stop();
+    advice("take it over: ostler resume --takeover");
+    stranger.kill();
     assert_eq!(home.who(session.id()), []);
 }
 

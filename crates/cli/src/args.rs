@@ -203,6 +203,13 @@ pub struct LimitArgs {
     pub processes: Option<String>,
 }
 
+impl LimitArgs {
+    pub fn asked(&self) -> ostler_engine::limits::Asked {
+        let LimitArgs { memory, cpus, processes } = self;
+        ostler_engine::limits::Asked { memory: memory.clone(), cpus: cpus.clone(), processes: processes.clone() }
+    }
+}
+
 #[derive(Args)]
 pub struct Ls {
     /// Also sessions that ended more than a day ago, and archived ones

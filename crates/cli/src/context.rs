@@ -1,51 +1,41 @@
-//! What every command needs: where things live, who asks, and whom it talks to.
+//! What every command needs: the engine, and how standard output is written.
 
-use crate::config::Config;
 use crate::exit::{Failure, Result};
+use crate::say::tell;
 use crate::ui::style::Style;
-use ostler_core::id::{SessionId, is_name};
-use ostler_core::record::{Want, Wish};
-use ostler_store::home::Home;
-use ostler_sys::clock;
+use ostler_engine::{Engine, Environment};
 use std::io::IsTerminal;
 
 pub struct Context {
-    pub home: Home,
-    pub config: Config,
+    pub engine: Engine,
     /// For standard output.
     pub style: Style,
 }
 
 impl Context {
     pub fn new() -> Result<Context> {
-        let home = Home::find(&variable)
-            .ok_or_else(|| Failure::ours("neither OSTLER_HOME nor HOME is set; set one of them"))?;
-        Ok(Context { home, config: Config::load(&variable), style: Style::detect(std::io::stdout().is_terminal()) })
+        let size = || ostler_sys::pty::size(std::io::stdout()).or_else(|| ostler_sys::pty::size(std::io::stdin()));
+        let mut environment = Environment::of_process();
+        environment.window = size();
+        Ok(Context { engine: Engine::open(environment)?, style: Style::detect(std::io::stdout().is_terminal()) })
     }
 }
 
-/// A variable of our environment, when it is text.
+impl Context {
+    /// Says in one line what is wrong with config.toml.
+    pub fn warn(&self) {
+        if let [first, more @ ..] = self.engine.config.mistakes.as_slice() {
+            let more = match more.len() {
+                0 => String::new(),
+                count => format!(" ({count} more: ostler doctor)"),
+            };
+            let words = Failure::usage(format!("{}; {}{more}", first.place_and_words(), first.consequence()));
+            tell!("ostler: {words}");
+        }
+    }
+}
+
+/// A variable of our environment, when it is text: for what only concerns how things are shown.
 pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
-}
-
-/// Who asks, in words: a person or another session, and the process.
-pub fn who() -> String {
-    let pid = std::process::id();
-    let session = variable("OSTLER_SESSION").and_then(|id| SessionId::parse(&id));
-    let name = match session {
-        Some(id) => format!("session {id}"),
-        None => {
-            let uid = rustix::process::getuid().as_raw();
-            let told = ["USER", "LOGNAME"].into_iter().filter_map(variable).find(|name| is_name(name));
-            told.or_else(|| ostler_sys::users::name_of(uid).filter(|name| is_name(name)))
-                .unwrap_or_else(|| format!("uid {uid}"))
-        }
-    };
-    format!("{name} (pid {pid})")
-}
-
-/// A wish of ours.
-pub fn wish(run: u32, want: Want) -> Wish {
-    Wish { id: uuid::Uuid::new_v4().to_string(), at: clock::now(), by: who(), run, want }
 }

@@ -1,8 +1,9 @@
 //! Exit codes, and errors as one line for a person: what is wrong; what to do.
 
 use crate::context::variable;
-use crate::ui::suggest::nearest;
 use ostler_core::outcome::{Kind, Outcome, Saved};
+use ostler_engine::Error;
+use ostler_engine::suggest::nearest;
 use ostler_keeper::launch::LaunchError;
 use ostler_store::StoreError;
 use ostler_store::home::{Home, NotFound};
@@ -93,24 +94,76 @@ fn without_numbers(text: &str) -> String {
     }
 }
 
-impl From<StoreError> for Failure {
-    fn from(error: StoreError) -> Failure {
-        Failure::ours(format!("{error}{}", hint(&error)))
+impl From<Error> for Failure {
+    /// The one table that gives an error of the engine its exit code, and says what to do about it.
+    fn from(error: Error) -> Failure {
+        let (code, hint) = advice(&error);
+        Failure::new(code, if hint.is_empty() { error.to_string() } else { format!("{error}; {hint}") })
     }
 }
 
-/// What to do about it.
+fn advice(error: &Error) -> (Code, String) {
+    match error {
+        Error::NoHome => (Code::Ours, "set one of them".to_owned()),
+        Error::Output(_) | Error::System(_) | Error::Unreadable { .. } | Error::CannotCompare { .. } => {
+            (Code::Ours, String::new())
+        }
+        Error::NotFound(error) => not_found(error),
+        Error::Store(error) => (Code::Ours, hint(error).to_owned()),
+        Error::Launch(error) => launching(error),
+        Error::Config(_) => (Code::Usage, "correct or remove it".to_owned()),
+        Error::Limit(_) => (Code::Usage, String::new()),
+        Error::OtherUser { .. } => (Code::Ours, "run this command as that user".to_owned()),
+        Error::NoKeeper { .. } => (Code::Ours, "see ostler doctor".to_owned()),
+        Error::Refused { .. } | Error::OnlyInCopy(_) => (Code::Failed, String::new()),
+        Error::StillRuns { session, .. } => (
+            Code::Refused,
+            format!(
+                "send it a message: ostler send {0} \"…\", or end it first: ostler resume {0} --takeover",
+                session.id
+            ),
+        ),
+        Error::Moved { .. } => (Code::Failed, "find it with: ostler ls -a".to_owned()),
+        Error::FolderExists { .. } => (Code::Failed, "see ostler doctor".to_owned()),
+        Error::CannotMove { .. } => (Code::Ours, String::new()),
+        Error::HelperStays { .. } => (Code::Ours, "check it, then try again".to_owned()),
+        Error::AmbiguousConversation { .. } => (Code::Usage, "type more characters".to_owned()),
+        Error::NoConversation { .. } => {
+            (Code::NoSession, "list them with: ostler ls -a, ostler ls --foreign".to_owned())
+        }
+        Error::Owned { .. } => {
+            (Code::Refused, "end it, or add --takeover so that ostler ends it properly first".to_owned())
+        }
+        Error::OwnedByServer { how_to_end, .. } => {
+            (Code::Refused, format!("stop that server first (this ends all its work): {how_to_end}"))
+        }
+        Error::UnknownAgent { .. } => (Code::Ours, String::new()),
+        Error::NotInstalled { package, .. } => (Code::Usage, format!("install it: npm install -g {package}")),
+        Error::WorksInServer { agent, package, .. } => {
+            (Code::Usage, format!("update {agent} (npm install -g {package}) or stop that server first"))
+        }
+        Error::NoTranscript { .. } => (Code::NoSession, "list sessions with: ostler ls -a".to_owned()),
+        Error::UnknownTranscript { .. } | Error::NotATranscript { .. } => (Code::Usage, String::new()),
+        Error::TranscriptGone { id, .. } => {
+            (Code::NoSession, format!("restore its last copy: ostler checkpoints restore {id} last"))
+        }
+        Error::NothingSaid { .. } => (Code::NoSession, String::new()),
+        Error::CannotRepair { .. } => (Code::Ours, "see ostler repair".to_owned()),
+    }
+}
+
+/// What to do about a file.
 fn hint(error: &StoreError) -> &'static str {
     match error {
         StoreError::Of { error, .. } => hint(error),
-        StoreError::Newer { .. } => "; use that version of ostler or a newer one",
-        StoreError::Io { error, .. } if ostler_store::is_full_disk(error) => "; free some disk space",
+        StoreError::Newer { .. } => "use that version of ostler or a newer one",
+        StoreError::Io { error, .. } if ostler_store::is_full_disk(error) => "free some disk space",
         StoreError::Io { error, .. } if error.kind() == std::io::ErrorKind::PermissionDenied => {
-            "; check its owner, or set OSTLER_HOME"
+            "check its owner, or set OSTLER_HOME"
         }
         StoreError::Io { .. } => "",
-        StoreError::Damaged { .. } | StoreError::Missing { .. } => "; see ostler doctor",
-        StoreError::Copy { .. } => "; delete the copy",
+        StoreError::Damaged { .. } | StoreError::Missing { .. } => "see ostler doctor",
+        StoreError::Copy { .. } => "delete the copy",
     }
 }
 
@@ -122,36 +175,45 @@ fn nearest_name(word: &str) -> Option<String> {
     nearest(word, names.iter().map(String::as_str)).map(str::to_owned)
 }
 
+fn not_found(error: &NotFound) -> (Code, String) {
+    match error {
+        NotFound::None(word) => match nearest_name(word) {
+            Some(name) => (Code::NoSession, format!("did you mean {name}?")),
+            None => (Code::NoSession, "ostler ls -a lists all sessions".to_owned()),
+        },
+        NotFound::Ambiguous { .. } => (Code::Usage, "type more characters".to_owned()),
+        NotFound::Store(error) => (Code::Ours, hint(error).to_owned()),
+    }
+}
+
+fn launching(error: &LaunchError) -> (Code, String) {
+    match error {
+        LaunchError::Program(_) => (Code::Usage, String::new()),
+        LaunchError::System(error) if ostler_store::is_full_disk(error) => (Code::Ours, "free some space".to_owned()),
+        LaunchError::Store(error) => (Code::Ours, hint(error).to_owned()),
+        LaunchError::Held(_)
+        | LaunchError::NotStarted(_)
+        | LaunchError::Killed
+        | LaunchError::Holder(_)
+        | LaunchError::System(_) => (Code::Ours, String::new()),
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Failure {
+        Error::from(error).into()
+    }
+}
+
 impl From<NotFound> for Failure {
     fn from(error: NotFound) -> Failure {
-        match error {
-            NotFound::None(ref word) => {
-                let hint = match nearest_name(word) {
-                    Some(name) => format!("did you mean {name}?"),
-                    None => "ostler ls -a lists all sessions".to_owned(),
-                };
-                Failure::new(Code::NoSession, format!("{error}; {hint}"))
-            }
-            NotFound::Ambiguous { .. } => Failure::usage(format!("{error}; type more characters")),
-            NotFound::Store(error) => error.into(),
-        }
+        Error::from(error).into()
     }
 }
 
 impl From<LaunchError> for Failure {
     fn from(error: LaunchError) -> Failure {
-        match error {
-            LaunchError::Store(error) => error.into(),
-            LaunchError::Program(words) => Failure::usage(words),
-            LaunchError::Held(words) => crate::one_writer::held(&words),
-            LaunchError::NotStarted(words) => Failure::ours(words),
-            LaunchError::System(error) if ostler_store::is_full_disk(&error) => {
-                Failure::ours("the disk is full; free some space")
-            }
-            other @ (LaunchError::Killed | LaunchError::Holder(_) | LaunchError::System(_)) => {
-                Failure::ours(other.to_string())
-            }
-        }
+        Error::from(error).into()
     }
 }
 

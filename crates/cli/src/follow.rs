@@ -1,7 +1,6 @@
 //! Following a session: what it prints or says, as it comes, until it ends. The files are read here; the keeper only says
 //! that they have grown, so a keeper that is killed in between makes no difference.
 
-use crate::client::{News, Watch, look_and_record};
 use crate::commands::to_json;
 use crate::exit::Result;
 use crate::say::{line, tell};
@@ -9,6 +8,8 @@ use crate::ui::conversation::Talk;
 use ostler_core::fact::{Ask, Fact, Verdict};
 use ostler_core::record::{Mode, Speaks};
 use ostler_core::view::View;
+use ostler_engine::request::look_and_record;
+use ostler_engine::watch::{News, Watch};
 use ostler_screen::{PlainText, printable_lines, printable_text};
 use ostler_store::conversation::{Item, Reader};
 use ostler_store::folder::{Folder, RunFolder};

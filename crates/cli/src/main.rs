@@ -3,23 +3,12 @@
 #![cfg_attr(all(target_env = "gnu", not(test)), no_main)]
 
 mod args;
-mod client;
 mod commands;
-mod config;
 mod context;
 mod dashes;
 mod exit;
 mod follow;
-mod foreign;
-mod installed;
-mod limits;
-mod one_writer;
-mod orphans;
-mod own_agents;
-mod prepare;
-mod repair;
 mod say;
-mod still;
 mod ui;
 mod usage;
 
@@ -46,5 +35,5 @@ fn enter_hidden(arguments: &[String]) -> Option<i32> {
     if arguments.get(1).map(String::as_str) == Some(ostler_agents::replay::ENTRY) {
         return Some(ostler_replay::main(arguments.iter().skip(2).cloned()));
     }
-    ostler_keeper::enter(arguments, config::output_bounds)
+    ostler_keeper::enter(arguments, || ostler_engine::config::output_bounds(&ostler_engine::Environment::of_process()))
 }

@@ -2,6 +2,7 @@
 //! goes to standard error goes nowhere when that is gone, since there is nobody left to complain to.
 
 use crate::exit::{Failure, Result};
+use ostler_engine::Notice;
 use std::fmt::Arguments;
 use std::io::Write;
 
@@ -38,4 +39,10 @@ pub fn not_written(error: std::io::Error) -> Failure {
 
 pub fn aside(words: Arguments<'_>) {
     let _ = writeln!(std::io::stderr().lock(), "{words}");
+}
+
+/// What the engine tells while it is at work.
+#[expect(clippy::needless_pass_by_value, reason = "as a callback takes it")]
+pub fn notice(notice: Notice) {
+    aside(format_args!("ostler: {notice}"));
 }

@@ -3,11 +3,11 @@
 use crate::args::Cli;
 use crate::commands::help;
 use crate::exit::{Code, Failure};
-use crate::installed;
 use crate::say::not_written;
-use crate::ui::suggest::{did_you_mean, nearest};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches};
+use ostler_engine::installed;
+use ostler_engine::suggest::{did_you_mean, nearest};
 use std::ffi::OsString;
 
 /// Commands of other tools, and what does the same here.

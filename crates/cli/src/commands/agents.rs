@@ -4,12 +4,12 @@ use super::ls::tilde;
 use crate::args::Agents;
 use crate::context::Context;
 use crate::exit::{Code, Result};
-use crate::installed::{self, Abilities, Messages};
-use crate::own_agents::Protocol;
 use crate::ui::style::Style;
 use crate::ui::table::{Cell, lay_out};
 use ostler_core::SCHEMA;
 use ostler_core::record::Mode;
+use ostler_engine::config::own_agents::Protocol;
+use ostler_engine::installed::{self, Abilities, Messages};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -31,18 +31,18 @@ struct Listed {
 }
 
 pub fn run(context: &Context, args: &Agents) -> Result<Code> {
-    let listed: Vec<Listed> = known().into_iter().chain(own(context)).collect();
+    let listed: Vec<Listed> = known(context).into_iter().chain(own(context)).collect();
     let text = if args.json { as_json(&listed) } else { as_text(&listed, context.style) };
     crate::say::text(&text)?;
     Ok(Code::Succeeded)
 }
 
-fn known() -> Vec<Listed> {
+fn known(context: &Context) -> Vec<Listed> {
     let agents: Vec<_> = installed::known().collect();
     let programs: Vec<Option<PathBuf>> = agents.iter().map(|agent| installed::whereabouts(*agent)).collect();
     let others =
         agents.iter().zip(&programs).map(|(agent, path)| path.clone().filter(|_| installed::is_program(*agent)));
-    let versions = installed::versions(&others.collect::<Vec<_>>());
+    let versions = installed::versions(&context.engine.environment, &others.collect::<Vec<_>>());
     let described = agents.iter().zip(programs).zip(versions);
     described
         .map(|((agent, program), version)| Listed {
@@ -53,21 +53,22 @@ fn known() -> Vec<Listed> {
             program,
             npm_package: installed::package(agent.name()),
             own: false,
-            abilities: installed::abilities(*agent),
+            abilities: installed::abilities(&context.engine.environment, *agent),
         })
         .collect()
 }
 
 /// Of a person's own agents nobody knows what they do with `--version`, and they are not asked.
 fn own(context: &Context) -> Vec<Listed> {
-    let described = context.config.agents.iter().map(|(name, agent)| {
+    let described = context.engine.config.agents.iter().map(|(name, agent)| {
         let word = agent.command.first().map_or("", String::as_str);
         let program = match word.contains('/') {
             true => Some(PathBuf::from(word)).filter(|path| path.is_file()),
             false => ostler_keeper::program::find_in_path(word),
         };
         let abilities = match agent.protocol {
-            Protocol::Acp => ostler_agents::find(agent.protocol.agent()).map(installed::abilities),
+            Protocol::Acp => ostler_agents::find(agent.protocol.agent())
+                .map(|agent| installed::abilities(&context.engine.environment, agent)),
             Protocol::None => None,
         };
         let as_command = Abilities {

@@ -2,7 +2,6 @@
 
 use super::attach::{Inline, ask_inline, pick};
 use crate::args::Answer;
-use crate::client::{Granted, make_wish};
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
 use crate::say::{say, tell};
@@ -14,6 +13,7 @@ use ostler_core::asking::Shown;
 use ostler_core::fact::Ask;
 use ostler_core::record::{Mode, Want};
 use ostler_core::view::View;
+use ostler_engine::request::{self, Answered};
 use ostler_store::home::Place;
 use ostler_store::look;
 use std::io::IsTerminal;
@@ -25,7 +25,7 @@ pub fn run(context: &Context, args: Answer) -> Result<Code> {
             view.asking.is_some()
         })?,
     };
-    let place = context.home.select(&id)?;
+    let place = context.engine.home.select(&id)?;
     let view = look::look(&place)?;
     if !args.allow && !args.deny && args.text.is_none() && args.request.is_none() && view.asking.is_some() {
         return ask_person(context, &place, &view);
@@ -62,13 +62,17 @@ pub fn run(context: &Context, args: Answer) -> Result<Code> {
             return Err(Failure::usage("an answer is missing; add --allow, --deny or --text \"…\""));
         }
     };
-    match make_wish(&place, Want::Answer { request: Some(request), allow, always: args.always, text: args.text })? {
-        Granted::Yes => {
+    match request::make(
+        &context.engine,
+        &place,
+        Want::Answer { request: Some(request), allow, always: args.always, text: args.text },
+    )? {
+        Answered::Accepted => {
             tell_verdict(&place, asking.as_ref(), allow, args.always)?;
             Ok(Code::Succeeded)
         }
-        Granted::Refused(why) => Err(Failure::new(Code::Failed, format!("{}: {why}", called_at(&place)))),
-        Granted::Ended(_) => {
+        Answered::Refused(why) => Err(Failure::new(Code::Failed, format!("{}: {why}", called_at(&place)))),
+        Answered::Ended(_) => {
             Err(Failure::new(Code::Failed, format!("{} has ended and is not asking anything", called_at(&place))))
         }
     }
@@ -86,7 +90,7 @@ fn ask_person(context: &Context, place: &Place, view: &View) -> Result<Code> {
     }
     let columns = ostler_sys::pty::size(std::io::stderr()).map(|(_, columns)| usize::from(columns));
     tell!("{}", Talk::new(context.style, columns).question(ask).trim_end());
-    match ask_inline(place, view, context.style)? {
+    match ask_inline(&context.engine, place, view, context.style)? {
         Inline::Answered(answer) => {
             tell_verdict(place, Some(ask), answer.allow, answer.always)?;
             Ok(Code::Succeeded)

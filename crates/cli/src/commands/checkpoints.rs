@@ -4,13 +4,14 @@ use crate::args::{Checkpoints, CheckpointsAction};
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
 use crate::say::say;
-use crate::still::{NotStill, Still};
 use crate::ui::called::called_at;
 use crate::ui::table::{Cell, lay_out, window};
 use crate::ui::time::{age, parse_duration, size};
 use jiff::Timestamp;
 use ostler_agents::recorded::What;
 use ostler_core::fact::Fact;
+use ostler_engine::quiesced::{NotQuiesced, Quiesced};
+use ostler_engine::units::to_the_millisecond;
 use ostler_store::checkpoints::{self, Checkpoint};
 use ostler_store::folder::Folder;
 use ostler_store::home::Place;
@@ -22,7 +23,7 @@ use std::collections::HashMap;
 pub fn run(context: &Context, args: &Checkpoints) -> Result<Code> {
     match (&args.action, &args.id) {
         (Some(CheckpointsAction::Restore { id, time }), _) => restore(context, id, time),
-        (None, Some(id)) => list(&context.home.select(id)?, args.json),
+        (None, Some(id)) => list(&context.engine.home.select(id)?, args.json),
         (None, None) => Err(Failure::usage("a session is missing; name one: ostler checkpoints ID")),
     }
 }
@@ -103,13 +104,13 @@ fn in_a_line(message: Option<&What>) -> String {
 }
 
 fn restore(context: &Context, word: &str, time: &str) -> Result<Code> {
-    let place = context.home.select(word)?;
+    let place = context.engine.home.select(word)?;
     let folder = place.open()?;
     let all = checkpoints::list(&folder)?;
     let wanted =
         choose(&all, time, clock::now()).map_err(|words| Failure::usage(format!("{}: {words}", called_at(&place))))?;
-    let _still = Still::take(&place).map_err(|not| match not {
-        NotStill::Runs => Failure::new(
+    let _still = Quiesced::take(&place).map_err(|not| match not {
+        NotQuiesced::Runs => Failure::new(
             Code::Refused,
             format!(
                 "{} is still running and writing its transcript; stop it first: ostler stop {}",
@@ -117,7 +118,7 @@ fn restore(context: &Context, word: &str, time: &str) -> Result<Code> {
                 place.id
             ),
         ),
-        NotStill::Failed(failure) => failure,
+        NotQuiesced::Failed(error) => error.into(),
     })?;
     let before = checkpoints::restore(&folder, &wanted)?;
     // What we do ourselves is no surprise at the next resume.
@@ -141,11 +142,6 @@ fn name(all: &[Checkpoint], one: &Checkpoint) -> String {
 
 fn to_the_second(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
-}
-
-/// Also among those to come it names one checkpoint.
-pub fn to_the_millisecond(at: Timestamp) -> String {
-    at.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string()
 }
 
 fn exactly(at: Timestamp) -> String {

@@ -27,7 +27,7 @@ struct Used {
 }
 
 pub fn run(context: &Context, args: &Du) -> Result<Code> {
-    let home = &context.home;
+    let home = &context.engine.home;
     let everything = args.ids.is_empty();
     let mut places = if everything {
         home.live_places()?.into_iter().chain(home.archived_places()?).collect()
@@ -47,7 +47,8 @@ pub fn run(context: &Context, args: &Du) -> Result<Code> {
     used.sort_by_key(|one| std::cmp::Reverse(one.usage.total()));
     let other = if everything { counter.rest(home.root())? } else { 0 };
     let disk = disk_of(home.root())?;
-    let min_free = disk.map(|disk| context.config.min_free_space.unwrap_or_else(|| default_min_free(disk.total)));
+    let min_free =
+        disk.map(|disk| context.engine.config.min_free_space.unwrap_or_else(|| default_min_free(disk.total)));
     if args.json {
         say!("{}", serde_json::to_string_pretty(&as_json(&used, other, disk, min_free)).unwrap_or_default())?;
     } else {

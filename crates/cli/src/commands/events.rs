@@ -49,13 +49,13 @@ fn only(context: &Context, args: &Events) -> Result<Only> {
     let sessions = if args.ids.is_empty() {
         None
     } else {
-        Some(several::select(&context.home, &args.ids)?.into_iter().map(|place| place.id).collect())
+        Some(several::select(&context.engine.home, &args.ids)?.into_iter().map(|place| place.id).collect())
     };
     Ok(Only { sessions, since: since.map_err(Failure::usage)? })
 }
 
 fn follow(context: &Context, args: &Events) -> std::result::Result<(), Stop> {
-    let home = &context.home;
+    let home = &context.engine.home;
     let mut known = Known::of(only(context, args)?);
     if !args.follow {
         return print(known.look(home, None, &Read::All)?.only_entries());

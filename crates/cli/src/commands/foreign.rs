@@ -1,9 +1,8 @@
 //! `ostler ls --foreign`: conversations that run outside ostler, with who runs them. Looks, and touches nothing.
 
-use super::ls::{self, tilde};
+use super::ls::tilde;
 use crate::context::{Context, variable};
 use crate::exit::Result;
-use crate::foreign::{self, Holder};
 use crate::say::tell;
 use crate::ui::called::called;
 use crate::ui::style::Style;
@@ -12,6 +11,8 @@ use crate::ui::time::age;
 use ostler_core::SCHEMA;
 use ostler_core::id::SessionId;
 use ostler_core::view::View;
+use ostler_engine::foreign::{self, Holder};
+use ostler_engine::list as sessions;
 use ostler_sys::clock;
 use serde::Serialize;
 use std::io::IsTerminal;
@@ -28,7 +29,7 @@ struct Listed<'a> {
 }
 
 pub fn list(context: &Context, json: bool) -> Result<()> {
-    let mut strangers = foreign::holders(&context.home, &variable)?;
+    let mut strangers = foreign::holders(&context.engine.home, &variable)?;
     strangers.retain(|holder| !holder.ours);
     let kept = kept(context, &strangers)?;
     let keeps = |holder: &Holder| kept.iter().find(|view| is_of(view, holder));
@@ -59,9 +60,9 @@ fn kept(context: &Context, holders: &[Holder]) -> Result<Vec<View>> {
     if holders.iter().all(|holder| holder.native_id.is_none()) {
         return Ok(Vec::new());
     }
-    let views = ls::list(context, true, |one| one)?.into_iter().filter_map(|listed| match listed {
-        ls::Listed::Good(view) => Some(*view),
-        ls::Listed::Bad(_) => None,
+    let views = sessions::list(&context.engine, true, |one| one)?.into_iter().filter_map(|listed| match listed {
+        sessions::Listed::Good(view) => Some(*view),
+        sessions::Listed::Bad(_) => None,
     });
     Ok(views.filter(|view| holders.iter().any(|holder| is_of(view, holder))).collect())
 }

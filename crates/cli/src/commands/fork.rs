@@ -5,13 +5,13 @@
 use super::resume::begun;
 use super::run::{Watching, after_start, check_name, check_that_it_can_be_found, message_of, with_piped};
 use crate::args::Fork as Args;
-use crate::context::{Context, wish};
+use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
-use crate::prepare::{Prepared, prepare};
 use crate::ui::called::called;
 use ostler_core::id::SessionId;
 use ostler_core::record::{Fork, Mode, Session, Want, beginning_of};
 use ostler_core::view::{Phase, View};
+use ostler_engine::prepare::{Prepared, prepare};
 use ostler_keeper::launch::{Launch, launch};
 use ostler_store::folder::Folder;
 use ostler_store::proof::Begun;
@@ -29,7 +29,7 @@ const WRITING: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 pub fn run(context: &Context, args: Args) -> Result<Code> {
-    let place = context.home.select(&args.id)?;
+    let place = context.engine.home.select(&args.id)?;
     let view = look::look(&place)?;
     if view.agent == "command" {
         return Err(Failure::usage(format!("{} is a command and has no conversation to copy", called(&view))));
@@ -65,7 +65,7 @@ pub fn run(context: &Context, args: Args) -> Result<Code> {
         return Err(Failure::usage("the transcript of this gemini conversation is gone, so it cannot be copied"));
     }
     // Of several who want one name at once, one gets it: nobody else looks until the session stands.
-    let names = args.name.as_ref().map(|_| context.home.lock_names()).transpose()?;
+    let names = args.name.as_ref().map(|_| context.engine.home.lock_names()).transpose()?;
     check_name(context, args.name.as_deref())?;
     let watching = Watching::new(args.detach, args.output);
     check_that_it_can_be_found(watching, args.name.as_deref())?;
@@ -86,8 +86,9 @@ pub fn run(context: &Context, args: Args) -> Result<Code> {
         ..original
     };
     let native_id = uuid::Uuid::new_v4().to_string();
-    let Prepared { record, files, environment } = prepare(context, &session, 1, &native_id, false)?;
-    let prompts: Vec<_> = message.into_iter().map(|text| wish(1, Want::Message { text, now: false })).collect();
+    let Prepared { record, files, environment } = prepare(&context.engine, &session, 1, &native_id, false)?;
+    let prompts: Vec<_> =
+        message.into_iter().map(|text| context.engine.wish(1, Want::Message { text, now: false })).collect();
     let launching = Launch {
         session: &session,
         run: &record,
@@ -96,7 +97,7 @@ pub fn run(context: &Context, args: Args) -> Result<Code> {
         piped: None,
         environment: &environment,
     };
-    let place = launch(&context.home, launching)?;
+    let place = launch(&context.engine.home, launching)?;
     drop(names);
     after_start(context, &place, &session, watching)
 }

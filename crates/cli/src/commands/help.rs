@@ -2,11 +2,11 @@
 //! `--help`.
 
 use crate::args::{Cli, Help};
-use crate::config::KEYS;
 use crate::exit::{Code, Failure, Result};
 use crate::say;
-use crate::ui::suggest::nearest;
 use clap::CommandFactory;
+use ostler_engine::config::KEYS;
+use ostler_engine::suggest::nearest;
 
 /// Name, what it is about, text.
 const TOPICS: [(&str, &str, &str); 5] = [

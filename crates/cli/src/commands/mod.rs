@@ -34,7 +34,6 @@ mod wait;
 mod who;
 
 pub use logs::to_json;
-pub use who::session_of;
 
 use crate::args::{Cli, Command};
 use crate::context::Context;
@@ -72,12 +71,12 @@ fn dispatch(cli: Cli) -> Result<Code> {
         // Lists all that is wrong itself.
         Some(Command::Doctor(_)) => {}
         // Warns once nothing else is wrong.
-        Some(Command::Run(_)) => context.config.needs_for_launch()?,
+        Some(Command::Run(_)) => context.engine.config.needs_for_launch()?,
         Some(Command::Resume(_) | Command::Fork(_) | Command::Adopt(_)) => {
-            context.config.needs_for_launch()?;
-            context.config.warn();
+            context.engine.config.needs_for_launch()?;
+            context.warn();
         }
-        Some(_) | None => context.config.warn(),
+        Some(_) | None => context.warn(),
     }
     match cli.command {
         None => ls::bare(&context),

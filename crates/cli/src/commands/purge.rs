@@ -7,9 +7,9 @@ use crate::args::Purge;
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
 use crate::say::say;
-use crate::still::{NotStill, Still};
 use crate::ui::called::called_at;
 use crate::ui::time::{age, parse_duration};
+use ostler_engine::quiesced::{NotQuiesced, Quiesced};
 use ostler_store::home::{Home, Place};
 use ostler_sys::clock;
 use ostler_sys::dir::Dir;
@@ -22,8 +22,11 @@ pub const GONE: &str = ".gone-";
 pub fn run(context: &Context, args: &Purge) -> Result<Code> {
     let older_than = args.older_than.as_deref().map(parse_duration).transpose().map_err(Failure::usage)?;
     let at_least_s = older_than.map_or(0, |limit| i64::try_from(limit.as_secs()).unwrap_or(i64::MAX));
-    let mut places =
-        if args.archived { context.home.archived_places()? } else { several::select(&context.home, &args.ids)? };
+    let mut places = if args.archived {
+        context.engine.home.archived_places()?
+    } else {
+        several::select(&context.engine.home, &args.ids)?
+    };
     places.sort_by_key(|place| place.id);
     let code = several::each(places, |place| {
         let still = take(&place)?;
@@ -54,25 +57,25 @@ pub fn run(context: &Context, args: &Purge) -> Result<Code> {
         Ok(Code::Succeeded)
     });
     if !args.dry_run {
-        for folder in leftovers(&context.home)? {
+        for folder in leftovers(&context.engine.home)? {
             remove(&folder)?;
         }
     }
     Ok(code)
 }
 
-fn take(place: &Place) -> Result<Still> {
+fn take(place: &Place) -> Result<Quiesced> {
     let id = place.id;
-    Still::take(place).map_err(|not| match not {
-        NotStill::Runs => Failure::new(
+    Quiesced::take(place).map_err(|not| match not {
+        NotQuiesced::Runs => Failure::new(
             Code::Failed,
             format!("{} is still running; stop it first: ostler stop {id}", called_at(place)),
         ),
-        NotStill::Failed(failure) => failure,
+        NotQuiesced::Failed(error) => error.into(),
     })
 }
 
-pub fn delete(place: &Place, still: &Still) -> Result<()> {
+pub fn delete(place: &Place, still: &Quiesced) -> Result<()> {
     let hidden = format!("{GONE}{}", place.id);
     let path = still.parent_path().join(&hidden);
     // A copy of it that was being deleted before this one came back.

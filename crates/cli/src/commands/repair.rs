@@ -4,16 +4,16 @@ use super::ls::tilde;
 use crate::args::Repair;
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
-use crate::repair::file::Looked;
-use crate::repair::lost::Kept;
-use crate::repair::rehearsal::Rehearsal;
-use crate::repair::target::Target;
-use crate::repair::{changes, holder, note, split_off};
 use crate::say::say;
-use crate::still::{NotStill, Still};
 use crate::ui::called::called;
 use ostler_core::limits::counted;
 use ostler_core::view::View;
+use ostler_engine::quiesced::{NotQuiesced, Quiesced};
+use ostler_engine::repair::file::Looked;
+use ostler_engine::repair::lost::Kept;
+use ostler_engine::repair::rehearsal::Rehearsal;
+use ostler_engine::repair::target::Target;
+use ostler_engine::repair::{changes, holder, note, split_off};
 use ostler_store::checkpoints;
 use ostler_store::folder::Folder;
 use ostler_sys::clock;
@@ -21,10 +21,10 @@ use ostler_transcript::{Branches, Finding, Remedy};
 use std::path::Path;
 
 pub fn run(context: &Context, args: &Repair) -> Result<Code> {
-    let target = Target::find(context, &args.id)?;
+    let target = Target::find(&context.engine, &args.id)?;
     let shown = |path: &Path| tilde(&path.to_string_lossy());
     if let Some(id) = &target.native_id
-        && let Some(holder) = holder(context, target.format, id)?
+        && let Some(holder) = holder(&context.engine, target.format, id)?
     {
         let terminal = holder.terminal.as_ref().map(|terminal| format!(" on {terminal}")).unwrap_or_default();
         return Err(Failure::new(
@@ -75,7 +75,7 @@ pub fn run(context: &Context, args: &Repair) -> Result<Code> {
     }
     report(&written.findings, "repaired")?;
     if let (Some(view), Some(_still)) = (&target.session, &still) {
-        let folder = context.home.select(view.id.as_str())?.open()?;
+        let folder = context.engine.home.select(view.id.as_str())?.open()?;
         note(&folder, view.run, changes(&written.findings), &written.backup)?;
         settle(&folder, &target.file)?;
     }
@@ -88,8 +88,8 @@ pub fn run(context: &Context, args: &Repair) -> Result<Code> {
         }
         let goes_on = match &target.session {
             Some(view) => {
-                let original = context.home.select(view.id.as_str())?.open()?.session()?;
-                format!("ostler resume {}", split_off::keep(context, original, id, path)?)
+                let original = context.engine.home.select(view.id.as_str())?.open()?.session()?;
+                format!("ostler resume {}", split_off::keep(&context.engine, original, id, path)?)
             }
             None => format!("{} --resume {id}", target.format.agent()),
         };
@@ -111,21 +111,23 @@ enum Lost {
 }
 
 fn bring_back(context: &Context, view: &View, target: &Target, file: &Path, dry_run: bool) -> Result<Lost> {
-    let folder = context.home.select(view.id.as_str())?.open()?;
+    let folder = context.engine.home.select(view.id.as_str())?.open()?;
     let kept = Kept { folder: &folder, id: view.id, transcript: &target.file, file, format: Some(target.format) };
     let mut lost = Lost::Nothing;
+    let mut lines = String::new();
     let left = if dry_run {
-        kept.bring_back(None, |words, _| {
+        kept.bring_back(None, &mut |words, _| {
             lost = Lost::ToBringBack;
-            say!("to repair: {words}")
-        })?
+            lines += &format!("to repair: {words}\n");
+        })
     } else {
-        kept.bring_back(Some(view.run), |words, backup| {
+        kept.bring_back(Some(view.run), &mut |words, backup| {
             lost = Lost::BroughtBack;
-            say!("repaired: {words}")?;
-            say!("backup: {}", tilde(&backup.to_string_lossy()))
-        })?
+            lines += &format!("repaired: {words}\nbackup: {}\n", tilde(&backup.to_string_lossy()));
+        })
     };
+    crate::say::text(&lines)?;
+    let left = left?;
     if let Some(loss) = left {
         say!("note: {}", loss.words)?;
     }
@@ -154,11 +156,11 @@ fn report(findings: &[Finding], mending: &str) -> Result<()> {
     Ok(())
 }
 
-fn take(context: &Context, view: &View) -> Result<Still> {
-    match Still::take(&context.home.select(view.id.as_str())?) {
+fn take(context: &Context, view: &View) -> Result<Quiesced> {
+    match Quiesced::take(&context.engine.home.select(view.id.as_str())?) {
         Ok(still) => Ok(still),
-        Err(NotStill::Runs) => Err(runs(view)),
-        Err(NotStill::Failed(failure)) => Err(failure),
+        Err(NotQuiesced::Runs) => Err(runs(view)),
+        Err(NotQuiesced::Failed(error)) => Err(error.into()),
     }
 }
 

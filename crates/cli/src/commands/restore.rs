@@ -5,13 +5,13 @@ use crate::args::Many;
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
 use crate::say::{say, tell};
-use crate::still::{NotStill, Still};
 use crate::ui::called::called_at;
+use ostler_engine::quiesced::{NotQuiesced, Quiesced};
 use ostler_store::archived;
 use ostler_store::home::Place;
 
 pub fn run(context: &Context, args: &Many) -> Result<Code> {
-    let places = several::select(&context.home, &args.ids)?;
+    let places = several::select(&context.engine.home, &args.ids)?;
     Ok(several::each(places, |place| {
         let name = called_at(&place);
         let alarm = bring_back(context, &place)?;
@@ -29,11 +29,11 @@ fn bring_back(context: &Context, place: &Place) -> Result<Option<String>> {
     if !place.archived {
         return Err(Failure::new(Code::Failed, format!("{} is not archived; see ostler show {id}", called_at(place))));
     }
-    let still = Still::take(place).map_err(|not| match not {
-        NotStill::Runs => Failure::new(Code::Failed, format!("another command is working on {id}; try again")),
-        NotStill::Failed(failure) => failure,
+    let still = Quiesced::take(place).map_err(|not| match not {
+        NotQuiesced::Runs => Failure::new(Code::Failed, format!("another command is working on {id}; try again")),
+        NotQuiesced::Failed(error) => error.into(),
     })?;
     let alarm = archived::noted(&place.open()?)?.map(|archived| archived.alarm(id)).transpose()?.flatten();
-    still.rename(&context.home.open_or_make(&context.home.sessions())?, id.as_str())?;
+    still.rename(&context.engine.home.open_or_make(&context.engine.home.sessions())?, id.as_str())?;
     Ok(alarm)
 }

@@ -10,20 +10,20 @@ use super::ls::tilde;
 use super::run::{Watching, after_start, message_of, with_piped};
 use super::show::unclear;
 use crate::args::Resume;
-use crate::context::{Context, wish};
+use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
-use crate::one_writer::{refuse_others, still_runs};
-use crate::orphans;
-use crate::prepare::{Prepared, prepare};
-use crate::repair;
-use crate::repair::lost::Kept;
 use crate::say::tell;
-use crate::still::{NotStill, Still, until_settled};
 use crate::ui::called::called;
 use jiff::Timestamp;
 use ostler_core::event::Event;
 use ostler_core::record::{Mode, Want};
 use ostler_core::view::View;
+use ostler_engine::orphans;
+use ostler_engine::owners::{refuse_others, still_runs};
+use ostler_engine::prepare::{Prepared, prepare};
+use ostler_engine::quiesced::{NotQuiesced, Quiesced, until_settled};
+use ostler_engine::repair;
+use ostler_engine::repair::lost::Kept;
 use ostler_keeper::launch;
 use ostler_store::folder::Folder;
 use ostler_store::home::Place;
@@ -35,7 +35,7 @@ use std::path::Path;
 
 pub fn run(context: &Context, args: Resume) -> Result<Code> {
     let id = args.id.map_or_else(|| newest::choose(context), Ok)?;
-    let place = context.home.select(&id)?;
+    let place = context.engine.home.select(&id)?;
     let watching = Watching::new(args.detach, args.output);
     let message = || message_of(&args.message)?.map(with_piped).transpose();
     go_on(context, &place, message, Going { watching, keep: args.keep, takeover: args.takeover })
@@ -79,7 +79,7 @@ pub fn go_on(
         return super::attach::open(context, place, view.mode, false);
     }
     if !view.ended {
-        return Err(still_runs(place, &view));
+        return Err(still_runs(&context.engine.environment, place, &view).into());
     }
     let folder = place.open()?;
     let mut session = folder.session()?;
@@ -93,7 +93,7 @@ pub fn go_on(
     }
     // An end that cannot be recorded is none: somebody has the session.
     if view.run > 0 && folder.run(view.run)?.outcome()?.is_none() {
-        return Err(still_runs(place, &view));
+        return Err(still_runs(&context.engine.environment, place, &view).into());
     }
     if let Some(n) =
         view.maybe_delivered.first().filter(|_| message.is_none() && view.queued == 0 && !going.keep && !opens)
@@ -124,14 +124,14 @@ pub fn go_on(
     session.attended |= watching.attended;
     let number = view.run + 1;
     if let Some(native_id) = &view.native_id {
-        refuse_others(view.conversation_agent(), native_id, Some(&folder))?;
+        refuse_others(&context.engine.environment, view.conversation_agent(), native_id, Some(&folder))?;
         same_minute::wait_out(&folder, &session, native_id)?;
     }
     // Nobody may put it away or delete it while its next run begins; the new keeper waits for us to let go.
-    let still = match Still::take(place) {
+    let still = match Quiesced::take(place) {
         Ok(still) => still,
-        Err(NotStill::Runs) => return Err(still_runs(place, &view)),
-        Err(NotStill::Failed(failure)) => return Err(failure),
+        Err(NotQuiesced::Runs) => return Err(still_runs(&context.engine.environment, place, &view).into()),
+        Err(NotQuiesced::Failed(error)) => return Err(error.into()),
     };
     bring_back_transcript(&folder, &view)?;
     bring_back_lost(&folder, &view)?;
@@ -142,7 +142,7 @@ pub fn go_on(
         Some(_) | None => uuid::Uuid::new_v4().to_string(),
     };
     let goes_on = begun == Begun::Yes;
-    let Prepared { mut record, files, environment } = prepare(context, &session, number, &native_id, goes_on)?;
+    let Prepared { mut record, files, environment } = prepare(&context.engine, &session, number, &native_id, goes_on)?;
     if record.plan.opens && record.behind.is_none() && view.run > 0 {
         // What the program has told about itself, where its command tells nothing: the lock needs it before the start.
         record.behind = folder.run(view.run)?.record()?.behind;
@@ -152,15 +152,15 @@ pub fn go_on(
     }
     // Some agents rewrite a transcript when they resume it, and so may we.
     save_transcript(&folder, &view, &record, checkpoints::save)?;
-    crate::repair::before_resume(context, &folder, &session, &record)?;
+    ostler_engine::repair::before_resume(&context.engine, &folder, &session, &record, &mut crate::say::notice)?;
     // What was mended, and what was told, is no surprise to anyone.
     save_transcript(&folder, &view, &record, checkpoints::settle)?;
     if !launch::resume(&folder, &session, &record, &files, &environment)? {
-        return Err(still_runs(place, &view));
+        return Err(still_runs(&context.engine.environment, place, &view).into());
     }
     drop(still);
     if let Some(text) = message {
-        inbox::append(&folder, &wish(number, Want::Message { text, now: false }))?;
+        inbox::append(&folder, &context.engine.wish(number, Want::Message { text, now: false }))?;
         // The keeper looks into the inbox when it starts and whenever it is woken; this wakes it.
         drop(launch::reach(place)?);
     }
@@ -206,11 +206,10 @@ fn bring_back_lost(folder: &Folder, view: &View) -> Result<()> {
     let format = Format::of_agent(&view.agent);
     let transcript = Path::new(&transcript);
     let kept = Kept { folder, id: view.id, transcript, file: transcript, format };
-    let mended = |words: &str, backup: &Path| -> Result<()> {
+    let mut repaired = |words: &str, backup: &Path| {
         tell!("ostler: repaired: {words}; backup: {}", tilde(&backup.to_string_lossy()));
-        Ok(())
     };
-    if let Some(lost) = kept.bring_back(Some(view.run), mended)? {
+    if let Some(lost) = kept.bring_back(Some(view.run), &mut repaired)? {
         tell!("ostler: {}: {}", called(view), lost.words);
     }
     Ok(())

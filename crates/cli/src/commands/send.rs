@@ -4,34 +4,35 @@ mod reply;
 
 use super::run::message_of;
 use crate::args::Send;
-use crate::client::{Granted, look_and_record, make_lasting_wish, make_named_wish};
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
 use crate::say::say;
 use crate::ui::called::{called, called_at};
 use crate::ui::table::{Cell, lay_out};
 use ostler_core::record::{Mode, Speaks, Want, Wish};
+use ostler_engine::Engine;
+use ostler_engine::request::{self, Answered, look_and_record};
 use ostler_store::home::Place;
 use ostler_store::{inbox, journal, look};
 use serde_json::json;
 
 pub fn run(context: &Context, args: Send) -> Result<Code> {
-    let place = context.home.select(&args.id)?;
+    let place = context.engine.home.select(&args.id)?;
     if args.list {
         return list(&place, args.json);
     }
     if let Some(n) = args.withdraw {
-        return withdraw(&place, n);
+        return withdraw(&context.engine, &place, n);
     }
     if let Some(n) = args.again {
-        return again(&place, n);
+        return again(&context.engine, &place, n);
     }
     let message = message_of(&args.message)?.unwrap_or_default();
-    send(&place, Want::Message { text: message, now: args.now }, args.wait.then_some(args.json))
+    send(&context.engine, &place, Want::Message { text: message, now: args.now }, args.wait.then_some(args.json))
 }
 
 /// `wait`: for the reply, and whether that is wanted as JSON.
-fn send(place: &Place, want: Want, wait: Option<bool>) -> Result<Code> {
+fn send(engine: &Engine, place: &Place, want: Want, wait: Option<bool>) -> Result<Code> {
     let folder = place.open()?;
     let number = folder.newest_run()?;
     let plan = if number == 0 { None } else { Some(folder.run(number)?.record()?.plan) };
@@ -53,7 +54,7 @@ fn send(place: &Place, want: Want, wait: Option<bool>) -> Result<Code> {
         ));
     }
     let Some(as_json) = wait else {
-        return accepted(place, make_lasting_wish(place, want)?);
+        return accepted(place, request::make_lasting(engine, place, want)?);
     };
     if plan.is_some_and(|plan| !plan.speaks.converses()) {
         let words = format!("{} does not report the end of its turns; send without --wait", called(&view));
@@ -67,18 +68,18 @@ fn send(place: &Place, want: Want, wait: Option<bool>) -> Result<Code> {
         )));
     }
     let before = journal::size(place.open()?.dir())?;
-    match make_named_wish(place, want)? {
-        (Granted::Yes, wish) => reply::wait(place, &wish, before, as_json),
+    match request::make_named(engine, place, want)? {
+        (Answered::Accepted, wish) => reply::wait(place, &wish, before, as_json),
         (other, _) => accepted(place, other),
     }
 }
 
-fn accepted(place: &Place, granted: Granted) -> Result<Code> {
+fn accepted(place: &Place, granted: Answered) -> Result<Code> {
     let name = called_at(place);
     match granted {
-        Granted::Yes => say!("{name}: accepted")?,
-        Granted::Refused(why) => return Err(Failure::new(Code::Failed, format!("{name}: {why}"))),
-        Granted::Ended(_) => {
+        Answered::Accepted => say!("{name}: accepted")?,
+        Answered::Refused(why) => return Err(Failure::new(Code::Failed, format!("{name}: {why}"))),
+        Answered::Ended(_) => {
             say!("{name}: accepted; the session has ended, send it now: ostler resume {}", place.id)?;
         }
     }
@@ -91,7 +92,7 @@ fn refuse_archived(place: &Place) -> Result<()> {
     if place.archived { Err(Failure::new(Code::Failed, words())) } else { Ok(()) }
 }
 
-fn withdraw(place: &Place, n: u64) -> Result<Code> {
+fn withdraw(engine: &Engine, place: &Place, n: u64) -> Result<Code> {
     refuse_archived(place)?;
     let (id, name) = (place.id, called_at(place));
     let failed = |why: &str| Err(Failure::new(Code::Failed, format!("{name}: {why}")));
@@ -99,17 +100,17 @@ fn withdraw(place: &Place, n: u64) -> Result<Code> {
     if look_and_record(place)?.ended && !waits()? {
         return failed(&format!("message {n} is not waiting; list them with: ostler send {id} --list"));
     }
-    match make_lasting_wish(place, Want::Withdraw { n })? {
-        Granted::Refused(why) => return failed(&why),
+    match request::make_lasting(engine, place, Want::Withdraw { n })? {
+        Answered::Refused(why) => return failed(&why),
         // Once it has ended nobody is there to grant it, and nobody to deliver the message either: the next keeper reads both.
-        Granted::Yes | Granted::Ended(_) => {}
+        Answered::Accepted | Answered::Ended(_) => {}
     }
     say!("{name}: message {n} withdrawn")?;
     Ok(Code::Succeeded)
 }
 
 /// Whether the agent got a message is not known, and a person wants it given again.
-fn again(place: &Place, n: u64) -> Result<Code> {
+fn again(engine: &Engine, place: &Place, n: u64) -> Result<Code> {
     refuse_archived(place)?;
     let (id, name) = (place.id, called_at(place));
     let failed = |why: &str| Err(Failure::new(Code::Failed, format!("{name}: {why}")));
@@ -118,10 +119,10 @@ fn again(place: &Place, n: u64) -> Result<Code> {
             "--again is for messages that may have been delivered; list them with: ostler send {id} --list"
         ));
     }
-    match make_lasting_wish(place, Want::Again { n })? {
-        Granted::Yes => say!("{name}: message {n} is queued again")?,
-        Granted::Refused(why) => return failed(&why),
-        Granted::Ended(_) => say!("{name}: message {n} is queued again; send it now: ostler resume {id}")?,
+    match request::make_lasting(engine, place, Want::Again { n })? {
+        Answered::Accepted => say!("{name}: message {n} is queued again")?,
+        Answered::Refused(why) => return failed(&why),
+        Answered::Ended(_) => say!("{name}: message {n} is queued again; send it now: ostler resume {id}")?,
     }
     Ok(Code::Succeeded)
 }

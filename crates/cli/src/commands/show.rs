@@ -32,7 +32,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 pub fn run(context: &Context, args: &Show) -> Result<Code> {
-    let place = context.home.select(&args.id)?;
+    let place = context.engine.home.select(&args.id)?;
     let view = look::look(&place)?;
     let family = Family::of(context, &view)?;
     let more = More::of(&place, &view)?;

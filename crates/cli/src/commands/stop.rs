@@ -3,13 +3,10 @@
 mod damaged;
 mod words;
 
-use super::ls::{Listed, list};
 use super::wait;
 use crate::args::Stop;
-use crate::client::{Granted, make_wish};
 use crate::context::{Context, variable};
 use crate::exit::{Code, Failure, Result};
-use crate::orphans;
 use crate::say::{say, tell};
 use crate::ui::called::{called, called_at};
 use crate::ui::time::parse_duration;
@@ -17,6 +14,9 @@ use ostler_core::event::StopHow;
 use ostler_core::outcome::{Kind, Saved};
 use ostler_core::record::Want;
 use ostler_core::view::View;
+use ostler_engine::list::{Listed, list};
+use ostler_engine::orphans;
+use ostler_engine::request::{self, Answered};
 use ostler_store::home::Place;
 use ostler_store::look::{Depth, look_to};
 use std::path::Path;
@@ -24,7 +24,7 @@ use std::path::Path;
 pub fn run(context: &Context, args: &Stop) -> Result<Code> {
     let grace = match &args.grace {
         Some(text) => parse_duration(text).map_err(Failure::usage)?,
-        None => context.config.grace,
+        None => context.engine.config.grace,
     };
     let how = match (args.kill, args.after_turn) {
         (true, _) => StopHow::Kill,
@@ -33,7 +33,7 @@ pub fn run(context: &Context, args: &Stop) -> Result<Code> {
     };
     let places = match args.all || args.here {
         true => running(context, args.here)?,
-        false => args.ids.iter().map(|id| Ok(context.home.select(id)?)).collect::<Result<Vec<_>>>()?,
+        false => args.ids.iter().map(|id| Ok(context.engine.home.select(id)?)).collect::<Result<Vec<_>>>()?,
     };
     if places.is_empty() {
         tell!("ostler: no session is running{}; nothing was stopped", if args.here { " here" } else { "" });
@@ -49,7 +49,7 @@ pub fn run(context: &Context, args: &Stop) -> Result<Code> {
         .map(|place| {
             let told = match damaged::tell_helpers(&place)? {
                 Some(helpers) => Told::Helpers(helpers),
-                None => Told::Wish(make_wish(&place, want.clone())?),
+                None => Told::Wish(request::make(&context.engine, &place, want.clone())?),
             };
             Ok((place, told))
         })
@@ -65,7 +65,7 @@ pub fn run(context: &Context, args: &Stop) -> Result<Code> {
             }
         };
         if args.after_turn
-            && matches!(granted, Granted::Yes)
+            && matches!(granted, Answered::Accepted)
             && let Ok(view) = look_to(Depth::Standing, &place)
             && view.asking.is_some()
         {
@@ -95,7 +95,7 @@ pub fn run(context: &Context, args: &Stop) -> Result<Code> {
 fn running(context: &Context, here: bool) -> Result<Vec<Place>> {
     let below = here.then(std::env::current_dir).transpose()?;
     let own = variable("OSTLER_SESSION");
-    let meant = list(context, false, |one| match one {
+    let meant = list(&context.engine, false, |one| match one {
         Listed::Good(view) => {
             let there = below.as_ref().is_none_or(|folder| Path::new(&view.cwd).starts_with(folder));
             (!view.ended && there).then(|| view.id.to_string())
@@ -107,12 +107,12 @@ fn running(context: &Context, here: bool) -> Result<Vec<Place>> {
     for id in own {
         tell!("ostler: {id} is left running, because this command runs in it; to stop it too: ostler stop {id}");
     }
-    others.iter().map(|id| Ok(context.home.select(id)?)).collect()
+    others.iter().map(|id| Ok(context.engine.home.select(id)?)).collect()
 }
 
 /// Who was told to end it.
 enum Told {
-    Wish(Granted),
+    Wish(Answered),
     Helpers(damaged::Helpers),
 }
 
@@ -124,11 +124,11 @@ pub struct End {
 }
 
 /// Waits for the end that was asked for.
-pub fn end(place: &Place, granted: Granted) -> Result<End> {
+pub fn end(place: &Place, granted: Answered) -> Result<End> {
     match granted {
-        Granted::Ended(view) => Ok(End { view: *view, was_over: true }),
-        Granted::Yes => Ok(End { view: wait::until_ended(place)?, was_over: false }),
-        Granted::Refused(why) => Err(Failure::new(Code::Failed, format!("{}: {why}", called_at(place)))),
+        Answered::Ended(view) => Ok(End { view: *view, was_over: true }),
+        Answered::Accepted => Ok(End { view: wait::until_ended(place)?, was_over: false }),
+        Answered::Refused(why) => Err(Failure::new(Code::Failed, format!("{}: {why}", called_at(place)))),
     }
 }
 

@@ -11,11 +11,11 @@ use super::{archive, purge};
 use crate::context::Context;
 use crate::exit::{Failure, Result};
 use crate::say::tell;
-use crate::still::{NotStill, Still};
 use jiff::Timestamp;
 use ostler_core::id::SessionId;
 use ostler_core::limits::counted;
 use ostler_core::view::View;
+use ostler_engine::quiesced::{NotQuiesced, Quiesced};
 use ostler_store::home::Place;
 use ostler_store::{archived, look};
 use ostler_sys::{clock, lock};
@@ -29,7 +29,7 @@ const LOCK: &str = "sweep.lock";
 
 /// Sweeps when it is wanted and due. `started`: the session that was started just now, which is followed to its end.
 pub fn when_due(context: &Context, started: SessionId) {
-    let config = &context.config;
+    let config = &context.engine.config;
     if config.archive_after.is_none() && config.purge_after.is_none() {
         return;
     }
@@ -39,7 +39,7 @@ pub fn when_due(context: &Context, started: SessionId) {
 }
 
 fn sweep_once(context: &Context, started: SessionId) -> Result<()> {
-    let home = context.home.open_or_make(context.home.root())?;
+    let home = context.engine.home.open_or_make(context.engine.home.root())?;
     let file = home.file(LOCK, OFlags::RDWR | OFlags::CREATE)?;
     let mut noted = std::fs::File::from(rustix::io::fcntl_dupfd_cloexec(&file, 3).map_err(std::io::Error::from)?);
     let Some(_held) = lock::try_exclusive(file)? else {
@@ -53,11 +53,13 @@ fn sweep_once(context: &Context, started: SessionId) -> Result<()> {
         return Ok(());
     }
     note(&mut noted, &look)?;
-    if let Some(age) = context.config.archive_after {
+    if let Some(age) = context.engine.config.archive_after {
         let swept = archive_ended(context, age, started)?;
         say_how_many("archived", swept, "archive_after");
     }
-    if let (Some(age), true) = (context.config.purge_after, before.is_some_and(|before| look.agrees_with(&before))) {
+    if let (Some(age), true) =
+        (context.engine.config.purge_after, before.is_some_and(|before| look.agrees_with(&before)))
+    {
         let swept = purge_archived(context, age)?;
         say_how_many("purged", swept, "purge_after");
     }
@@ -90,7 +92,7 @@ pub fn is_older(than: Timestamp, age: Duration) -> bool {
 
 fn archive_ended(context: &Context, age: Duration, started: SessionId) -> Result<usize> {
     let mut swept = 0;
-    for place in context.home.live_places()?.into_iter().filter(|place| place.id != started) {
+    for place in context.engine.home.live_places()?.into_iter().filter(|place| place.id != started) {
         // What cannot be read, or was resumed meanwhile, stays: doctor names the one, and nobody misses the other.
         if look::look(&place).is_ok_and(|view| is_over(&view, age)) && archive::put_away(context, &place).is_ok() {
             swept += 1;
@@ -102,12 +104,13 @@ fn archive_ended(context: &Context, age: Duration, started: SessionId) -> Result
 /// Counted from when it was put away, so that nothing old is deleted right after a person archived it.
 fn purge_archived(context: &Context, age: Duration) -> Result<usize> {
     let mut swept = 0;
-    for place in context.home.archived_places()? {
+    for place in context.engine.home.archived_places()? {
         if is_long_away(&place, age).unwrap_or(false) {
-            let still = match Still::take(&place) {
+            let still = match Quiesced::take(&place) {
                 Ok(still) => still,
-                Err(NotStill::Runs) => continue,
-                Err(NotStill::Failed(failure)) => {
+                Err(NotQuiesced::Runs) => continue,
+                Err(NotQuiesced::Failed(error)) => {
+                    let failure = Failure::from(error);
                     return Err(Failure { words: format!("{}: {failure}", place.id), ..failure });
                 }
             };

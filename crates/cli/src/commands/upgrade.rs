@@ -22,8 +22,11 @@ use std::time::{Duration, Instant};
 const LIMIT: Duration = Duration::from_secs(20);
 
 pub fn run(context: &Context, args: &Upgrade) -> Result<Code> {
-    let mut places =
-        if args.ids.is_empty() { context.home.live_places()? } else { several::select(&context.home, &args.ids)? };
+    let mut places = if args.ids.is_empty() {
+        context.engine.home.live_places()?
+    } else {
+        several::select(&context.engine.home, &args.ids)?
+    };
     places.sort_by_key(|place| place.id);
     let named = !args.ids.is_empty();
     Ok(several::each(places, |place| {

@@ -2,7 +2,6 @@
 //! needs anything to be running: they read the files and are woken by the kernel.
 
 use crate::args::{Until, Wait};
-use crate::client::{SILENCE, Watch, look_and_record, nudge};
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
 use crate::say::say;
@@ -16,6 +15,8 @@ use ostler_core::life::State;
 use ostler_core::outcome::Kind;
 use ostler_core::record::Mode;
 use ostler_core::view::{Phase, View};
+use ostler_engine::request::{SILENCE, look_and_record, nudge};
+use ostler_engine::watch::Watch;
 use ostler_store::home::Place;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
@@ -38,7 +39,7 @@ pub fn run(context: &Context, args: &Wait) -> Result<Code> {
     let duration = |text: &Option<String>| text.as_deref().map(parse_duration).transpose().map_err(Failure::usage);
     let limit = duration(&args.timeout)?.or(duration(&args.poll)?);
     let deadline = limit.map(|limit| Instant::now() + limit);
-    let places = args.ids.iter().map(|id| Ok(context.home.select(id)?)).collect::<Result<Vec<_>>>()?;
+    let places = args.ids.iter().map(|id| Ok(context.engine.home.select(id)?)).collect::<Result<Vec<_>>>()?;
     let mut waited = places.into_iter().map(|place| Waited::new(place, args.until)).collect::<Result<Vec<_>>>()?;
     let mut time_left = true;
     if args.until == Until::Asking && args.through_questions {

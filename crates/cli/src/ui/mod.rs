@@ -7,6 +7,5 @@ pub mod conversation;
 pub mod money;
 pub mod next_step;
 pub mod style;
-pub mod suggest;
 pub mod table;
 pub mod time;

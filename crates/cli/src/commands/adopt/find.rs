@@ -1,13 +1,14 @@
 //! Which conversation is meant: by the agent's own id of it, the beginning of that, or its transcript.
 
-use crate::commands::ls::{Listed, list, tilde};
+use crate::commands::ls::tilde;
 use crate::context::{Context, variable};
 use crate::exit::{Code, Failure, Result};
-use crate::foreign::about::{self, About};
-use crate::foreign::stored::{self, Stored};
 use crate::ui::called::{called, called_at};
 use ostler_core::id::SessionId;
 use ostler_core::view::View;
+use ostler_engine::foreign::about::{self, About};
+use ostler_engine::foreign::stored::{self, Stored};
+use ostler_engine::list::{Listed, list};
 use ostler_store::look::{Depth, look_to};
 use std::path::Path;
 
@@ -91,7 +92,7 @@ fn by_id(context: &Context, word: &str, all: Vec<Stored>) -> Result<Stored> {
 
 /// A session of ours may be meant by its own id or name.
 fn unknown(context: &Context, word: &str) -> Failure {
-    match context.home.select(word) {
+    match context.engine.home.select(word) {
         Ok(place) => {
             let alive = look_to(Depth::Standing, &place).is_ok_and(|view| !view.ended);
             kept(&called_at(&place), place.id, place.archived, alive)
@@ -107,7 +108,7 @@ fn places() -> String {
 
 /// Refuses a conversation that a session of this home has.
 pub fn refuse_kept(context: &Context, stored: &Stored) -> Result<()> {
-    let views = list(context, true, |one| one)?.into_iter().filter_map(|listed| match listed {
+    let views = list(&context.engine, true, |one| one)?.into_iter().filter_map(|listed| match listed {
         Listed::Good(view) => Some(*view),
         Listed::Bad(_) => None,
     });

@@ -4,17 +4,17 @@
 use super::Then;
 use super::find::{Found, refuse_kept};
 use crate::args::Adopt;
-use crate::context::{Context, variable, who};
+use crate::context::{Context, variable};
 use crate::exit::{Code, Failure, Result};
-use crate::foreign::{about, stored::Stored};
-use crate::prepare::prepare;
-use crate::repair::{self, file::Looked};
 use crate::say::tell;
 use ostler_core::SCHEMA;
 use ostler_core::event::{Entry, Event};
 use ostler_core::id::SessionId;
 use ostler_core::outcome::{Closing, Kind, Outcome, Saved, Source};
 use ostler_core::record::{Adopted, Mode, Session, beginning_of};
+use ostler_engine::foreign::{about, stored::Stored};
+use ostler_engine::prepare::prepare;
+use ostler_engine::repair::{self, file::Looked};
 use ostler_keeper::shelve::shelve;
 use ostler_store::conversation::PAST;
 use ostler_store::folder::{Folder, RunFolder};
@@ -40,21 +40,21 @@ struct Mended {
 /// Makes the session. Of several who want one conversation at once, one gets it, and the others are told.
 pub fn keep(context: &Context, found: &Found, args: &Adopt, then: Then, attended: bool) -> Result<(Place, Session)> {
     // Nobody else of this home looks until the session stands, neither for its conversation nor for its name.
-    let _names = context.home.lock_names()?;
+    let _names = context.engine.home.lock_names()?;
     refuse_kept(context, &found.stored)?;
     crate::commands::run::check_name(context, args.name.as_deref())?;
     let mended = mend(context, &found.stored)?;
     // Whoever had it open may have said something since it was found.
     let about = about::whole(&found.stored)?;
     let session = describe(context, found, &about, args, then, attended)?;
-    let prepared = prepare(context, &session, 1, &found.stored.native_id, true)?;
+    let prepared = prepare(&context.engine, &session, 1, &found.stored.native_id, true)?;
     let transcript = found.stored.file.to_string_lossy().into_owned();
     let in_database = prepared.record.database.is_some();
     let own_file = if in_database { None } else { Some(transcript.clone()) };
     let record = RunRecord { transcript: own_file, native_id: Some(found.stored.native_id.clone()), ..prepared.record };
     let outcome = ended(&session, &record, &about, transcript);
     let autosave = record.autosave_ms.is_some() && !in_database;
-    let place = shelve(&context.home, &session, &record, &outcome, |folder, run| -> Result<()> {
+    let place = shelve(&context.engine.home, &session, &record, &outcome, |folder, run| -> Result<()> {
         let lock = take_conversation(found, &session, folder)?;
         copy_past(run, &found.stored)?;
         note(folder, &session, mended.as_ref())?;
@@ -85,7 +85,7 @@ fn mend(context: &Context, stored: &Stored) -> Result<Option<Mended>> {
             format!("the transcript of {id} is damaged and cannot be repaired; see why: ostler repair --dry-run {id}");
         return Err(Failure::new(Code::Failed, words));
     }
-    if !looked.examination.mends() || repair::holder(context, format, id)?.is_some() {
+    if !looked.examination.mends() || repair::holder(&context.engine, format, id)?.is_some() {
         return Ok(None);
     }
     let written = looked.mend().map_err(cannot)?;
@@ -123,7 +123,7 @@ fn describe(
         fork: None,
         adopted: Some(Adopted {
             at,
-            by: who(),
+            by: context.engine.actor(),
             native_id: found.stored.native_id.clone(),
             transcript: found.stored.file.to_string_lossy().into_owned(),
             messages: about.messages,
@@ -133,7 +133,7 @@ fn describe(
         arguments: args.arguments.clone(),
         prompt: about.prompt.as_deref().map(beginning_of),
         attended,
-        limits: crate::limits::for_new(context, &args.limits, parent)?,
+        limits: ostler_engine::limits::for_new(&context.engine, &args.limits.asked(), parent)?,
         created: at,
     })
 }

@@ -123,8 +123,8 @@ fn check_agent(context: &Context, found: &Found, args: &Adopt) -> Result<()> {
     if agent.named_conversation(&args.arguments).is_some() {
         return Err(Failure::usage("the conversation is already named; remove it from the arguments behind --"));
     }
-    crate::prepare::check_installed(agent)?;
-    context.home.open_or_make(&context.home.sessions())?;
+    ostler_engine::prepare::check_installed(agent)?;
+    context.engine.home.open_or_make(&context.engine.home.sessions())?;
     Ok(())
 }
 

@@ -2,13 +2,14 @@
 //! one.
 
 use crate::commands::attach;
-use crate::commands::ls::{Listed, list, tilde};
+use crate::commands::ls::tilde;
 use crate::context::{Context, variable};
 use crate::exit::{Code, Failure, Result};
-use crate::foreign::about::{self, About};
-use crate::foreign::stored::{self, Stored};
 use crate::ui::table::{Cell, cut, lay_out};
 use crate::ui::time::age;
+use ostler_engine::foreign::about::{self, About};
+use ostler_engine::foreign::stored::{self, Stored};
+use ostler_engine::list::{Listed, list};
 use std::collections::HashSet;
 use std::time::SystemTime;
 
@@ -33,7 +34,7 @@ pub fn choose(context: &Context) -> Result<String> {
 
 /// Those that no session of ours has. One that cannot be read is not offered.
 fn newest(context: &Context) -> Result<Vec<(Stored, About)>> {
-    let ours: HashSet<String> = list(context, true, |one| one)?
+    let ours: HashSet<String> = list(&context.engine, true, |one| one)?
         .into_iter()
         .filter_map(|listed| match listed {
             Listed::Good(view) => view.native_id,

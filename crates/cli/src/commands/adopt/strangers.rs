@@ -5,11 +5,11 @@ use super::find::Found;
 use crate::commands::resume::{end_stranger, refuse_shared, say_what_is_saved, wait_until_written};
 use crate::context::{Context, variable};
 use crate::exit::{Code, Failure, Result};
-use crate::foreign::Holder;
-use crate::foreign::opencode::{self, At};
-use crate::foreign::stored::Stored;
-use crate::one_writer::{Writer, writers};
 use crate::say::tell;
+use ostler_engine::foreign::Holder;
+use ostler_engine::foreign::opencode::{self, At};
+use ostler_engine::foreign::stored::Stored;
+use ostler_engine::owners::{Writer, writers};
 use ostler_keeper::launch::hidden_name;
 use ostler_writers::lock::Occupant;
 use std::path::Path;
@@ -41,8 +41,8 @@ pub fn end(context: &Context, found: &Found, strangers: &[Holder]) -> Result<()>
     for stranger in strangers {
         // Where the transcript is may depend on the folder, which a process that has just begun knows best.
         let cwd = found.about.cwd.as_deref().or(stranger.cwd.as_deref()).unwrap_or_default();
-        wait_until_written(stranger, &found.stored.native_id, cwd)?;
-        end_stranger(stranger, context.config.grace)?;
+        wait_until_written(&context.engine.environment, stranger, &found.stored.native_id, cwd)?;
+        end_stranger(stranger, context.engine.config.grace)?;
         say_what_is_saved(stranger, &found.stored.native_id, cwd)?;
     }
     Ok(())
@@ -52,7 +52,7 @@ pub fn end(context: &Context, found: &Found, strangers: &[Holder]) -> Result<()>
 /// a process that may be at another conversation.
 fn strangers(context: &Context, stored: &Stored) -> Result<Vec<Holder>> {
     let mut strangers = Vec::new();
-    for writer in writers(stored.agent, &stored.native_id)? {
+    for writer in writers(&context.engine.environment, stored.agent, &stored.native_id)? {
         match writer {
             // Somebody adopts it into this home just now: who makes the session decides that under a lock.
             Writer::Session(occupant) if is_being_made(context, &occupant) => {}
@@ -66,7 +66,7 @@ fn strangers(context: &Context, stored: &Stored) -> Result<Vec<Holder>> {
         }
     }
     if stored.agent == "opencode" {
-        for at in opencode::at(&context.home, &stored.native_id, &stored.file, &variable)? {
+        for at in opencode::at(&context.engine.home, &stored.native_id, &stored.file, &variable)? {
             match at {
                 At::This(holder) => strangers.push(holder),
                 At::Perhaps(holder, other) => {
@@ -87,5 +87,5 @@ fn strangers(context: &Context, stored: &Stored) -> Result<Vec<Holder>> {
 /// Whether a session lies in this home under the name that it has until it stands.
 fn is_being_made(context: &Context, occupant: &Occupant) -> bool {
     let hidden = hidden_name(occupant.session.as_str());
-    Path::new(&occupant.folder) == context.home.sessions().join(hidden)
+    Path::new(&occupant.folder) == context.engine.home.sessions().join(hidden)
 }

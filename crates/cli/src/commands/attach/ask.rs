@@ -2,13 +2,15 @@
 //! a no goes with it; a question for words is answered in words; where the agent proposes to allow more than this once, `a` takes it up on that. One key alone
 //! never allows anything: it might have been meant for something else.
 
-use crate::client::{Granted, Watch, look_and_record, make_wish};
 use crate::exit::Result;
 use crate::ui::style::Style;
 use ostler_core::fact::Ask;
 use ostler_core::record::Want;
 use ostler_core::view::View;
 use ostler_core::visible::visible;
+use ostler_engine::Engine;
+use ostler_engine::request::{self, Answered, look_and_record};
+use ostler_engine::watch::Watch;
 use ostler_store::home::Place;
 use ostler_sys::signals::Signals;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -70,7 +72,7 @@ pub enum Inline {
 
 /// Asks the person what the session asks, and passes the answer on. Returns without one when the question is settled by
 /// somebody else, when the session goes on without it, or when a signal came: that one stays for the caller to read.
-pub fn ask_inline(place: &Place, view: &View, style: Style) -> Result<Inline> {
+pub fn ask_inline(engine: &Engine, place: &Place, view: &View, style: Style) -> Result<Inline> {
     let Some(ask) = &view.asking else {
         return Ok(Inline::Settled);
     };
@@ -101,10 +103,10 @@ pub fn ask_inline(place: &Place, view: &View, style: Style) -> Result<Inline> {
                     prompt(style, ask, longer.as_deref());
                     continue;
                 };
-                return Ok(match make_wish(place, answer.clone().want(&ask.request))? {
-                    Granted::Yes => Inline::Answered(answer),
-                    Granted::Ended(_) => Inline::Settled,
-                    Granted::Refused(why) => {
+                return Ok(match request::make(engine, place, answer.clone().want(&ask.request))? {
+                    Answered::Accepted => Inline::Answered(answer),
+                    Answered::Ended(_) => Inline::Settled,
+                    Answered::Refused(why) => {
                         say(&format!("ostler: {}\n", ostler_screen::printable(&why)));
                         Inline::Refused
                     }

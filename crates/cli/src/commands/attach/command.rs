@@ -3,11 +3,12 @@
 
 use super::seat::{Event, Seat};
 use super::words;
-use crate::client::{Granted, look_and_record, make_wish};
 use crate::context::Context;
 use crate::exit::{Code, Result};
 use ostler_core::limits::size;
 use ostler_core::record::Want;
+use ostler_engine::Engine;
+use ostler_engine::request::{self, Answered, look_and_record};
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::home::Place;
 use ostler_store::look::read_from;
@@ -45,7 +46,7 @@ pub fn run(context: &Context, place: &Place, read_only: bool) -> Result<Code> {
                 Event::Session | Event::Window | Event::Back | Event::Due => {}
                 Event::Stop => seat.stop(PLAIN)?,
                 Event::Keys(keys) if keys.contains(&CTRL_C) && read_only => return leave(seat, place),
-                Event::Keys(keys) if keys.contains(&CTRL_C) => interrupt(&seat, place)?,
+                Event::Keys(keys) if keys.contains(&CTRL_C) => interrupt(&context.engine, &seat, place)?,
                 Event::Keys(_) => {}
                 Event::Leave => return leave(seat, place),
             }
@@ -61,11 +62,13 @@ fn leave(seat: Seat, place: &Place) -> Result<Code> {
     Ok(Code::Succeeded)
 }
 
-fn interrupt(seat: &Seat, place: &Place) -> Result<()> {
-    match make_wish(place, Want::Interrupt)? {
-        Granted::Yes => seat.show(format!("\r\n[interrupted; to stop it: ostler stop {}]\r\n", place.id).as_bytes()),
-        Granted::Refused(why) => seat.show(format!("\r\n[{}]\r\n", ostler_screen::printable(&why)).as_bytes()),
-        Granted::Ended(_) => Ok(()),
+fn interrupt(engine: &Engine, seat: &Seat, place: &Place) -> Result<()> {
+    match request::make(engine, place, Want::Interrupt)? {
+        Answered::Accepted => {
+            seat.show(format!("\r\n[interrupted; to stop it: ostler stop {}]\r\n", place.id).as_bytes())
+        }
+        Answered::Refused(why) => seat.show(format!("\r\n[{}]\r\n", ostler_screen::printable(&why)).as_bytes()),
+        Answered::Ended(_) => Ok(()),
     }
 }
 

@@ -1,8 +1,8 @@
 //! The line to the keeper, from which we hear that something changed and to which we give keys and our window's size. It
 //! breaks when the keeper dies and is opened again to the next one, under the same name.
 
-use crate::client::look_and_record;
 use crate::exit::{Failure, Result};
+use ostler_engine::request::look_and_record;
 use ostler_keeper::launch;
 use ostler_keeper::wire::{self, Reply, Request};
 use ostler_store::home::Place;

@@ -22,7 +22,6 @@ pub use ask::{Inline, ask_inline, longer};
 pub use pick::{choose, pick};
 
 use crate::args::Attach;
-use crate::client::look_and_record;
 use crate::context::{Context, variable};
 use crate::exit::{Code, Failure, Result};
 use crate::follow::{Printer, Show, Talking};
@@ -30,6 +29,7 @@ use crate::say::say;
 use crate::ui::conversation::Talk;
 use ostler_core::record::{Mode, Speaks};
 use ostler_core::view::View;
+use ostler_engine::request::look_and_record;
 use ostler_store::home::Place;
 use ostler_store::look::{Depth, look_to};
 use tty::Tty;
@@ -41,7 +41,7 @@ pub fn run(context: &Context, args: &Attach) -> Result<Code> {
             pick(context, "attach", "no session is running; list ended ones with: ostler ls -a", |view| !view.ended)?
         }
     };
-    let place = context.home.select(&id)?;
+    let place = context.engine.home.select(&id)?;
     // What it drew last is about to be seen anyway.
     let view = look_to(Depth::Standing, &place)?;
     if view.ended {

@@ -3,12 +3,13 @@
 
 use super::canvas::Canvas;
 use super::tty::{Manners, Read, Tty};
-use crate::commands::ls::{Listed, list, state_word};
+use crate::commands::ls::state_word;
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
 use crate::ui::style::Style;
 use crate::ui::table::{Cell, cut, lay_out};
 use ostler_core::view::View;
+use ostler_engine::list::{Listed, list};
 use ostler_sys::signals::Signals;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -19,7 +20,7 @@ const NAMED: usize = 5;
 
 /// The id of the session that is meant. `verb`: what is to be done with it; `none`: what to say when there is none.
 pub fn pick(context: &Context, verb: &str, none: &str, is_candidate: fn(&View) -> bool) -> Result<String> {
-    let listed = list(context, false, |one| one)?;
+    let listed = list(&context.engine, false, |one| one)?;
     let candidates: Vec<View> = listed
         .into_iter()
         .filter_map(|one| match one {

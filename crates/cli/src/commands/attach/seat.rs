@@ -3,9 +3,9 @@
 
 use super::detach_key::DetachKey;
 use super::tty::{Manners, Read, Tty, Wrote};
-use crate::client::Watch;
 use crate::context::Context;
 use crate::exit::Result;
+use ostler_engine::watch::Watch;
 use ostler_store::home::Place;
 use ostler_sys::signals::{self, Signals};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -57,7 +57,7 @@ impl Seat {
             tty: Tty::borrow(Manners::Keys)?,
             signals,
             watch: Watch::new(place)?,
-            detach_key: DetachKey::at_once(context.config.detach_key),
+            detach_key: DetachKey::at_once(context.engine.config.detach_key),
             unwritten: Vec::new(),
         })
     }

@@ -10,9 +10,9 @@ use super::shown::{Progress, Shown};
 use super::tty::{Manners, Read, Tty};
 use super::typed::Typed;
 use super::words;
-use crate::client::look_and_record;
 use crate::context::Context;
 use crate::exit::{Code, Result};
+use ostler_engine::request::look_and_record;
 use ostler_screen::Screen;
 use ostler_store::folder::RunFolder;
 use ostler_store::home::Place;
@@ -51,10 +51,10 @@ pub fn run(context: &Context, place: &Place, read_only: bool) -> Result<Code> {
         drawing: Drawing::WaitsForWindow { until: Instant::now() + FOR_THE_WINDOW },
         tty,
         caller,
-        detach_key: DetachKey::passing_on(context.config.detach_key),
+        detach_key: DetachKey::passing_on(context.engine.config.detach_key),
         typed: Typed::default(),
         leaving: None,
-        greeting: words::attached(&detach_key::name(context.config.detach_key)),
+        greeting: words::attached(&detach_key::name(context.engine.config.detach_key)),
         blocked: false,
     };
     let why = attached.stay();

@@ -1,7 +1,7 @@
 //! config.toml: every setting that is unknown or wrong, with its line.
 
 use super::{Finding, quoted};
-use crate::config::{self, Config};
+use ostler_engine::config::{self, Config};
 
 pub fn check(variable: &dyn Fn(&str) -> Option<String>) -> Vec<Finding> {
     let Some(path) = config::path(variable).filter(|path| path.exists()) else {

@@ -3,7 +3,7 @@
 use super::{Finding, quoted};
 use crate::context::variable;
 use crate::exit::Result;
-use crate::foreign::{holders, stale_claude_records};
+use ostler_engine::foreign::{holders, stale_claude_records};
 use ostler_store::home::Home;
 use std::path::PathBuf;
 

@@ -3,11 +3,11 @@
 //! keeps others away, before it is touched. It signals nobody and touches no file that is not ostler's own.
 
 use super::{Finding, Level};
-use crate::client::look_and_record;
 use crate::commands::purge;
 use crate::exit::{Failure, Result};
-use crate::still::{NotStill, Still};
 use ostler_core::limits::counted;
+use ostler_engine::quiesced::{NotQuiesced, Quiesced};
+use ostler_engine::request::look_and_record;
 use ostler_store::home::Place;
 use ostler_sys::cgroup::Group;
 use ostler_sys::socket;
@@ -46,9 +46,9 @@ fn apply(fix: &Fix) -> Result<String> {
         }
         Fix::RemoveSocket(place) => {
             let id = place.id;
-            let _still = Still::take(place).map_err(|not| match not {
-                NotStill::Runs => Failure::ours(format!("{id} was just started again")),
-                NotStill::Failed(failure) => failure,
+            let _still = Quiesced::take(place).map_err(|not| match not {
+                NotQuiesced::Runs => Failure::ours(format!("{id} was just started again")),
+                NotQuiesced::Failed(error) => error.into(),
             })?;
             let folder = place.open()?;
             if socket::reach(folder.dir())?.is_some() {

@@ -73,8 +73,8 @@ impl Finding {
 }
 
 pub fn run(context: &Context, args: &Doctor) -> Result<Code> {
-    let home = &context.home;
-    let mut findings = home::check(home, context.config.min_free_space);
+    let home = &context.engine.home;
+    let mut findings = home::check(home, context.engine.config.min_free_space);
     findings.extend(sessions::check(home)?);
     findings.extend(strays::check(home)?);
     findings.extend(helpers::check(home)?);

@@ -4,8 +4,8 @@
 use super::Finding;
 use crate::context::variable;
 use crate::exit::Result;
-use crate::foreign::holders;
-use crate::orphans::{Tool, tools};
+use ostler_engine::foreign::holders;
+use ostler_engine::orphans::{Tool, tools};
 use ostler_store::home::Home;
 use ostler_sys::process::command_line;
 

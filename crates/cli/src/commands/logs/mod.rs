@@ -16,7 +16,6 @@ pub use json::to_json;
 
 use super::attach::pick;
 use crate::args::Logs;
-use crate::client::{News, Watch, look_and_record};
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
 use crate::follow::Show;
@@ -26,6 +25,8 @@ use crate::ui::time::parse_since;
 use drawn::Drawn;
 use jiff::Timestamp;
 use ostler_core::record::{Mode, Speaks};
+use ostler_engine::request::look_and_record;
+use ostler_engine::watch::{News, Watch};
 use ostler_store::closing;
 use ostler_store::folder::Folder;
 use ostler_store::home::Place;
@@ -56,7 +57,7 @@ pub fn run(context: &Context, args: &Logs) -> Result<Code> {
         Some(id) => id.clone(),
         None => pick(context, "logs", "no session ran in the last day; list older ones with: ostler ls -a", |_| true)?,
     };
-    let place = context.home.select(&id)?;
+    let place = context.engine.home.select(&id)?;
     let folder = place.open()?;
     if folder.newest_run()? == 0 {
         return Err(Failure::new(Code::Failed, format!("{} never ran, so there is nothing to show", place.id)));

@@ -1,8 +1,7 @@
 //! `ostler ls`, and `ostler` alone: what there is, made for eyes on a terminal and for scripts on a pipe.
 //!
-//! * `filter`: which sessions are shown, and in which order. `table`: how. `watch`: again whenever something changes.
+//! * `table`: how they are shown. `watch`: again whenever something changes.
 
-mod filter;
 mod table;
 mod watch;
 
@@ -13,47 +12,15 @@ use crate::args::{Ls, Sort};
 use crate::context::{Context, variable};
 use crate::exit::{Code, Failure, Result};
 use crate::say::{not_written, say, tell};
-use filter::{Filter, Order};
-use ostler_core::id::SessionId;
-use ostler_core::view::{Damaged, Phase, View};
-use ostler_store::ended::EndedIndex;
-use ostler_store::home::Shelf;
-use ostler_store::overview::Overview;
-use ostler_sys::clock;
-use ostler_sys::threads::side_by_side;
+use ostler_engine::list::{self, Filter, STATES, Wanted, find};
 use std::io::{BufWriter, IsTerminal, Write};
-use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-/// Ended sessions are listed for this long without `-a`.
-const RECENT_S: i64 = 24 * 3600;
-/// So many sessions are looked at before another thread may have its turn.
-const HANDFUL: usize = 4;
-
-/// A session, or what is wrong with its folder.
-pub enum Listed {
-    Good(Box<View>),
-    Bad(Damaged),
-}
-
-/// What a list has found, and what it does not show.
-pub struct Found<T> {
-    pub listed: Vec<T>,
-    /// Ended earlier than a list goes back.
-    pub older: usize,
-    pub archived: usize,
-    /// They match as well, but only so many were asked for.
-    pub more: usize,
-    /// Only some were asked for.
-    pub filtered: bool,
-}
 
 pub fn run(context: &Context, args: &Ls) -> Result<Code> {
     if args.foreign {
         super::foreign::list(context, args.json)?;
         return Ok(Code::Succeeded);
     }
-    let wanted = Wanted::from(args)?;
+    let wanted = wanted(context, args)?;
     if args.watch {
         if args.json || !std::io::stdout().is_terminal() {
             return Err(Failure::usage("--watch needs a terminal; for scripts use: ostler events -f"));
@@ -62,7 +29,7 @@ pub fn run(context: &Context, args: &Ls) -> Result<Code> {
     } else if args.json {
         print_json(context, &wanted)?;
     } else {
-        let found = find(context, &wanted)?;
+        let found = find(&context.engine, &wanted)?;
         table::print(&found, context.style, window_width())?;
         if found.listed.is_empty() {
             suggest_agents(context, &args.agents);
@@ -82,7 +49,7 @@ fn suggest_agents(context: &Context, typed: &[String]) {
 
 /// `ostler` alone: the list, or on a fresh machine the three commands to start with.
 pub fn bare(context: &Context) -> Result<Code> {
-    let found = find(context, &Wanted::default())?;
+    let found = find(&context.engine, &Wanted::default())?;
     if !found.listed.is_empty() {
         table::print(&found, context.style, window_width())?;
         return Ok(Code::Succeeded);
@@ -106,177 +73,42 @@ fn window_width() -> Option<usize> {
     size.map(|(_, columns)| usize::from(columns)).filter(|&columns| columns > 0)
 }
 
-/// Which sessions to list.
-#[derive(Debug, Default)]
-struct Wanted {
-    all: bool,
-    filter: Filter,
-    filtered: bool,
-    sort: Sort,
-    most: Option<usize>,
-}
-
-impl Wanted {
-    fn from(args: &Ls) -> Result<Wanted> {
-        let filtered = args.here || !args.states.is_empty() || !args.agents.is_empty() || !args.labels.is_empty();
-        Ok(Wanted { all: args.all, filter: Filter::from(args)?, filtered, sort: args.sort, most: args.most })
-    }
-
-    /// Cuts a list that is in order; how many were left out.
-    fn cut<T>(&self, listed: &mut Vec<T>) -> usize {
-        let more = listed.len().saturating_sub(self.most.unwrap_or(usize::MAX));
-        listed.truncate(listed.len() - more);
-        more
-    }
-}
-
-/// Every session, or without `all` those of the last day, and of each what `keep` makes of it, in order.
-pub fn list<T: Send>(context: &Context, all: bool, keep: impl Fn(Listed) -> T + Sync) -> Result<Vec<T>> {
-    let wanted = Wanted { all, ..Wanted::default() };
-    Ok(in_order(
-        survey(context, &wanted, |found: &mut Vec<(Order, T)>, order, one| found.push((order, keep(one))))?.places,
-    ))
-}
-
-fn find(context: &Context, wanted: &Wanted) -> Result<Found<Listed>> {
-    let seen = survey(context, wanted, |found: &mut Vec<(Order, Listed)>, order, one| found.push((order, one)))?;
-    let mut listed = in_order(seen.places);
-    let more = wanted.cut(&mut listed);
-    // Only counted: nothing in there is opened.
-    let archived = if wanted.all { 0 } else { context.home.archived_places()?.len() };
-    Ok(Found { listed, older: seen.older, archived, more, filtered: wanted.filtered })
-}
-
-fn in_order<T>(places: Vec<Vec<(Order, T)>>) -> Vec<T> {
-    let mut listed: Vec<(Order, T)> = places.into_iter().flatten().collect();
-    listed.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
-    listed.into_iter().map(|(_, kept)| kept).collect()
-}
-
-/// What each thread has put into its place, and how many sessions ended too long ago.
-struct Seen<P> {
-    places: Vec<P>,
-    older: usize,
-}
-
-/// Looks at all of them with as many threads as the machine has, of which each puts what it sees into a place of its own;
-/// one damaged folder stops nobody.
-fn survey<P: Default + Send>(
-    context: &Context,
-    wanted: &Wanted,
-    put: impl Fn(&mut P, Order, Listed) + Sync,
-) -> Result<Seen<P>> {
-    let shelves = context.home.shelves(wanted.all)?;
-    // Only what is not shown can do without its folder.
-    let hides = !wanted.all && !wanted.filtered;
-    let index = if hides { context.home.ended_index() } else { EndedIndex::default() };
-    let now = clock::now().as_second();
-    let older = AtomicUsize::new(0);
-    let shown = |one: &Listed| {
-        let recent = match one {
-            Listed::Good(view) => wanted.all || !view.ended || now - view.updated.as_second() < RECENT_S,
-            Listed::Bad(_) => true,
-        };
-        let matches = wanted.filter.admits(one);
-        if let (true, false, Listed::Good(view)) = (matches, recent, one) {
-            older.fetch_add(1, Ordering::Relaxed);
-            if let Some(shelf) = shelves.first().filter(|_| !view.archived) {
-                index.learn(&shelf.dir, view.id);
-            }
+/// What was asked for.
+fn wanted(context: &Context, args: &Ls) -> Result<Wanted> {
+    let below = match args.here {
+        true => {
+            let cannot = |error| Failure::ours(format!("cannot use the current folder: {error}"));
+            Some(context.engine.environment.folder().map_err(cannot)?.to_owned())
         }
-        matches && recent
+        false => None,
     };
-    // Ended too long ago to be shown, and nothing has happened to it since: its folder is not opened.
-    let hidden = |shelf: &Shelf, id: SessionId| {
-        let ended = if hides { index.still(&shelf.dir, id) } else { None };
-        ended.is_some_and(|ended| now - ended.ended.as_second() >= RECENT_S)
-    };
-    // Those that run take longest and may lie side by side, so nobody is given more than a handful at a time.
-    let given: Vec<(&Shelf, AtomicUsize)> = shelves.iter().map(|shelf| (shelf, AtomicUsize::new(0))).collect();
-    let work = || {
-        let mut place = P::default();
-        for (shelf, next) in &given {
-            let overview = Overview::over(shelf)?;
-            while let Some(handful) = shelf.ids.chunks(HANDFUL).nth(next.fetch_add(1, Ordering::Relaxed)) {
-                for &id in handful {
-                    if hidden(shelf, id) {
-                        older.fetch_add(1, Ordering::Relaxed);
-                    } else if let Some(one) = look_at(&overview, shelf, id).filter(shown) {
-                        put(&mut place, Order::of(wanted.sort, id, &one), one);
-                    }
-                }
-            }
-        }
-        Ok(place)
-    };
-    let sessions: usize = shelves.iter().map(|shelf| shelf.ids.len()).sum();
-    let places = side_by_side(if sessions < 32 { 1 } else { 8 }, work).into_iter().collect::<Result<Vec<P>>>()?;
-    index.save(context.home.root());
-    Ok(Seen { places, older: older.into_inner() })
-}
-
-/// `None` for a folder that was purged or archived while we looked.
-fn look_at(overview: &Overview<'_>, shelf: &Shelf, id: SessionId) -> Option<Listed> {
-    match overview.look(id) {
-        Ok(view) => Some(Listed::Good(Box::new(view))),
-        Err(_) if !shelf.place(id).path.exists() => None,
-        Err(error) => {
-            let damage = error.without_session().to_string();
-            Some(Listed::Bad(Damaged::new(id.as_str(), overview.is_locked(id), damage)))
-        }
+    if let Some(unknown) = args.states.iter().find(|state| !STATES.contains(&state.as_str())) {
+        return Err(Failure::usage(format!("{unknown:?} is not a state; use one of: {}", STATES.join(", "))));
     }
-}
-
-/// What one thread has seen, as JSON: one text, and where in it each session stands.
-struct Page {
-    text: Vec<u8>,
-    places: Vec<(Order, Range<usize>)>,
-    failed: Option<serde_json::Error>,
-}
-
-impl Default for Page {
-    fn default() -> Page {
-        // Much at once: an allocator that has to grow a thread's memory page by page stops the others each time.
-        Page { text: Vec::with_capacity(256 * 1024), places: Vec::new(), failed: None }
-    }
+    let labels = args.labels.iter().map(|label| match label.split_once('=') {
+        Some((key, value)) => (key.to_owned(), Some(value.to_owned())),
+        None => (label.clone(), None),
+    });
+    let filter = Filter { below, states: args.states.clone(), agents: args.agents.clone(), labels: labels.collect() };
+    let sort = match args.sort {
+        Sort::Need => list::Sort::Need,
+        Sort::Created => list::Sort::Created,
+        Sort::Updated => list::Sort::Updated,
+        Sort::Name => list::Sort::Name,
+        Sort::Cost => list::Sort::Cost,
+    };
+    Ok(Wanted { all: args.all, filter, sort, most: args.most })
 }
 
 fn print_json(context: &Context, wanted: &Wanted) -> Result<()> {
-    let put = |page: &mut Page, order: Order, one: Listed| {
-        let begin = page.text.len();
-        let written = match &one {
-            Listed::Good(view) => serde_json::to_writer(&mut page.text, view),
-            Listed::Bad(damaged) => serde_json::to_writer(&mut page.text, damaged),
-        };
-        page.places.push((order, begin..page.text.len()));
-        page.failed = page.failed.take().or(written.err());
-    };
-    let mut pages = survey(context, wanted, put)?.places;
-    if let Some(error) = pages.iter_mut().find_map(|page| page.failed.take()) {
-        return Err(std::io::Error::from(error).into());
-    }
-    let mut listed: Vec<(&Order, &[u8])> = Vec::new();
-    for page in &pages {
-        listed.extend(page.places.iter().map(|(order, place)| (order, &page.text[place.clone()])));
-    }
-    listed.sort_unstable_by_key(|(order, _)| *order);
-    wanted.cut(&mut listed);
-    print_array(listed.into_iter().map(|(_, one)| one)).map_err(not_written)
-}
-
-fn print_array<'a>(listed: impl Iterator<Item = &'a [u8]>) -> std::io::Result<()> {
     let mut out = BufWriter::with_capacity(64 * 1024, std::io::stdout().lock());
-    out.write_all(b"[")?;
-    for (index, one) in listed.enumerate() {
-        out.write_all(if index == 0 { b"\n" } else { b",\n" })?;
-        out.write_all(one)?;
-    }
-    out.write_all(b"\n]\n")?;
-    out.flush()
-}
-
-fn needs_person(view: &View) -> bool {
-    view.state == Phase::Asking || (view.alarm.is_some() || view.message_waits.is_some()) && !view.ended
+    let mut before: &[u8] = b"[\n";
+    list::json(&context.engine, wanted, |one| {
+        out.write_all(std::mem::replace(&mut before, b",\n"))?;
+        out.write_all(one)
+    })?;
+    let rest: &[u8] = if before == b"[\n" { b"[\n]\n" } else { b"\n]\n" };
+    out.write_all(rest).and_then(|()| out.flush()).map_err(not_written)
 }
 
 /// Home as `~`.

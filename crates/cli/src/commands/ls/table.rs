@@ -1,6 +1,6 @@
 //! The list for eyes: one line for each session, whatever the width of the window.
 
-use super::{Found, Listed, tilde};
+use super::tilde;
 use crate::exit::Result;
 use crate::say;
 use crate::ui::asking::UNSEEN;
@@ -14,6 +14,7 @@ use ostler_core::asking::Shown;
 use ostler_core::fact::Verdict;
 use ostler_core::outcome::Kind;
 use ostler_core::view::{Damaged, Phase, RetryingNow, View};
+use ostler_engine::list::{Found, Listed};
 use ostler_sys::clock;
 use unicode_width::UnicodeWidthStr;
 

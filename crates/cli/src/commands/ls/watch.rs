@@ -1,13 +1,14 @@
 //! `ostler ls --watch`: the list again whenever something changes. While anything runs its times are brought up to date once
 //! a second; while nothing does, nothing is done.
 
-use super::{Found, Listed, Wanted, find, table};
+use super::table;
 use crate::commands::events::{Changes, News};
 use crate::context::Context;
 use crate::exit::Result;
 use crate::say;
 use crate::ui::table::cut;
 use ostler_core::limits::counted;
+use ostler_engine::list::{Found, Listed, Wanted, find};
 use ostler_sys::signals::Signals;
 use rustix::process::Signal;
 use std::time::Duration;
@@ -22,7 +23,7 @@ const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
 pub fn run(context: &Context, wanted: &Wanted) -> Result<()> {
     let signals = Signals::take(&[Signal::INT, Signal::QUIT, Signal::HUP, Signal::TERM, Signal::WINCH])?;
     let mut changes = Changes::new();
-    context.home.open_or_make(&context.home.sessions())?;
+    context.engine.home.open_or_make(&context.engine.home.sessions())?;
     say::text(ENTER)?;
     let watched = watch(context, wanted, &mut changes, &signals);
     say::text(LEAVE)?;
@@ -32,11 +33,11 @@ pub fn run(context: &Context, wanted: &Wanted) -> Result<()> {
 fn watch(context: &Context, wanted: &Wanted, changes: &mut Changes, signals: &Signals) -> Result<()> {
     loop {
         // Watch first, look afterwards: what happens in between wakes us.
-        changes.watch_folders(&context.home);
-        for place in context.home.live_places()? {
+        changes.watch_folders(&context.engine.home);
+        for place in context.engine.home.live_places()? {
             changes.watch_session(&place);
         }
-        let found = find(context, wanted)?;
+        let found = find(&context.engine, wanted)?;
         let runs = found.listed.iter().any(|one| matches!(one, Listed::Good(view) if !view.ended));
         draw(context, &found)?;
         match changes.wait(Some(signals), runs.then_some(TICK))? {

@@ -1,13 +1,14 @@
 //! `ostler resume` without an id: the newest conversations that could go on. A person at a terminal chooses; whoever
 //! pipes is told what the newest is, and resumes nothing by accident.
 
-use crate::commands::ls::{Listed, list, tilde};
+use crate::commands::ls::tilde;
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
 use crate::say::tell;
 use crate::ui::table::{Cell, lay_out};
 use crate::ui::time::age;
 use ostler_core::view::View;
+use ostler_engine::list::{Listed, list};
 use ostler_sys::clock;
 use std::io::IsTerminal;
 
@@ -52,7 +53,7 @@ fn ask(question: &str) -> Result<String> {
 }
 
 fn candidates(context: &Context) -> Result<Vec<View>> {
-    let mut found: Vec<View> = list(context, true, |one| one)?
+    let mut found: Vec<View> = list(&context.engine, true, |one| one)?
         .into_iter()
         .filter_map(|listed| match listed {
             Listed::Good(view) => Some(*view),

@@ -4,19 +4,20 @@
 //! agent likes to be asked, by identity, and never killed: an agent that does not leave keeps its conversation. A server
 //! that works for several conversations is not even asked.
 
-use crate::client::make_wish;
 use crate::commands::stop;
 use crate::context::{Context, variable};
 use crate::exit::{Code, Failure, Result};
-use crate::foreign::about::{self, About};
-use crate::foreign::stored::{self, Stored};
-use crate::one_writer::{self, Writer, writers};
-use crate::orphans;
 use crate::say::tell;
 use crate::ui::called::called;
 use ostler_core::event::StopHow;
 use ostler_core::record::Want;
 use ostler_core::view::View;
+use ostler_engine::Environment;
+use ostler_engine::foreign::about::{self, About};
+use ostler_engine::foreign::stored::{self, Stored};
+use ostler_engine::orphans;
+use ostler_engine::owners::{self, Writer, writers};
+use ostler_engine::request::{self};
 use ostler_keeper::keeper::started_by;
 use ostler_store::backwards;
 use ostler_store::home::Place;
@@ -40,7 +41,7 @@ pub fn take(context: &Context, place: &Place, view: &View) -> Result<()> {
     let Some(native_id) = &view.native_id else {
         return Ok(());
     };
-    let writers = writers(view.conversation_agent(), native_id)?;
+    let writers = writers(&context.engine.environment, view.conversation_agent(), native_id)?;
     refuse_shared(writers.iter().filter_map(|writer| match writer {
         Writer::Session(_) => None,
         Writer::Stranger(stranger) => Some(stranger),
@@ -52,8 +53,8 @@ pub fn take(context: &Context, place: &Place, view: &View) -> Result<()> {
                 stop_session(context, &Place { id: occupant.session, path, archived: false })?;
             }
             Writer::Stranger(stranger) => {
-                wait_until_written(&stranger, native_id, &view.cwd)?;
-                end_stranger(&stranger, context.config.grace)?;
+                wait_until_written(&context.engine.environment, &stranger, native_id, &view.cwd)?;
+                end_stranger(&stranger, context.engine.config.grace)?;
                 say_what_is_saved(&stranger, native_id, &view.cwd)?;
             }
         }
@@ -62,9 +63,9 @@ pub fn take(context: &Context, place: &Place, view: &View) -> Result<()> {
 }
 
 fn stop_session(context: &Context, place: &Place) -> Result<()> {
-    let grace_ms = u64::try_from(context.config.grace.as_millis()).unwrap_or(u64::MAX);
+    let grace_ms = u64::try_from(context.engine.config.grace.as_millis()).unwrap_or(u64::MAX);
     let want = Want::Stop { how: StopHow::Interrupt, grace_ms, why: "resume --takeover".to_owned() };
-    let ended = stop::end(place, make_wish(place, want)?)?;
+    let ended = stop::end(place, request::make(&context.engine, place, want)?)?;
     if !ended.was_over && !stop::is_saved(&ended.view) {
         return Err(Failure::new(
             Code::NotSaved,
@@ -76,7 +77,7 @@ fn stop_session(context: &Context, place: &Place) -> Result<()> {
 
 /// Refuses when one of these works for other conversations as well.
 pub fn refuse_shared<'a>(strangers: impl Iterator<Item = &'a Holder>) -> Result<()> {
-    strangers.filter_map(one_writer::shared).next().map_or(Ok(()), Err)
+    strangers.filter_map(owners::shared).next().map_or(Ok(()), |error| Err(error.into()))
 }
 
 /// Agents write a little late (measured: claude up to 102 ms after a turn), and what claude has not written when it is asked to
@@ -87,7 +88,7 @@ const WRITING: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// Waits until what a process was told is on disk, and what it has answered if it says that it is idle.
-pub fn wait_until_written(stranger: &Holder, native_id: &str, cwd: &str) -> Result<()> {
+pub fn wait_until_written(environment: &Environment, stranger: &Holder, native_id: &str, cwd: &str) -> Result<()> {
     let Some(at) = kept_by(stranger, native_id, cwd) else {
         return Ok(());
     };
@@ -104,7 +105,7 @@ pub fn wait_until_written(stranger: &Holder, native_id: &str, cwd: &str) -> Resu
             last = (stamp, Instant::now());
         }
         // A turn may have ended since: it is asked again each time.
-        let is_idle = is_idle(stranger, native_id)?;
+        let is_idle = is_idle(environment, stranger, native_id)?;
         let is_written = |about: About| about.messages > 0 && !about.torn && (about.answered || !is_idle);
         // Its file may not be there yet.
         if last.1.elapsed() >= QUIET && about::said(&at).is_ok_and(is_written) {
@@ -120,8 +121,8 @@ pub fn wait_until_written(stranger: &Holder, native_id: &str, cwd: &str) -> Resu
 }
 
 /// Whether the process says that it works on nothing.
-fn is_idle(stranger: &Holder, native_id: &str) -> Result<bool> {
-    Ok(writers(&stranger.agent, native_id)?.iter().any(|writer| match writer {
+fn is_idle(environment: &Environment, stranger: &Holder, native_id: &str) -> Result<bool> {
+    Ok(writers(environment, &stranger.agent, native_id)?.iter().any(|writer| match writer {
         Writer::Session(_) => false,
         Writer::Stranger(now) => now.identity == stranger.identity && now.status.as_deref() == Some("idle"),
     }))

@@ -6,13 +6,13 @@ use crate::args::{Message, Run};
 use crate::context::{Context, variable};
 use crate::dashes;
 use crate::exit::{Failure, Result};
-use crate::installed;
-use crate::own_agents::{OwnAgent, Protocol};
-use crate::ui::suggest::nearest;
 use crate::ui::table::cut;
 use ostler_core::id::{SessionId, is_name};
 use ostler_core::record::{Mode, Session, beginning_of};
 use ostler_core::{MESSAGE_LIMIT, SCHEMA};
+use ostler_engine::config::own_agents::{OwnAgent, Protocol};
+use ostler_engine::installed;
+use ostler_engine::suggest::nearest;
 use ostler_sys::clock;
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -63,7 +63,7 @@ pub fn check(context: &Context, args: &Run) -> Result<Asked> {
         }
         (_, words) => {
             // Without an agent for prompts a single word is more likely a misspelt agent than a prompt.
-            let agent = default_agent(&context.config).map_err(|failure| {
+            let agent = default_agent(&context.engine.config).map_err(|failure| {
                 let meant = words.first().and_then(|word| Some((word, nearest_agent(context, word)?)));
                 meant.map_or(failure, |(word, meant)| {
                     Failure::usage(format!("{word:?} is not an agent; did you mean {meant}?"))
@@ -115,7 +115,7 @@ pub fn check(context: &Context, args: &Run) -> Result<Asked> {
 /// is for prompts.
 fn own_agent<'a>(context: &'a Context, args: &'a Run) -> Result<Option<(&'a str, &'a OwnAgent, &'a [String])>> {
     if let [first, rest @ ..] = args.words.as_slice()
-        && let Some((name, own)) = context.config.own_agent(first)?
+        && let Some((name, own)) = context.engine.config.own_agent(first)?
     {
         return Ok(Some((name, own, rest)));
     }
@@ -124,10 +124,10 @@ fn own_agent<'a>(context: &'a Context, args: &'a Run) -> Result<Option<(&'a str,
         [word] => ostler_agents::find(word).is_none(),
         [..] => false,
     };
-    let (true, Some(name)) = (prompts, &context.config.default_agent) else {
+    let (true, Some(name)) = (prompts, &context.engine.config.default_agent) else {
         return Ok(None);
     };
-    let own = context.config.own_agent(name)?.filter(|(_, own)| own.protocol == Protocol::Acp);
+    let own = context.engine.config.own_agent(name)?.filter(|(_, own)| own.protocol == Protocol::Acp);
     if own.is_some() {
         confirm_prompt(context, args, &args.words, name)?;
     }
@@ -166,7 +166,7 @@ fn check_acp(args: &Run, name: &str, words: &[String], command: Vec<String>) -> 
 
 /// The agent that a word was probably meant to be.
 pub fn nearest_agent<'a>(context: &'a Context, word: &str) -> Option<&'a str> {
-    let own = context.config.agents.keys().map(String::as_str);
+    let own = context.engine.config.agents.keys().map(String::as_str);
     nearest(word, installed::known().map(|agent| agent.name()).chain(own))
 }
 
@@ -299,7 +299,7 @@ pub fn check_name(context: &Context, name: Option<&str>) -> Result<()> {
         if SessionId::parse(name).is_some() {
             return Err(Failure::usage(format!("{name:?} looks like a session id; choose another name")));
         }
-        if let Some(id) = context.home.name_is_taken(name)? {
+        if let Some(id) = context.engine.home.name_is_taken(name)? {
             return Err(Failure::usage(format!(
                 "the name {name:?} is in use by session {id}; choose another name, or stop that session: ostler stop {id}"
             )));
@@ -377,7 +377,7 @@ pub fn describe(context: &Context, args: Run, asked: &Asked, attended: bool) -> 
         arguments: asked.arguments.clone(),
         prompt: asked.prompt.as_deref().map(beginning_of),
         attended,
-        limits: crate::limits::for_new(context, &args.limits, parent)?,
+        limits: ostler_engine::limits::for_new(&context.engine, &args.limits.asked(), parent)?,
         created: clock::now(),
     })
 }

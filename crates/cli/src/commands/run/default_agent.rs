@@ -1,10 +1,10 @@
 //! Which agent a prompt goes to when none is named: the configured one, else the only one that is installed, else
 //! nobody, with words that say what to do.
 
-use crate::config::Config;
 use crate::exit::{Failure, Result};
-use crate::installed;
 use ostler_agents::Agent;
+use ostler_engine::config::Config;
+use ostler_engine::installed;
 
 pub fn default_agent(config: &Config) -> Result<&'static dyn Agent> {
     config.needs("default_agent")?;

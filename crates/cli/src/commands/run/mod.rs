@@ -11,12 +11,9 @@ pub use asked::{check_name, message_of, nearest_agent};
 pub use piped::after as with_piped;
 
 use crate::args::{Output, Run};
-use crate::client::{Granted, make_wish};
-use crate::context::{Context, wish};
+use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
 use crate::follow::{Left, follow};
-use crate::one_writer::refuse_others;
-use crate::prepare::{Prepared, piped_input, prepare};
 use crate::say::{say, tell};
 use crate::ui::asking::{UNSEEN, in_a_line};
 use crate::ui::called::{called, called_at};
@@ -24,6 +21,10 @@ use crate::ui::style::Style;
 use asked::{Asked, check, describe};
 use ostler_core::event::StopHow;
 use ostler_core::record::{Mode, Session, Want};
+use ostler_engine::Engine;
+use ostler_engine::owners::refuse_others;
+use ostler_engine::prepare::{Prepared, prepare};
+use ostler_engine::request::{self, Answered};
 use ostler_keeper::launch::{Launch, launch};
 use ostler_store::home::Place;
 use ostler_sys::signals::Signals;
@@ -35,14 +36,14 @@ use summary::conclude;
 
 pub fn run(context: &Context, args: Run) -> Result<Code> {
     let mut asked = check(context, &args)?;
-    context.config.warn();
+    context.warn();
     if !asked.agent.starts_with(ostler_agents::replay::PREFIX) {
         asked.prompt = asked.prompt.map(with_piped).transpose()?;
     }
     let watching = Watching::new(args.detach, args.output);
     check_that_it_can_be_found(watching, args.name.as_deref())?;
     // Of several who want one name at once, one gets it: nobody else looks until the session stands.
-    let names = args.name.as_ref().map(|_| context.home.lock_names()).transpose()?;
+    let names = args.name.as_ref().map(|_| context.engine.home.lock_names()).transpose()?;
     let session = describe(context, args, &asked, watching.attended)?;
     let place = start(context, &session, asked)?;
     drop(names);
@@ -95,17 +96,17 @@ pub fn after_start(context: &Context, place: &Place, session: &Session, watching
 
 fn start(context: &Context, session: &Session, asked: Asked) -> Result<Place> {
     if let Some(conversation) = &asked.conversation {
-        refuse_others(&session.agent, conversation, None)?;
+        refuse_others(&context.engine.environment, &session.agent, conversation, None)?;
     }
     let resume = asked.conversation.is_some();
     let native_id = asked.conversation.unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
-    let Prepared { record, files, environment } = prepare(context, session, 1, &native_id, resume)?;
+    let Prepared { record, files, environment } = prepare(&context.engine, session, 1, &native_id, resume)?;
     let messages = asked.prompt.into_iter().chain(asked.further);
-    let prompts: Vec<_> = messages.map(|text| wish(1, Want::Message { text, now: false })).collect();
+    let prompts: Vec<_> = messages.map(|text| context.engine.wish(1, Want::Message { text, now: false })).collect();
     let reads = session.mode == Mode::Headless && !record.plan.has_input();
-    let piped = if reads { piped_input()? } else { None };
+    let piped = if reads { piped::input()? } else { None };
     let launched = Launch { session, run: &record, prompts: &prompts, files: &files, piped, environment: &environment };
-    let place = launch(&context.home, launched)?;
+    let place = launch(&context.engine.home, launched)?;
     // A refusal speaks for itself, and before the first session there is no folder to ask.
     warn_when_low(context);
     Ok(place)
@@ -113,11 +114,15 @@ fn start(context: &Context, session: &Session, asked: Asked) -> Result<Place> {
 
 fn warn_when_low(context: &Context) {
     const LOW: u64 = 64 << 20;
-    let free = ostler_sys::dir::Dir::open(context.home.root()).and_then(ostler_sys::dir::free_space);
+    let free = ostler_sys::dir::Dir::open(context.engine.home.root()).and_then(ostler_sys::dir::free_space);
     if let Ok(free) = free
         && free < LOW
     {
-        tell!("ostler: only {} of disk space left for {}", crate::ui::time::size(free), context.home.root().display());
+        tell!(
+            "ostler: only {} of disk space left for {}",
+            crate::ui::time::size(free),
+            context.engine.home.root().display()
+        );
     }
 }
 
@@ -144,7 +149,7 @@ fn follow_to_the_end(context: &Context, place: &Place, session: &Session, watchi
                 if let Some(ask) = &view.asking {
                     printer.show_again(ask)?;
                 }
-                super::attach::ask_inline(place, &view, style)?;
+                super::attach::ask_inline(&context.engine, place, &view, style)?;
             }
             Left::Asks(view) => {
                 let what = view.asking.as_ref().map(|ask| in_a_line(ask, style, UNSEEN)).unwrap_or_default();
@@ -169,24 +174,24 @@ fn follow_to_the_end(context: &Context, place: &Place, session: &Session, watchi
                         let by_hand = signal == Signal::QUIT.as_raw();
                         return Ok(if by_hand { Code::Succeeded } else { Code::TimedOut });
                     }
-                    interrupt_or_stop(place, &mut interrupted)?;
+                    interrupt_or_stop(&context.engine, place, &mut interrupted)?;
                 }
             }
         }
     }
 }
 
-fn interrupt_or_stop(place: &Place, interrupted: &mut bool) -> Result<()> {
+fn interrupt_or_stop(engine: &Engine, place: &Place, interrupted: &mut bool) -> Result<()> {
     let want = if *interrupted {
         Want::Stop { how: StopHow::Interrupt, grace_ms: 5000, why: "second Ctrl-C".to_owned() }
     } else {
         Want::Interrupt
     };
     let first = !std::mem::replace(interrupted, true);
-    match make_wish(place, want)? {
-        Granted::Yes if first => tell!("\nostler: interrupted; press Ctrl-C again to stop the session"),
-        Granted::Yes => tell!("\nostler: stopping"),
-        Granted::Refused(_) | Granted::Ended(_) => {}
+    match request::make(engine, place, want)? {
+        Answered::Accepted if first => tell!("\nostler: interrupted; press Ctrl-C again to stop the session"),
+        Answered::Accepted => tell!("\nostler: stopping"),
+        Answered::Refused(_) | Answered::Ended(_) => {}
     }
     Ok(())
 }

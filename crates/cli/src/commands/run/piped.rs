@@ -13,6 +13,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use rustix::time::Timespec;
+use std::os::fd::OwnedFd;
 
 /// How long a pipe may be silent before we look at who could write to it.
 const SILENCE: Timespec = Timespec { tv_sec: 3, tv_nsec: 0 };
@@ -70,6 +71,19 @@ fn read_stream(input: BorrowedFd<'_>) -> Result<Vec<u8>> {
             return Err(too_long());
         }
     }
+}
+
+/// What was piped into us goes to the command itself: it reads on after we have left.
+pub fn input() -> Result<Option<OwnedFd>> {
+    use std::os::unix::fs::FileTypeExt;
+    let input = rustix::io::fcntl_dupfd_cloexec(std::io::stdin(), 3).map_err(std::io::Error::from);
+    let Ok(input) = input else {
+        // Started without a standard input.
+        return Ok(None);
+    };
+    let file = std::fs::File::from(input);
+    let kind = file.metadata()?.file_type();
+    Ok((!kind.is_char_device()).then(|| file.into()))
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! `ostler send --wait`: the reply to a message, found by what the journal says became of it: accepted, fed, turn over. So it
 //! is the reply to this message, whatever waited before it.
 
-use crate::client::{Watch, look_and_record};
 use crate::commands::wait::report_question;
 use crate::exit::{Code, Failure, Result};
 use crate::say::say;
@@ -9,6 +8,8 @@ use crate::ui::called::{called, called_at};
 use ostler_core::event::Event;
 use ostler_core::fact::{TurnEnd, Verdict};
 use ostler_core::view::View;
+use ostler_engine::request::look_and_record;
+use ostler_engine::watch::Watch;
 use ostler_store::home::Place;
 use ostler_store::journal;
 use rustix::event::{PollFd, PollFlags, poll};

@@ -17,8 +17,8 @@ pub struct Family {
 impl Family {
     pub fn of(context: &Context, view: &View) -> Result<Family> {
         let look = |place: &Place| look_to(Depth::Standing, place).ok();
-        let parent = view.parent.map(|id| context.home.place_of(id)).transpose()?.flatten();
-        let children = context.home.children_of(view.id)?;
+        let parent = view.parent.map(|id| context.engine.home.place_of(id)).transpose()?.flatten();
+        let children = context.engine.home.children_of(view.id)?;
         Ok(Family { parent: parent.as_ref().and_then(look), children: children.iter().filter_map(look).collect() })
     }
 

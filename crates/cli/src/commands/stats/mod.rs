@@ -105,7 +105,7 @@ fn ordered(by: By, sums: &BTreeMap<String, Sum>) -> Vec<(String, Sum)> {
 
 /// With as many threads as the machine has: most of the time goes into opening files.
 fn gather(context: &Context, since: Option<Timestamp>) -> Result<Sums> {
-    let home = &context.home;
+    let home = &context.engine.home;
     let places: Vec<Place> = home.live_places()?.into_iter().chain(home.archived_places()?).collect();
     let next = AtomicUsize::new(0);
     let zone = TimeZone::system();

@@ -10,7 +10,6 @@ use super::ask::Answer;
 use super::detach_key;
 use super::seat::{Event, Seat};
 use super::words;
-use crate::client::{Granted, look_and_record, make_lasting_wish, make_wish};
 use crate::context::{Context, variable};
 use crate::exit::{Code, Result};
 use draft::Draft;
@@ -19,6 +18,8 @@ use ostler_core::MESSAGE_LIMIT;
 use ostler_core::fact::Ask;
 use ostler_core::record::Want;
 use ostler_core::view::{Phase, View};
+use ostler_engine::Engine;
+use ostler_engine::request::{self, Answered, look_and_record};
 use ostler_store::conversation::{Item, Reader};
 use ostler_store::folder::Folder;
 use ostler_store::home::Place;
@@ -39,9 +40,10 @@ pub fn run(context: &Context, place: &Place, read_only: bool) -> Result<Code> {
     let seat = Seat::take(context, place)?;
     let draft = Draft::load(&folder);
     let theme = Theme { colour: context.style.colour };
-    let key = detach_key::name(context.config.detach_key);
+    let key = detach_key::name(context.engine.config.detach_key);
     let inside = variable("OSTLER_SESSION").is_some();
     let mut chat = Chat {
+        engine: &context.engine,
         place,
         folder: &folder,
         reader: Reader::new(&folder, 1),
@@ -84,6 +86,7 @@ enum Why {
 }
 
 struct Chat<'a> {
+    engine: &'a Engine,
     place: &'a Place,
     folder: &'a Folder,
     reader: Reader<'a>,
@@ -386,11 +389,15 @@ impl Chat<'_> {
     /// `false`: it was not granted, and the person was told why.
     fn wish(&mut self, want: Want) -> bool {
         let lasts = matches!(want, Want::Message { .. });
-        let made = if lasts { make_lasting_wish(self.place, want) } else { make_wish(self.place, want) };
+        let made = if lasts {
+            request::make_lasting(self.engine, self.place, want)
+        } else {
+            request::make(self.engine, self.place, want)
+        };
         let refused = match made {
-            Ok(Granted::Yes) => return true,
-            Ok(Granted::Refused(why)) => why,
-            Ok(Granted::Ended(view)) => {
+            Ok(Answered::Accepted) => return true,
+            Ok(Answered::Refused(why)) => why,
+            Ok(Answered::Ended(view)) => {
                 // With what was just written down for its next run.
                 self.view = look_and_record(self.place).unwrap_or(*view);
                 return lasts;

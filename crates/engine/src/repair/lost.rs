@@ -5,11 +5,10 @@
 
 use super::file::Original;
 use super::note;
-use crate::commands::checkpoints::to_the_millisecond;
-use crate::exit::{Failure, Result};
-use crate::ui::time::size;
+use crate::error::{Error, Result};
+use crate::units::to_the_millisecond;
 use ostler_core::id::SessionId;
-use ostler_core::limits::counted;
+use ostler_core::limits::{counted, size};
 use ostler_store::checkpoints::{self, Checkpoint};
 use ostler_store::folder::Folder;
 use ostler_transcript::{Format, Rejoined, missing_from, rejoin};
@@ -56,11 +55,7 @@ impl Loss {
 impl Kept<'_> {
     /// Puts back what can be; returns what cannot. Each goes to `tell`, with where the file as it was is now, and into the
     /// journal of the run, where there is one to note it in. The caller holds `keeper.lock` then.
-    pub fn bring_back(
-        &self,
-        run: Option<u32>,
-        mut tell: impl FnMut(&str, &Path) -> Result<()>,
-    ) -> Result<Option<Loss>> {
+    pub fn bring_back(&self, run: Option<u32>, tell: &mut dyn FnMut(&str, &Path)) -> Result<Option<Loss>> {
         // Each round makes the transcript hold all of one more copy.
         for _ in checkpoints::earlier(self.folder, self.transcript)? {
             let Some(loss) = self.look()? else {
@@ -70,7 +65,7 @@ impl Kept<'_> {
                 break;
             }
             let backup = self.mend(&loss)?;
-            tell(&loss.words, &backup)?;
+            tell(&loss.words, &backup);
             if let Some(run) = run {
                 note(self.folder, run, vec![loss.words], &backup)?;
             }
@@ -136,13 +131,12 @@ impl Kept<'_> {
                 };
                 join().map_err(|error| self.cannot(error))
             }
-            Way::None => Err(Failure::ours(loss.words.clone())),
+            Way::None => Err(Error::OnlyInCopy(loss.words.clone())),
         }
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "it is the last word about the error")]
-    fn cannot(&self, error: io::Error) -> Failure {
-        Failure::ours(format!("{} cannot be compared with its copies: {error}", self.transcript.display()))
+    fn cannot(&self, error: io::Error) -> Error {
+        Error::CannotCompare { path: self.transcript.to_owned(), error }
     }
 }
 

@@ -1,10 +1,10 @@
 //! Who else has a conversation: sessions of ostler in any home of this user, and processes that ostler did not start.
 //! Asked before anything is started on it. Whoever slips in after that meets the lock, or is reported by the keeper.
 
-use crate::context::variable;
-use crate::exit::{Code, Failure, Result};
-use crate::still::wait_for_one_of;
-use crate::ui::called::called;
+use crate::environment::Environment;
+use crate::error::{Error, Result};
+use crate::quiesced::wait_for_one_of;
+use crate::session_ref::SessionRef;
 use ostler_core::view::View;
 use ostler_store::folder::Folder;
 use ostler_store::home::Place;
@@ -42,7 +42,8 @@ impl Writer {
 }
 
 /// Everybody who has this agent's conversation now.
-pub fn writers(agent: &str, native_id: &str) -> Result<Vec<Writer>> {
+pub fn writers(environment: &Environment, agent: &str, native_id: &str) -> Result<Vec<Writer>> {
+    let variable = environment.lookup();
     let known = ostler_agents::find(agent).and_then(|agent| Conversation::of(agent, native_id, &variable));
     let Some(conversation) = known else {
         return Ok(Vec::new());
@@ -55,8 +56,8 @@ pub fn writers(agent: &str, native_id: &str) -> Result<Vec<Writer>> {
 
 /// Says of these processes which session of another home they belong to, and adds one that betrays itself by nothing but
 /// our lock.
-pub fn name_sessions(agent: &str, native_id: &str, holders: &mut Vec<Holder>) -> Result<()> {
-    for writer in writers(agent, native_id)? {
+pub fn name_sessions(environment: &Environment, agent: &str, native_id: &str, holders: &mut Vec<Holder>) -> Result<()> {
+    for writer in writers(environment, agent, native_id)? {
         let Writer::Session(Occupant { session, process: Some(process), .. }) = writer else {
             continue;
         };
@@ -71,7 +72,7 @@ pub fn name_sessions(agent: &str, native_id: &str, holders: &mut Vec<Holder>) ->
 }
 
 /// Fails, naming the first of them, unless nobody has it but the session itself, whose helpers may yet have to leave.
-pub fn refuse_others(agent: &str, native_id: &str, own: Option<&Folder>) -> Result<()> {
+pub fn refuse_others(environment: &Environment, agent: &str, native_id: &str, own: Option<&Folder>) -> Result<()> {
     let own = own.map(|folder| rustix::fs::fstat(folder.dir())).transpose().map_err(std::io::Error::from)?;
     let is_own = |writer: &Writer| match writer {
         Writer::Session(occupant) => own.is_some_and(|own| occupant.folder_id == (own.st_dev, own.st_ino)),
@@ -79,15 +80,17 @@ pub fn refuse_others(agent: &str, native_id: &str, own: Option<&Folder>) -> Resu
     };
     let deadline = Instant::now() + ENDING;
     loop {
-        let writers = writers(agent, native_id)?;
+        let writers = writers(environment, agent, native_id)?;
         let Some(writer) = writers.iter().find(|writer| !is_own(writer)) else {
             return Ok(());
         };
         // One that was killed a moment ago holds nothing for long.
         if !wait_for_one_of(&writer.ending()?, deadline)? {
             return Err(match writer {
-                Writer::Stranger(stranger) => shared(stranger).unwrap_or_else(|| held(&stranger.words())),
-                Writer::Session(_) => held(&writer.words()),
+                Writer::Stranger(stranger) => {
+                    shared(stranger).unwrap_or_else(|| Error::Owned { owner: stranger.words() })
+                }
+                Writer::Session(_) => Error::Owned { owner: writer.words() },
             });
         }
     }
@@ -97,44 +100,26 @@ pub fn refuse_others(agent: &str, native_id: &str, own: Option<&Folder>) -> Resu
 const ENDING: Duration = Duration::from_secs(10);
 
 /// The conversation is open in a server that may have others open for the person: it is not ended for one of them.
-pub fn shared(stranger: &Holder) -> Option<Failure> {
+pub fn shared(stranger: &Holder) -> Option<Error> {
     let how_to_end = ostler_agents::find(&stranger.agent)?.shared_by_many(&stranger.command)?;
-    let (who, agent) = (stranger.words(), &stranger.agent);
-    let words = format!(
-        "{who}, the shared server of {agent}, is using the conversation; stop that server first (this ends all its work): \
-         {how_to_end}"
-    );
-    Some(Failure::new(Code::Refused, words))
-}
-
-/// Somebody else has the conversation.
-pub fn held(words: &str) -> Failure {
-    Failure::new(
-        Code::Refused,
-        format!("{words} is using the conversation; end it, or add --takeover so that ostler ends it properly first"),
-    )
+    Some(Error::OwnedByServer {
+        owner: stranger.words(),
+        agent: stranger.agent.clone(),
+        how_to_end: how_to_end.to_owned(),
+    })
 }
 
 /// How often it is asked who it is: between one who was about to start it and the one who does, nobody is named.
 const LOOKS: usize = 5;
 
 /// The session itself has not ended.
-pub fn still_runs(place: &Place, view: &View) -> Failure {
+pub fn still_runs(environment: &Environment, place: &Place, view: &View) -> Error {
     let other = || {
-        let writers = writers(view.conversation_agent(), view.native_id.as_deref()?).ok()?;
+        let writers = writers(environment, view.conversation_agent(), view.native_id.as_deref()?).ok()?;
         writers.first().map(Writer::words)
     };
-    let who = (0..LOOKS).find_map(|_| running(place).or_else(other));
-    let who = who.unwrap_or_else(|| "another process".to_owned());
-    Failure::new(
-        Code::Refused,
-        format!(
-            "{} is still running: {who} is using the conversation; send it a message: ostler send {1} \"…\", or end it \
-             first: ostler resume {1} --takeover",
-            called(view),
-            place.id
-        ),
-    )
+    let owner = (0..LOOKS).find_map(|_| running(place).or_else(other));
+    Error::StillRuns { session: SessionRef::from(view), owner }
 }
 
 /// The agent, else whoever is about to start it, else whoever has the session's lock.

@@ -1,9 +1,9 @@
 //! A conversation that left another's transcript becomes a session of its own: ended, its parent recorded, ready to be
 //! resumed with the rights that the other one had.
 
-use crate::context::Context;
-use crate::exit::Result;
+use crate::error::Result;
 use crate::prepare::prepare;
+use crate::settings::Engine;
 use ostler_core::id::SessionId;
 use ostler_core::outcome::{Closing, Kind, Outcome, Saved, Source};
 use ostler_core::record::Session;
@@ -14,7 +14,7 @@ use ostler_sys::clock;
 use std::path::Path;
 
 /// Makes the session of a conversation that `original` had until now.
-pub fn keep(context: &Context, original: Session, native_id: &str, transcript: &Path) -> Result<SessionId> {
+pub fn keep(engine: &Engine, original: Session, native_id: &str, transcript: &Path) -> Result<SessionId> {
     let session = Session {
         id: SessionId::from_random(uuid::Uuid::new_v4().as_u128() as u64),
         name: None,
@@ -26,11 +26,11 @@ pub fn keep(context: &Context, original: Session, native_id: &str, transcript: &
         ..original
     };
     let transcript = transcript.to_string_lossy().into_owned();
-    let prepared = prepare(context, &session, 1, native_id, true)?;
+    let prepared = prepare(engine, &session, 1, native_id, true)?;
     let record = RunRecord { transcript: Some(transcript.clone()), ..prepared.record };
     let outcome = ended(&session, native_id, transcript);
     let nothing_more = |_: &Folder, _: &RunFolder| Ok::<(), StoreError>(());
-    Ok(shelve(&context.home, &session, &record, &outcome, nothing_more)?.id)
+    Ok(shelve(&engine.home, &session, &record, &outcome, nothing_more)?.id)
 }
 
 /// Everything that was said stands in its transcript, where it was before.

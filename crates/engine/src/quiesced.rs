@@ -1,11 +1,11 @@
-//! A session at rest: it has ended, its helpers have left, and for as long as this value lives nobody can begin to keep
-//! it. Only such a folder is ever moved or deleted.
+//! A session at rest: it has ended, its helpers have exited, and no keeper can start while this value exists. Only such a folder
+//! is ever moved or deleted.
 //!
-//! The race this solves: the outcome of a run is on the disk a moment before its keeper and holder leave. Whoever moved
-//! the folder in that moment would move it under their feet.
+//! The race this solves: the outcome of a run is on the disk a moment before its keeper and holder exit. A folder that is moved
+//! in that moment would be moved while they still write to it.
 
-use crate::client::look_and_record;
-use crate::exit::{Code, Failure, Result};
+use crate::error::{Error, Result};
+use crate::request::look_and_record;
 use ostler_core::view::{Phase, View};
 use ostler_store::StoreError;
 use ostler_store::folder::Folder;
@@ -26,35 +26,35 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// Why a session cannot be taken.
 #[derive(Debug)]
-pub enum NotStill {
+pub enum NotQuiesced {
     /// It has not ended.
     Runs,
-    Failed(Failure),
+    Failed(Error),
 }
 
-impl<E: Into<Failure>> From<E> for NotStill {
-    fn from(error: E) -> NotStill {
-        NotStill::Failed(error.into())
+impl<E: Into<Error>> From<E> for NotQuiesced {
+    fn from(error: E) -> NotQuiesced {
+        NotQuiesced::Failed(error.into())
     }
 }
 
-/// A session that nobody keeps, held.
+/// A session without a keeper, whose lock we hold.
 #[derive(Debug)]
-pub struct Still {
+pub struct Quiesced {
     place: Place,
     /// What is true of it; the damage, when its records cannot be read.
     pub view: std::result::Result<Box<View>, String>,
     _held: Held,
 }
 
-impl Still {
+impl Quiesced {
     /// Takes a session that has ended. One whose records cannot be read counts as ended when nobody holds its locks.
-    pub fn take(place: &Place) -> std::result::Result<Still, NotStill> {
+    pub fn take(place: &Place) -> std::result::Result<Quiesced, NotQuiesced> {
         let folder = place.open()?;
         match view_or_damage(place)? {
-            Ok(view) if !view.ended => return Err(NotStill::Runs),
+            Ok(view) if !view.ended => return Err(NotQuiesced::Runs),
             // The agent's own lock is held as long as anything of it lives, whatever the records say.
-            Err(_) if take_lock(&folder, "agent.lock")?.is_none() => return Err(NotStill::Runs),
+            Err(_) if take_lock(&folder, "agent.lock")?.is_none() => return Err(NotQuiesced::Runs),
             Ok(_) | Err(_) => wait_for_helpers(&folder, place)?,
         }
         let deadline = Instant::now() + LEAVING;
@@ -65,7 +65,7 @@ impl Still {
             // One helper may have replaced another while we waited for that, and is about to leave as well.
             let over = ostler_store::look::look(place).is_ok_and(|view| view.ended) && Instant::now() < deadline;
             if !over {
-                return Err(NotStill::Runs);
+                return Err(NotQuiesced::Runs);
             }
             wait_for_helpers(&folder, place)?;
             pause()?;
@@ -75,8 +75,8 @@ impl Still {
             return Err(moved(place).into());
         }
         match view_or_damage(place)? {
-            Ok(view) if !view.ended => Err(NotStill::Runs),
-            view => Ok(Still { place: place.clone(), view, _held: held }),
+            Ok(view) if !view.ended => Err(NotQuiesced::Runs),
+            view => Ok(Quiesced { place: place.clone(), view, _held: held }),
         }
     }
 
@@ -85,11 +85,9 @@ impl Still {
         let id = self.place.id;
         let from = self.parent()?;
         from.rename_new(id.as_str(), into, name).map_err(|error| match error.kind() {
-            ErrorKind::AlreadyExists => {
-                Failure::new(Code::Failed, format!("{id}: a folder with that name already exists; see ostler doctor"))
-            }
+            ErrorKind::AlreadyExists => Error::FolderExists { id },
             ErrorKind::NotFound => moved(&self.place),
-            _ => Failure::ours(format!("{id} cannot be moved: {error}")),
+            _ => Error::CannotMove { id, error },
         })?;
         // The new name first: after a power cut the folder may have two names, and never none.
         into.sync()?;
@@ -106,9 +104,8 @@ impl Still {
     }
 }
 
-fn moved(place: &Place) -> Failure {
-    let id = place.id;
-    Failure::new(Code::Failed, format!("{id} was just moved by another command; find it with: ostler ls -a"))
+fn moved(place: &Place) -> Error {
+    Error::Moved { id: place.id }
 }
 
 /// Whether the folder that we hold open is still the one at that place.
@@ -195,8 +192,8 @@ fn pause() -> Result<()> {
     }
 }
 
-/// Waits until holder and keeper of an ended session are gone: they have nothing left to do but to leave.
-fn wait_for_helpers(folder: &Folder, place: &Place) -> std::result::Result<(), NotStill> {
+/// Waits until holder and keeper of an ended session have exited: they have nothing left to do.
+fn wait_for_helpers(folder: &Folder, place: &Place) -> std::result::Result<(), NotQuiesced> {
     // A record that cannot be read names nobody; the lock decides.
     for helper in folder.helpers() {
         let Some(pidfd) = Pidfd::open(&helper.process)? else {
@@ -207,12 +204,10 @@ fn wait_for_helpers(folder: &Folder, place: &Place) -> std::result::Result<(), N
         while poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], limit.as_ref()).map_err(std::io::Error::from)? == 0 {
             // It may be a helper of the next run, which somebody else has begun, and which will not leave.
             if ostler_store::look::look(place).is_ok_and(|view| !view.ended) {
-                return Err(NotStill::Runs);
+                return Err(NotQuiesced::Runs);
             }
             if Instant::now() > deadline {
-                let pid = helper.process.pid();
-                let words = format!("process {pid}, a helper of the session, does not exit; check it, then try again");
-                return Err(Failure::ours(words).into());
+                return Err(Error::HelperStays { pid: helper.process.pid() }.into());
             }
         }
     }

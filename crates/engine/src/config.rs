@@ -2,14 +2,15 @@
 //! that is named, because a misspelt setting that is silently ignored is worse. See [`mistakes`].
 
 mod mistakes;
+pub mod own_agents;
 
-use crate::exit::{Failure, Result};
+use crate::environment::Environment;
+use crate::error::{Error, Result};
 use crate::limits;
-use crate::own_agents::{self, OwnAgent};
-use crate::say::tell;
-use crate::ui::time::{parse_duration, parse_size};
-use mistakes::Mistake;
+use crate::units::{parse_duration, parse_size};
+pub use mistakes::Mistake;
 use ostler_core::limits::{Limits, OutputBounds};
+use own_agents::OwnAgent;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -172,19 +173,7 @@ impl Config {
     /// Fails when a setting is wrong that every new session needs.
     pub fn needs_for_launch(&self) -> Result<()> {
         let mistake = self.mistakes.iter().find(|mistake| mistake.keeps_from_launching());
-        mistake.map_or(Ok(()), |mistake| Err(wrong(mistake)))
-    }
-
-    /// Says in one line what is wrong.
-    pub fn warn(&self) {
-        if let [first, more @ ..] = self.mistakes.as_slice() {
-            let more = match more.len() {
-                0 => String::new(),
-                count => format!(" ({count} more: ostler doctor)"),
-            };
-            let words = Failure::usage(format!("{}; {}{more}", first.place_and_words(), first.consequence()));
-            tell!("ostler: {words}");
-        }
+        mistake.map_or(Ok(()), |mistake| Err(Error::Config(mistake.clone())))
     }
 
     /// Fails when this setting is wrong.
@@ -192,13 +181,13 @@ impl Config {
         self.mistakes
             .iter()
             .find(|mistake| mistake.is_of_setting(setting))
-            .map_or(Ok(()), |mistake| Err(wrong(mistake)))
+            .map_or(Ok(()), |mistake| Err(Error::Config(mistake.clone())))
     }
 
     /// The agent of a person's own that has this name; fails when it is described wrongly.
     pub fn own_agent(&self, name: &str) -> Result<Option<(&str, &OwnAgent)>> {
         if let Some(mistake) = self.mistakes.iter().find(|mistake| mistake.is_of_agent(name)) {
-            return Err(wrong(mistake));
+            return Err(Error::Config(mistake.clone()));
         }
         Ok(self.agents.get_key_value(name).map(|(name, own)| (name.as_str(), own)))
     }
@@ -233,18 +222,14 @@ fn parse_output_limit(text: &str) -> std::result::Result<u64, String> {
 }
 
 /// What the file says about output now, for a keeper that holds some.
-pub fn output_bounds() -> Option<OutputBounds> {
-    let config = Config::load(&crate::context::variable);
+pub fn output_bounds(environment: &Environment) -> Option<OutputBounds> {
+    let config = Config::load(&environment.lookup());
     config.needs_for_launch().ok()?;
     Some(OutputBounds { limit: config.output_limit, min_free: config.min_free_space })
 }
 
 fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
-fn wrong(mistake: &Mistake) -> Failure {
-    Failure::usage(format!("{}; correct or remove it", mistake.place_and_words()))
 }
 
 /// Where the file is, whether there is one or not.
@@ -298,7 +283,7 @@ mod tests {
         let variable = |name: &str| (name == "XDG_CONFIG_HOME").then(|| place.clone());
         match Config::load(&variable).mistakes.as_slice() {
             [] => Ok(()),
-            [first, ..] => Err(wrong(first).to_string()),
+            [first, ..] => Err(first.place_and_words()),
         }
     }
 

@@ -9,10 +9,10 @@ pub mod rehearsal;
 pub mod split_off;
 pub mod target;
 
-use crate::context::{Context, variable};
-use crate::exit::{Failure, Result};
+use crate::error::{Error, Result};
 use crate::foreign::{self, Holder};
-use crate::say::tell;
+use crate::notice::Notice;
+use crate::settings::Engine;
 use file::Looked;
 use ostler_core::event::{Entry, Event};
 use ostler_core::record::Session;
@@ -24,14 +24,20 @@ use ostler_transcript::{Branches, Finding, Format, Remedy};
 use std::path::Path;
 
 /// Who holds this conversation now.
-pub fn holder(context: &Context, format: Format, native_id: &str) -> Result<Option<Holder>> {
+pub fn holder(engine: &Engine, format: Format, native_id: &str) -> Result<Option<Holder>> {
     let same = |holder: &Holder| holder.agent == format.agent() && holder.native_id.as_deref() == Some(native_id);
-    Ok(foreign::holders(&context.home, &variable)?.into_iter().find(same))
+    Ok(foreign::holders(&engine.home, &engine.environment.lookup())?.into_iter().find(same))
 }
 
-/// Looks at the transcript of a session that is about to go on, and mends it; one line on standard error for each change.
+/// Looks at the transcript of a session that is about to go on, and repairs it, with a notice of each change.
 /// The caller holds `keeper.lock`. One that cannot be mended is the agent's to judge: it may know better, and says so.
-pub fn before_resume(context: &Context, folder: &Folder, session: &Session, run: &RunRecord) -> Result<()> {
+pub fn before_resume(
+    engine: &Engine,
+    folder: &Folder,
+    session: &Session,
+    run: &RunRecord,
+    tell: &mut dyn FnMut(Notice),
+) -> Result<()> {
     let (Some(format), Some(transcript)) = (Format::of_agent(&session.agent), run.transcript.as_deref()) else {
         return Ok(());
     };
@@ -39,20 +45,20 @@ pub fn before_resume(context: &Context, folder: &Folder, session: &Session, run:
     if !path.is_file() {
         return Ok(());
     }
-    let cannot = |error| Failure::ours(format!("{transcript} cannot be repaired: {error}; see ostler repair"));
+    let cannot = |error| Error::CannotRepair { path: path.to_owned(), error };
     let looked = Looked::at(path, format, Branches::Join).map_err(cannot)?;
     if !looked.examination.mends() {
         return Ok(());
     }
     if let Some(id) = &run.native_id
-        && holder(context, format, id)?.is_some()
+        && holder(engine, format, id)?.is_some()
     {
         return Ok(());
     }
     let written = looked.mend().map_err(cannot)?;
     let changes = changes(&written.findings);
     for change in &changes {
-        tell!("ostler: repaired: {change}");
+        tell(Notice::Repaired { change: change.clone(), backup: None });
     }
     // The run before it: this one has not begun.
     note(folder, run.run.saturating_sub(1), changes, &written.backup)

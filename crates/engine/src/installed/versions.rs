@@ -1,7 +1,7 @@
 //! Asking programs which version they are, or which options they know: in an empty home, with everything switched off that would reach for the
 //! network, all at once, and not for long.
 
-use crate::context::variable;
+use crate::environment::Environment;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 use rustix::time::Timespec;
@@ -24,14 +24,14 @@ const QUIET: [(&str, &str); 5] = [
 ];
 
 /// What each of these programs says its version is; `None` for one that says nothing in time. All are asked at once.
-pub fn versions(programs: &[Option<PathBuf>]) -> Vec<Option<String>> {
+pub fn versions(environment: &Environment, programs: &[Option<PathBuf>]) -> Vec<Option<String>> {
     let Some(home) = empty_home() else {
         return vec![None; programs.len()];
     };
     let answers = std::thread::scope(|scope| {
         let asked: Vec<_> = programs
             .iter()
-            .map(|program| scope.spawn(|| program.as_deref().and_then(|program| version(program, &home))))
+            .map(|program| scope.spawn(|| program.as_deref().and_then(|program| version(environment, program, &home))))
             .collect();
         asked.into_iter().map(|answer| answer.join().ok().flatten()).collect()
     });
@@ -42,15 +42,15 @@ pub fn versions(programs: &[Option<PathBuf>]) -> Vec<Option<String>> {
 
 /// Whether a program's help names this option. One that gives no help is taken for a program that knows it: where it does not, it
 /// says so when it is started, and that is better than doing without.
-pub fn knows_option(program: &Path, option: &str) -> bool {
+pub fn knows_option(environment: &Environment, program: &Path, option: &str) -> bool {
     let Some(home) = empty_home() else { return true };
-    let help = says(program, "--help", &home);
+    let help = says(environment, program, "--help", &home);
     let _ = std::fs::remove_dir_all(&home);
     help.is_none_or(|help| help.split(|c: char| c.is_whitespace() || c == ',' || c == '=').any(|word| word == option))
 }
 
-fn version(program: &Path, home: &Path) -> Option<String> {
-    number(&says(program, "--version", home)?)
+fn version(environment: &Environment, program: &Path, home: &Path) -> Option<String> {
+    number(&says(environment, program, "--version", home)?)
 }
 
 /// A folder for whatever they write on this occasion.
@@ -60,10 +60,10 @@ fn empty_home() -> Option<PathBuf> {
 }
 
 /// What it prints when it is asked this.
-fn says(program: &Path, question: &str, home: &Path) -> Option<String> {
+fn says(environment: &Environment, program: &Path, question: &str, home: &Path) -> Option<String> {
     let mut command = Command::new(program);
     command.arg(question).env_clear().envs(QUIET).env("HOME", home).env("TMPDIR", home).current_dir(home);
-    command.envs(variable("PATH").map(|path| ("PATH", path)));
+    command.envs(environment.variable("PATH").map(|path| ("PATH", path)));
     // A group of its own, so that a launcher's child can be ended with it.
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
     let mut child = command.spawn().ok()?;
@@ -133,7 +133,9 @@ mod tests {
     #[test]
     fn an_option_is_known_when_the_help_names_it_and_when_there_is_no_help() {
         let folder = tempfile::tempdir().unwrap();
-        let knows = |name: &str, script: &str| knows_option(&program(folder.path(), name, script).unwrap(), "--new");
+        let knows = |name: &str, script: &str| {
+            knows_option(&Environment::of_process(), &program(folder.path(), name, script).unwrap(), "--new")
+        };
         assert!(knows("newer", "echo 'Options:'; echo '  -n, --new <THING>  Does it'"));
         assert!(!knows("older", "echo 'Options:'; echo '  --newer  Does something else'"));
         assert!(knows("silent", "exit 3"));
@@ -147,7 +149,7 @@ mod tests {
             program(folder.path(), "broken", "exit 3"),
             None,
         ];
-        assert_eq!(versions(&asked), [Some("1.2.3".to_owned()), None, None]);
+        assert_eq!(versions(&Environment::of_process(), &asked), [Some("1.2.3".to_owned()), None, None]);
     }
 
     #[test]
@@ -155,7 +157,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let pid = folder.path().join("pid");
         let script = format!("sleep 600 >/dev/null & echo $! > '{}'; echo 4.5.6; exec >&-; wait", pid.display());
-        assert_eq!(versions(&[program(folder.path(), "stays", &script)]), [Some("4.5.6".to_owned())]);
+        assert_eq!(
+            versions(&Environment::of_process(), &[program(folder.path(), "stays", &script)]),
+            [Some("4.5.6".to_owned())]
+        );
         let pid: i32 = std::fs::read_to_string(&pid).unwrap().trim().parse().unwrap();
         if let Some(child) = ostler_sys::process::Identity::of(pid).unwrap() {
             ostler_testkit::patience::ended(&child);

@@ -1,14 +1,12 @@
 //! Which sessions a list shows, and in which order.
 
 use super::{Listed, needs_person};
-use crate::args::{Ls, Sort};
-use crate::exit::{Failure, Result};
 use ostler_core::id::SessionId;
 use ostler_core::view::View;
 use std::path::{Path, PathBuf};
 
 /// Every word that `--state` takes: what `ls` shows, and `ended` for all that have.
-const STATES: [&str; 16] = [
+pub const STATES: [&str; 16] = [
     "queued",
     "starting",
     "working",
@@ -27,34 +25,31 @@ const STATES: [&str; 16] = [
     "alarm",
 ];
 
-/// What was asked for.
-#[derive(Debug, Default)]
+/// What was asked for; the default admits all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    below: Option<PathBuf>,
-    states: Vec<String>,
-    agents: Vec<String>,
-    labels: Vec<(String, Option<String>)>,
+    /// Those that work in this folder or below it.
+    pub below: Option<PathBuf>,
+    /// Those in one of these states; each is one of [`STATES`].
+    pub states: Vec<String>,
+    pub agents: Vec<String>,
+    /// Those with all of these labels; with this value, where there is one.
+    pub labels: Vec<(String, Option<String>)>,
+}
+
+/// The order of a list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sort {
+    /// What needs a person first, then what runs, then what has ended.
+    #[default]
+    Need,
+    Created,
+    Updated,
+    Name,
+    Cost,
 }
 
 impl Filter {
-    pub fn from(args: &Ls) -> Result<Filter> {
-        let below = match args.here {
-            true => Some(
-                std::env::current_dir()
-                    .map_err(|error| Failure::ours(format!("cannot use the current folder: {error}")))?,
-            ),
-            false => None,
-        };
-        if let Some(unknown) = args.states.iter().find(|state| !STATES.contains(&state.as_str())) {
-            return Err(Failure::usage(format!("{unknown:?} is not a state; use one of: {}", STATES.join(", "))));
-        }
-        let labels = args.labels.iter().map(|label| match label.split_once('=') {
-            Some((key, value)) => (key.to_owned(), Some(value.to_owned())),
-            None => (label.clone(), None),
-        });
-        Ok(Filter { below, states: args.states.clone(), agents: args.agents.clone(), labels: labels.collect() })
-    }
-
     pub fn admits(&self, one: &Listed) -> bool {
         match one {
             Listed::Good(view) => self.admits_view(view),

@@ -7,7 +7,7 @@
 //! `doctor` names them. `resume` ends them before the conversation goes on, because the next turn may do the same work
 //! again beside them, and `stop` of a session that is lost those in its cgroup; nobody else does.
 
-use crate::exit::Result;
+use crate::error::Result;
 use crate::foreign::processes;
 use ostler_core::id::SessionId;
 use ostler_store::folder::Folder;

@@ -1,9 +1,8 @@
 //! Which transcript is meant: a session of ours, a file, or the agent's own name for a conversation.
 
-use crate::commands::session_of;
-use crate::context::{Context, variable};
-use crate::exit::{Code, Failure, Result};
+use crate::error::{Error, Result};
 use crate::foreign;
+use crate::settings::Engine;
 use ostler_core::view::View;
 use ostler_store::proof::find_transcript;
 use ostler_transcript::Format;
@@ -19,28 +18,25 @@ pub struct Target {
 }
 
 impl Target {
-    pub fn find(context: &Context, word: &str) -> Result<Target> {
+    pub fn find(engine: &Engine, word: &str) -> Result<Target> {
         let path = Path::new(word);
         if path.is_file() && (word.contains('/') || word.ends_with(".jsonl")) {
-            return Target::file(context, path);
+            return Target::file(engine, path);
         }
-        if let Some(view) = session_of(context, word)? {
+        if let Some(view) = engine.session_of(word)? {
             return Target::session(view);
         }
         for format in [Format::Claude, Format::Codex, Format::Gemini] {
-            if let Some(file) = of_conversation(format, word) {
+            if let Some(file) = of_conversation(engine, format, word) {
                 return Ok(Target { file, format, native_id: Some(word.to_owned()), session: None });
             }
         }
-        Err(Failure::new(
-            Code::NoSession,
-            format!("{word:?} is not a session, a transcript or a conversation; list sessions with: ostler ls -a"),
-        ))
+        Err(Error::NoTranscript { word: word.to_owned() })
     }
 
     fn session(view: View) -> Result<Target> {
         let Some(format) = Format::of_agent(&view.agent) else {
-            return Err(Failure::usage(format!("{} keeps no transcript that ostler can read", view.agent)));
+            return Err(Error::UnknownTranscript { agent: view.agent });
         };
         let found = || {
             let agent = ostler_agents::find(&view.agent)?;
@@ -49,28 +45,23 @@ impl Target {
         let file = view.transcript.clone().or_else(found).map(PathBuf::from).filter(|file| file.is_file());
         let Some(file) = file else {
             if let Some(gone) = &view.transcript {
-                let words =
-                    format!("{gone} is gone; restore its last copy: ostler checkpoints restore {} last", view.id);
-                return Err(Failure::new(Code::NoSession, words));
+                return Err(Error::TranscriptGone { path: gone.clone(), id: view.id });
             }
-            return Err(Failure::new(
-                Code::NoSession,
-                format!("{} has no transcript, because nothing was said", view.id),
-            ));
+            return Err(Error::NothingSaid { id: view.id });
         };
         Ok(Target { file, format, native_id: view.native_id.clone(), session: Some(Box::new(view)) })
     }
 
-    fn file(context: &Context, path: &Path) -> Result<Target> {
-        let cannot = |error| Failure::ours(format!("{} cannot be read: {error}", path.display()));
+    fn file(engine: &Engine, path: &Path) -> Result<Target> {
+        let cannot = |error: std::io::Error| Error::Unreadable { path: path.to_owned(), error: error.to_string() };
         let file = std::fs::canonicalize(path).map_err(cannot)?;
         let told = Format::detect(File::open(&file).map_err(cannot)?).map_err(cannot)?;
         let Some(format) = told.or_else(|| by_name(&file)) else {
-            return Err(Failure::usage(format!("{} is not a transcript of claude, codex or gemini", path.display())));
+            return Err(Error::NotATranscript { path: path.to_owned() });
         };
         let native_id = native_id(format, &file);
         let session = match &native_id {
-            Some(id) => session_of(context, id)?.filter(|view| view.agent == format.agent()).map(Box::new),
+            Some(id) => engine.session_of(id)?.filter(|view| view.agent == format.agent()).map(Box::new),
             None => None,
         };
         Ok(Target { file, format, native_id, session })
@@ -102,11 +93,12 @@ fn native_id(format: Format, file: &Path) -> Option<String> {
 }
 
 /// The transcript of a conversation that no session of ours has.
-fn of_conversation(format: Format, id: &str) -> Option<PathBuf> {
+fn of_conversation(engine: &Engine, format: Format, id: &str) -> Option<PathBuf> {
     uuid::Uuid::try_parse(id).ok()?;
     let found = match format {
         Format::Claude => {
-            let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+            let set =
+                |name: &str| engine.environment.variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
             let folder = set("CLAUDE_CONFIG_DIR").or_else(|| set("HOME").map(|home| home.join(".claude")))?;
             let projects = std::fs::read_dir(folder.join("projects")).ok()?.flatten();
             projects.map(|project| project.path().join(format!("{id}.jsonl"))).find(|file| file.is_file())

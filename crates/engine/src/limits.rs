@@ -1,12 +1,19 @@
 //! Limits as people write them, on the command line and in config.toml, and what they are for a new session.
 
-use crate::args::LimitArgs;
-use crate::context::Context;
-use crate::exit::{Failure, Result};
-use crate::ui::time::parse_size;
+use crate::error::{Error, Result};
+use crate::settings::Engine;
+use crate::units::parse_size;
 use ostler_core::id::SessionId;
 use ostler_core::limits::Limits;
 use serde::Deserialize;
+
+/// Limits as they were typed.
+#[derive(Clone, Debug, Default)]
+pub struct Asked {
+    pub memory: Option<String>,
+    pub cpus: Option<String>,
+    pub processes: Option<String>,
+}
 
 /// `[limits]` in config.toml: for every session that is started without others.
 #[derive(Debug, Default, Deserialize)]
@@ -28,18 +35,18 @@ impl Written {
 
 /// The limits of a session that is about to begin: what was asked for, else what is configured, and inside another session
 /// no more than that one has.
-pub fn for_new(context: &Context, args: &LimitArgs, parent: Option<SessionId>) -> Result<Limits> {
-    let asked = parse(args).map_err(Failure::usage)?;
-    let outer = parent.and_then(|id| limits_of(context, id)).unwrap_or_default();
-    Ok(asked.or(context.config.limits).within(outer))
+pub fn for_new(engine: &Engine, asked: &Asked, parent: Option<SessionId>) -> Result<Limits> {
+    let asked = parse(asked).map_err(Error::Limit)?;
+    let outer = parent.and_then(|id| limits_of(engine, id)).unwrap_or_default();
+    Ok(asked.or(engine.config.limits).within(outer))
 }
 
 /// Those of the session that we run in. One of another home says nothing.
-fn limits_of(context: &Context, id: SessionId) -> Option<Limits> {
-    Some(context.home.select(id.as_str()).ok()?.open().ok()?.session().ok()?.limits)
+fn limits_of(engine: &Engine, id: SessionId) -> Option<Limits> {
+    Some(engine.home.select(id.as_str()).ok()?.open().ok()?.session().ok()?.limits)
 }
 
-fn parse(args: &LimitArgs) -> std::result::Result<Limits, String> {
+fn parse(args: &Asked) -> std::result::Result<Limits, String> {
     let cpus = |text: &String| text.parse().map_err(|_| no_cpus(text)).and_then(|cpus| check_cpus(cpus, text));
     let processes =
         |text: &String| text.parse().map_err(|_| no_processes(text)).and_then(|count| check_processes(count, text));
@@ -80,9 +87,9 @@ fn no_processes(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn args(memory: &str, cpus: &str, processes: &str) -> LimitArgs {
+    fn args(memory: &str, cpus: &str, processes: &str) -> Asked {
         let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-        LimitArgs { memory: text(memory), cpus: text(cpus), processes: text(processes) }
+        Asked { memory: text(memory), cpus: text(cpus), processes: text(processes) }
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use super::{Config, File, KEYS};
 use crate::installed;
-use crate::ui::suggest::nearest;
+use crate::suggest::nearest;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};

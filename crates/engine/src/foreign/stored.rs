@@ -3,7 +3,7 @@
 //! the agent's own variable says.
 
 use super::{Variable, conversation_in};
-use crate::exit::{Failure, Result};
+use crate::error::{Error, Result};
 use ostler_store::database;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -28,7 +28,7 @@ pub fn all(variable: Variable<'_>) -> Result<Vec<Stored>> {
     let mut found = in_files(variable);
     if let Some(database) = place("opencode", variable) {
         let rows = database::conversations(&database)
-            .map_err(|error| Failure::ours(format!("{} cannot be read: {error}", database.display())))?;
+            .map_err(|error| Error::Unreadable { path: database.clone(), error: error.to_string() })?;
         found.extend(rows.into_iter().map(|row| Stored {
             agent: "opencode",
             native_id: row.native_id,

@@ -7,7 +7,7 @@ mod versions;
 
 pub use versions::{knows_option, versions};
 
-use crate::context::variable;
+use crate::environment::Environment;
 use jiff::Timestamp;
 use ostler_agents::{Agent, Answer, Launching};
 use ostler_core::SCHEMA;
@@ -83,7 +83,8 @@ pub fn whereabouts(agent: &dyn Agent) -> Option<PathBuf> {
 }
 
 /// Derived from how the agent would be kept.
-pub fn abilities(agent: &dyn Agent) -> Abilities {
+pub fn abilities(environment: &Environment, agent: &dyn Agent) -> Abilities {
+    let variable = environment.lookup();
     let plan = |mode| {
         let session = sample(agent, mode);
         let launching = Launching {
@@ -152,7 +153,7 @@ mod tests {
 
     #[test]
     fn what_works_is_what_the_keeping_code_does() {
-        let of = |name: &str| abilities(ostler_agents::find(name).unwrap());
+        let of = |name: &str| abilities(&Environment::default(), ostler_agents::find(name).unwrap());
         assert_eq!(of("claude").messages, Messages::OneProcess);
         assert!(of("claude").asks && of("claude").headless && of("claude").terminal);
         assert_eq!(of("codex").messages, Messages::ProcessPerTurn);

@@ -3,7 +3,7 @@
 //! of the conversation that lived when a row of it was written, while no other conversation of that folder was written to.
 
 use super::{Holder, Variable, holders};
-use crate::exit::{Failure, Result};
+use crate::error::{Error, Result};
 use ostler_store::database::{self, Stored};
 use ostler_store::home::Home;
 use std::path::Path;
@@ -18,7 +18,8 @@ pub enum At {
 
 /// Every process of somebody else's that is at this conversation, for all that can be known.
 pub fn at(home: &Home, conversation: &str, database: &Path, variable: Variable<'_>) -> Result<Vec<At>> {
-    let all = database::conversations(database).map_err(|error| Failure::ours(error.to_string()))?;
+    let all = database::conversations(database)
+        .map_err(|error| Error::Unreadable { path: database.to_owned(), error: error.to_string() })?;
     let Some(this) = all.iter().find(|one| one.native_id == conversation) else {
         return Ok(Vec::new());
     };

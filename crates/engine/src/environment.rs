@@ -1,0 +1,52 @@
+//! The environment that a face passes in: its variables and its working folder, as they were when the engine was opened.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Variables and the working folder.
+#[derive(Clone, Debug, Default)]
+pub struct Environment {
+    variables: Vec<(OsString, OsString)>,
+    /// `None` when it was deleted.
+    folder: Option<PathBuf>,
+    /// Rows and columns of the terminal in which a person sits, for sessions that are started from there.
+    pub window: Option<(u16, u16)>,
+}
+
+impl Environment {
+    /// That of this process.
+    #[must_use]
+    pub fn of_process() -> Environment {
+        Environment { variables: std::env::vars_os().collect(), folder: std::env::current_dir().ok(), window: None }
+    }
+
+    /// One with these variables and this working folder, for a face that serves others and for tests.
+    #[must_use]
+    pub fn new(variables: Vec<(OsString, OsString)>, folder: Option<PathBuf>) -> Environment {
+        Environment { variables, folder, window: None }
+    }
+
+    /// A variable, when it is text.
+    #[must_use]
+    pub fn variable(&self, name: &str) -> Option<String> {
+        let found = self.variables.iter().find(|(known, _)| known == OsStr::new(name));
+        found.and_then(|(_, value)| value.to_str()).map(str::to_owned)
+    }
+
+    /// The same as a function, for those below the engine.
+    pub fn lookup(&self) -> impl Fn(&str) -> Option<String> + '_ {
+        |name| self.variable(name)
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn variables(&self) -> &[(OsString, OsString)] {
+        &self.variables
+    }
+
+    /// The working folder.
+    pub fn folder(&self) -> io::Result<&Path> {
+        self.folder.as_deref().ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
+    }
+}

@@ -1,0 +1,33 @@
+//! What ostler can do, as a library: every verb is a typed function of [`Engine`] or of a session's [`Handle`].
+//!
+//! It never prints, never exits, and reads neither arguments nor the environment: home, settings and environment are passed in.
+//! What is worth telling while something takes long goes to a callback as a [`Notice`]; what fails is an [`Error`] that says
+//! which session, what is wrong and which process is concerned. Words for people, hints and exit codes are made by the face.
+
+pub mod config;
+mod environment;
+mod error;
+pub mod foreign;
+pub mod installed;
+pub mod limits;
+pub mod list;
+mod notice;
+pub mod orphans;
+pub mod owners;
+pub mod prepare;
+pub mod quiesced;
+pub mod repair;
+pub mod request;
+mod session_ref;
+mod settings;
+pub mod suggest;
+pub mod units;
+pub mod watch;
+mod who;
+
+pub use environment::Environment;
+pub use error::{Error, Result};
+pub use notice::Notice;
+pub use session_ref::SessionRef;
+pub use settings::Engine;
+pub use who::Users;

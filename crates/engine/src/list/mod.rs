@@ -1,0 +1,212 @@
+//! Which sessions there are, and what each looks like.
+//!
+//! * `filter`: which sessions are listed, and in which order.
+
+mod filter;
+
+pub use filter::{Filter, STATES, Sort};
+
+use crate::error::{Error, Result};
+use crate::settings::Engine;
+use filter::Order;
+use ostler_core::id::SessionId;
+use ostler_core::view::{Damaged, Phase, View};
+use ostler_store::ended::EndedIndex;
+use ostler_store::home::Shelf;
+use ostler_store::overview::Overview;
+use ostler_sys::clock;
+use ostler_sys::threads::side_by_side;
+use std::io;
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Ended sessions are listed for this long without `-a`.
+const RECENT_S: i64 = 24 * 3600;
+/// So many sessions are looked at before another thread may have its turn.
+const HANDFUL: usize = 4;
+
+/// A session, or what is wrong with its folder.
+pub enum Listed {
+    Good(Box<View>),
+    Bad(Damaged),
+}
+
+/// What a list has found, and what it does not show.
+pub struct Found<T> {
+    pub listed: Vec<T>,
+    /// Ended earlier than a list goes back.
+    pub older: usize,
+    pub archived: usize,
+    /// They match as well, but only so many were asked for.
+    pub more: usize,
+    /// Only some were asked for.
+    pub filtered: bool,
+}
+
+/// Which sessions to list.
+#[derive(Debug, Default)]
+pub struct Wanted {
+    /// Also those that ended more than a day ago, and archived ones.
+    pub all: bool,
+    pub filter: Filter,
+    pub sort: Sort,
+    /// So many at most.
+    pub most: Option<usize>,
+}
+
+impl Wanted {
+    /// Whether only some sessions are asked for.
+    fn is_filtered(&self) -> bool {
+        self.filter != Filter::default()
+    }
+
+    /// Cuts a list that is in order; how many were left out.
+    fn cut<T>(&self, listed: &mut Vec<T>) -> usize {
+        let more = listed.len().saturating_sub(self.most.unwrap_or(usize::MAX));
+        listed.truncate(listed.len() - more);
+        more
+    }
+}
+
+/// Every session, or without `all` those of the last day, and of each what `keep` makes of it, in order.
+pub fn list<T: Send>(engine: &Engine, all: bool, keep: impl Fn(Listed) -> T + Sync) -> Result<Vec<T>> {
+    let wanted = Wanted { all, ..Wanted::default() };
+    Ok(in_order(
+        survey(engine, &wanted, |found: &mut Vec<(Order, T)>, order, one| found.push((order, keep(one))))?.places,
+    ))
+}
+
+/// The sessions that are asked for, in order.
+pub fn find(engine: &Engine, wanted: &Wanted) -> Result<Found<Listed>> {
+    let seen = survey(engine, wanted, |found: &mut Vec<(Order, Listed)>, order, one| found.push((order, one)))?;
+    let mut listed = in_order(seen.places);
+    let more = wanted.cut(&mut listed);
+    // Only counted: nothing in there is opened.
+    let archived = if wanted.all { 0 } else { engine.home.archived_places()?.len() };
+    Ok(Found { listed, older: seen.older, archived, more, filtered: wanted.is_filtered() })
+}
+
+fn in_order<T>(places: Vec<Vec<(Order, T)>>) -> Vec<T> {
+    let mut listed: Vec<(Order, T)> = places.into_iter().flatten().collect();
+    listed.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+    listed.into_iter().map(|(_, kept)| kept).collect()
+}
+
+/// What each thread has put into its place, and how many sessions ended too long ago.
+struct Seen<P> {
+    places: Vec<P>,
+    older: usize,
+}
+
+/// Looks at all of them with as many threads as the machine has, of which each puts what it sees into a place of its own;
+/// one damaged folder stops nobody.
+fn survey<P: Default + Send>(
+    engine: &Engine,
+    wanted: &Wanted,
+    put: impl Fn(&mut P, Order, Listed) + Sync,
+) -> Result<Seen<P>> {
+    let shelves = engine.home.shelves(wanted.all)?;
+    // Only what is not shown can do without its folder.
+    let hides = !wanted.all && !wanted.is_filtered();
+    let index = if hides { engine.home.ended_index() } else { EndedIndex::default() };
+    let now = clock::now().as_second();
+    let older = AtomicUsize::new(0);
+    let shown = |one: &Listed| {
+        let recent = match one {
+            Listed::Good(view) => wanted.all || !view.ended || now - view.updated.as_second() < RECENT_S,
+            Listed::Bad(_) => true,
+        };
+        let matches = wanted.filter.admits(one);
+        if let (true, false, Listed::Good(view)) = (matches, recent, one) {
+            older.fetch_add(1, Ordering::Relaxed);
+            if let Some(shelf) = shelves.first().filter(|_| !view.archived) {
+                index.learn(&shelf.dir, view.id);
+            }
+        }
+        matches && recent
+    };
+    // Ended too long ago to be shown, and nothing has happened to it since: its folder is not opened.
+    let hidden = |shelf: &Shelf, id: SessionId| {
+        let ended = if hides { index.still(&shelf.dir, id) } else { None };
+        ended.is_some_and(|ended| now - ended.ended.as_second() >= RECENT_S)
+    };
+    // Those that run take longest and may lie side by side, so nobody is given more than a handful at a time.
+    let given: Vec<(&Shelf, AtomicUsize)> = shelves.iter().map(|shelf| (shelf, AtomicUsize::new(0))).collect();
+    let work = || {
+        let mut place = P::default();
+        for (shelf, next) in &given {
+            let overview = Overview::over(shelf)?;
+            while let Some(handful) = shelf.ids.chunks(HANDFUL).nth(next.fetch_add(1, Ordering::Relaxed)) {
+                for &id in handful {
+                    if hidden(shelf, id) {
+                        older.fetch_add(1, Ordering::Relaxed);
+                    } else if let Some(one) = look_at(&overview, shelf, id).filter(shown) {
+                        put(&mut place, Order::of(wanted.sort, id, &one), one);
+                    }
+                }
+            }
+        }
+        Ok(place)
+    };
+    let sessions: usize = shelves.iter().map(|shelf| shelf.ids.len()).sum();
+    let places = side_by_side(if sessions < 32 { 1 } else { 8 }, work).into_iter().collect::<Result<Vec<P>>>()?;
+    index.save(engine.home.root());
+    Ok(Seen { places, older: older.into_inner() })
+}
+
+/// `None` for a folder that was purged or archived while we looked.
+fn look_at(overview: &Overview<'_>, shelf: &Shelf, id: SessionId) -> Option<Listed> {
+    match overview.look(id) {
+        Ok(view) => Some(Listed::Good(Box::new(view))),
+        Err(_) if !shelf.place(id).path.exists() => None,
+        Err(error) => {
+            let damage = error.without_session().to_string();
+            Some(Listed::Bad(Damaged::new(id.as_str(), overview.is_locked(id), damage)))
+        }
+    }
+}
+
+/// What one thread has seen, as JSON: one text, and where in it each session stands.
+struct Page {
+    text: Vec<u8>,
+    places: Vec<(Order, Range<usize>)>,
+    failed: Option<serde_json::Error>,
+}
+
+impl Default for Page {
+    fn default() -> Page {
+        // Much at once: an allocator that has to grow a thread's memory page by page stops the others each time.
+        Page { text: Vec::with_capacity(256 * 1024), places: Vec::new(), failed: None }
+    }
+}
+
+/// The same as JSON objects, in order. Each thread writes what it sees: with thousands of sessions, moving views between
+/// threads takes longer than writing them.
+pub fn json(engine: &Engine, wanted: &Wanted, mut each: impl FnMut(&[u8]) -> io::Result<()>) -> Result<()> {
+    let put = |page: &mut Page, order: Order, one: Listed| {
+        let begin = page.text.len();
+        let written = match &one {
+            Listed::Good(view) => serde_json::to_writer(&mut page.text, view),
+            Listed::Bad(damaged) => serde_json::to_writer(&mut page.text, damaged),
+        };
+        page.places.push((order, begin..page.text.len()));
+        page.failed = page.failed.take().or(written.err());
+    };
+    let mut pages = survey(engine, wanted, put)?.places;
+    if let Some(error) = pages.iter_mut().find_map(|page| page.failed.take()) {
+        return Err(io::Error::from(error).into());
+    }
+    let mut listed: Vec<(&Order, &[u8])> = Vec::new();
+    for page in &pages {
+        listed.extend(page.places.iter().map(|(order, place)| (order, &page.text[place.clone()])));
+    }
+    listed.sort_unstable_by_key(|(order, _)| *order);
+    wanted.cut(&mut listed);
+    listed.into_iter().try_for_each(|(_, one)| each(one)).map_err(Error::Output)
+}
+
+/// Whether a person has to do something before it goes on.
+#[must_use]
+pub fn needs_person(view: &View) -> bool {
+    view.state == Phase::Asking || (view.alarm.is_some() || view.message_waits.is_some()) && !view.ended
+}

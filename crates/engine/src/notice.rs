@@ -1,0 +1,28 @@
+//! What is worth telling while a verb is at work. The text says what happened; a face adds what to do.
+
+use crate::session_ref::SessionRef;
+use std::fmt;
+use std::path::PathBuf;
+
+/// Something that happened on the way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// A process that an earlier run had left was ended.
+    EndedLeftover { session: SessionRef, process: String },
+    /// A transcript was changed, and this is what was wrong with it.
+    Repaired { change: String, backup: Option<PathBuf> },
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Notice::EndedLeftover { session, process } => {
+                write!(f, "{session}: ended a process that its last run left running: {process}")
+            }
+            Notice::Repaired { change, backup: None } => write!(f, "repaired: {change}"),
+            Notice::Repaired { change, backup: Some(backup) } => {
+                write!(f, "repaired: {change}; backup: {}", backup.display())
+            }
+        }
+    }
+}

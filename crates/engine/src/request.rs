@@ -1,0 +1,156 @@
+//! Requests to a session: written to its inbox, so that they are durable, then granted or refused by its keeper.
+
+use crate::error::{Error, Result};
+use crate::settings::Engine;
+use ostler_core::record::{Want, Wish};
+use ostler_core::view::View;
+use ostler_keeper::launch;
+use ostler_keeper::wire::{self, Reply, Request};
+use ostler_store::folder::Folder;
+use ostler_store::home::Place;
+use ostler_store::{closing, inbox, journal, look};
+use ostler_sys::pause::{self, Point};
+use ostler_sys::process::{Life, Pidfd};
+use ostler_sys::socket::{self, PACKET, Packet};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::OwnedFd;
+use rustix::time::Timespec;
+use std::time::Duration;
+
+/// What became of a request.
+#[derive(Debug)]
+pub enum Answered {
+    Accepted,
+    /// Why, in the keeper's words.
+    Refused(String),
+    /// The session has ended, so there is no keeper to accept anything.
+    Ended(Box<View>),
+}
+
+/// Looks, and records the end of a session that ended while no keeper was there to do it.
+pub fn look_and_record(place: &Place) -> Result<View> {
+    let view = look::look(place)?;
+    if view.ended && !place.archived {
+        closing::record_if_lost(&place.open()?)?;
+    }
+    Ok(view)
+}
+
+/// Makes a request and waits until it is accepted or refused. It is durable before this returns, whatever dies in between.
+pub fn make(engine: &Engine, place: &Place, want: Want) -> Result<Answered> {
+    let view = look_and_record(place)?;
+    if view.ended {
+        return Ok(Answered::Ended(Box::new(view)));
+    }
+    let wish = engine.wish(view.run, want);
+    write_down(place, view, &wish)
+}
+
+/// The same for what the session's next run has to know as well: it is written also when the session has ended.
+pub fn make_lasting(engine: &Engine, place: &Place, want: Want) -> Result<Answered> {
+    Ok(make_named(engine, place, want)?.0)
+}
+
+/// The same, with the id under which the journal has what became of it.
+pub fn make_named(engine: &Engine, place: &Place, want: Want) -> Result<(Answered, String)> {
+    let view = look_and_record(place)?;
+    let wish = engine.wish(view.run, want);
+    Ok((write_down(place, view, &wish)?, wish.id))
+}
+
+fn write_down(place: &Place, view: View, wish: &Wish) -> Result<Answered> {
+    let folder = place.open()?;
+    if !folder.dir().is_ours()? {
+        // Its keeper accepts requests of its owner only, and the owner could not read what we would write.
+        return Err(Error::OtherUser { id: place.id });
+    }
+    pause::at(Point::WishMeant);
+    inbox::append(&folder, wish)?;
+    if view.ended { Ok(Answered::Ended(Box::new(view))) } else { until_granted(place, &folder, wish) }
+}
+
+fn until_granted(place: &Place, folder: &Folder, wish: &Wish) -> Result<Answered> {
+    // A holder, its keeper, and one that replaced either.
+    let mut deaths = 3;
+    loop {
+        let Some(socket) = launch::reach(place)? else {
+            let view = look_and_record(place)?;
+            if view.ended {
+                return Ok(already_answered(place, &wish.id)?.unwrap_or_else(|| Answered::Ended(Box::new(view))));
+            }
+            // A helper closes its socket a moment before it exits.
+            if deaths > 0 {
+                deaths -= 1;
+                wait_for_a_death(folder)?;
+                continue;
+            }
+            return Err(Error::NoKeeper { id: place.id });
+        };
+        if let Some(reply) = ask(folder, &socket, &wish.id)? {
+            return Ok(reply);
+        }
+        // The keeper went away; its replacement reads the same inbox.
+    }
+}
+
+/// Gives the helpers of a session that does not answer a moment to exit.
+fn wait_for_a_death(folder: &Folder) -> Result<()> {
+    let pidfds =
+        folder.helpers().into_iter().map(|helper| Pidfd::open(&helper.process)).collect::<std::io::Result<Vec<_>>>()?;
+    let mut fds: Vec<PollFd<'_>> = pidfds.iter().flatten().map(|pidfd| PollFd::new(pidfd, PollFlags::IN)).collect();
+    match if fds.is_empty() { Ok(0) } else { poll(&mut fds, Timespec::try_from(SILENCE).ok().as_ref()) } {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(std::io::Error::from(error).into()),
+    }
+}
+
+/// What the journal says became of a request. A keeper may have accepted it, seen the session end because of it, and exited
+/// before we could ask.
+fn already_answered(place: &Place, id: &str) -> Result<Option<Answered>> {
+    let answer = journal::answer(place.open()?.dir(), id)?;
+    Ok(answer.map(|refused| refused.map_or(Answered::Accepted, Answered::Refused)))
+}
+
+/// How long a helper may be silent before we look whether somebody has stopped it.
+pub const SILENCE: Duration = Duration::from_secs(1);
+
+/// Lets helpers go on that somebody has stopped (SIGSTOP, a debugger, a suspended job). They are ours, and nothing moves
+/// while they stand.
+pub fn nudge(folder: &Folder) -> Result<()> {
+    for helper in folder.helpers() {
+        if let Some(pidfd) = Pidfd::open(&helper.process)?
+            && helper.process.look()? == Life::Stopped
+        {
+            pidfd.signal(rustix::process::Signal::CONT)?;
+        }
+    }
+    Ok(())
+}
+
+fn ask(folder: &Folder, socket: &OwnedFd, id: &str) -> Result<Option<Answered>> {
+    if socket::transmit(socket, &wire::encode(&Request::Wish { id: id.to_owned() }))? == Packet::HungUp {
+        return Ok(None);
+    }
+    let mut buffer = vec![0; PACKET];
+    loop {
+        let mut fds = [PollFd::new(socket, PollFlags::IN)];
+        match poll(&mut fds, Timespec::try_from(SILENCE).ok().as_ref()) {
+            Ok(0) => {
+                nudge(folder)?;
+                continue;
+            }
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(std::io::Error::from(error).into()),
+        }
+        match socket::receive(socket, &mut buffer)? {
+            Packet::Done(length) => match serde_json::from_slice(&buffer[..length]) {
+                Ok(Reply::Wish { id: of, refused }) if of == id => {
+                    return Ok(Some(refused.map_or(Answered::Accepted, Answered::Refused)));
+                }
+                Ok(_) | Err(_) => {}
+            },
+            Packet::NotNow => {}
+            Packet::HungUp => return Ok(None),
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! The engine, and what it was opened with.
+
+use crate::config::Config;
+use crate::environment::Environment;
+use crate::error::{Error, Result};
+use ostler_core::id::{SessionId, is_name};
+use ostler_core::record::{Want, Wish};
+use ostler_store::home::{Home, Place};
+use ostler_sys::clock;
+
+/// Does everything that ostler can do, in one home with one set of settings.
+#[derive(Debug)]
+pub struct Engine {
+    pub home: Home,
+    pub config: Config,
+    pub environment: Environment,
+}
+
+impl Engine {
+    /// Opens the home that the environment names, with the settings found there. Nothing is created.
+    pub fn open(environment: Environment) -> Result<Engine> {
+        let home = Home::find(&environment.lookup()).ok_or(Error::NoHome)?;
+        let config = Config::load(&environment.lookup());
+        Ok(Engine { home, config, environment })
+    }
+
+    /// The session that a word names: an id, the beginning of one, a name, or `@last`.
+    pub fn select(&self, word: &str) -> Result<Place> {
+        Ok(self.home.select(word)?)
+    }
+
+    /// The sessions that these words name, each once. Fails at the first word that names none.
+    pub fn select_all(&self, words: &[String]) -> Result<Vec<Place>> {
+        let mut places: Vec<Place> = Vec::new();
+        for word in words {
+            let place = self.select(word)?;
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+        Ok(places)
+    }
+
+    /// Who makes requests, for the journal: a person or another session, and the process.
+    #[must_use]
+    pub fn actor(&self) -> String {
+        let pid = std::process::id();
+        let session = self.own_session();
+        let name = match session {
+            Some(id) => format!("session {id}"),
+            None => {
+                let uid = rustix::process::getuid().as_raw();
+                let mut told = ["USER", "LOGNAME"].into_iter().filter_map(|name| self.environment.variable(name));
+                told.find(|name| is_name(name))
+                    .or_else(|| ostler_sys::users::name_of(uid).filter(|name| is_name(name)))
+                    .unwrap_or_else(|| format!("uid {uid}"))
+            }
+        };
+        format!("{name} (pid {pid})")
+    }
+
+    /// The session that this process runs in.
+    #[must_use]
+    pub fn own_session(&self) -> Option<SessionId> {
+        self.environment.variable("OSTLER_SESSION").and_then(|id| SessionId::parse(&id))
+    }
+
+    /// A request of ours.
+    #[must_use]
+    pub fn wish(&self, run: u32, want: Want) -> Wish {
+        Wish { id: uuid::Uuid::new_v4().to_string(), at: clock::now(), by: self.actor(), run, want }
+    }
+}

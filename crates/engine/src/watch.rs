@@ -1,0 +1,118 @@
+//! Being told when something about a session may have changed.
+
+use crate::error::Result;
+use ostler_keeper::wire::{self, Reply, Request};
+use ostler_store::folder::Folder;
+use ostler_store::home::Place;
+use ostler_sys::process::{Identity, Pidfd};
+use ostler_sys::socket::{self, PACKET, Packet};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// Is told when something about a session may have changed.
+pub struct Watch {
+    folder: Folder,
+    on: On,
+    state_only: bool,
+}
+
+/// What may have changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum News {
+    /// There is more output, and nothing else.
+    Output,
+    Anything,
+}
+
+/// What there is to wait for.
+enum On {
+    Keeper(OwnedFd),
+    /// Nobody keeps it; the agent itself.
+    Agent(Pidfd),
+    Nothing,
+}
+
+impl Watch {
+    /// Subscribes. Look at the session after this, and again whenever `descriptor` is readable.
+    pub fn new(place: &Place) -> Result<Watch> {
+        Watch::open(place, false)
+    }
+
+    /// The same, without being told of output that changes nothing about the session.
+    pub fn state_only(place: &Place) -> Result<Watch> {
+        Watch::open(place, true)
+    }
+
+    fn open(place: &Place, state_only: bool) -> Result<Watch> {
+        let mut watch = Watch { folder: place.open()?, on: On::Nothing, state_only };
+        watch.subscribe()?;
+        Ok(watch)
+    }
+
+    fn subscribe(&mut self) -> Result<()> {
+        if let Some(socket) = socket::reach(self.folder.dir())?
+            && socket::transmit(&socket, &wire::encode(&Request::Watch { state_only: self.state_only }))?
+                != Packet::HungUp
+        {
+            rustix::io::ioctl_fionbio(&socket, true).map_err(std::io::Error::from)?;
+            self.on = On::Keeper(socket);
+            return Ok(());
+        }
+        self.on = match self.agent()? {
+            Some(agent) => match Pidfd::open(&agent)? {
+                Some(pidfd) if !pidfd.has_exited()? => On::Agent(pidfd),
+                Some(_) | None => On::Nothing,
+            },
+            None => On::Nothing,
+        };
+        Ok(())
+    }
+
+    fn agent(&self) -> Result<Option<Identity>> {
+        let run = self.folder.newest_run()?;
+        // A record that cannot be read names nobody to wait for; what else there is to know is in the others.
+        Ok(if run == 0 { None } else { self.folder.run(run)?.record().ok().and_then(|record| record.agent) })
+    }
+
+    /// Readable when something may have changed; `None` when nothing of the session lives any more.
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        match &self.on {
+            On::Keeper(socket) => Some(socket.as_fd()),
+            On::Agent(pidfd) => Some(pidfd.as_fd()),
+            On::Nothing => None,
+        }
+    }
+
+    /// Takes the news away, and finds the replacement of a keeper that is gone.
+    pub fn heed(&mut self) -> Result<News> {
+        let news = match &self.on {
+            On::Keeper(socket) => drain(socket)?,
+            On::Agent(_) | On::Nothing => None,
+        };
+        match news {
+            Some(news) => Ok(news),
+            None => self.subscribe().map(|()| News::Anything),
+        }
+    }
+
+    pub fn folder(&self) -> &Folder {
+        &self.folder
+    }
+}
+
+/// Reads everything; `None` when the other side is gone.
+fn drain(socket: &OwnedFd) -> Result<Option<News>> {
+    let mut buffer = vec![0; PACKET];
+    let mut news = None;
+    loop {
+        match socket::receive(socket, &mut buffer)? {
+            Packet::Done(length) => {
+                let output_only =
+                    matches!(serde_json::from_slice(&buffer[..length]), Ok(Reply::Changed { output_only: true }));
+                let first = news.unwrap_or(News::Output);
+                news = Some(if output_only { first } else { News::Anything });
+            }
+            Packet::NotNow => return Ok(Some(news.unwrap_or(News::Anything))),
+            Packet::HungUp => return Ok(None),
+        }
+    }
+}

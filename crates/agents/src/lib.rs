@@ -10,16 +10,19 @@ pub mod command;
 pub mod content;
 pub mod demo;
 pub mod gemini;
+pub mod installed;
 pub mod lines;
 pub mod loose;
 mod named;
 pub mod opencode;
+pub mod ownership;
 pub mod parting;
 pub mod prompt;
 pub mod reading;
 pub mod recorded;
 pub mod replay;
 mod shapes;
+pub mod stored;
 pub mod stream_json;
 
 use ostler_core::fact::{Ask, Fact, Tokens, TurnEnd, Verdict};
@@ -30,15 +33,13 @@ use serde_json::Value;
 /// Where an agent that draws tells which conversation it is at, below the folder of its run.
 pub const CONVERSATION: &str = "conversation";
 
+/// Looks up a variable of the environment.
+pub type Variable<'a> = &'a dyn Fn(&str) -> Option<String>;
+
 /// One kind of agent.
-pub trait Agent: Sync {
+pub trait Agent: installed::Installed + ownership::Ownership + stored::Stored + Sync {
     /// What people call it.
     fn name(&self) -> &'static str;
-
-    /// Where the real program is, relative to the package of a launcher script that goes by its name.
-    fn beside_its_launcher(&self) -> Vec<String> {
-        Vec::new()
-    }
 
     /// How to start it.
     fn launch(&self, request: &Launching<'_>) -> Launch;

@@ -1,14 +1,15 @@
 //! Processes that nobody waits for any more: everything of a session was killed at once, and a tool of its agent lives on.
 //!
-//! Two things tell whose they are without a parent: the cgroup of the run that started them, and with claude the file that
-//! a tool's output goes to, whose path names the conversation. A process of the second kind counts only when its parent is
-//! neither a claude nor another process of that tool, so that whoever started it is gone.
+//! Two things tell whose they are without a parent: the cgroup of the run that started them, and with some agents the file
+//! that a tool's output goes to, whose path names the conversation. A process of the second kind counts only when its parent is
+//! neither that agent nor another process of that tool, so that the process that started it is gone.
 //!
 //! `doctor` names them. `resume` ends them before the conversation goes on, because the next turn may do the same work
 //! again beside them, and `stop` of a session that is lost those in its cgroup; nobody else does.
 
 use crate::error::Result;
 use crate::foreign::processes;
+use ostler_agents::Agent;
 use ostler_core::id::SessionId;
 use ostler_store::folder::Folder;
 use ostler_store::{RunRecord, limits};
@@ -28,41 +29,39 @@ const PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Debug, PartialEq, Eq)]
 pub struct Tool {
     pub who: Identity,
+    /// The name of the agent that started it.
+    pub agent: &'static str,
     pub conversation: String,
     pub output: PathBuf,
 }
 
-/// Tools of claude that were inherited by somebody else. Whether their conversation goes on somewhere is another question.
+/// Tools of agents that were inherited by another process. Whether their conversation goes on somewhere is another question.
 pub fn tools() -> Result<Vec<Tool>> {
     Ok(processes::all_of_this_user()?.into_iter().filter_map(tool).collect())
 }
 
 fn tool(who: Identity) -> Option<Tool> {
     let output = output_of(who.pid())?;
-    let conversation = conversation_of(&output)?;
+    let (agent, conversation) = conversation_of(&output)?;
     let parent = Stat::read(who.pid()).ok()??.parent;
-    is_foster_parent(parent).then_some(Tool { who, conversation, output })
+    is_foster_parent(agent, parent).then_some(Tool { who, agent: agent.name(), conversation, output })
 }
 
 fn output_of(pid: i32) -> Option<PathBuf> {
     std::fs::read_link(format!("/proc/{pid}/fd/1")).ok()
 }
 
-/// `…/claude-<user>/…/<conversation>/tasks/<file>`. The beginning is where temporary files go, which a person may choose.
-fn conversation_of(output: &Path) -> Option<String> {
-    let own = format!("claude-{}", rustix::process::geteuid().as_raw());
-    let tasks = output.parent()?;
-    let conversation = tasks.parent()?;
-    let is_one = tasks.file_name()? == "tasks" && conversation.parent()?.iter().any(|part| part == own.as_str());
-    is_one.then_some(conversation.file_name()?.to_str()?.to_owned())
+/// The agent whose tool writes there, and the conversation.
+fn conversation_of(output: &Path) -> Option<(&'static dyn Agent, String)> {
+    let user = rustix::process::geteuid().as_raw();
+    ostler_agents::all().into_iter().find_map(|agent| Some((agent, agent.conversation_of_tool(output, user)?)))
 }
 
-/// Whether a process has only inherited its child. A tool's own processes are its children's parents, and claude is the
+/// Whether a process has only inherited its child. A tool's own processes are its children's parents, and the agent is the
 /// tool's, whatever it is called: where in doubt nothing is said.
-fn is_foster_parent(pid: i32) -> bool {
+fn is_foster_parent(agent: &dyn Agent, pid: i32) -> bool {
     let of_a_tool = output_of(pid).is_some_and(|output| conversation_of(&output).is_some());
-    let claude = command_line(pid).iter().any(|word| word.contains("claude"));
-    pid <= 1 || !of_a_tool && !claude
+    pid <= 1 || !of_a_tool && !agent.may_be_it(&command_line(pid))
 }
 
 /// Ends what an earlier run of a session left, and names it. Whoever calls holds the session still: nothing of it runs.
@@ -153,22 +152,4 @@ fn signal_and_wait(processes: &[Identity], signal: Option<Signal>) -> Result<()>
         poll(&mut [PollFd::new(pidfd, PollFlags::IN)], left.as_ref()).map_err(std::io::Error::from)?;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_path_of_its_output_names_the_conversation() {
-        let uid = rustix::process::geteuid().as_raw();
-        let of =
-            |before: &str, uid: u32, after: &str| conversation_of(Path::new(&format!("{before}/claude-{uid}{after}")));
-        assert_eq!(of("/tmp", uid, "/-home-a/0f-1/tasks/b.output").as_deref(), Some("0f-1"));
-        assert_eq!(of("/home/a/tmp", uid, "/-home-a/0f-1/tasks/b.output").as_deref(), Some("0f-1"));
-        assert_eq!(of("/tmp", uid + 1, "/-home-a/0f-1/tasks/b.output"), None, "another user's");
-        assert_eq!(of("/tmp", uid, "/-home-a/0f-1/notes/b.output"), None);
-        assert_eq!(of("/tmp", uid, "/tasks/b.output"), None);
-        assert_eq!(of("/tmp", uid, ""), None);
-    }
 }

@@ -4,6 +4,7 @@ use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::settings::Engine;
 use ostler_agents::Launching;
+use ostler_agents::installed::is_nesting_mark;
 use ostler_core::record::{Mode, Session};
 use ostler_store::RunRecord;
 use std::ffi::CString;
@@ -12,16 +13,6 @@ use std::path::Path;
 
 /// Where a shell says it is. Some programs believe it rather than ask the kernel.
 const HERE: &str = "PWD";
-
-/// What an agent leaves in the environment to mark that it runs, which would make another one refuse to.
-const NESTING_MARKS: [&str; 6] = [
-    "CLAUDECODE",
-    "CLAUDE_CODE_ENTRYPOINT",
-    "CLAUDE_CODE_SESSION_ID",
-    "CLAUDE_CODE_CHILD_SESSION",
-    "CLAUDE_ENV_FILE",
-    "CLAUDE_PROJECT_DIR",
-];
 
 /// What a run is to be, before it has a process.
 pub struct Prepared {
@@ -88,7 +79,7 @@ pub fn prepare(engine: &Engine, session: &Session, run: u32, native_id: &str, re
 
 /// Refuses an agent whose program is not there.
 pub fn check_installed(agent: &dyn ostler_agents::Agent) -> Result<()> {
-    if let Some(package) = crate::installed::package(agent.name())
+    if let Some(package) = agent.package()
         && ostler_keeper::program::find_in_path(agent.name()).is_none()
     {
         return Err(Error::NotInstalled { agent: agent.name().to_owned(), package: package.to_owned() });
@@ -104,7 +95,7 @@ fn refuse_shared_server(environment: &Environment, agent: &dyn ostler_agents::Ag
     if std::os::unix::net::UnixStream::connect(&socket).is_err() {
         return Ok(());
     }
-    let package = crate::installed::package(agent.name()).unwrap_or_default().to_owned();
+    let package = agent.package().unwrap_or_default().to_owned();
     Err(Error::WorksInServer { agent: agent.name().to_owned(), package, socket })
 }
 
@@ -114,7 +105,7 @@ fn environment(ours: &Environment, session: &Session, more: &[(String, String)])
     let kept = ours
         .variables()
         .iter()
-        .filter(|(name, _)| name.to_str().is_none_or(|name| !NESTING_MARKS.contains(&name) && !replaced(name)))
+        .filter(|(name, _)| name.to_str().is_none_or(|name| !is_nesting_mark(name) && !replaced(name)))
         .map(|(name, value)| [name.as_bytes(), value.as_bytes()].join(&b'='));
     let set = more.iter().map(|(name, value)| format!("{name}={value}").into_bytes());
     kept.chain(set)

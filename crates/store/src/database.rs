@@ -1,10 +1,11 @@
 //! Conversations that an agent keeps in SQLite: which there are, and whether what was said is in a row.
 //!
-//! Opened for reading only; the agent's own write-ahead log is read with it, so nothing has to be flushed and nothing of the
+//! The agent gives the SQL ([`Queries`]). Opened for reading only; the agent's own write-ahead log is read with it, so nothing has to be flushed and nothing of the
 //! agent's is changed. SQLite is large: a helper that stays lets a process of its own do this.
 
 use crate::StoreError;
 use ostler_agents::recorded::RecordedRow;
+use ostler_agents::stored::Queries;
 use ostler_agents::{Agent, Row};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use std::io;
@@ -17,11 +18,11 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Whether the rows of this conversation hold all these marks, somebody's messages since then (milliseconds since 1970). A
 /// database that does not exist holds nothing.
 pub fn holds(agent: &dyn Agent, database: &Path, native_id: &str, since_ms: u64, marks: &[String]) -> io::Result<bool> {
-    if !database.exists() {
-        return Ok(marks.is_empty());
-    }
     let mut wanted: Vec<&str> = marks.iter().map(String::as_str).collect();
-    strike(agent, database, native_id, since_ms, &mut wanted).map_err(io::Error::other)?;
+    let Some(queries) = agent.queries().filter(|_| database.exists()) else {
+        return Ok(wanted.is_empty());
+    };
+    strike(agent, queries, database, native_id, since_ms, &mut wanted).map_err(io::Error::other)?;
     Ok(wanted.is_empty())
 }
 
@@ -35,11 +36,9 @@ pub struct Stored {
 }
 
 /// Every conversation that a person began, the newest first. A database that does not exist holds none.
-pub fn conversations(database: &Path) -> io::Result<Vec<Stored>> {
+pub fn conversations(queries: &Queries, database: &Path) -> io::Result<Vec<Stored>> {
     let read = |connection: Connection| {
-        let mut rows = connection.prepare(
-            "SELECT id, directory, time_updated FROM session WHERE parent_id IS NULL ORDER BY time_updated DESC",
-        )?;
+        let mut rows = connection.prepare(queries.conversations)?;
         let stored =
             rows.query_map([], |row| Ok(Stored { native_id: row.get(0)?, cwd: row.get(1)?, updated_ms: row.get(2)? }))?;
         stored.collect::<rusqlite::Result<Vec<_>>>()
@@ -51,14 +50,9 @@ pub fn conversations(database: &Path) -> io::Result<Vec<Stored>> {
 }
 
 /// Writes a record of the conversation that [`ostler_agents::recorded`] reads, a line per part of a message.
-pub fn write_record(database: &Path, native_id: &str, to: &mut dyn io::Write) -> io::Result<()> {
+pub fn write_record(queries: &Queries, database: &Path, native_id: &str, to: &mut dyn io::Write) -> io::Result<()> {
     let connection = open(database).map_err(io::Error::other)?;
-    let mut rows = connection
-        .prepare(
-            "SELECT message.data, part.data FROM part JOIN message ON message.id = part.message_id \
-             WHERE part.session_id = ?1 ORDER BY message.time_created, message.id, part.id",
-        )
-        .map_err(io::Error::other)?;
+    let mut rows = connection.prepare(queries.parts).map_err(io::Error::other)?;
     let mut rows = rows.query(params![native_id]).map_err(io::Error::other)?;
     while let Some(row) = rows.next().map_err(io::Error::other)? {
         let bytes = |column| row.get_ref(column).and_then(|value| Ok(value.as_bytes()?)).map_err(io::Error::other);
@@ -71,6 +65,7 @@ pub fn write_record(database: &Path, native_id: &str, to: &mut dyn io::Write) ->
 
 fn strike(
     agent: &dyn Agent,
+    queries: &Queries,
     database: &Path,
     native_id: &str,
     since_ms: u64,
@@ -78,10 +73,8 @@ fn strike(
 ) -> rusqlite::Result<()> {
     let connection = open(database)?;
     // Only their names are sorted, newest first; what is in them is fetched one by one.
-    let mut names = connection.prepare("SELECT id FROM part WHERE session_id = ?1 ORDER BY id DESC")?;
-    let mut one = connection.prepare(
-        "SELECT message.data, part.data FROM part JOIN message ON message.id = part.message_id WHERE part.id = ?1",
-    )?;
+    let mut names = connection.prepare(queries.part_ids)?;
+    let mut one = connection.prepare(queries.part)?;
     let mut rows = names.query(params![native_id])?;
     while !wanted.is_empty()
         && let Some(row) = rows.next()?
@@ -110,6 +103,7 @@ fn failed(database: &Path) -> impl Fn(rusqlite::Error) -> StoreError + '_ {
 /// Calls `each` with every row of a conversation behind `after`, which then names the last that it took: until it takes one
 /// no more. The flag: whether the row is of the newest message.
 pub fn rows_after<E: From<StoreError>>(
+    queries: &Queries,
     database: &Path,
     native_id: &str,
     after: &mut String,
@@ -117,15 +111,11 @@ pub fn rows_after<E: From<StoreError>>(
 ) -> Result<(), E> {
     let failed = failed(database);
     let connection = open(database).map_err(&failed)?;
-    let newest = "SELECT message_id FROM part WHERE session_id = ?1 ORDER BY id DESC LIMIT 1";
-    let newest: Option<String> =
-        connection.query_row(newest, params![native_id], |row| row.get(0)).optional().map_err(&failed)?;
-    let mut some = connection
-        .prepare(
-            "SELECT part.id, part.message_id, message.data, part.data FROM part JOIN message ON message.id = part.message_id \
-             WHERE part.session_id = ?1 AND part.id > ?2 ORDER BY part.id",
-        )
+    let newest: Option<String> = connection
+        .query_row(queries.newest_message, params![native_id], |row| row.get(0))
+        .optional()
         .map_err(&failed)?;
+    let mut some = connection.prepare(queries.parts_after).map_err(&failed)?;
     let mut rows = some.query(params![native_id, after.clone()]).map_err(&failed)?;
     while let Some(row) = rows.next().map_err(&failed)? {
         let (id, message): (String, String) = (row.get(0).map_err(&failed)?, row.get(1).map_err(&failed)?);
@@ -140,18 +130,23 @@ pub fn rows_after<E: From<StoreError>>(
 }
 
 /// The row behind which so many rows of a conversation stand; `None` when it has no more than that, and how many it has then.
-pub fn row_before_end(database: &Path, native_id: &str, count: u64) -> Result<(Option<String>, u64), StoreError> {
+pub fn row_before_end(
+    queries: &Queries,
+    database: &Path,
+    native_id: &str,
+    count: u64,
+) -> Result<(Option<String>, u64), StoreError> {
     let failed = failed(database);
     let connection = open(database).map_err(&failed)?;
     let offset = i64::try_from(count).unwrap_or(i64::MAX);
-    let before = "SELECT id FROM part WHERE session_id = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2";
-    let before =
-        connection.query_row(before, params![native_id, offset], |row| row.get(0)).optional().map_err(&failed)?;
+    let before = connection
+        .query_row(queries.part_before_end, params![native_id, offset], |row| row.get(0))
+        .optional()
+        .map_err(&failed)?;
     if before.is_some() {
         return Ok((before, count));
     }
-    let all = "SELECT count(*) FROM part WHERE session_id = ?1";
-    let all: i64 = connection.query_row(all, params![native_id], |row| row.get(0)).map_err(&failed)?;
+    let all: i64 = connection.query_row(queries.count, params![native_id], |row| row.get(0)).map_err(&failed)?;
     Ok((None, u64::try_from(all).unwrap_or(0)))
 }
 

@@ -9,6 +9,7 @@ use memchr::memrchr;
 use ostler_agents::Agent;
 use ostler_agents::lines::{Line, Lines};
 use ostler_agents::recorded::{Recorded, Recording, What};
+use ostler_agents::stored::Queries;
 use ostler_core::event::Event;
 use ostler_core::fact::Fact;
 use ostler_core::record::{Mode, Speaks};
@@ -31,6 +32,7 @@ enum Kept {
     /// In these files, in the order in which it began them: an agent may begin another conversation in the middle of a run.
     Files(Vec<PathBuf>),
     Rows {
+        queries: &'static Queries,
         database: PathBuf,
         conversations: Vec<String>,
     },
@@ -66,10 +68,12 @@ impl Source {
         let state = look::fold(folder, &run, &run.record()?, &session)?.state;
         push_new(&mut files, state.transcript.map(PathBuf::from));
         push_new(&mut conversations, state.native_id);
-        let kept = match database {
-            Some(database) if !conversations.is_empty() && database.exists() => Kept::Rows { database, conversations },
-            Some(_) => return Ok(None),
-            None => Kept::Files(files),
+        let kept = match (database, agent.queries()) {
+            (Some(database), Some(queries)) if !conversations.is_empty() && database.exists() => {
+                Kept::Rows { queries, database, conversations }
+            }
+            (Some(_), _) => return Ok(None),
+            (None, _) => Kept::Files(files),
         };
         let source = Source { agent, kept };
         let was_known = known.is_some_and(|known| known.is_same(&source));
@@ -98,9 +102,9 @@ impl Source {
                 }
                 Ok(false)
             }
-            Kept::Rows { database, conversations } => {
+            Kept::Rows { queries, database, conversations } => {
                 for conversation in conversations {
-                    if database::row_before_end(database, conversation, 0)?.0.is_some() {
+                    if database::row_before_end(queries, database, conversation, 0)?.0.is_some() {
                         return Ok(true);
                     }
                 }
@@ -213,10 +217,10 @@ impl Reader {
                 }
                 Ok(true)
             }
-            Kept::Rows { database, conversations } => {
+            Kept::Rows { queries, database, conversations } => {
                 let mut left = size / 1024;
                 for (place, conversation) in conversations.iter().enumerate().rev() {
-                    let (before, found) = database::row_before_end(database, conversation, left)?;
+                    let (before, found) = database::row_before_end(queries, database, conversation, left)?;
                     if let Some(before) = before {
                         (self.place, self.row) = (place, before);
                         self.recording.begin_in_the_middle();
@@ -285,13 +289,14 @@ impl Reader {
                     }
                 }
             }
-            Kept::Rows { database, conversations } => {
+            Kept::Rows { queries, database, conversations } => {
                 let mut items = Vec::new();
                 loop {
                     let Some(conversation) = conversations.get(self.place) else { break Ok(()) };
                     let last = self.place + 1 >= conversations.len();
                     let recording = &mut self.recording;
                     database::rows_after(
+                        queries,
                         database,
                         conversation,
                         &mut self.row,

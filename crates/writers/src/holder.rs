@@ -5,7 +5,6 @@ use jiff::Timestamp;
 use ostler_core::id::SessionId;
 use ostler_sys::process::Identity;
 use serde::Serialize;
-use std::path::PathBuf;
 
 /// Looks up a variable of the environment.
 pub type Variable<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -96,14 +95,6 @@ pub fn once_each(found: Vec<Holder>) -> Vec<Holder> {
         }
     }
     kept
-}
-
-/// A folder that a variable names, else one below the home. As the kernel would call it, because that is how it names
-/// open files; `None` when there is none.
-pub(crate) fn folder(variable: Variable<'_>, name: &str, below_home: &str) -> Option<PathBuf> {
-    let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let path = set(name).or_else(|| set("HOME").map(|home| home.join(below_home)))?;
-    std::fs::canonicalize(path).ok()
 }
 
 #[cfg(test)]

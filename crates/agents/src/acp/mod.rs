@@ -10,6 +10,9 @@ pub mod adapters;
 mod lines;
 mod wire;
 
+use crate::installed::Installed;
+use crate::ownership::Ownership;
+use crate::stored::Stored;
 use crate::{Agent, Answer, Decoder, Launch, Launching, Message, Opening, Whereabouts};
 use ostler_core::fact::Ask;
 use ostler_core::record::{Ending, Mode, Plan, Speaks};
@@ -20,6 +23,12 @@ pub struct Acp;
 
 /// What it is called where nobody knows which agent is behind the program.
 pub const NAME: &str = "acp";
+
+impl Installed for Acp {}
+
+impl Ownership for Acp {}
+
+impl Stored for Acp {}
 
 impl Agent for Acp {
     fn name(&self) -> &'static str {

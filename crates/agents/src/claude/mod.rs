@@ -4,7 +4,10 @@
 mod arguments;
 mod counted;
 pub mod hooks;
+mod installed;
+mod ownership;
 pub(crate) mod saved;
+mod stored;
 
 use crate::recorded::Recording;
 use crate::stream_json::{self, StreamJson};
@@ -31,12 +34,6 @@ const HEADLESS: [&str; 9] = [
 impl Agent for Claude {
     fn name(&self) -> &'static str {
         "claude"
-    }
-
-    /// Installed without its scripts, the npm package's `claude` only says so; the program is in a package beside it.
-    fn beside_its_launcher(&self) -> Vec<String> {
-        let short = if std::env::consts::ARCH == "aarch64" { "arm64" } else { "x64" };
-        vec![format!("../claude-code-linux-{short}/claude")]
     }
 
     fn launch(&self, request: &Launching<'_>) -> Launch {

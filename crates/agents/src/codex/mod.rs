@@ -1,8 +1,11 @@
 //! Codex. One process per turn: `codex exec` takes the prompt from its input, and a further message resumes the thread.
 
+mod installed;
+mod ownership;
 mod recorded;
 mod screen;
 mod server;
+mod stored;
 
 use crate::content::{self, Content};
 use crate::loose::{Loose, tolerantly};
@@ -18,15 +21,6 @@ pub struct Codex;
 impl Agent for Codex {
     fn name(&self) -> &'static str {
         "codex"
-    }
-
-    /// The npm package's `codex` is a script that starts the real program and would outlive its death.
-    fn beside_its_launcher(&self) -> Vec<String> {
-        let (short, long) = match std::env::consts::ARCH {
-            "aarch64" => ("arm64", "aarch64"),
-            _ => ("x64", "x86_64"),
-        };
-        vec![format!("../codex-linux-{short}/vendor/{long}-unknown-linux-musl/bin/codex")]
     }
 
     fn launch(&self, request: &Launching<'_>) -> Launch {

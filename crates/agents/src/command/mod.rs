@@ -1,10 +1,19 @@
 //! Any command. It says nothing that we understand: its process is its turn, and its exit code decides.
 
+use crate::installed::Installed;
+use crate::ownership::Ownership;
+use crate::stored::Stored;
 use crate::{Agent, Decoder, Keys, Launch, Launching, Whereabouts};
 use ostler_core::fact::Fact;
 use ostler_core::record::{Ending, Mode, Plan, Speaks};
 
 pub struct Command;
+
+impl Installed for Command {}
+
+impl Ownership for Command {}
+
+impl Stored for Command {}
 
 impl Agent for Command {
     fn name(&self) -> &'static str {

@@ -2,7 +2,10 @@
 
 use crate::claude::saved;
 use crate::command::typed;
+use crate::installed::Installed;
+use crate::ownership::Ownership;
 use crate::recorded::Recording;
+use crate::stored::Stored;
 use crate::stream_json::{self, StreamJson};
 use crate::{Agent, Answer, Decoder, Keys, Launch, Launching, Search, Striking, Whereabouts, named};
 use ostler_core::fact::Ask;
@@ -12,6 +15,12 @@ pub struct Demo;
 
 /// The word on the command line that makes our binary the demo agent.
 pub const ENTRY: &str = "__demo";
+
+impl Installed for Demo {}
+
+impl Ownership for Demo {}
+
+impl Stored for Demo {}
 
 impl Agent for Demo {
     fn name(&self) -> &'static str {

@@ -1,10 +1,13 @@
 //! Gemini CLI. One process per turn: it takes the prompt from its input, and a further message resumes the conversation.
 
 mod codes;
+mod installed;
 mod output;
+mod ownership;
 mod recorded;
 mod retries;
 mod screen;
+mod stored;
 
 use crate::content::{self, Content};
 use crate::loose::{Loose, tolerantly};

@@ -1,9 +1,12 @@
 //! opencode. One process per turn, and no event that ends it: the end of the process is the end of the turn.
 
 mod hooks;
+mod installed;
+mod ownership;
 mod recorded;
 mod saving;
 mod screen;
+mod stored;
 mod telling;
 
 use crate::loose::{Loose, tolerantly};
@@ -25,12 +28,6 @@ const MARK_LENGTH: usize = 200;
 impl Agent for Opencode {
     fn name(&self) -> &'static str {
         "opencode"
-    }
-
-    /// The npm package's `opencode` is a script that starts the real program.
-    fn beside_its_launcher(&self) -> Vec<String> {
-        let short = if std::env::consts::ARCH == "aarch64" { "arm64" } else { "x64" };
-        vec![format!("../opencode-linux-{short}/bin/opencode")]
     }
 
     fn launch(&self, request: &Launching<'_>) -> Launch {

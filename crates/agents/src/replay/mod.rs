@@ -3,6 +3,9 @@
 //!
 //! Only its home is another one: a replay never writes among the conversations of the real agent.
 
+use crate::installed::Installed;
+use crate::ownership::Ownership;
+use crate::stored::Stored;
 use crate::{
     Agent, Answer, Decoder, Keys, Launch, Launching, Message, Search, Whereabouts, claude, codex, gemini, opencode,
 };
@@ -35,6 +38,12 @@ static REPLAYS: [Replay; 4] = [
 pub fn find(name: &str) -> Option<&'static dyn Agent> {
     REPLAYS.iter().find(|replay| replay.name == name).map(|replay| replay as &dyn Agent)
 }
+
+impl Installed for Replay {}
+
+impl Ownership for Replay {}
+
+impl Stored for Replay {}
 
 impl Agent for Replay {
     fn name(&self) -> &'static str {

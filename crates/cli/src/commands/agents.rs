@@ -51,7 +51,7 @@ fn known(context: &Context) -> Vec<Listed> {
             installed: program.is_some() || !installed::is_program(*agent),
             version: if installed::is_program(*agent) { version } else { Some(env!("CARGO_PKG_VERSION").to_owned()) },
             program,
-            npm_package: installed::package(agent.name()),
+            npm_package: agent.package(),
             own: false,
             abilities: installed::abilities(&context.engine.environment, *agent),
         })

@@ -172,7 +172,7 @@ fn describe(session: &Session) -> String {
 fn agents(typed: &OsStr) -> Vec<CompletionCandidate> {
     let typed = typed.to_string_lossy();
     let known = installed::known().map(|agent| {
-        let about = match installed::package(agent.name()) {
+        let about = match agent.package() {
             Some(_) if ostler_keeper::program::find_in_path(agent.name()).is_none() => "not installed",
             Some(_) | None => "agent",
         };

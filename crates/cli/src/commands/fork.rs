@@ -23,7 +23,7 @@ use rustix::time::Timespec;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long after a turn a conversation may take to be on disk. Measured: claude writes it 102 ms later at the worst.
+/// How long after a turn a conversation may take to be on disk. Measured: 102 ms at the worst.
 const WRITING: Duration = Duration::from_secs(5);
 /// Not every folder can be watched: one that is not there yet, one instance too many.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
@@ -61,8 +61,9 @@ pub fn run(context: &Context, args: Args) -> Result<Code> {
     let agent = ostler_agents::find(&view.agent);
     let found = agent.and_then(|agent| proof::find_transcript(agent, &native_id, &view.cwd));
     let transcript = proof::own_file(&place.open()?, &view)?.or(found);
-    if view.agent == "gemini" && transcript.is_none() {
-        return Err(Failure::usage("the transcript of this gemini conversation is gone, so it cannot be copied"));
+    if agent.is_some_and(|agent| agent.forks_from_file()) && transcript.is_none() {
+        let words = format!("the transcript of this {} conversation is gone, so it cannot be copied", view.agent);
+        return Err(Failure::usage(words));
     }
     // Of several who want one name at once, one gets it: nobody else looks until the session stands.
     let names = args.name.as_ref().map(|_| context.engine.home.lock_names()).transpose()?;

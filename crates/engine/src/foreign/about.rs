@@ -1,11 +1,9 @@
 //! What is in a conversation that the agent keeps: where it works, what it was asked first, how it ends.
 
 use super::stored::Stored;
+use ostler_agents::lines::{Line, Lines};
 use ostler_agents::recorded::{Reading, Recorded, What};
-use ostler_agents::stream_json::folder_name;
 use ostler_core::fact::{Fact, Tokens};
-use ostler_store::database;
-use serde_json::Value;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -21,7 +19,7 @@ pub struct About {
     pub messages: u64,
     /// Whether the last thing in it is the agent's word. One that was cut off ends with a prompt or a tool.
     pub answered: bool,
-    /// Whether its end hangs on something that is not there: claude may write an answer before its prompt.
+    /// Whether its end hangs on something that is not there: some agents may write an answer before its prompt.
     pub torn: bool,
     /// What it has used, where the agent counts from its beginning.
     pub tokens: Tokens,
@@ -40,21 +38,21 @@ pub fn whole(stored: &Stored) -> io::Result<About> {
 
 /// The same without where it works.
 pub fn said(stored: &Stored) -> io::Result<About> {
-    match stored.agent {
-        "opencode" => {
+    match stored.queries() {
+        Some(_) => {
             let mut record = Vec::new();
-            database::write_record(&stored.file, &stored.native_id, &mut record)?;
+            stored.write_record(&mut record)?;
             read(stored, record.as_slice())
         }
-        _ => read(stored, File::open(&stored.file)?),
+        None => read(stored, File::open(&stored.file)?),
     }
 }
 
 /// Only its beginning is read, as much as a list shows. `None` for what is no conversation of a person's.
 pub fn beginning(stored: &Stored) -> io::Result<Option<About>> {
-    let mut about = match stored.agent {
-        "opencode" => return whole(stored).map(Some),
-        _ => read(stored, File::open(&stored.file)?.take(BEGINNING))?,
+    let mut about = match stored.queries() {
+        Some(_) => return whole(stored).map(Some),
+        None => read(stored, File::open(&stored.file)?.take(BEGINNING))?,
     };
     about.cwd = match &stored.cwd {
         Some(cwd) => Some(cwd.clone()),
@@ -65,24 +63,25 @@ pub fn beginning(stored: &Stored) -> io::Result<Option<About>> {
 
 fn read(stored: &Stored, mut source: impl Read) -> io::Result<About> {
     let mut about = About::default();
-    let Some(recording) = ostler_agents::find(stored.agent).and_then(|agent| agent.recording()) else {
+    let Some(agent) = stored.kept_by() else {
+        return Ok(about);
+    };
+    let Some(recording) = agent.recording() else {
         return Ok(about);
     };
     let mut reading = Reading::new(recording);
     let mut buffer = vec![0; 256 * 1024];
-    let mut line = Vec::new();
+    let mut lines = Lines::from(0);
     loop {
         let count = source.read(&mut buffer)?;
         if count == 0 {
             break;
         }
         reading.feed(&buffer[..count], |recorded| about.add(recorded));
-        if stored.agent == "codex" {
-            line.extend_from_slice(&buffer[..count]);
-            let end = line.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
-            about.count_tokens(&line[..end]);
-            line.drain(..end);
-        }
+        lines.feed(&buffer[..count], |line, _| match line {
+            Line::Whole(line) => about.tokens = agent.used_up_to(line).unwrap_or(about.tokens),
+            Line::TooLong { .. } => {}
+        });
     }
     about.torn = reading.waits();
     reading.finish(|recorded| about.add(recorded));
@@ -104,32 +103,20 @@ impl About {
             What::Agent(_) => {}
         }
     }
-
-    /// Codex writes what the thread has used so far behind each answer.
-    fn count_tokens(&mut self, lines: &[u8]) {
-        for line in lines.split(|&byte| byte == b'\n') {
-            self.tokens = ostler_agents::codex::used_by_thread(line).unwrap_or(self.tokens);
-        }
-    }
 }
 
-/// Where it works. Claude goes on with a conversation only in the folder in which that was begun, which gives the name to the
-/// folder of its transcript; later lines may tell of other folders that the agent went to.
+/// Where it works: the first folder that it tells of and in which it was begun, else the first that it tells of.
 fn folder(stored: &Stored) -> io::Result<Option<String>> {
+    let Some(agent) = stored.kept_by() else {
+        return Ok(None);
+    };
     let mut first = None;
-    let lines = BufReader::new(File::open(&stored.file)?).split(b'\n');
-    for line in lines {
-        let record: Value = serde_json::from_slice(&line?).unwrap_or_default();
-        let cwd = match stored.agent {
-            "claude" => record["cwd"].as_str(),
-            _ => record["payload"]["cwd"].as_str(),
-        };
-        let Some(cwd) = cwd else { continue };
-        let project = stored.file.parent().and_then(|folder| folder.file_name());
-        if stored.agent != "claude" || project.is_some_and(|project| project == folder_name(cwd).as_str()) {
-            return Ok(Some(cwd.to_owned()));
+    for line in BufReader::new(File::open(&stored.file)?).split(b'\n') {
+        let Some(cwd) = agent.cwd_in(&line?) else { continue };
+        if agent.was_begun_in(&stored.file, &cwd) {
+            return Ok(Some(cwd));
         }
-        first.get_or_insert_with(|| cwd.to_owned());
+        first.get_or_insert(cwd);
     }
     Ok(first)
 }

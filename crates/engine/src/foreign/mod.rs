@@ -3,12 +3,12 @@
 //! whether or not anything runs ([`stored`]), with what is in it ([`about`]).
 
 pub mod about;
-pub mod opencode;
+pub mod in_database;
 mod ours;
 pub mod stored;
 
 use ostler_store::home::Home;
-pub use ostler_writers::{Evidence, Holder, Variable, conversation_in, processes, stale_claude_records};
+pub use ostler_writers::{Evidence, Holder, Variable, conversation_in, processes, stale_records};
 use std::io;
 
 /// Every process that holds a conversation below this home, the newest first.

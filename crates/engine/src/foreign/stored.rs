@@ -1,10 +1,14 @@
-//! Conversations that the agents keep, whether or not anything runs: claude, codex and gemini a file for each, opencode all
-//! of them in one database. Looked for only where the agents keep them with our environment: below the home, or where
-//! the agent's own variable says.
+//! Conversations that the agents keep, whether or not anything runs: in a file for each, or all of them in one database.
+//! Looked for only where the agents keep them with our environment: below the home, or where the agent's own variable
+//! says.
 
 use super::{Variable, conversation_in};
 use crate::error::{Error, Result};
+use ostler_agents::Agent;
+use ostler_agents::stored::{Queries, Stores};
 use ostler_store::database;
+use std::fs::File;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -20,17 +24,37 @@ pub struct Stored {
     pub cwd: Option<String>,
 }
 
-/// The agents whose conversations can be taken over.
-pub const AGENTS: [&str; 4] = ["claude", "codex", "gemini", "opencode"];
+impl Stored {
+    /// The agent that keeps it.
+    pub fn kept_by(&self) -> Option<&'static dyn Agent> {
+        ostler_agents::find(self.agent)
+    }
+
+    /// How it is read from the database that it is in; `None` for one with a file of its own.
+    pub fn queries(&self) -> Option<&'static Queries> {
+        self.kept_by().and_then(|agent| agent.queries())
+    }
+
+    /// Writes it in the form that [`ostler_agents::recorded`] reads.
+    pub fn write_record(&self, mut to: impl Write) -> io::Result<()> {
+        match self.queries() {
+            Some(queries) => database::write_record(queries, &self.file, &self.native_id, &mut to),
+            None => io::copy(&mut File::open(&self.file)?, &mut to).map(drop),
+        }
+    }
+}
 
 /// Every conversation, the newest first.
 pub fn all(variable: Variable<'_>) -> Result<Vec<Stored>> {
     let mut found = in_files(variable);
-    if let Some(database) = place("opencode", variable) {
-        let rows = database::conversations(&database)
+    for agent in ostler_agents::all() {
+        let (Some(Stores::Database(database)), Some(queries)) = (agent.stores(variable), agent.queries()) else {
+            continue;
+        };
+        let rows = database::conversations(queries, &database)
             .map_err(|error| Error::Unreadable { path: database.clone(), error: error.to_string() })?;
         found.extend(rows.into_iter().map(|row| Stored {
-            agent: "opencode",
+            agent: agent.name(),
             native_id: row.native_id,
             file: database.clone(),
             updated: SystemTime::UNIX_EPOCH + Duration::from_millis(u64::try_from(row.updated_ms).unwrap_or(0)),
@@ -47,30 +71,21 @@ pub fn all(variable: Variable<'_>) -> Result<Vec<Stored>> {
 /// Those that have a file of their own.
 pub fn in_files(variable: Variable<'_>) -> Vec<Stored> {
     let mut found = Vec::new();
-    for agent in ["claude", "codex", "gemini"] {
-        let Some(place) = place(agent, variable) else { continue };
-        let deep = if agent == "codex" { 3 } else { 1 };
-        for file in files_below(&place, deep, if agent == "gemini" { Some("chats") } else { None }) {
-            let Some(native_id) = id_in(agent, &file) else { continue };
+    for agent in ostler_agents::all() {
+        let Some(Stores::Files { folder, deep, inner }) = agent.stores(variable) else { continue };
+        for file in files_below(&folder, deep, inner) {
+            let Some(native_id) = conversation_in(agent, &file) else { continue };
             let Ok(updated) = file.metadata().and_then(|file| file.modified()) else { continue };
-            let cwd = if agent == "gemini" { root_of_project(&file) } else { None };
-            found.push(Stored { agent, native_id, file, updated, cwd });
+            let cwd = agent.file_with_cwd(&file).and_then(|file| only_line(&file));
+            found.push(Stored { agent: agent.name(), native_id, file, updated, cwd });
         }
     }
     found
 }
 
-/// Where an agent keeps its conversations.
-pub fn place(agent: &str, variable: Variable<'_>) -> Option<PathBuf> {
-    let known = ostler_agents::find(agent)?;
-    let folder = || known.conversations_folder(variable).map(PathBuf::from);
-    match agent {
-        "claude" => Some(folder()?.join("projects")),
-        "codex" => Some(folder()?.join("sessions")),
-        "gemini" => Some(folder()?.join("tmp")),
-        "opencode" => known.database(variable).map(PathBuf::from),
-        _ => None,
-    }
+/// Where the agents keep their conversations.
+pub fn places(variable: Variable<'_>) -> Vec<PathBuf> {
+    ostler_agents::all().into_iter().filter_map(|agent| Some(agent.stores(variable)?.path().to_owned())).collect()
 }
 
 /// The files so many folders below a folder, or in the folder of this name in each of those.
@@ -89,20 +104,9 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
 
-fn id_in(agent: &str, file: &Path) -> Option<String> {
-    match agent {
-        "claude" => {
-            let stem = file.file_stem()?.to_str()?;
-            uuid::Uuid::try_parse(stem).is_ok().then(|| stem.to_owned())
-        }
-        _ => conversation_in(agent, file),
-    }
-}
-
-/// Gemini notes beside the chats of a project where that is.
-fn root_of_project(file: &Path) -> Option<String> {
-    let root = std::fs::read_to_string(file.parent()?.parent()?.join(".project_root")).ok()?;
-    Some(root.trim_end().to_owned()).filter(|root| !root.is_empty())
+fn only_line(file: &Path) -> Option<String> {
+    let line = std::fs::read_to_string(file).ok()?;
+    Some(line.trim_end().to_owned()).filter(|line| !line.is_empty())
 }
 
 #[cfg(test)]

@@ -51,23 +51,12 @@ pub fn known() -> impl Iterator<Item = &'static dyn Agent> {
 
 /// Whether it is a program of its own. The demo is part of ostler, and a protocol is spoken by whoever is named.
 pub fn is_program(agent: &dyn Agent) -> bool {
-    !matches!(agent.name(), "acp" | "demo")
+    agent.package().is_some()
 }
 
 /// Those of them that are installed.
 pub fn installed() -> Vec<&'static dyn Agent> {
     known().filter(|agent| is_program(*agent) && program::find_in_path(agent.name()).is_some()).collect()
-}
-
-/// The npm package that an agent comes in.
-pub fn package(agent: &str) -> Option<&'static str> {
-    match agent {
-        "claude" => Some("@anthropic-ai/claude-code"),
-        "codex" => Some("@openai/codex"),
-        "gemini" => Some("@google/gemini-cli"),
-        "opencode" => Some("opencode-ai"),
-        _ => None,
-    }
 }
 
 /// The real program, behind any launcher; `None` when it is not installed.
@@ -159,6 +148,8 @@ mod tests {
         assert_eq!(of("codex").messages, Messages::ProcessPerTurn);
         assert!(!of("codex").asks);
         assert!(of("acp").asks && of("acp").headless && !of("acp").terminal);
-        assert!(known().all(|agent| !is_program(agent) || package(agent.name()).is_some()));
+        assert!(
+            is_program(ostler_agents::find("claude").unwrap()) && !is_program(ostler_agents::find("demo").unwrap())
+        );
     }
 }

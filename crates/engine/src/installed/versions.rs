@@ -14,15 +14,6 @@ use std::time::{Duration, Instant};
 /// The slowest of them needs two seconds on an idle machine.
 const PATIENCE: Duration = Duration::from_secs(8);
 
-/// What keeps `--version` from looking for a newer one.
-const QUIET: [(&str, &str); 5] = [
-    ("DISABLE_AUTOUPDATER", "1"),
-    ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
-    ("OPENCODE_DISABLE_AUTOUPDATE", "true"),
-    ("OPENCODE_DISABLE_MODELS_FETCH", "true"),
-    ("GEMINI_CLI_NO_RELAUNCH", "true"),
-];
-
 /// What each of these programs says its version is; `None` for one that says nothing in time. All are asked at once.
 pub fn versions(environment: &Environment, programs: &[Option<PathBuf>]) -> Vec<Option<String>> {
     let Some(home) = empty_home() else {
@@ -62,7 +53,8 @@ fn empty_home() -> Option<PathBuf> {
 /// What it prints when it is asked this.
 fn says(environment: &Environment, program: &Path, question: &str, home: &Path) -> Option<String> {
     let mut command = Command::new(program);
-    command.arg(question).env_clear().envs(QUIET).env("HOME", home).env("TMPDIR", home).current_dir(home);
+    command.arg(question).env_clear().envs(ostler_agents::installed::offline());
+    command.env("HOME", home).env("TMPDIR", home).current_dir(home);
     command.envs(environment.variable("PATH").map(|path| ("PATH", path)));
     // A group of its own, so that a launcher's child can be ended with it.
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
@@ -100,7 +92,7 @@ fn first_words(child: &mut Child) -> Option<String> {
     }
 }
 
-/// `codex-cli 0.166.0` and `2.1.197 (Claude Code)` both have one word that begins with a digit.
+/// `name-cli 0.166.0` and `2.1.197 (Its Name)` both have one word that begins with a digit.
 fn number(said: &str) -> Option<String> {
     let words = said.split_whitespace().map(|word| word.trim_start_matches('v'));
     words

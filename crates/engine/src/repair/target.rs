@@ -1,7 +1,7 @@
 //! Which transcript is meant: a session of ours, a file, or the agent's own name for a conversation.
 
 use crate::error::{Error, Result};
-use crate::foreign;
+use crate::foreign::{self, stored};
 use crate::settings::Engine;
 use ostler_core::view::View;
 use ostler_store::proof::find_transcript;
@@ -26,10 +26,8 @@ impl Target {
         if let Some(view) = engine.session_of(word)? {
             return Target::session(view);
         }
-        for format in [Format::Claude, Format::Codex, Format::Gemini] {
-            if let Some(file) = of_conversation(engine, format, word) {
-                return Ok(Target { file, format, native_id: Some(word.to_owned()), session: None });
-            }
+        if let Some((format, file)) = of_conversation(engine, word) {
+            return Ok(Target { file, format, native_id: Some(word.to_owned()), session: None });
         }
         Err(Error::NoTranscript { word: word.to_owned() })
     }
@@ -83,29 +81,13 @@ fn by_name(file: &Path) -> Option<Format> {
 }
 
 fn native_id(format: Format, file: &Path) -> Option<String> {
-    match format {
-        Format::Claude => {
-            let stem = file.file_stem()?.to_str()?;
-            uuid::Uuid::try_parse(stem).is_ok().then(|| stem.to_owned())
-        }
-        Format::Codex | Format::Gemini => foreign::conversation_in(format.agent(), file),
-    }
+    foreign::conversation_in(ostler_agents::find(format.agent())?, file)
 }
 
-/// The transcript of a conversation that no session of ours has.
-fn of_conversation(engine: &Engine, format: Format, id: &str) -> Option<PathBuf> {
-    uuid::Uuid::try_parse(id).ok()?;
-    let found = match format {
-        Format::Claude => {
-            let set =
-                |name: &str| engine.environment.variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-            let folder = set("CLAUDE_CONFIG_DIR").or_else(|| set("HOME").map(|home| home.join(".claude")))?;
-            let projects = std::fs::read_dir(folder.join("projects")).ok()?.flatten();
-            projects.map(|project| project.path().join(format!("{id}.jsonl"))).find(|file| file.is_file())
-        }
-        Format::Codex | Format::Gemini => {
-            find_transcript(ostler_agents::find(format.agent())?, id, "").map(PathBuf::from)
-        }
-    };
-    found.filter(|file| native_id(format, file).is_some_and(|found| found == id))
+/// The transcript of a conversation that no session of ours has. Of several files of one conversation, the newest.
+fn of_conversation(engine: &Engine, id: &str) -> Option<(Format, PathBuf)> {
+    let variable = |name: &str| engine.environment.variable(name);
+    let found = stored::in_files(&variable).into_iter().filter(|one| one.native_id == id);
+    let newest = found.filter_map(|one| Some((Format::of_agent(one.agent)?, one))).max_by_key(|(_, one)| one.updated);
+    newest.map(|(format, one)| (format, one.file))
 }

@@ -84,7 +84,7 @@ impl Keeper {
         }
         self.hear_conversation()?;
         let (now, drawn) = (since_boot_ms(), self.out_position()?);
-        if ostler_writers::locks_tell(self.agent.name()) {
+        if ostler_writers::locks_tell(self.agent, &writing::variable) {
             match self.naming.locks.due(now, drawn, LOOK_AGAIN_MS) {
                 Due::Now => self.see_locked_conversation()?,
                 Due::At(ms) => self.wake_by(ms),
@@ -210,7 +210,7 @@ impl Keeper {
 
     fn see_locked_conversation(&mut self) -> Result<(), KeeperError> {
         let known = self.state.native_id.as_deref();
-        let found = ostler_writers::conversation_of(self.agent.name(), self.process.pid(), known, &writing::variable);
+        let found = ostler_writers::conversation_of(self.agent, self.process.pid(), known, &writing::variable);
         // Who cannot look will be asked again; nothing depends on it now.
         match found {
             Ok(Some(id)) => self.is_at(id),

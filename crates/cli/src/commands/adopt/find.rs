@@ -56,7 +56,7 @@ fn by_file(word: &str, all: &[Stored]) -> Result<Option<Stored>> {
     }
     let path = std::fs::canonicalize(path)?;
     let same =
-        |one: &&Stored| one.agent != "opencode" && std::fs::canonicalize(&one.file).is_ok_and(|file| file == path);
+        |one: &&Stored| one.queries().is_none() && std::fs::canonicalize(&one.file).is_ok_and(|file| file == path);
     match all.iter().find(same) {
         Some(stored) => Ok(Some(stored.clone())),
         None => Err(Failure::usage(format!(
@@ -102,8 +102,7 @@ fn unknown(context: &Context, word: &str) -> Failure {
 }
 
 fn places() -> String {
-    let known = stored::AGENTS.into_iter().filter_map(|agent| stored::place(agent, &variable));
-    known.map(|place| tilde(&place.to_string_lossy())).collect::<Vec<_>>().join(", ")
+    stored::places(&variable).iter().map(|place| tilde(&place.to_string_lossy())).collect::<Vec<_>>().join(", ")
 }
 
 /// Refuses a conversation that a session of this home has.

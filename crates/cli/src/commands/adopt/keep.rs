@@ -20,7 +20,7 @@ use ostler_store::conversation::PAST;
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::home::Place;
 use ostler_store::journal::Journal;
-use ostler_store::{RunRecord, StoreError, checkpoints, closing, database};
+use ostler_store::{RunRecord, StoreError, checkpoints, closing};
 use ostler_sys::clock::{self, since_boot_ms};
 use ostler_transcript::{Branches, Format};
 use ostler_writers::Conversation;
@@ -188,14 +188,11 @@ fn take_conversation(found: &Found, session: &Session, folder: &Folder) -> Resul
 
 /// What was said before, as the agent has written it down: whatever becomes of its own file, logs show it.
 fn copy_past(run: &RunFolder, stored: &Stored) -> Result<()> {
-    let mut to = File::from(run.dir().file(PAST, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)?);
-    if stored.agent == "opencode" {
-        let mut to = BufWriter::new(&to);
-        database::write_record(&stored.file, &stored.native_id, &mut to)?;
-        to.flush()?;
-    } else {
-        io::copy(&mut File::open(&stored.file)?, &mut to)?;
-    }
+    let to = File::from(run.dir().file(PAST, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)?);
+    let mut buffered = BufWriter::new(&to);
+    stored.write_record(&mut buffered)?;
+    buffered.flush()?;
+    drop(buffered);
     Ok(to.sync_all()?)
 }
 

@@ -7,7 +7,7 @@ use crate::context::{Context, variable};
 use crate::exit::{Code, Failure, Result};
 use crate::say::tell;
 use ostler_engine::foreign::Holder;
-use ostler_engine::foreign::opencode::{self, At};
+use ostler_engine::foreign::in_database::{self, At};
 use ostler_engine::foreign::stored::Stored;
 use ostler_engine::owners::{Writer, writers};
 use ostler_keeper::launch::hidden_name;
@@ -17,9 +17,10 @@ use std::path::Path;
 /// Whoever has it open, to be ended with `takeover`; without, they are a refusal.
 pub fn at(context: &Context, stored: &Stored, takeover: bool) -> Result<Vec<Holder>> {
     let strangers = strangers(context, stored)?;
-    if stored.agent == "gemini" {
+    if stored.kept_by().is_some_and(|agent| !agent.tells_its_processes()) {
         tell!(
-            "ostler: gemini does not tell which process has a conversation open; make sure that none has this one open"
+            "ostler: {} does not tell which process has a conversation open; make sure that none has this one open",
+            stored.agent
         );
     }
     refuse_shared(strangers.iter())?;
@@ -65,19 +66,17 @@ fn strangers(context: &Context, stored: &Stored) -> Result<Vec<Holder>> {
             Writer::Stranger(stranger) => strangers.push(stranger),
         }
     }
-    if stored.agent == "opencode" {
-        for at in opencode::at(&context.engine.home, &stored.native_id, &stored.file, &variable)? {
-            match at {
-                At::This(holder) => strangers.push(holder),
-                At::Perhaps(holder, other) => {
-                    return Err(Failure::new(
-                        Code::Refused,
-                        format!(
-                            "{} has this conversation or {other} open, and opencode does not tell which; end it there first",
-                            holder.words()
-                        ),
-                    ));
-                }
+    for at in in_database::at(&context.engine.home, stored, &variable)? {
+        match at {
+            At::This(holder) => strangers.push(holder),
+            At::Perhaps(holder, other) => {
+                let (words, agent) = (holder.words(), &holder.agent);
+                return Err(Failure::new(
+                    Code::Refused,
+                    format!(
+                        "{words} has this conversation or {other} open, and {agent} does not tell which; end it there first"
+                    ),
+                ));
             }
         }
     }

@@ -3,14 +3,17 @@
 use super::{Finding, quoted};
 use crate::context::variable;
 use crate::exit::Result;
-use ostler_engine::foreign::{holders, stale_claude_records};
+use ostler_engine::foreign::{holders, stale_records};
 use ostler_store::home::Home;
 use std::path::PathBuf;
 
 pub fn check(home: &Home) -> Result<Vec<Finding>> {
     let strangers = holders(home, &variable)?.iter().filter(|holder| !holder.ours).count();
-    let stale = stale_claude_records(&variable)?;
-    Ok(running(strangers).into_iter().chain(left_behind(&stale)).collect())
+    let mut findings: Vec<Finding> = running(strangers).into_iter().collect();
+    for agent in ostler_agents::all() {
+        findings.extend(left_behind(agent.name(), &stale_records(agent, &variable)?));
+    }
+    Ok(findings)
 }
 
 fn running(strangers: usize) -> Option<Finding> {
@@ -22,15 +25,19 @@ fn running(strangers: usize) -> Option<Finding> {
     Some(Finding::note(what, "ostler ls --foreign"))
 }
 
-fn left_behind(stale: &[PathBuf]) -> Option<Finding> {
+fn left_behind(agent: &str, stale: &[PathBuf]) -> Option<Finding> {
     let what = match stale {
         [] => return None,
-        [one] => format!("{} is a stale record of a claude that was killed", one.display()),
+        [one] => format!("{} is a stale record of a {agent} process that was killed", one.display()),
         [first, rest @ ..] => {
-            format!("{} and {} more are stale records of claudes that were killed", first.display(), rest.len())
+            format!(
+                "{} and {} more are stale records of {agent} processes that were killed",
+                first.display(),
+                rest.len()
+            )
         }
     };
-    // Its own registry is claude's to keep; a person may clear it.
+    // The registry is the agent's own; a person may clear it.
     let words: Vec<String> = stale.iter().take(20).map(|file| quoted(file)).collect();
     Some(Finding::note(what, format!("rm {}", words.join(" "))))
 }
@@ -41,10 +48,13 @@ mod tests {
 
     #[test]
     fn a_home_without_strangers_is_not_worth_a_line() {
-        assert_eq!((running(0), left_behind(&[])), (None, None));
+        assert_eq!((running(0), left_behind("demo", &[])), (None, None));
         let words = |finding: Option<Finding>| finding.map(|finding| finding.what).unwrap_or_default();
         assert_eq!(words(running(2)), "2 conversations run outside ostler");
         let stale = ["/a/1.json", "/a/2.json"].map(PathBuf::from);
-        assert_eq!(words(left_behind(&stale)), "/a/1.json and 1 more are stale records of claudes that were killed");
+        assert_eq!(
+            words(left_behind("demo", &stale)),
+            "/a/1.json and 1 more are stale records of demo processes that were killed"
+        );
     }
 }

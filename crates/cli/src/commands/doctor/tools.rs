@@ -1,4 +1,4 @@
-//! What a killed claude has left running, and whose conversation goes on nowhere. They are never signalled by us: the
+//! What a killed agent has left running, and whose conversation goes on nowhere. They are never signalled by us: the
 //! command that ends them is for a person to type, or `resume` for a session of ours.
 
 use super::Finding;
@@ -11,9 +11,11 @@ use ostler_sys::process::command_line;
 
 pub fn check(home: &Home) -> Result<Vec<Finding>> {
     // Whose temporary files go elsewhere works for another home.
-    let ours = std::env::temp_dir().join(format!("claude-{}", rustix::process::geteuid().as_raw()));
+    let (temporary, user) = (std::env::temp_dir(), rustix::process::geteuid().as_raw());
+    let ours: Vec<_> =
+        ostler_agents::all().into_iter().filter_map(|agent| agent.tool_outputs(&temporary, user)).collect();
     let mut tools = tools()?;
-    tools.retain(|tool| tool.output.starts_with(&ours));
+    tools.retain(|tool| ours.iter().any(|folder| tool.output.starts_with(folder)));
     if tools.is_empty() {
         return Ok(Vec::new());
     }
@@ -25,7 +27,7 @@ fn finding(tool: &Tool) -> Finding {
     let pid = tool.who.pid();
     let words: String = command_line(pid).join(" ").chars().take(60).collect();
     Finding::problem(
-        format!("process {pid} is a tool of claude conversation {}, which is gone: {words}", tool.conversation),
+        format!("process {pid} is a tool of {} conversation {}, which is gone: {words}", tool.agent, tool.conversation),
         // It leads a group of its own, with all that it started.
         format!("kill -- -{pid} || kill {pid}"),
     )

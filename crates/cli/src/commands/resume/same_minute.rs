@@ -1,6 +1,6 @@
-//! Gemini behind the Agent Client Protocol names the file of a conversation by the minute, and begins the file anew when
-//! it loads the conversation: loaded in the minute in which it began, a conversation is overwritten (measured, 0.61). So
-//! that minute is waited out. Nothing has been started yet, and whoever does not want to wait can leave.
+//! An agent behind the Agent Client Protocol may name the file of a conversation by the minute, and begin the file anew when
+//! it loads the conversation: loaded in the minute in which it began, a conversation is overwritten. So that minute is
+//! waited out. Nothing has been started yet, and whoever does not want to wait can leave.
 
 use crate::exit::Result;
 use crate::say::tell;
@@ -14,8 +14,11 @@ use ostler_sys::clock;
 use rustix::event::{Timespec, poll};
 
 pub fn wait_out(folder: &Folder, session: &Session, native_id: &str) -> Result<()> {
-    let behind = acp::adapters::of_command(&session.arguments).map(|agent| agent.name());
-    if behind != Some("gemini") || !folder.run(folder.newest_run()?)?.record()?.plan.opens {
+    let behind = acp::adapters::of_command(&session.arguments).filter(|agent| agent.names_files_by_the_minute());
+    let Some(behind) = behind else {
+        return Ok(());
+    };
+    if !folder.run(folder.newest_run()?)?.record()?.plan.opens {
         return Ok(());
     }
     let began = journal::read(folder.dir(), 0)?.entries.into_iter().find_map(|entry| match entry.event {
@@ -25,7 +28,8 @@ pub fn wait_out(folder: &Folder, session: &Session, native_id: &str) -> Result<(
     let left = began.map_or(0, |began| left_of_its_minute(began, clock::now()));
     if left > 0 {
         tell!(
-            "ostler: gemini overwrites a conversation that is resumed in the minute in which it began; waiting {left} s"
+            "ostler: {} overwrites a conversation that is resumed in the minute in which it began; waiting {left} s",
+            behind.name()
         );
         // The moment itself is what is waited for.
         match poll(&mut [], Some(&Timespec { tv_sec: left, tv_nsec: 0 })) {

@@ -14,7 +14,7 @@ use ostler_core::record::Want;
 use ostler_core::view::View;
 use ostler_engine::Environment;
 use ostler_engine::foreign::about::{self, About};
-use ostler_engine::foreign::stored::{self, Stored};
+use ostler_engine::foreign::stored::Stored;
 use ostler_engine::orphans;
 use ostler_engine::owners::{self, Writer, writers};
 use ostler_engine::request::{self};
@@ -80,8 +80,8 @@ pub fn refuse_shared<'a>(strangers: impl Iterator<Item = &'a Holder>) -> Result<
     strangers.filter_map(owners::shared).next().map_or(Ok(()), |error| Err(error.into()))
 }
 
-/// Agents write a little late (measured: claude up to 102 ms after a turn), and what claude has not written when it is asked to
-/// leave is lost. So its record must have been left alone for this long, and is waited for no longer than that.
+/// Agents write a little late (measured: up to 102 ms after a turn), and what is not written when one is asked to leave is
+/// lost. So its record must have been left alone for this long, and is waited for no longer than that.
 const QUIET: Duration = Duration::from_millis(500);
 const WRITING: Duration = Duration::from_secs(5);
 /// Not every folder can be watched.
@@ -130,8 +130,8 @@ fn is_idle(environment: &Environment, stranger: &Holder, native_id: &str) -> Res
 
 /// Where the conversation of a stranger is kept.
 fn kept_by(stranger: &Holder, native_id: &str, cwd: &str) -> Option<Stored> {
-    let agent = stored::AGENTS.into_iter().find(|known| *known == stranger.agent)?;
-    let known = ostler_agents::find(agent)?;
+    let known = ostler_agents::find(&stranger.agent).filter(|known| known.stores(&variable).is_some())?;
+    let agent = known.name();
     let file = ostler_store::proof::find_transcript(known, native_id, cwd).or_else(|| known.database(&variable))?;
     let (native_id, file) = (native_id.to_owned(), PathBuf::from(file));
     Some(Stored { agent, native_id, file, updated: SystemTime::UNIX_EPOCH, cwd: None })
@@ -169,7 +169,7 @@ pub fn say_what_is_saved(stranger: &Holder, native_id: &str, cwd: &str) -> Resul
     let Some(at) = kept_by(stranger, native_id, cwd) else {
         return Err(not_whole(stranger));
     };
-    let in_file = at.agent != "opencode";
+    let in_file = at.queries().is_none();
     if in_file && !ends_whole(&at.file)? {
         return Err(not_whole(stranger));
     }

@@ -29,7 +29,7 @@ fn only_one(installed: &[&'static dyn Agent]) -> Result<&'static dyn Agent> {
     match installed {
         [only] => Ok(*only),
         [] => {
-            let packages: Vec<&str> = installed::known().filter_map(|agent| installed::package(agent.name())).collect();
+            let packages: Vec<&str> = installed::known().filter_map(|agent| agent.package()).collect();
             Err(Failure::usage(format!(
                 "no agent is installed; install one with npm install -g ({}), or try the built-in demo: ostler run demo \"…\"",
                 packages.join(", ")

@@ -1,12 +1,13 @@
-//! Which opencode is at a conversation. All of its conversations are in one database that every opencode has open, so that a
-//! process is seen and its conversation is not. What tells is its command line, and else the rows: a process in the folder
-//! of the conversation that lived when a row of it was written, while no other conversation of that folder was written to.
+//! Which process is at a conversation in a database. Every process of the agent has the database open, so that a process is
+//! seen and its conversation is not. What tells is its command line, and else the rows: a process in the folder of the
+//! conversation that lived when a row of it was written, while no other conversation of that folder was written to.
 
+use super::stored::Stored as Conversation;
 use super::{Holder, Variable, holders};
 use crate::error::{Error, Result};
+use ostler_agents::Agent;
 use ostler_store::database::{self, Stored};
 use ostler_store::home::Home;
-use std::path::Path;
 
 /// What is known of a process.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,19 +17,23 @@ pub enum At {
     Perhaps(Holder, String),
 }
 
-/// Every process of somebody else's that is at this conversation, for all that can be known.
-pub fn at(home: &Home, conversation: &str, database: &Path, variable: Variable<'_>) -> Result<Vec<At>> {
-    let all = database::conversations(database)
-        .map_err(|error| Error::Unreadable { path: database.to_owned(), error: error.to_string() })?;
-    let Some(this) = all.iter().find(|one| one.native_id == conversation) else {
+/// Every process that is not ours and is at this conversation, for all that can be known. None when the conversation has a
+/// file of its own.
+pub fn at(home: &Home, conversation: &Conversation, variable: Variable<'_>) -> Result<Vec<At>> {
+    let (Some(agent), Some(queries)) = (conversation.kept_by(), conversation.queries()) else {
         return Ok(Vec::new());
     };
-    let strangers = holders(home, variable)?.into_iter().filter(|holder| holder.agent == "opencode" && !holder.ours);
-    Ok(strangers.filter_map(|holder| judge(holder, this, &all)).collect())
+    let all = database::conversations(queries, &conversation.file)
+        .map_err(|error| Error::Unreadable { path: conversation.file.clone(), error: error.to_string() })?;
+    let Some(this) = all.iter().find(|one| one.native_id == conversation.native_id) else {
+        return Ok(Vec::new());
+    };
+    let strangers = holders(home, variable)?.into_iter().filter(|holder| holder.agent == agent.name() && !holder.ours);
+    Ok(strangers.filter_map(|holder| judge(agent, holder, this, &all)).collect())
 }
 
-fn judge(holder: Holder, this: &Stored, all: &[Stored]) -> Option<At> {
-    if let Some(named) = named(&holder.command) {
+fn judge(agent: &dyn Agent, holder: Holder, this: &Stored, all: &[Stored]) -> Option<At> {
+    if let Some((named, _)) = agent.named_conversation(&holder.command) {
         return (named == this.native_id).then_some(At::This(holder));
     }
     let since = holder.since.as_millisecond();
@@ -42,21 +47,16 @@ fn judge(holder: Holder, this: &Stored, all: &[Stored]) -> Option<At> {
     }
 }
 
-/// The conversation that its arguments name.
-fn named(command: &[String]) -> Option<&str> {
-    let next = |place: usize| command.get(place + 1).map(String::as_str);
-    command.iter().enumerate().find_map(|(place, word)| match word.as_str() {
-        "--session" | "-s" => next(place),
-        word => word.strip_prefix("--session="),
-    })
-}
-
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
     use crate::foreign::{Evidence, processes};
     use ostler_sys::process::Identity;
+
+    fn agent() -> &'static dyn Agent {
+        ostler_agents::find("opencode").unwrap()
+    }
 
     fn stored(native_id: &str, cwd: &str, updated_ms: i64) -> Stored {
         Stored { native_id: native_id.to_owned(), cwd: cwd.to_owned(), updated_ms }
@@ -76,12 +76,12 @@ mod tests {
         let (plain, since) = holder(&["opencode"]);
         let all =
             [stored("ses_a", "/w", since + 1), stored("ses_b", "/w", since - 1), stored("ses_c", "/x", since + 1)];
-        let of = |holder: &Holder, place: usize| judge(holder.clone(), &all[place], &all);
+        let of = |holder: &Holder, place: usize| judge(agent(), holder.clone(), &all[place], &all);
         assert_eq!(of(&plain, 0), Some(At::This(plain.clone())));
         assert_eq!((of(&plain, 1), of(&plain, 2)), (None, None), "nothing was written, or elsewhere");
         let (with, _) = holder(&["opencode", "-s", "ses_b"]);
         assert_eq!((of(&with, 0), of(&with, 1)), (None, Some(At::This(with.clone()))));
         let both = [stored("ses_a", "/w", since + 1), stored("ses_b", "/w", since + 2)];
-        assert_eq!(judge(plain.clone(), &both[0], &both), Some(At::Perhaps(plain, "ses_b".to_owned())));
+        assert_eq!(judge(agent(), plain.clone(), &both[0], &both), Some(At::Perhaps(plain, "ses_b".to_owned())));
     }
 }

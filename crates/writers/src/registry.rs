@@ -1,67 +1,46 @@
-//! Claude's own list of what runs: `sessions/<pid>.json` below its config folder, one file for each process, its own
-//! background agents among them.
+//! Agents' own lists of what runs: a file for each process, in a folder of the agent's.
 //!
-//! A process that is killed leaves its file behind, and its number goes to somebody else. So a file counts only while the
+//! A process that is killed leaves its file behind, and its number goes to another process. So a file counts only while the
 //! kernel knows a process of this user with that number and that start; what does not count is stale.
 
 use crate::processes::{self, describe};
 use crate::{Evidence, Holder, Variable};
 use jiff::Timestamp;
+use ostler_agents::Agent;
+use ostler_agents::ownership::Registered;
 use ostler_sys::process::Identity;
-use serde::Deserialize;
-use serde_json::Value;
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// File times and start times are each counted in steps of some milliseconds.
 const CLOCK_MS: i64 = 50;
 
-/// What we use of a file; all else may change from version to version.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Registered {
-    pid: i32,
-    session_id: Option<String>,
-    cwd: Option<String>,
-    /// Start of the process in clock ticks; a text today, a number perhaps tomorrow.
-    proc_start: Option<Value>,
-    /// Busy or idle, in a terminal.
-    status: Option<String>,
+/// The process that wrote this, if it lives. Without a start time the file must be younger than the process: a number
+/// that was given away again belongs to one that started after the file was written.
+fn process(record: &Registered, written: Option<Timestamp>) -> io::Result<Option<Identity>> {
+    let living = processes::of_this_user(record.pid)?;
+    Ok(living.filter(|living| match record.start {
+        Some(start) => living.start() == start,
+        None => written.is_some_and(|written| {
+            processes::started(living.start()).as_millisecond() <= written.as_millisecond() + CLOCK_MS
+        }),
+    }))
 }
 
-impl Registered {
-    /// The process that wrote this, if it lives. Without a start time the file must be younger than the process: a number
-    /// that was given away again belongs to one that started after the file was written.
-    fn process(&self, written: Option<Timestamp>) -> io::Result<Option<Identity>> {
-        let start = match &self.proc_start {
-            Some(Value::String(ticks)) => ticks.parse().ok(),
-            Some(Value::Number(ticks)) => ticks.as_u64(),
-            Some(_) | None => None,
-        };
-        let living = processes::of_this_user(self.pid)?;
-        Ok(living.filter(|living| match start {
-            Some(start) => living.start() == start,
-            None => written.is_some_and(|written| {
-                processes::started(living.start()).as_millisecond() <= written.as_millisecond() + CLOCK_MS
-            }),
-        }))
-    }
-}
-
-/// Every claude that runs with this home, or only those at one conversation.
-pub fn registered(variable: Variable<'_>, at: Option<&str>) -> io::Result<Vec<Holder>> {
+/// Every process of this agent that runs with this home, or only those at one conversation.
+pub fn registered(agent: &dyn Agent, variable: Variable<'_>, at: Option<&str>) -> io::Result<Vec<Holder>> {
     let mut found = Vec::new();
-    for file in files(variable) {
-        let Some((record, written)) = read(&file) else {
+    for file in files(agent, variable) {
+        let Some((record, written)) = read(agent, &file) else {
             continue;
         };
-        if at.is_some_and(|at| record.session_id.as_deref() != Some(at)) {
+        if at.is_some_and(|at| record.native_id.as_deref() != Some(at)) {
             continue;
         }
-        let Some(process) = record.process(written)?.and_then(|living| describe(&living)) else {
+        let Some(process) = process(&record, written)?.and_then(|living| describe(&living)) else {
             continue;
         };
-        let mut holder = Holder::new("claude", record.session_id, Evidence::Registry, process);
+        let mut holder = Holder::new(agent.name(), record.native_id, Evidence::Registry, process);
         // Where the conversation is, whatever the process has moved to since.
         holder.cwd = record.cwd.or(holder.cwd);
         holder.status = record.status;
@@ -70,12 +49,12 @@ pub fn registered(variable: Variable<'_>, at: Option<&str>) -> io::Result<Vec<Ho
     Ok(found)
 }
 
-/// Files of processes that are gone, which claude itself does not clear away.
-pub fn stale(variable: Variable<'_>) -> io::Result<Vec<PathBuf>> {
+/// Files of processes that are gone, which the agent itself does not clear away.
+pub fn stale(agent: &dyn Agent, variable: Variable<'_>) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
-    for file in files(variable) {
-        if let Some((record, written)) = read(&file)
-            && record.process(written)?.is_none()
+    for file in files(agent, variable) {
+        if let Some((record, written)) = read(agent, &file)
+            && process(&record, written)?.is_none()
         {
             found.push(file);
         }
@@ -84,17 +63,17 @@ pub fn stale(variable: Variable<'_>) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-fn files(variable: Variable<'_>) -> Vec<PathBuf> {
-    let Some(folder) = crate::holder::folder(variable, "CLAUDE_CONFIG_DIR", ".claude") else {
+fn files(agent: &dyn Agent, variable: Variable<'_>) -> Vec<PathBuf> {
+    let Some(folder) = agent.registry(variable) else {
         return Vec::new();
     };
-    let entries = std::fs::read_dir(folder.join("sessions")).into_iter().flatten().flatten();
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|end| end == "json")).collect()
 }
 
-/// `None` for one that is being written or removed just now, or that is none.
-fn read(file: &Path) -> Option<(Registered, Option<Timestamp>)> {
-    let record = serde_json::from_slice(&std::fs::read(file).ok()?).ok()?;
+/// `None` for one that is being written or removed just now, or that is not a record.
+fn read(agent: &dyn Agent, file: &Path) -> Option<(Registered, Option<Timestamp>)> {
+    let record = agent.registered(&std::fs::read(file).ok()?)?;
     let written = std::fs::metadata(file).and_then(|stat| stat.modified()).ok();
     Some((record, written.and_then(|time| Timestamp::try_from(time).ok())))
 }
@@ -103,7 +82,7 @@ fn read(file: &Path) -> Option<(Registered, Option<Timestamp>)> {
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     struct Child(std::process::Child);
 
@@ -134,8 +113,16 @@ mod tests {
         home
     }
 
+    fn claude() -> &'static dyn Agent {
+        ostler_agents::find("claude").unwrap()
+    }
+
     fn all(variable: Variable<'_>) -> io::Result<Vec<Holder>> {
-        registered(variable, None)
+        registered(claude(), variable, None)
+    }
+
+    fn all_stale(variable: Variable<'_>) -> io::Result<Vec<PathBuf>> {
+        stale(claude(), variable)
     }
 
     fn look<T>(home: &tempfile::TempDir, ask: impl Fn(Variable<'_>) -> T) -> T {
@@ -158,10 +145,10 @@ mod tests {
         let ids: Vec<_> = found.iter().map(|holder| (holder.native_id.as_deref(), holder.pid)).collect();
         assert_eq!(ids, [(Some("right"), who.pid())]);
         assert_eq!(found[0].cwd.as_deref(), Some("/w"));
-        assert_eq!(look(&home, stale).unwrap().len(), 3);
+        assert_eq!(look(&home, all_stale).unwrap().len(), 3);
         drop(child);
         assert_eq!(look(&home, all).unwrap(), []);
-        assert_eq!(look(&home, stale).unwrap().len(), 4);
+        assert_eq!(look(&home, all_stale).unwrap().len(), 4);
     }
 
     #[test]

@@ -1,0 +1,31 @@
+//! How Claude Code is installed.
+
+use super::Claude;
+use crate::installed::Installed;
+
+impl Installed for Claude {
+    fn package(&self) -> Option<&'static str> {
+        Some("@anthropic-ai/claude-code")
+    }
+
+    /// Installed without its scripts, the npm package's `claude` only says so; the program is in a package beside it.
+    fn beside_its_launcher(&self) -> Vec<String> {
+        let short = if std::env::consts::ARCH == "aarch64" { "arm64" } else { "x64" };
+        vec![format!("../claude-code-linux-{short}/claude")]
+    }
+
+    fn offline(&self) -> &'static [(&'static str, &'static str)] {
+        &[("DISABLE_AUTOUPDATER", "1"), ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")]
+    }
+
+    fn nesting_marks(&self) -> &'static [&'static str] {
+        &[
+            "CLAUDECODE",
+            "CLAUDE_CODE_ENTRYPOINT",
+            "CLAUDE_CODE_SESSION_ID",
+            "CLAUDE_CODE_CHILD_SESSION",
+            "CLAUDE_ENV_FILE",
+            "CLAUDE_PROJECT_DIR",
+        ]
+    }
+}

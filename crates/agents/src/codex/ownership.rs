@@ -1,0 +1,22 @@
+//! Codex's own lock: who writes a thread holds flock on `thread-writer-locks/<id>.lock` below its home. The file stays when
+//! the writer has gone.
+
+use super::Codex;
+use crate::ownership::Ownership;
+use crate::{Agent, Variable};
+use serde_json::Value;
+
+impl Ownership for Codex {
+    fn locks(&self, variable: Variable<'_>) -> Option<String> {
+        self.conversations_folder(variable).map(|home| format!("{home}/thread-writer-locks"))
+    }
+
+    fn is_begun_by_a_person(&self, first_line: &[u8]) -> bool {
+        let first: Value = serde_json::from_slice(first_line).unwrap_or_default();
+        first["payload"]["thread_source"] == "user"
+    }
+
+    fn open_files(&self, variable: Variable<'_>) -> Option<String> {
+        self.conversations_folder(variable)
+    }
+}

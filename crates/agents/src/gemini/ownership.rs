@@ -1,0 +1,15 @@
+//! Gemini opens a conversation for each write and closes it again: a process is seen only by chance.
+
+use super::Gemini;
+use crate::ownership::Ownership;
+use crate::{Agent, Variable};
+
+impl Ownership for Gemini {
+    fn open_files(&self, variable: Variable<'_>) -> Option<String> {
+        self.conversations_folder(variable)
+    }
+
+    fn tells_its_processes(&self) -> bool {
+        false
+    }
+}

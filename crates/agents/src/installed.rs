@@ -1,0 +1,35 @@
+//! How an agent is installed, and what its environment must and must not have.
+
+/// What a machine needs to know about an agent's program.
+pub trait Installed {
+    /// The npm package that it comes in. `None` for what is not a program of its own: a part of ostler, a protocol, a command.
+    fn package(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Where the real program is, relative to the package of a launcher script that goes by its name.
+    fn beside_its_launcher(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Variables that keep it off the network when it is only asked for its version or its help.
+    fn offline(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+
+    /// Variables that it sets for what it starts. Another agent that finds them may refuse to run, so they are not passed on.
+    fn nesting_marks(&self) -> &'static [&'static str] {
+        &[]
+    }
+}
+
+/// [`Installed::offline`] of all agents: a program is asked before anybody knows which agent it is.
+pub fn offline() -> impl Iterator<Item = (&'static str, &'static str)> {
+    crate::all().into_iter().flat_map(|agent| agent.offline().iter().copied())
+}
+
+/// Whether any agent marks with this variable that it runs.
+#[must_use]
+pub fn is_nesting_mark(variable: &str) -> bool {
+    crate::all().into_iter().any(|agent| agent.nesting_marks().contains(&variable))
+}

@@ -1,0 +1,79 @@
+//! Which process has a conversation, from what an agent writes down about itself. Nothing is read here: an agent says where
+//! to look, and what was found there means.
+
+use crate::Variable;
+use std::path::{Path, PathBuf};
+
+/// How the processes of an agent are recognised. An agent that overrides nothing leaves no trace of its processes.
+pub trait Ownership {
+    /// The folder in which it keeps a JSON file about each of its processes.
+    fn registry(&self, variable: Variable<'_>) -> Option<String> {
+        let _ = variable;
+        None
+    }
+
+    /// What such a file tells; `None` when it is not one.
+    fn registered(&self, record: &[u8]) -> Option<Registered> {
+        let _ = record;
+        None
+    }
+
+    /// The folder of the files on which its processes hold flock, one per conversation.
+    fn locks(&self, variable: Variable<'_>) -> Option<String> {
+        let _ = variable;
+        None
+    }
+
+    /// The name of the lock file of a conversation, without the conversation's id in front.
+    fn lock_suffix(&self) -> &'static str {
+        ".lock"
+    }
+
+    /// Whether a person began the conversation whose record begins with this line; others belong to subagents.
+    fn is_begun_by_a_person(&self, first_line: &[u8]) -> bool {
+        let _ = first_line;
+        true
+    }
+
+    /// The folder below which its processes hold the files of conversations open for writing
+    /// ([`crate::stored::Stored::conversation_file`] says which of the files are such).
+    fn open_files(&self, variable: Variable<'_>) -> Option<String> {
+        let _ = variable;
+        None
+    }
+
+    /// Whether something of the above tells which process has a conversation. If not, a person is asked to make sure.
+    fn tells_its_processes(&self) -> bool {
+        true
+    }
+
+    /// The conversation whose tool writes its output to this file. `user`: the number of the user.
+    fn conversation_of_tool(&self, output: &Path, user: u32) -> Option<String> {
+        let _ = (output, user);
+        None
+    }
+
+    /// Where the tools of this user write their output, below the folder for temporary files.
+    fn tool_outputs(&self, temporary: &Path, user: u32) -> Option<PathBuf> {
+        let _ = (temporary, user);
+        None
+    }
+
+    /// Whether a process with these arguments may be one of it.
+    fn may_be_it(&self, command: &[String]) -> bool {
+        let _ = command;
+        false
+    }
+}
+
+/// What an agent writes down about one of its processes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Registered {
+    pub pid: i32,
+    pub native_id: Option<String>,
+    pub cwd: Option<String>,
+    /// Start of the process in clock ticks.
+    pub start: Option<u64>,
+    /// Busy or idle, where it says so.
+    pub status: Option<String>,
+}

@@ -1,0 +1,118 @@
+//! Conversations that an agent keeps, whether or not anything runs. Nothing is read here: an agent says where its
+//! conversations are and what a file, a line or a row means; the callers read.
+
+use crate::Variable;
+use ostler_core::fact::Tokens;
+use std::path::{Path, PathBuf};
+
+/// Where and how an agent keeps its conversations.
+pub trait Stored {
+    /// Where they all are. `None` when they cannot be listed.
+    fn stores(&self, variable: Variable<'_>) -> Option<Stores> {
+        let _ = variable;
+        None
+    }
+
+    /// Which conversation a file is; `None` for any other file of the agent's.
+    fn conversation_file(&self, file: &Path) -> Option<ConversationFile> {
+        let _ = file;
+        None
+    }
+
+    /// The id in the first line of a [`ConversationFile::TellsInFirstLine`].
+    fn id_in_first_line(&self, line: &[u8]) -> Option<String> {
+        let _ = line;
+        None
+    }
+
+    /// A file that says in which folder the conversation of this file works.
+    fn file_with_cwd(&self, file: &Path) -> Option<PathBuf> {
+        let _ = file;
+        None
+    }
+
+    /// The folder in which the agent worked, by this line of a conversation.
+    fn cwd_in(&self, line: &[u8]) -> Option<String> {
+        let _ = line;
+        None
+    }
+
+    /// Whether the conversation in this file was begun in this folder, as far as the file's name tells.
+    fn was_begun_in(&self, file: &Path, cwd: &str) -> bool {
+        let _ = (file, cwd);
+        true
+    }
+
+    /// What the conversation has used from its beginning up to this line, where the line tells.
+    fn used_up_to(&self, line: &[u8]) -> Option<Tokens> {
+        let _ = line;
+        None
+    }
+
+    /// The SQL with which its database is read, when it keeps its conversations in one.
+    fn queries(&self) -> Option<&'static Queries> {
+        None
+    }
+
+    /// Whether the file of a conversation is named by the minute in which that began, so that a process that goes on with it
+    /// through a protocol in the same minute overwrites it.
+    fn names_files_by_the_minute(&self) -> bool {
+        false
+    }
+
+    /// Whether it makes a copy of a conversation from that one's file, so that the file must be there.
+    fn forks_from_file(&self) -> bool {
+        false
+    }
+}
+
+/// Where conversations are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stores {
+    /// Each in a `.jsonl` file `deep` folders below this one, or in the folder `inner` of each of those.
+    Files { folder: PathBuf, deep: usize, inner: Option<&'static str> },
+    /// All in one SQLite database.
+    Database(PathBuf),
+}
+
+impl Stores {
+    /// The folder or the file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        match self {
+            Stores::Files { folder: path, .. } | Stores::Database(path) => path,
+        }
+    }
+}
+
+/// What a file says about the conversation in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConversationFile {
+    /// Its name has the id.
+    Named(String),
+    /// Its first line has the id ([`Stored::id_in_first_line`]).
+    TellsInFirstLine,
+    /// It holds many conversations.
+    Many,
+}
+
+/// The SQL of a database of conversations, in which a message consists of parts. `?1` is the conversation's id.
+#[derive(Debug)]
+pub struct Queries {
+    /// Id, folder and time of the last change (milliseconds since 1970) of every conversation of a person's, the newest first.
+    pub conversations: &'static str,
+    /// Message and part (JSON) of every part, in the order in which they were said.
+    pub parts: &'static str,
+    /// The ids of all parts, the newest first.
+    pub part_ids: &'static str,
+    /// Message and part of the part with id `?1`.
+    pub part: &'static str,
+    /// The message of the newest part.
+    pub newest_message: &'static str,
+    /// Id, message's id, message and part of every part behind part `?2`, in order.
+    pub parts_after: &'static str,
+    /// The id of the part behind which `?2` parts stand.
+    pub part_before_end: &'static str,
+    /// How many parts there are.
+    pub count: &'static str,
+}

@@ -114,6 +114,24 @@ pub fn save(folder: &Folder, transcript: &Path, at: Timestamp) -> Result<Saving,
     Ok(Saving::Rewritten { copied, now: size })
 }
 
+/// How many bytes the next copy would write, as far as the lengths tell.
+pub fn missing(folder: &Folder, transcript: &Path) -> Result<u64, StoreError> {
+    let size = match std::fs::metadata(transcript) {
+        Ok(meta) => meta.len(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+        Err(error) => return Err(StoreError::io(transcript.to_string_lossy())(error)),
+    };
+    let Some(dir) = open(folder.dir(), false)? else {
+        return Ok(size);
+    };
+    let copied = match list_in(&dir)?.iter().rfind(|one| one.of == transcript) {
+        Some(last) => copy_length(&dir, last.copy)?,
+        None => 0,
+    };
+    // A transcript that shrank is copied anew.
+    Ok(size.checked_sub(copied).unwrap_or(size))
+}
+
 /// Copies what is new, and notes that the transcript is right as it is, whatever earlier copies have.
 pub fn settle(folder: &Folder, transcript: &Path, at: Timestamp) -> Result<(), StoreError> {
     save(folder, transcript, at)?;

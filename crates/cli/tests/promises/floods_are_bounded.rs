@@ -4,7 +4,9 @@
 use crate::{harness, root_for};
 use ostler_sys::dir::{Dir, space};
 use ostler_testkit::misbehave::pattern;
-use ostler_testkit::{Harness, Session, SmallDisk, Who};
+use ostler_testkit::{Harness, Session, SmallDisk, Who, patience};
+use serde_json::json;
+use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 const MIB: u64 = 1 << 20;
@@ -243,6 +245,36 @@ fn floods_of_every_kind_are_stopped_on_a_disk_with_little_room() {
     // The last words of each, an eighth, and what was in their pipes.
     assert!(free(&disk) > MIB, "{} bytes are free", free(&disk));
     harness.nothing_is_left();
+}
+
+#[test]
+fn copies_of_the_transcript_wait_for_room() {
+    if !root_for("mounting a small disk") {
+        return;
+    }
+    let disk = SmallDisk::mount("16m");
+    let harness = harness_on(&disk, "8MiB");
+    let session = harness.detach(&["--keep", "demo", "say one"]);
+    harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+    let transcript = session.show().transcript.unwrap();
+    // As if it had said much more: the home of the agent has room for it.
+    let line = json!({ "type": "much", "text": "x".repeat(1000) }).to_string() + "\n";
+    let open = || std::fs::File::options().append(true).open(&transcript).ok();
+    let mut file = patience::until("the turn is written", &[&harness.root().join("home")], open);
+    file.write_all(line.repeat(10_000).as_bytes()).unwrap();
+    let told = |message: &str| {
+        harness.run(&["send", session.id(), message]).exits(0);
+        harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+    };
+    told("say two");
+    session.stop();
+    assert!(free(&disk) > 7 * MIB, "{} bytes are free", free(&disk));
+
+    disk.grow("64m");
+    harness.run(&["resume", session.id(), "say three"]).exits(0);
+    let copy = std::fs::read(session.path().join("checkpoints/1.copy")).unwrap();
+    let now = std::fs::read(&transcript).unwrap();
+    assert!(copy == now, "{} of {} bytes are copied", copy.len(), now.len());
 }
 
 #[test]

@@ -3,7 +3,8 @@
 
 use super::{Keeper, KeeperError};
 use ostler_core::event::Event;
-use ostler_store::{StoreError, checkpoints, is_full_disk, proof};
+use ostler_store::checkpoints::{self, Saving};
+use ostler_store::{StoreError, is_full_disk, proof};
 use ostler_sys::clock::{self, since_boot_ms};
 use std::path::Path;
 
@@ -47,14 +48,15 @@ impl Keeper {
         Ok(())
     }
 
-    /// Copies what is new of the transcript. A disk without room for it has other worries, and shows them.
+    /// Copies what is new of the transcript. A disk without room for it has other worries, and shows them; a copy is then
+    /// made with the next turn.
     pub(super) fn save_now(&mut self) -> Result<(), KeeperError> {
         let transcript = proof::own_transcript(&self.record, &self.state);
         let (Some(_), Some(transcript)) = (self.autosave.every_ms, transcript) else {
             return Ok(());
         };
-        let words = match checkpoints::save(&self.folder, Path::new(transcript), clock::now()) {
-            Ok(saving) => saving.words(self.session.id),
+        let words = match self.copy_if_there_is_room(Path::new(transcript)) {
+            Ok(saving) => saving.and_then(|saving| saving.words(self.session.id)),
             Err(StoreError::Io { error, .. }) if is_full_disk(&error) => None,
             Err(error) => Some(format!("its transcript cannot be copied: {error}")),
         };
@@ -65,5 +67,13 @@ impl Keeper {
             }
             Some(_) | None => Ok(()),
         }
+    }
+
+    fn copy_if_there_is_room(&self, transcript: &Path) -> Result<Option<Saving>, StoreError> {
+        let bytes = checkpoints::missing(&self.folder, transcript)?;
+        if !self.leaves_min_free(bytes).map_err(StoreError::io("the disk"))? {
+            return Ok(None);
+        }
+        checkpoints::save(&self.folder, transcript, clock::now()).map(Some)
     }
 }

@@ -196,6 +196,13 @@ impl Keeper {
         Ok(())
     }
 
+    /// Whether so much may be written beside the output.
+    pub(super) fn leaves_min_free(&self, bytes: u64) -> io::Result<bool> {
+        let space = dir::space(self.run.dir())?;
+        let min_free = self.room.min_free.unwrap_or_else(|| default_min_free(space.total));
+        Ok(min_free == 0 || space.free.saturating_sub(bytes) >= min_free)
+    }
+
     /// Somebody wants it to end, or its agent is done: what it says now is the end of what it has to say.
     fn is_to_end(&self) -> bool {
         self.state.stop.is_some() || self.state.is_done() || self.state.process == Process::Exited

@@ -47,7 +47,7 @@ pub fn publish(
     let went_wrong = matches!(outcome.kind, Kind::Failed | Kind::Lost) && record.plan.speaks.converses();
     let last = match went_wrong {
         true => Some(outcome.cause.clone()),
-        false => last::line(run.dir(), &session.agent, &record.plan)?,
+        false => last::line(folder, run, &session.agent, &record.plan)?,
     };
     let (tokens, cost_usd) = state.spending.of_session();
     let closing = Closing {

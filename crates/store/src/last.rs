@@ -1,12 +1,14 @@
 //! The last that a program printed, drew or said, in one line, for lists: looks only at the end of its files.
 
 use crate::complaint::complaint;
+use crate::folder::{Folder, RunFolder};
 use crate::look::read_from;
 use crate::terminal;
 use crate::{StoreError, backwards};
 use ostler_agents::Agent;
 use ostler_core::asking::Shown;
 use ostler_core::fact::{Fact, TurnEnd, Verdict};
+use ostler_core::outcome::Kind;
 use ostler_core::record::{Mode, Plan, Speaks};
 use ostler_sys::dir::{Dir, FileStat, Sync};
 use std::fs::File;
@@ -29,27 +31,42 @@ impl Streams {
 }
 
 /// The last thing it printed or said, as plain text.
-pub fn line(run: &Dir, agent: &str, plan: &Plan) -> Result<Option<String>, StoreError> {
-    line_of(run, agent, plan, &Streams::of(run)?)
+pub fn line(folder: &Folder, run: &RunFolder, agent: &str, plan: &Plan) -> Result<Option<String>, StoreError> {
+    line_of(folder, run, agent, plan, &Streams::of(run.dir())?)
 }
 
-pub fn line_of(run: &Dir, agent: &str, plan: &Plan, streams: &Streams) -> Result<Option<String>, StoreError> {
-    let line = whole_line(run, agent, plan, streams)?;
+pub fn line_of(
+    folder: &Folder,
+    run: &RunFolder,
+    agent: &str,
+    plan: &Plan,
+    streams: &Streams,
+) -> Result<Option<String>, StoreError> {
+    let line = whole_line(folder, run, agent, plan, streams)?;
     // A list is for eyes: whoever wants all of a long line has the logs.
     Ok(line.map(|line| line.chars().take(LAST_CHARACTERS).collect()))
 }
 
-fn whole_line(run: &Dir, agent: &str, plan: &Plan, streams: &Streams) -> Result<Option<String>, StoreError> {
+fn whole_line(
+    folder: &Folder,
+    run: &RunFolder,
+    agent: &str,
+    plan: &Plan,
+    streams: &Streams,
+) -> Result<Option<String>, StoreError> {
+    // An agent that was started again and has not said anything yet: what stands lowest is only its help.
+    let keeps_record = ostler_agents::find_for(agent, plan).is_some_and(|agent| agent.recording().is_some());
+    let before = || if keeps_record { said_before(folder, run.number) } else { None };
+    let before_or_drawn = || before().map_or_else(|| last_drawn(run.dir()), |said| Ok(Some(said)));
+    let run = run.dir();
     match plan.speaks {
         // What was drawn last need not be what stands lowest; the screen knows.
-        Speaks::Bytes if plan.mode == Mode::Terminal => {
-            noted(run)?.map_or_else(|| last_drawn(run), |said| Ok(Some(said)))
-        }
+        Speaks::Bytes if plan.mode == Mode::Terminal => noted(run)?.map_or_else(before_or_drawn, |said| Ok(Some(said))),
         Speaks::Bytes => match last_printed(&tail(run, "out", streams.out, 4096)?) {
             Some(line) => Ok(Some(line)),
             None => Ok(last_printed(&tail(run, "err", streams.err, 4096)?)),
         },
-        Speaks::Hooks => last_said(run, agent, plan)?.map_or_else(|| last_drawn(run), |said| Ok(Some(said))),
+        Speaks::Hooks => last_said(run, agent, plan)?.map_or_else(before_or_drawn, |said| Ok(Some(said))),
         // What an agent complains of beside the conversation is no word of it.
         Speaks::Turns | Speaks::OneTurn => last_said(run, agent, plan),
     }
@@ -82,6 +99,17 @@ pub fn note(run: &Dir, agent: &dyn Agent, transcript: &File) -> Result<(), Store
             run.replace(NOTED, line.as_bytes(), Sync::No).map_err(StoreError::io(NOTED))
         }
         None => Ok(()),
+    }
+}
+
+/// What the conversation ended with in the run before. Why that one failed is not part of the conversation. A run that cannot
+/// be read is no reason not to show the one that can.
+fn said_before(folder: &Folder, run: u32) -> Option<String> {
+    let before = folder.run(run.checked_sub(1).filter(|before| *before > 0)?).ok()?;
+    let outcome = before.outcome().ok()??;
+    match outcome.kind {
+        Kind::Succeeded | Kind::Interrupted | Kind::Stopped => outcome.closing?.last,
+        Kind::Failed | Kind::Lost => None,
     }
 }
 
@@ -173,8 +201,9 @@ mod tests {
 
     #[test]
     fn what_opencode_said_behind_a_long_result_of_a_tool_is_found() {
-        let folder = tempfile::tempdir().unwrap();
-        let run = Dir::open(folder.path()).unwrap();
+        let place = tempfile::tempdir().unwrap();
+        let folder = Folder::new(Dir::open(place.path()).unwrap());
+        let run = folder.make_run(1).unwrap();
         let output = "x".repeat(200 * 1024);
         let lines = [
             r#"{"type":"prompt","sessionID":"ses_1"}"#.to_owned(),
@@ -184,7 +213,7 @@ mod tests {
             r#"{"type":"text","sessionID":"ses_1","part":{"id":"prt_2","text":"all done"}}"#.to_owned(),
             r#"{"type":"idle","sessionID":"ses_1"}"#.to_owned(),
         ];
-        std::fs::write(folder.path().join("hooks"), lines.join("\n") + "\n").unwrap();
+        std::fs::write(place.path().join("runs/1/hooks"), lines.join("\n") + "\n").unwrap();
         let plan = Plan {
             mode: Mode::Terminal,
             keep: false,
@@ -193,6 +222,6 @@ mod tests {
             linger_ms: 0,
             opens: false,
         };
-        assert_eq!(line(&run, "opencode", &plan).unwrap().as_deref(), Some("all done"));
+        assert_eq!(line(&folder, &run, "opencode", &plan).unwrap().as_deref(), Some("all done"));
     }
 }

@@ -347,12 +347,12 @@ fn see(
                 return Ok(true);
             }
             folded = fold(folder, run, record, session)?;
-            fill(depth, view, &folded, session, record, run)?;
+            fill(depth, view, &folded, session, record, folder, run)?;
             view.end(unrecorded_outcome(folder, run, session, record, &folded.state)?);
             return Ok(true);
         }
     }
-    fill(depth, view, &folded, session, record, run)?;
+    fill(depth, view, &folded, session, record, folder, run)?;
     let phase = match folded.state.phase() {
         // The program runs, or is about to; what the journal says about it may be yet to come.
         _ if agent.is_none() => Phase::Starting,
@@ -508,6 +508,7 @@ fn fill(
     folded: &Folded,
     session: &Session,
     record: &RunRecord,
+    folder: &Folder,
     run: &RunFolder,
 ) -> Result<(), StoreError> {
     let state = &folded.state;
@@ -531,7 +532,7 @@ fn fill(
     let streams = Streams::of(run.dir())?;
     view.last = match depth {
         Depth::Standing => None,
-        Depth::Listed | Depth::Everything => last::line_of(run.dir(), &view.agent, &record.plan, &streams)?,
+        Depth::Listed | Depth::Everything => last::line_of(folder, run, &view.agent, &record.plan, &streams)?,
     };
     let held = state.held.as_ref().map(Held::alarm);
     let retry_alarm = state.retrying.as_ref().and_then(|retrying| retrying.alarm.clone());

@@ -113,7 +113,10 @@ fn opens_in_a_terminal(agent: Agent) {
     let mut person = Person::runs(&bed.harness, (40, 120), &["adopt", &native_id]);
     person.sees("word1 word2 word3");
     let session = bed.last();
-    assert_eq!(session.show().mode, "terminal");
+    let shown = session.show();
+    assert_eq!(shown.mode, "terminal");
+    // Not what it draws below the conversation.
+    assert_eq!(shown.last.as_deref(), Some("word1 word2 word3"));
     bed.harness.run(&["send", session.id(), "stream 5 1"]).exits(0);
     person.sees("word4 word5");
     let told = bed.last_request();
@@ -121,6 +124,15 @@ fn opens_in_a_terminal(agent: Agent) {
     person.types(b"\x1c");
     person.is_left_with(0);
     bed.harness.run(&["stop", session.id()]).exits(0);
+    // The same when it is opened again and nothing is said.
+    let (last, run) = (session.show().last.unwrap_or_default(), session.show().run);
+    assert!(last.contains("word4 word5"), "{last}");
+    bed.harness.run(&["resume", "-d", session.id()]).exits(0);
+    let out = session.path().join(format!("runs/{}/out", run + 1));
+    session.until("it draws", || std::fs::metadata(&out).is_ok_and(|stat| stat.len() > 2000).then_some(()));
+    assert_eq!(session.show().last.as_deref(), Some(last.as_str()));
+    bed.harness.run(&["stop", session.id()]).exits(0);
+    assert_eq!(session.show().last, Some(last));
     bed.proves("terminal: opens an adopted conversation");
 }
 

@@ -151,6 +151,8 @@ fn describe(context: &Context, view: &View, spent: &[Spent], family: &Family, fo
     }
     row("agent", &view.agent);
     row("command", &view.command.join(" "));
+    let labels: Vec<String> = view.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    row("labels", &labels.join(", "));
     row("in force", in_force.unwrap_or(""));
     row("mode", if view.mode == Mode::Terminal { "terminal" } else { "headless" });
     row("where", &tilde(&view.cwd));

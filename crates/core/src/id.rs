@@ -7,6 +7,16 @@ use std::fmt;
 
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 const LENGTH: usize = 8;
+/// Which bytes are in the alphabet: a list reads thousands of ids.
+const IN_ALPHABET: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut at = 0;
+    while at < ALPHABET.len() {
+        table[ALPHABET[at] as usize] = true;
+        at += 1;
+    }
+    table
+};
 
 /// The id of a session.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -25,8 +35,19 @@ impl SessionId {
 
     #[must_use]
     pub fn parse(text: &str) -> Option<SessionId> {
-        let bytes: [u8; LENGTH] = text.as_bytes().try_into().ok()?;
-        bytes.iter().all(|byte| ALPHABET.contains(byte)).then_some(SessionId(bytes))
+        SessionId::from_bytes(text.as_bytes())
+    }
+
+    /// The id that these characters are.
+    #[must_use]
+    pub fn from_bytes(text: &[u8]) -> Option<SessionId> {
+        let bytes: [u8; LENGTH] = text.try_into().ok()?;
+        bytes.iter().all(|&byte| IN_ALPHABET[usize::from(byte)]).then_some(SessionId(bytes))
+    }
+
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8; LENGTH] {
+        &self.0
     }
 
     #[must_use]

@@ -1,96 +1,152 @@
 //! `ended.index`: what lists and lookups need of sessions that have ended, in one file, so that they open no folder that has
-//! not changed.
+//! not changed. Each month of the archive has one of its own.
 //!
-//! It is derived and may be deleted. Whoever finds a session at rest that is not in it appends a line; the newest line of a
-//! session counts. A line holds the date on which the session's folder last changed. Whatever happens to a session that is at
-//! rest changes that date ([`crate::rest`] takes a name away first), so a line whose date is still right is right. One that
-//! changed less than a moment ago gets no line: a further change could have the same date.
+//! It is derived and may be deleted. A command that finds sessions at rest which are not in it writes it again, with them. Each
+//! record holds the date on which the session's folder last changed. Asking for 10,000 dates takes longer than all the rest of
+//! a list, so the dates of all folders are compared once an hour and after a boot. In between, a record counts unless the session
+//! is named in `woken/`: everything that writes to a session at rest notes it there first ([`crate::rest`]).
+//! Only an ostler from before this file does not; what it resumes is listed after the next comparison.
 //!
-//! When it was created, which session it came from and what it is called are taken without asking for the date: the first two
-//! never change, and a new name is noted here ([`forget`]).
+//! * `table`: the bytes. `woken`: the sessions whose record does not count. `roll`: which sessions there are.
 
-use crate::StoreError;
+mod roll;
+mod table;
+mod woken;
+
 use crate::journal::mark_of;
 use crate::rest::glance;
-use jiff::Timestamp;
 use ostler_core::id::SessionId;
 use ostler_core::outcome::Closing;
-use ostler_sys::dir::{Date, Dir, Sync};
-use rustix::fs::OFlags;
-use std::collections::HashMap;
-use std::fmt::Write as _;
-use std::fs::File;
-use std::io::{self, Write as _};
-use std::ops::Range;
+use ostler_sys::clock;
+use ostler_sys::dir::{Date, Dir, FileStat, Sync};
+use ostler_sys::process::boot_id;
+use ostler_sys::threads::side_by_side;
+use std::collections::{BTreeMap, HashSet};
+use std::io;
 use std::path::Path;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+pub use table::Ended;
+use table::{Header, Table};
+use woken::Woken;
+pub(crate) use woken::note;
 
-const NAME: &str = "ended.index";
-/// A folder that changed more lately than this gets no line.
+pub(crate) const NAME: &str = "ended.index";
+/// A folder that changed more lately than this gets no record: a further change could have the same date.
 const MOMENT_S: i64 = 2;
-/// So many lines that do not count are not worth a new file.
-const DEAD_LINES: usize = 1000;
-/// Fewer new lines than this are not worth a write.
-const NEW_LINES: usize = 32;
-
-/// What is known of a session that has ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ended {
-    pub id: SessionId,
-    /// When its folder changed last.
-    changed: Date,
-    pub ended: Timestamp,
-    pub created: Timestamp,
-    pub parent: Option<SessionId>,
-    pub name: Option<String>,
-}
+/// The dates of all folders are compared after this time.
+const COMPARE_S: i64 = 3600;
+/// Fewer new records than this are not worth a write; of many, a part of them.
+const NEW_RECORDS: usize = 32;
+const NEW_PART: usize = 256;
+/// So many dates are asked for before another thread may have its turn.
+const HANDFUL: usize = 64;
 
 /// The file as it was when it was opened, and what is to be added.
 #[derive(Debug, Default)]
 pub struct EndedIndex {
-    text: Vec<u8>,
-    /// Where the newest line of each session is. Of thousands few are asked for, so none is understood before that.
-    lines: HashMap<SessionId, Range<usize>>,
-    /// Lines that do not count.
-    dead: usize,
-    new: Mutex<Vec<Ended>>,
+    name: String,
+    table: Table,
+    file: Option<FileStat>,
+    /// What the table says of these does not count.
+    changed: HashSet<SessionId>,
+    /// What it says of the others counts without a further question.
+    trusted: bool,
+    compared_now: bool,
+    new: Mutex<Vec<Ended<'static>>>,
 }
 
 impl EndedIndex {
-    /// One that cannot be read is empty.
+    /// Of the sessions that were not put away. One that cannot be read is empty.
     #[must_use]
     pub fn read(home: &Path) -> EndedIndex {
-        let mut index =
-            EndedIndex { text: std::fs::read(home.join(NAME)).unwrap_or_default(), ..EndedIndex::default() };
-        let mut start = 0;
-        for end in memchr::memchr_iter(b'\n', &index.text) {
-            let line = start..end;
-            start = end + 1;
-            if line.is_empty() {
-                continue;
-            }
-            let word = index.text[line.clone()].split(|&byte| byte == b' ').next().unwrap_or_default();
-            let replaced = match std::str::from_utf8(word).ok().and_then(SessionId::parse) {
-                Some(id) => index.lines.insert(id, line).is_some(),
-                None => true,
-            };
-            index.dead += usize::from(replaced);
+        EndedIndex::open(home, NAME.to_owned())
+    }
+
+    /// Of the sessions that were put away in this month.
+    #[must_use]
+    pub fn of_month(home: &Path, month: &str) -> EndedIndex {
+        EndedIndex::open(home, format!("archive/{month}.index"))
+    }
+
+    fn open(home: &Path, name: String) -> EndedIndex {
+        // In this order: what became of a woken session is in the index before its note is removed.
+        let woken = Woken::open(home);
+        let changed = woken.as_ref().and_then(|woken| woken.ids().ok());
+        let read = || {
+            let home = Dir::open(home).ok()?;
+            let file = home.stat(&name).ok()??;
+            Some((file, Table::parse(home.read(&name).ok()??)))
+        };
+        let (file, table) = read().map_or((None, None), |(file, table)| (Some(file), table));
+        let table = table.unwrap_or_default();
+        let age = clock::now().as_second() - table.header.compared;
+        let trusted = changed.is_some()
+            && woken.and_then(|woken| woken.inode()) == Some(table.header.woken)
+            && table.header.boot == boot()
+            && (0..COMPARE_S).contains(&age);
+        let changed = changed.unwrap_or_default();
+        EndedIndex { name, table, file, changed, trusted, compared_now: false, new: Mutex::default() }
+    }
+
+    /// The ids of the sessions in this folder. It is listed only if it has changed since the last time.
+    pub fn ids(&self, home: &Path, sessions: &Dir) -> io::Result<Vec<SessionId>> {
+        let list = || {
+            let mut ids = Vec::new();
+            sessions.each_name(|name| ids.extend(SessionId::from_bytes(name))).map(|()| ids)
+        };
+        let (Ok(home), Some(changed)) = (Dir::open(home), sessions.changed(".")?) else {
+            return list();
+        };
+        let of = roll::Of { folder: sessions.inode()?, changed, index: self.table.check() };
+        let name = self.name.replace("ended.index", "sessions.list").replace(".index", ".list");
+        if let Some(ids) = roll::read(&home, &name, of, self.table.ids()) {
+            return Ok(ids);
         }
-        index
+        let ids = list()?;
+        let settled = clock::now().as_second() - changed.seconds >= MOMENT_S && sessions.changed(".")? == Some(changed);
+        if settled {
+            // Without it the next one lists them again.
+            let _ = roll::write(&home, &name, of, self.table.ids(), &ids);
+        }
+        Ok(ids)
     }
 
     /// Whatever was known of the session when it ended. It may have been resumed since.
     #[must_use]
-    pub fn once(&self, id: SessionId) -> Option<Ended> {
-        parse(&self.text[self.lines.get(&id)?.clone()])?.1
+    pub fn once(&self, id: SessionId) -> Option<Ended<'_>> {
+        let at = self.table.find(id)?;
+        if self.changed.contains(&id) { None } else { self.table.get(at) }
+    }
+
+    /// Compares the dates of all folders if that is due. Before this, [`EndedIndex::still`] has to ask for each.
+    pub fn compare(&mut self, sessions: &Dir) {
+        if self.trusted || self.table.len() == 0 {
+            return;
+        }
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut changed = Vec::new();
+            loop {
+                let begin = next.fetch_add(HANDFUL, Ordering::Relaxed);
+                if begin >= self.table.len() {
+                    return changed;
+                }
+                for at in begin..self.table.len().min(begin + HANDFUL) {
+                    changed.extend(self.table.get(at).filter(|ended| !is_same(sessions, ended)).map(|ended| ended.id));
+                }
+            }
+        };
+        let threads = if self.table.len() < HANDFUL { 1 } else { 8 };
+        let changed = side_by_side(threads, work).concat();
+        self.changed.extend(changed);
+        (self.trusted, self.compared_now) = (true, true);
     }
 
     /// The session, if it has ended and nothing has happened to it since. `sessions`: the folder in which its folder is.
     #[must_use]
-    pub fn still(&self, sessions: &Dir, id: SessionId) -> Option<Ended> {
-        let known = self.once(id)?;
-        let now = sessions.changed(id.as_str()).ok()??;
-        (known.changed == now).then_some(known)
+    pub fn still(&self, sessions: &Dir, id: SessionId) -> Option<Ended<'_>> {
+        self.once(id).filter(|ended| self.trusted || is_same(sessions, ended))
     }
 
     /// Remembers the session if it is at rest, and tells what it was at its end.
@@ -110,9 +166,9 @@ impl EndedIndex {
             ended: closing.ended,
             created: session.created,
             parent: session.parent,
-            name: session.name.clone(),
+            name: session.name.clone().map(Into::into),
         };
-        let settled = ostler_sys::clock::now().as_second() - changed.seconds >= MOMENT_S;
+        let settled = clock::now().as_second() - changed.seconds >= MOMENT_S;
         if let Ok(mut list) = self.new.lock()
             && settled
         {
@@ -120,162 +176,181 @@ impl EndedIndex {
         }
     }
 
-    /// Appends what was added. Best effort: what is not here is looked for in its folder.
+    /// Writes it again with what was added. Best effort: what is not here is looked for in its folder.
     pub fn save(self, home: &Path) {
         let new = self.new.lock().map(|mut new| std::mem::take(&mut *new)).unwrap_or_default();
-        if new.len() < NEW_LINES {
-            return;
+        if self.compared_now || new.len() >= NEW_RECORDS.max(self.table.len() / NEW_PART) {
+            // Nothing is lost by a file that was not written.
+            let _ = self.write(home, new);
         }
-        let Ok(dir) = Dir::open(home) else {
-            return;
+    }
+
+    fn write(&self, home: &Path, new: Vec<Ended<'static>>) -> Option<()> {
+        let root = Dir::open(home).ok()?;
+        if !root.is_ours().ok()? {
+            return None;
+        }
+        let woken = Woken::open_or_make(&root).ok()?;
+        let _lock = woken.lock()?;
+        if root.stat(&self.name).ok()? != self.file {
+            // Somebody has replaced it since, and may know more.
+            return None;
+        }
+        let kept = (0..self.table.len()).filter_map(|at| self.table.get(at));
+        let kept = kept.filter(|ended| !self.changed.contains(&ended.id));
+        let mut records: BTreeMap<SessionId, Ended<'_>> = kept.map(|ended| (ended.id, ended)).collect();
+        let all_compared = self.compared_now || self.table.len() == 0;
+        let compared = match (all_compared, self.trusted) {
+            (true, _) => clock::now().as_second(),
+            (false, true) => self.table.header.compared,
+            (false, false) => 0,
         };
-        if !dir.is_ours().unwrap_or(false) {
-            return;
+        let header = Header { woken: woken.inode()?, compared, boot: boot() };
+        let settled: Vec<(SessionId, Date)> =
+            new.iter().filter(|one| self.changed.contains(&one.id)).map(|one| (one.id, one.changed)).collect();
+        records.extend(new.into_iter().map(|ended| (ended.id, ended)));
+        root.replace(&self.name, &table::encode(header, &records), Sync::No).ok()?;
+        if self.name == NAME {
+            let sessions = root.open_dir_or_link("sessions").ok()?;
+            for (id, changed) in settled {
+                // It keeps its note, and is looked at.
+                let _ = woken.settle(&sessions, id, changed);
+            }
+            if self.compared_now {
+                let _ = woken.forget_gone(&sessions, &self.changed);
+            }
         }
-        if self.dead > DEAD_LINES.max(self.lines.len()) {
-            let mut known: HashMap<SessionId, Ended> =
-                self.lines.keys().filter_map(|&id| Some((id, self.once(id)?))).collect();
-            known.extend(new.into_iter().map(|ended| (ended.id, ended)));
-            let lines: String = known.values().map(line).collect();
-            let _ = dir.replace(NAME, lines.as_bytes(), Sync::No);
-        } else {
-            let _ = append(&dir, &new.iter().map(line).collect::<String>());
-        }
+        Some(())
     }
 }
 
-/// The session has another name now. `home`: the folder in which the folder of all sessions is.
-pub fn forget(home: &Dir, id: SessionId) -> Result<(), StoreError> {
-    if home.stat(NAME).map_err(StoreError::io(NAME))?.is_none() {
-        return Ok(());
-    }
-    append(home, &with_check(format!("{id} -"))).map_err(StoreError::io(NAME))
+fn is_same(sessions: &Dir, ended: &Ended<'_>) -> bool {
+    sessions.changed(ended.id.as_str()).is_ok_and(|now| now == Some(ended.changed))
 }
 
-fn append(home: &Dir, lines: &str) -> io::Result<()> {
-    let file = home.file(NAME, OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND)?;
-    // A line that was cut off before it ends here, and is read as none.
-    File::from(file).write_all(format!("\n{lines}").as_bytes())
-}
-
-fn line(ended: &Ended) -> String {
-    let Ended { id, changed, ended, created, parent, name } = ended;
-    let (seconds, nanos) = (changed.seconds, changed.nanos);
-    let parent = parent.as_ref().map_or("-", SessionId::as_str);
-    let mut line = format!("{id} {seconds} {nanos} {} {} {parent}", ended.as_nanosecond(), created.as_nanosecond());
-    if let Some(name) = name {
-        // A name may have spaces, and no line break.
-        let _ = write!(line, " {name}");
-    }
-    with_check(line)
-}
-
-fn with_check(mut line: String) -> String {
-    let check = mark_of(line.as_bytes());
-    let _ = writeln!(line, "\t{check:016x}");
-    line
-}
-
-/// The session, and what is known of it unless it is to be forgotten. `None`: the line is damaged.
-fn parse(line: &[u8]) -> Option<(SessionId, Option<Ended>)> {
-    let (line, check) = std::str::from_utf8(line).ok()?.rsplit_once('\t')?;
-    if u64::from_str_radix(check, 16).ok()? != mark_of(line.as_bytes()) {
-        return None;
-    }
-    let mut fields = line.splitn(7, ' ');
-    let id = SessionId::parse(fields.next()?)?;
-    let seconds = fields.next()?;
-    if seconds == "-" {
-        return Some((id, None));
-    }
-    let changed = Date { seconds: seconds.parse().ok()?, nanos: fields.next()?.parse().ok()? };
-    let mut time = || Timestamp::from_nanosecond(fields.next()?.parse().ok()?).ok();
-    let (ended, created) = (time()?, time()?);
-    let parent = match fields.next()? {
-        "-" => None,
-        // A line of another form, such as one without this field, is read as none.
-        word => Some(SessionId::parse(word)?),
-    };
-    let name = fields.next().map(str::to_owned);
-    Some((id, Some(Ended { id, changed, ended, created, parent, name })))
+fn boot() -> u64 {
+    mark_of(boot_id().as_bytes())
 }
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
+    use jiff::Timestamp;
 
-    fn ended(id: &str, name: Option<&str>) -> Ended {
+    /// A home with a folder for each of these sessions.
+    fn home(ids: &[&str]) -> tempfile::TempDir {
+        let home = tempfile::tempdir().unwrap();
+        for id in ids {
+            std::fs::create_dir_all(home.path().join("sessions").join(id)).unwrap();
+            std::fs::write(home.path().join("sessions").join(id).join("session.json"), "{}").unwrap();
+        }
+        home
+    }
+
+    fn sessions(home: &tempfile::TempDir) -> Dir {
+        Dir::open(home.path().join("sessions")).unwrap()
+    }
+
+    fn ended(home: &tempfile::TempDir, id: &str, name: Option<&str>) -> Ended<'static> {
         Ended {
             id: SessionId::parse(id).unwrap(),
-            changed: Date { seconds: 1, nanos: 2 },
-            ended: Timestamp::from_second(30).unwrap(),
-            created: Timestamp::from_second(20).unwrap(),
+            changed: sessions(home).changed(id).unwrap().unwrap(),
+            ended: Timestamp::new(30, 31).unwrap(),
+            created: Timestamp::new(20, 21).unwrap(),
             parent: SessionId::parse("zzzzzzzz"),
-            name: name.map(str::to_owned),
+            name: name.map(|name| name.to_owned().into()),
         }
     }
 
-    fn write(home: &Path, sessions: &[Ended]) {
-        append(&Dir::open(home).unwrap(), &sessions.iter().map(line).collect::<String>()).unwrap();
+    fn write(home: &tempfile::TempDir, new: Vec<Ended<'static>>) {
+        EndedIndex::read(home.path()).write(home.path(), new).unwrap();
     }
 
     #[test]
-    fn a_line_without_the_field_for_the_parent_is_none_and_not_another_name() {
-        let whole = line(&Ended { parent: None, ..ended("aaaaaaaa", Some("job 39")) });
-        assert_eq!(parse(whole.trim_end().as_bytes()).unwrap().1.unwrap().name.as_deref(), Some("job 39"));
-        let without = with_check(whole.split_once('\t').unwrap().0.replace(" - ", " "));
-        assert_eq!(parse(without.trim_end().as_bytes()), None);
-    }
-
-    #[test]
-    fn what_was_written_is_read_and_the_newest_line_of_a_session_counts() {
-        let home = tempfile::tempdir().unwrap();
-        let (one, other) = (ended("aaaaaaaa", Some("a name with spaces")), ended("bbbbbbbb", None));
-        write(home.path(), &[one.clone(), other.clone()]);
+    fn what_was_written_is_read_and_the_newest_record_of_a_session_counts() {
+        let home = home(&["aaaaaaaa", "bbbbbbbb", "0000000z"]);
+        let one = ended(&home, "aaaaaaaa", Some("a name with spaces"));
+        let other = ended(&home, "bbbbbbbb", None);
+        write(&home, vec![other.clone(), one.clone()]);
         let later = Ended { ended: Timestamp::from_second(99).unwrap(), ..other.clone() };
-        write(home.path(), std::slice::from_ref(&later));
+        write(&home, vec![later.clone(), ended(&home, "0000000z", Some("x"))]);
         let index = EndedIndex::read(home.path());
         assert_eq!(index.once(one.id), Some(one.clone()));
         assert_eq!(index.once(other.id), Some(later));
-        forget(&Dir::open(home.path()).unwrap(), one.id).unwrap();
-        assert_eq!(EndedIndex::read(home.path()).once(one.id), None);
+        assert_eq!(index.once(SessionId::parse("bbbbbbbc").unwrap()), None);
+        assert_eq!(index.table.len(), 3);
     }
 
     #[test]
-    fn a_damaged_line_costs_that_line_alone() {
-        let home = tempfile::tempdir().unwrap();
-        let sessions = [ended("aaaaaaaa", Some("first")), ended("bbbbbbbb", Some("second"))];
-        write(home.path(), &sessions);
-        let whole = std::fs::read(home.path().join(NAME)).unwrap();
+    fn a_file_that_is_damaged_or_cut_off_is_read_as_none_and_written_again() {
+        let home = home(&["aaaaaaaa", "bbbbbbbb"]);
+        write(&home, vec![ended(&home, "aaaaaaaa", Some("first")), ended(&home, "bbbbbbbb", Some("second"))]);
+        let path = home.path().join(NAME);
+        let whole = std::fs::read(&path).unwrap();
         for at in 0..whole.len() {
-            let mut bytes = whole.clone();
-            bytes[at] ^= 1;
-            std::fs::write(home.path().join(NAME), &bytes).unwrap();
-            let index = EndedIndex::read(home.path());
-            let right = sessions.iter().filter(|one| index.once(one.id).as_ref() == Some(*one)).count();
-            let believed = index.lines.keys().filter(|&&id| index.once(id).is_some()).count();
-            assert!(believed == right, "nothing wrong is believed; byte {at}: {index:?}");
-            assert!(right >= 1 || whole[at] == b'\n', "byte {at}: {index:?}");
-            std::fs::write(home.path().join(NAME), &whole[..at]).unwrap();
-            write(home.path(), &[ended("cccccccc", None)]);
-            let index = EndedIndex::read(home.path());
-            assert!(index.once(SessionId::parse("cccccccc").unwrap()).is_some(), "cut off at {at}");
+            for damaged in [whole[..at].to_vec(), [&whole[..at], &[whole[at] ^ 1], &whole[at + 1..]].concat()] {
+                std::fs::write(&path, &damaged).unwrap();
+                assert_eq!(EndedIndex::read(home.path()).table.len(), 0, "byte {at}");
+            }
         }
+        std::fs::write(&path, [&whole[..], b"x"].concat()).unwrap();
+        assert_eq!(EndedIndex::read(home.path()).table.len(), 0);
+        write(&home, vec![ended(&home, "aaaaaaaa", None)]);
+        assert_eq!(EndedIndex::read(home.path()).table.len(), 1);
     }
 
     #[test]
-    fn a_session_whose_folder_changed_is_not_taken_for_ended() {
-        let home = tempfile::tempdir().unwrap();
-        std::fs::create_dir(home.path().join("aaaaaaaa")).unwrap();
-        let sessions = Dir::open(home.path()).unwrap();
-        let changed = sessions.changed("aaaaaaaa").unwrap().unwrap();
-        let one = Ended { changed, ..ended("aaaaaaaa", None) };
-        write(home.path(), std::slice::from_ref(&one));
+    fn a_session_that_was_woken_does_not_count_until_it_is_at_rest_again() {
+        let home = home(&["aaaaaaaa", "bbbbbbbb"]);
+        let one = ended(&home, "aaaaaaaa", None);
+        write(&home, vec![one.clone(), ended(&home, "bbbbbbbb", None)]);
+        let old = std::fs::read(home.path().join(NAME)).unwrap();
+        let is_known = || EndedIndex::read(home.path()).still(&sessions(&home), one.id).is_some();
+        assert!(is_known());
+        note(&Dir::open(home.path()).unwrap(), one.id).unwrap();
+        assert!(!is_known());
+        // Also not by an old copy of the file.
+        std::fs::write(home.path().join(NAME), old).unwrap();
+        assert!(!is_known());
+        // Learned while something goes on with it.
+        let outdated = Ended { changed: Date { seconds: 1, nanos: 1 }, ..one.clone() };
+        write(&home, vec![outdated]);
+        assert!(!is_known());
+        write(&home, vec![ended(&home, "aaaaaaaa", None)]);
+        assert!(is_known());
+    }
+
+    #[test]
+    fn without_the_notes_of_what_was_woken_the_dates_of_the_folders_count() {
+        let home = home(&["aaaaaaaa", "bbbbbbbb", "cccccccc"]);
+        let [one, two, three] = ["aaaaaaaa", "bbbbbbbb", "cccccccc"].map(|id| ended(&home, id, None));
+        let two = Ended { changed: Date { seconds: 1, nanos: 1 }, ..two };
+        write(&home, vec![one.clone(), two.clone(), three.clone()]);
+        assert!(EndedIndex::read(home.path()).trusted);
+        std::fs::remove_dir(home.path().join("woken")).unwrap();
+        let mut index = EndedIndex::read(home.path());
+        assert!(!index.trusted);
+        let still = |index: &EndedIndex, one: &Ended<'_>| index.still(&sessions(&home), one.id).is_some();
+        assert!(still(&index, &one) && !still(&index, &two));
+        std::fs::remove_dir_all(home.path().join("sessions/cccccccc")).unwrap();
+        index.compare(&sessions(&home));
+        assert!(still(&index, &one) && !still(&index, &two) && !still(&index, &three));
+        index.save(home.path());
         let index = EndedIndex::read(home.path());
-        assert_eq!(index.still(&sessions, one.id), Some(one.clone()));
-        std::fs::create_dir(home.path().join("aaaaaaaa/runs")).unwrap();
-        let again = sessions.changed("aaaaaaaa").unwrap().unwrap();
-        assert_eq!(index.still(&sessions, one.id).is_some(), again == changed, "{changed:?} {again:?}");
+        assert!(index.trusted, "they were compared");
+        assert_eq!(index.table.len(), 1);
+    }
+
+    #[test]
+    fn of_two_who_write_at_once_the_second_does_not_bring_back_what_it_had_read_before() {
+        let home = home(&["aaaaaaaa", "bbbbbbbb"]);
+        let one = ended(&home, "aaaaaaaa", None);
+        write(&home, vec![one.clone()]);
+        let slow = EndedIndex::read(home.path());
+        let later = Ended { ended: Timestamp::from_second(99).unwrap(), ..one.clone() };
+        write(&home, vec![later.clone()]);
+        assert!(slow.write(home.path(), vec![ended(&home, "bbbbbbbb", None)]).is_none());
+        assert_eq!(EndedIndex::read(home.path()).once(one.id), Some(later));
     }
 }

@@ -64,7 +64,7 @@ impl Folder {
     /// Gives it another name. From then on nobody takes a glance for enough: the note of a session at rest has the old one.
     pub fn rename(&self, home: &Home, id: SessionId, renamed: &Renamed) -> Result<(), StoreError> {
         let _awake = self.wake()?;
-        ended::forget(&home.open_or_make(home.root())?, id)?;
+        ended::note(&home.open_or_make(home.root())?, id).map_err(StoreError::io("woken"))?;
         write(&self.dir, RENAMED, renamed)
     }
 

@@ -8,6 +8,7 @@ use ostler_core::id::{Selector, SessionId};
 use ostler_sys::dir::Dir;
 use ostler_sys::lock::{self, Held};
 use rustix::fs::OFlags;
+use std::borrow::Cow;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -56,13 +57,23 @@ pub struct Shelf {
 impl Shelf {
     /// `None`: there is no such folder (any more).
     fn open(path: PathBuf, archived: bool) -> Result<Option<Shelf>, StoreError> {
+        Shelf::open_with(path, archived, |dir| {
+            let mut ids = Vec::new();
+            dir.each_name(|name| ids.extend(SessionId::from_bytes(name))).map(|()| ids)
+        })
+    }
+
+    fn open_with(
+        path: PathBuf,
+        archived: bool,
+        list: impl FnOnce(&Dir) -> io::Result<Vec<SessionId>>,
+    ) -> Result<Option<Shelf>, StoreError> {
         let dir = match Dir::open(&path) {
             Ok(dir) => dir,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(StoreError::io(path.to_string_lossy())(error)),
         };
-        let names = dir.names().map_err(StoreError::io(path.to_string_lossy()))?;
-        let ids = names.iter().filter_map(|name| SessionId::parse(name)).collect();
+        let ids = list(&dir).map_err(StoreError::io(path.to_string_lossy()))?;
         Ok(Some(Shelf { dir, ids, path, archived }))
     }
 
@@ -165,46 +176,56 @@ impl Home {
     /// one that still runs is meant, else the newest, and what was put away is looked at last.
     pub fn select(&self, word: &str) -> Result<Place, NotFound> {
         let selector = Selector::parse(word).ok_or_else(|| NotFound::None(word.to_owned()))?;
-        let id = SessionId::parse(word);
-        if let Some(place) = id.map(|id| self.live_place(id)).filter(|place| place.path.is_dir()) {
+        if let Some(id) = SessionId::parse(word)
+            && let Some(place) = self.place_of(id)?
+        {
             return Ok(place);
         }
-        let index = self.ended_index();
-        let found = self.select_known(word, &selector, &index);
+        let known = self.known_live()?;
+        let found = self.select_known(word, &selector, &known);
         // What the index says of names may be old, in a home that an older ostler uses as well.
         let stale = match &found {
-            Ok(place) => index.once(place.id).is_some_and(|known| known.name != name_of(place)),
+            Ok(place) => {
+                known.index.once(place.id).is_some_and(|known| known.name.as_deref() != name_of(place).as_deref())
+            }
             Err(_) => false,
         };
-        index.save(&self.root);
-        if stale { self.select_known(word, &selector, &EndedIndex::default()) } else { found }
+        known.save(self);
+        if stale {
+            let known = KnownShelf { index: EndedIndex::default(), shelf: Shelf::open(self.sessions(), false)? };
+            self.select_known(word, &selector, &known)
+        } else {
+            found
+        }
     }
 
-    fn select_known(&self, word: &str, selector: &Selector, index: &EndedIndex) -> Result<Place, NotFound> {
-        let live: Vec<Known> = known(&self.shelves(false)?, index);
+    fn select_known(&self, word: &str, selector: &Selector, live: &KnownShelf) -> Result<Place, NotFound> {
         if *selector == Selector::Newest {
-            return newest(live.iter()).ok_or_else(|| NotFound::None(word.to_owned()));
+            let newest =
+                live.all().filter_map(|known| Some((known.created?, known))).max_by_key(|(created, _)| *created);
+            return newest.map(|(_, known)| known.place()).ok_or_else(|| NotFound::None(word.to_owned()));
         }
-        if let Some(place) = one_of(live.iter().filter(|known| known.name.as_deref() == Some(word))) {
+        let begins_name = |known: &Known<'_>| known.name.as_deref().is_some_and(|name| name.starts_with(word));
+        let is_name = |known: &Known<'_>| known.name.as_deref() == Some(word);
+        let mut begun: Vec<Known<'_>> =
+            live.all().filter(|known| selector.begins(known.id) || begins_name(known)).collect();
+        if let Some(place) = one_of(begun.iter().filter(|known| is_name(known))) {
             return Ok(place);
         }
-        let begins_name = |known: &&Known| known.name.as_deref().is_some_and(|name| name.starts_with(word));
-        let live = live.iter().filter(|known| selector.begins(known.place.id) || begins_name(known));
         // Of those that were put away only the ids are needed for this, and nothing is opened.
-        let mut archive = self.archive_shelves()?;
-        let all = archive.iter().map(|shelf| shelf.ids.clone()).collect::<Vec<_>>();
-        archive.iter_mut().for_each(|shelf| shelf.ids.retain(|&id| selector.begins(id)));
-        let archived = known(&archive, index);
-        let begun: Vec<&Known> = live.chain(&archived).collect();
+        let archive = self.known_archive()?;
+        begun.extend(archive.iter().flat_map(|month| month.those(|id| selector.begins(id))));
         if !begun.is_empty() {
             return the_only(word, &begun);
         }
-        archive.iter_mut().zip(all).for_each(|(shelf, ids)| shelf.ids = ids);
-        let archived = known(&archive, index);
-        if let Some(place) = one_of(archived.iter().filter(|known| known.name.as_deref() == Some(word))) {
-            return Ok(place);
-        }
-        the_only(word, &archived.iter().filter(begins_name).collect::<Vec<_>>())
+        let begun: Vec<Known<'_>> = archive.iter().flat_map(KnownShelf::all).filter(begins_name).collect();
+        let found = match one_of(begun.iter().filter(|known| is_name(known))) {
+            Some(place) => Ok(place),
+            None => the_only(word, &begun),
+        };
+        drop(begun);
+        archive.into_iter().for_each(|month| month.save(self));
+        found
     }
 
     fn live_place(&self, id: SessionId) -> Place {
@@ -225,12 +246,34 @@ impl Home {
 
     /// The sessions that came from this one, the oldest first.
     pub fn children_of(&self, id: SessionId) -> Result<Vec<Place>, StoreError> {
-        let index = self.ended_index();
-        let mut children = known(&self.shelves(true)?, &index);
-        children.retain(|known| known.parent == Some(id));
-        children.sort_by_key(|known| known.created);
-        index.save(&self.root);
-        Ok(children.into_iter().map(|known| known.place).collect())
+        let mut shelves = vec![self.known_live()?];
+        shelves.extend(self.known_archive()?);
+        let all = shelves.iter().flat_map(KnownShelf::all);
+        let mut children: Vec<_> =
+            all.filter(|known| known.parent == Some(id)).map(|known| (known.created, known.place())).collect();
+        children.sort_by_key(|(created, _)| *created);
+        shelves.into_iter().for_each(|shelf| shelf.save(self));
+        Ok(children.into_iter().map(|(_, place)| place).collect())
+    }
+
+    /// Those that were not put away, and what is known of those that have ended.
+    pub fn known_live(&self) -> Result<KnownShelf, StoreError> {
+        KnownShelf::open(self, self.sessions(), false, self.ended_index())
+    }
+
+    /// The same for each month of the archive.
+    pub fn known_archive(&self) -> Result<Vec<KnownShelf>, StoreError> {
+        let archive = self.archive();
+        let months = names(&archive)?.into_iter().filter(|name| is_month(name));
+        let known = |month: String| {
+            KnownShelf::open(self, archive.join(&month), true, EndedIndex::of_month(&self.root, &month))
+        };
+        months.map(known).collect()
+    }
+
+    pub fn count_archived(&self) -> Result<usize, StoreError> {
+        let months = self.known_archive()?;
+        Ok(months.iter().filter_map(|month| month.shelf.as_ref()).map(|shelf| shelf.ids.len()).sum())
     }
 
     /// What is known of sessions that have ended.
@@ -249,43 +292,73 @@ impl Home {
 
     /// Whether a session that has not ended goes by this name.
     pub fn name_is_taken(&self, name: &str) -> Result<Option<SessionId>, StoreError> {
-        let index = self.ended_index();
-        let known = known(&self.shelves(false)?, &index);
-        let taken = known.iter().filter(|known| known.name.as_deref() == Some(name)).find(|known| runs(&known.place));
-        index.save(&self.root);
-        Ok(taken.map(|known| known.place.id))
+        let known = self.known_live()?;
+        let mut namesakes = known.all().filter(|known| known.name.as_deref() == Some(name));
+        let taken = namesakes.find(|known| runs(&known.place())).map(|known| known.id);
+        drop(namesakes);
+        known.save(self);
+        Ok(taken)
     }
 }
 
-/// `2026-11`.
-fn is_month(name: &str) -> bool {
+/// Whether a folder of the archive is called this: `2026-11`.
+#[must_use]
+pub fn is_month(name: &str) -> bool {
     let digits = |text: &str, count| text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit());
     name.split_once('-').is_some_and(|(year, month)| digits(year, 4) && digits(month, 2))
 }
 
 /// A session, what it is called, when it was created and what it came from; of a damaged folder nothing is known.
-struct Known {
-    place: Place,
-    name: Option<String>,
+struct Known<'a> {
+    id: SessionId,
+    shelf: &'a Shelf,
+    name: Option<Cow<'a, str>>,
     created: Option<Timestamp>,
     parent: Option<SessionId>,
 }
 
-/// All of them; those that have ended from the index, which learns those that it does not have.
-fn known(shelves: &[Shelf], index: &EndedIndex) -> Vec<Known> {
-    let known = |shelf: &Shelf, id: SessionId| {
-        let place = shelf.place(id);
-        if let Some(ended) = index.once(id) {
-            let (name, created, parent) = (ended.name.clone(), Some(ended.created), ended.parent);
-            return Known { place, name, created, parent };
-        }
-        let learned = index.learn(&shelf.dir, id).map(|closing| closing.session);
-        let session = learned.or_else(|| place.open().and_then(|folder| folder.session()).ok());
-        let created = session.as_ref().map(|session| session.created);
-        let parent = session.as_ref().and_then(|session| session.parent);
-        Known { place, name: session.and_then(|session| session.name), created, parent }
-    };
-    shelves.iter().flat_map(|shelf| shelf.ids.iter().map(move |&id| known(shelf, id))).collect()
+impl Known<'_> {
+    fn place(&self) -> Place {
+        self.shelf.place(self.id)
+    }
+}
+
+/// The sessions of a folder, and what is known of those that have ended.
+#[derive(Debug)]
+pub struct KnownShelf {
+    /// `None`: there is no such folder.
+    pub shelf: Option<Shelf>,
+    pub index: EndedIndex,
+}
+
+impl KnownShelf {
+    fn open(home: &Home, path: PathBuf, archived: bool, index: EndedIndex) -> Result<KnownShelf, StoreError> {
+        let shelf = Shelf::open_with(path, archived, |dir| index.ids(&home.root, dir))?;
+        Ok(KnownShelf { shelf, index })
+    }
+
+    fn all(&self) -> impl Iterator<Item = Known<'_>> {
+        self.those(|_| true)
+    }
+
+    /// Those that have ended from the index, which learns those that it does not have.
+    fn those(&self, wanted: impl Fn(SessionId) -> bool) -> impl Iterator<Item = Known<'_>> {
+        let ids = self.shelf.iter().flat_map(|shelf| shelf.ids.iter().map(move |&id| (shelf, id)));
+        ids.filter(move |&(_, id)| wanted(id)).map(|(shelf, id)| {
+            if let Some(ended) = self.index.once(id) {
+                return Known { id, shelf, name: ended.name, created: Some(ended.created), parent: ended.parent };
+            }
+            let learned = self.index.learn(&shelf.dir, id).map(|closing| closing.session);
+            let session = learned.or_else(|| shelf.place(id).open().and_then(|folder| folder.session()).ok());
+            let created = session.as_ref().map(|session| session.created);
+            let parent = session.as_ref().and_then(|session| session.parent);
+            Known { id, shelf, name: session.and_then(|session| session.name).map(Cow::Owned), created, parent }
+        })
+    }
+
+    fn save(self, home: &Home) {
+        self.index.save(&home.root);
+    }
 }
 
 fn name_of(place: &Place) -> Option<String> {
@@ -293,27 +366,28 @@ fn name_of(place: &Place) -> Option<String> {
 }
 
 /// Of sessions with the same name: one that runs, else the newest.
-fn one_of<'a>(namesakes: impl Iterator<Item = &'a Known>) -> Option<Place> {
-    let namesakes: Vec<&Known> = namesakes.collect();
-    let running = namesakes.iter().find(|known| runs(&known.place)).map(|known| known.place.clone());
-    running.or_else(|| newest(namesakes.into_iter()))
+fn one_of<'a, 'b: 'a>(namesakes: impl Iterator<Item = &'a Known<'b>>) -> Option<Place> {
+    let namesakes: Vec<&Known<'_>> = namesakes.collect();
+    let running = namesakes.iter().find(|known| runs(&known.place()));
+    let newest = || namesakes.iter().filter(|known| known.created.is_some()).max_by_key(|known| known.created);
+    running.or_else(newest).map(|known| known.place())
 }
 
 /// The one that is meant, if only one can be: the only one, or all of them have the same name.
-fn the_only(word: &str, candidates: &[&Known]) -> Result<Place, NotFound> {
+fn the_only(word: &str, candidates: &[Known<'_>]) -> Result<Place, NotFound> {
     match candidates {
         [] => return Err(NotFound::None(word.to_owned())),
-        [one] => return Ok(one.place.clone()),
+        [one] => return Ok(one.place()),
         [first, rest @ ..] => {
             let same = first.name.is_some() && rest.iter().all(|other| other.name == first.name);
-            if same && let Some(place) = one_of(candidates.iter().copied()) {
+            if same && let Some(place) = one_of(candidates.iter()) {
                 return Ok(place);
             }
         }
     }
-    let describe = |known: &&Known| match &known.name {
-        Some(name) => format!("{name} ({})", known.place.id),
-        None => known.place.id.to_string(),
+    let describe = |known: &Known<'_>| match &known.name {
+        Some(name) => format!("{name} ({})", known.id),
+        None => known.id.to_string(),
     };
     let mut candidates: Vec<String> = candidates.iter().map(describe).collect();
     candidates.sort();
@@ -327,11 +401,6 @@ fn runs(place: &Place) -> bool {
         folder.run(run)?.outcome()
     };
     !matches!(ended(), Ok(Some(_)))
-}
-
-fn newest<'a>(known: impl Iterator<Item = &'a Known>) -> Option<Place> {
-    let created = known.filter_map(|known| Some((known.created?, &known.place)));
-    created.max_by_key(|(created, _)| *created).map(|(_, place)| place.clone())
 }
 
 fn names(folder: &Path) -> Result<Vec<String>, StoreError> {

@@ -6,17 +6,18 @@
 //! moment at which the note stands beside something newer; who is killed in between leaves no note, and one looks closer.
 
 use crate::folder::{Folder, RENAMED, RunFolder, read};
-use crate::{StoreError, inbox};
+use crate::{StoreError, ended, inbox};
 use ostler_core::SCHEMA;
 use ostler_core::id::SessionId;
 use ostler_core::outcome::{Closing, Outcome};
 use ostler_sys::dir::Dir;
 use ostler_sys::lock::{self, Held};
 use rustix::fs::OFlags;
+use std::io;
 
 const AT_REST: &str = "outcome.json";
 /// It is in every folder, and nobody else locks it. A lock of the folder itself would do, but not on every file system.
-const LOCKED: &str = "session.json";
+pub(crate) const LOCKED: &str = "session.json";
 
 impl Folder {
     /// Notes that the session is at rest since this run has ended, with so much of its inbox read. Best effort: without the
@@ -39,6 +40,7 @@ impl Folder {
         let wake = || {
             let held = lock::exclusive(self.dir().file(LOCKED, OFlags::RDWR)?)?;
             if self.dir().stat(AT_REST)?.is_some() {
+                self.note_woken()?;
                 self.dir().remove(AT_REST)?;
                 // After a power cut the note must not be there beside what happened next.
                 self.dir().sync()?;
@@ -46,6 +48,16 @@ impl Folder {
             Ok(held)
         };
         wake().map_err(StoreError::io(LOCKED))
+    }
+
+    /// What is written down of ended sessions counts for this one no more.
+    fn note_woken(&self) -> io::Result<()> {
+        let home = self.dir().open_dir("../..")?;
+        match self.session() {
+            Ok(session) => ended::note(&home, session.id),
+            // Its record is damaged, and its folder may have any name.
+            Err(_) => home.remove(ended::NAME),
+        }
     }
 }
 

@@ -213,12 +213,18 @@ impl Dir {
         match rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(FileStat {
                 size: u64::try_from(stat.st_size).unwrap_or(0),
+                inode: stat.st_ino,
                 modified_s: stat.st_mtime,
                 modified_ns: i64::try_from(stat.st_mtime_nsec).unwrap_or(0),
             })),
             Err(Errno::NOENT) => Ok(None),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// The number that the file system has given to this folder.
+    pub fn inode(&self) -> io::Result<u64> {
+        Ok(rustix::fs::fstat(&self.0)?.st_ino)
     }
 
     /// Whether we are its owner.
@@ -260,18 +266,24 @@ impl Dir {
     /// The names in this folder, in no order.
     pub fn names(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
+        self.each_name(|name| names.push(String::from_utf8_lossy(name).into_owned()))?;
+        Ok(names)
+    }
+
+    /// Each name in this folder, in no order.
+    pub fn each_name(&self, mut each: impl FnMut(&[u8])) -> io::Result<()> {
         // Its own position in the folder, and room for a thousand names at a time.
         let folder = self.open_dir(".")?;
         let mut buffer = Vec::with_capacity(32 * 1024);
         let mut entries = RawDir::new(&folder, buffer.spare_capacity_mut());
         while let Some(entry) = entries.next() {
             let entry = entry?;
-            let name = entry.file_name().to_string_lossy();
-            if name != "." && name != ".." {
-                names.push(name.into_owned());
+            let name = entry.file_name().to_bytes();
+            if name != b"." && name != b".." {
+                each(name);
             }
         }
-        Ok(names)
+        Ok(())
     }
 
     /// Makes a file really occupy this much of the disk. Where there is no room for all of it, it stays as it was.
@@ -318,6 +330,7 @@ impl From<Dir> for OwnedFd {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileStat {
     pub size: u64,
+    pub inode: u64,
     pub modified_s: i64,
     pub modified_ns: i64,
 }

@@ -12,7 +12,7 @@ use filter::Order;
 use ostler_core::id::SessionId;
 use ostler_core::view::{Damaged, Phase, View};
 use ostler_store::ended::EndedIndex;
-use ostler_store::home::Shelf;
+use ostler_store::home::{KnownShelf, Shelf};
 use ostler_store::overview::Overview;
 use ostler_sys::clock;
 use ostler_sys::threads::side_by_side;
@@ -82,7 +82,7 @@ pub fn find(engine: &Engine, wanted: &Wanted) -> Result<Found<Listed>> {
     let mut listed = in_order(seen.places);
     let more = wanted.cut(&mut listed);
     // Only counted: nothing in there is opened.
-    let archived = if wanted.all { 0 } else { engine.home.archived_places()?.len() };
+    let archived = if wanted.all { 0 } else { engine.home.count_archived()? };
     Ok(Found { listed, older: seen.older, archived, more, filtered: wanted.is_filtered() })
 }
 
@@ -105,10 +105,17 @@ fn survey<P: Default + Send>(
     wanted: &Wanted,
     put: impl Fn(&mut P, Order, Listed) + Sync,
 ) -> Result<Seen<P>> {
-    let shelves = engine.home.shelves(wanted.all)?;
     // Only what is not shown can do without its folder.
     let hides = !wanted.all && !wanted.is_filtered();
-    let index = if hides { engine.home.ended_index() } else { EndedIndex::default() };
+    let (shelves, mut index) = if hides {
+        let KnownShelf { shelf, index } = engine.home.known_live()?;
+        (shelf.into_iter().collect(), index)
+    } else {
+        (engine.home.shelves(wanted.all)?, EndedIndex::default())
+    };
+    if let Some(shelf) = shelves.first() {
+        index.compare(&shelf.dir);
+    }
     let now = clock::now().as_second();
     let older = AtomicUsize::new(0);
     let shown = |one: &Listed| {

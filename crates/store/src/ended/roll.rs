@@ -1,0 +1,71 @@
+//! `sessions.list`: which sessions a folder held when it last changed, as the difference from the index, so that thousands of
+//! names are not listed again and again. Derived: it counts only while the folder has that date and the index is that one.
+
+use ostler_core::id::SessionId;
+use ostler_sys::dir::{Date, Dir, Sync};
+use std::collections::HashSet;
+use std::io;
+
+const MAGIC: &[u8; 16] = b"ostler listed 1\n";
+/// Listing fewer names than this costs no more than reading another file.
+const WORTH_IT: usize = 1000;
+
+/// Of which folder and which index this is the difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Of {
+    pub folder: u64,
+    pub changed: Date,
+    /// The check of the index.
+    pub index: u64,
+}
+
+impl Of {
+    fn bytes(self) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        for number in [self.folder, self.changed.seconds.cast_unsigned(), self.changed.nanos, self.index] {
+            bytes.extend(number.to_le_bytes());
+        }
+        bytes
+    }
+}
+
+/// The ids in the folder; `None`: they have to be listed. `indexed`: the ids in the index.
+pub fn read(home: &Dir, name: &str, of: Of, indexed: impl Iterator<Item = SessionId>) -> Option<Vec<SessionId>> {
+    let bytes = home.read(name).ok()??;
+    let (body, check) = bytes.split_last_chunk::<8>()?;
+    let rest = body.strip_prefix(of.bytes().as_slice())?;
+    let (count, rest) = rest.split_first_chunk::<8>()?;
+    if u64::from_le_bytes(*check) != super::table::check(body) || rest.len() % 8 != 0 {
+        return None;
+    }
+    let ids: Vec<SessionId> = rest.chunks_exact(8).map(SessionId::from_bytes).collect::<Option<_>>()?;
+    let (more, missing) = ids.split_at_checked(usize::try_from(u64::from_le_bytes(*count)).ok()?)?;
+    let missing: HashSet<&SessionId> = missing.iter().collect();
+    let mut all = more.to_vec();
+    all.extend(indexed.filter(|id| missing.is_empty() || !missing.contains(id)));
+    Some(all)
+}
+
+/// Writes down what a list has found.
+pub fn write(
+    home: &Dir,
+    name: &str,
+    of: Of,
+    indexed: impl Iterator<Item = SessionId>,
+    found: &[SessionId],
+) -> io::Result<()> {
+    let indexed: HashSet<SessionId> = indexed.collect();
+    if indexed.len() < WORTH_IT || !home.is_ours()? {
+        return Ok(());
+    }
+    let all: HashSet<SessionId> = found.iter().copied().collect();
+    let more: Vec<SessionId> = found.iter().filter(|id| !indexed.contains(id)).copied().collect();
+    let mut bytes = of.bytes();
+    bytes.extend((more.len() as u64).to_le_bytes());
+    for id in more.iter().chain(indexed.difference(&all)) {
+        bytes.extend(id.as_bytes());
+    }
+    let check = super::table::check(&bytes);
+    bytes.extend(check.to_le_bytes());
+    home.replace(name, &bytes, Sync::No)
+}

@@ -5,6 +5,7 @@
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+use std::collections::BTreeSet;
 use std::io;
 use std::mem::MaybeUninit;
 use std::path::Path;
@@ -14,7 +15,7 @@ use std::path::Path;
 pub struct Watcher(OwnedFd);
 
 /// Names one watched path in what [`Watcher::changed`] returns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Watch(i32);
 
 impl Watcher {
@@ -49,22 +50,27 @@ impl Watcher {
 
     /// The watches on which something happened since the last call, each once; never waits.
     pub fn changed(&self) -> io::Result<Vec<Watch>> {
+        let mut changed: Vec<Watch> = self.changed_names()?.into_iter().map(|(watch, _)| watch).collect();
+        changed.dedup();
+        Ok(changed)
+    }
+
+    /// The same, with the names in watched folders to which it happened, each once.
+    pub fn changed_names(&self) -> io::Result<Vec<(Watch, String)>> {
         let mut space = [MaybeUninit::uninit(); 4096];
         let mut reader = inotify::Reader::new(&self.0, &mut space);
-        let mut changed: Vec<Watch> = Vec::new();
+        let mut changed = BTreeSet::new();
         loop {
             match reader.next() {
                 Ok(event) => {
-                    let watch = Watch(event.wd());
                     if event.events().contains(ReadFlags::QUEUE_OVERFLOW) {
                         // Events were dropped: whoever asks must look at everything, which -1 stands for.
-                        return Ok(vec![Watch(-1)]);
+                        return Ok(vec![(Watch(-1), String::new())]);
                     }
-                    if !changed.contains(&watch) {
-                        changed.push(watch);
-                    }
+                    let name = event.file_name().map(|name| name.to_string_lossy().into_owned());
+                    changed.insert((Watch(event.wd()), name.unwrap_or_default()));
                 }
-                Err(rustix::io::Errno::AGAIN) => return Ok(changed),
+                Err(rustix::io::Errno::AGAIN) => return Ok(changed.into_iter().collect()),
                 Err(error) => return Err(error.into()),
             }
         }

@@ -61,15 +61,19 @@ fn follow(context: &Context, args: &Events) -> std::result::Result<(), Stop> {
         return print(known.look(home, None, &Read::All)?.only_entries());
     }
     home.open_or_make(&home.sessions())?;
-    let mut changes = Changes::new();
+    let mut changes = Changes::in_file(Some("journal.jsonl"));
     // What is there when we begin has not just appeared.
     print(known.look(home, Some(&mut changes), &Read::All)?.only_entries())?;
     loop {
         let batch = match changes.wait(None, None)? {
             News::ReaderGone => return Err(Stop::ReaderGone),
             News::Anything => known.look(home, Some(&mut changes), &Read::All)?,
-            News::Some { folders: true, sessions } => known.look(home, Some(&mut changes), &Read::Only(&sessions))?,
-            News::Some { folders: false, sessions } => known.read(&sessions),
+            News::Some { folders: true, moved: _, sessions } => {
+                known.look(home, Some(&mut changes), &Read::Only(&sessions))?
+            }
+            News::Some { folders: false, moved, sessions } => {
+                known.look_at(home, &mut changes, &moved, &Read::Only(&sessions))?
+            }
         };
         print(batch.all())?;
     }

@@ -4,7 +4,7 @@
 use crate::exit::Result;
 use crate::say::tell;
 use ostler_core::id::SessionId;
-use ostler_store::home::{Home, Place};
+use ostler_store::home::{Home, Place, is_month};
 use ostler_sys::notify::{Watch, Watcher};
 use ostler_sys::signals::Signals;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -24,23 +24,43 @@ pub enum News {
     /// It is not known what: look everywhere.
     Anything,
     Some {
-        /// Sessions came or went.
+        /// A folder in which sessions lie came or went.
         folders: bool,
+        /// These sessions came, went or were moved.
+        moved: Vec<SessionId>,
         /// These have changed.
         sessions: Vec<SessionId>,
     },
 }
 
+/// What is watched.
+#[derive(Clone, Copy)]
+enum Watched {
+    /// The folder in which the others lie, or the archive.
+    Above,
+    /// One in which sessions lie.
+    Sessions,
+    Session(SessionId),
+}
+
 pub struct Changes {
     /// `None`: we have to look ourselves.
     watcher: Option<Watcher>,
-    by_watch: HashMap<Watch, SessionId>,
+    by_watch: HashMap<Watch, Watched>,
     by_session: HashMap<SessionId, Watch>,
+    /// The one file in a session's folder that matters.
+    only: Option<&'static str>,
 }
 
 impl Changes {
+    /// Of everything that lies in the folder of a session itself.
     pub fn new() -> Changes {
-        let mut changes = Changes { watcher: None, by_watch: HashMap::new(), by_session: HashMap::new() };
+        Changes::in_file(None)
+    }
+
+    /// Of one file of each session.
+    pub fn in_file(only: Option<&'static str>) -> Changes {
+        let mut changes = Changes { watcher: None, by_watch: HashMap::new(), by_session: HashMap::new(), only };
         match Watcher::new() {
             Ok(watcher) => changes.watcher = Some(watcher),
             Err(error) => changes.do_without(&error),
@@ -50,16 +70,20 @@ impl Changes {
 
     fn do_without(&mut self, error: &io::Error) {
         tell!("ostler: no file can be watched ({error}); polling every 200 ms instead");
-        *self = Changes { watcher: None, by_watch: HashMap::new(), by_session: HashMap::new() };
+        let only = self.only;
+        *self = Changes { watcher: None, by_watch: HashMap::new(), by_session: HashMap::new(), only };
     }
 
     /// Watches the folders in which sessions come and go, those that are new among them. Watching one again is harmless.
     pub fn watch_folders(&mut self, home: &Home) {
         let archive = home.archive();
         let months = std::fs::read_dir(&archive).into_iter().flatten().flatten().map(|entry| entry.path());
-        let folders = [home.root().to_owned(), home.sessions(), archive.clone()];
-        for folder in folders.into_iter().chain(months) {
-            self.watch(&folder);
+        let sessions = months.chain([home.sessions()]).map(|folder| (folder, Watched::Sessions));
+        let above = [home.root().to_owned(), archive.clone()].map(|folder| (folder, Watched::Above));
+        for (folder, what) in above.into_iter().chain(sessions.collect::<Vec<_>>()) {
+            if let Some(watch) = self.watch(&folder) {
+                self.by_watch.insert(watch, what);
+            }
         }
     }
 
@@ -68,7 +92,7 @@ impl Changes {
         if !self.by_session.contains_key(&place.id)
             && let Some(watch) = self.watch(&place.path)
         {
-            self.by_watch.insert(watch, place.id);
+            self.by_watch.insert(watch, Watched::Session(place.id));
             self.by_session.insert(place.id, watch);
         }
     }
@@ -112,11 +136,27 @@ impl Changes {
         let Some(watcher) = &self.watcher else {
             return Ok(News::Anything);
         };
-        let changed = watcher.changed()?;
-        if changed.iter().any(|watch| watch.is_everything()) {
+        let changed = watcher.changed_names()?;
+        if changed.iter().any(|(watch, _)| watch.is_everything()) {
             return Ok(News::Anything);
         }
-        let sessions: Vec<SessionId> = changed.iter().filter_map(|watch| self.by_watch.get(watch)).copied().collect();
-        Ok(News::Some { folders: sessions.len() < changed.len(), sessions })
+        let (mut folders, mut moved, mut sessions) = (false, Vec::new(), Vec::new());
+        for (watch, name) in changed {
+            match self.by_watch.get(&watch) {
+                // Without a name it is the folder itself that is gone.
+                Some(Watched::Above | Watched::Sessions) if name.is_empty() => folders = true,
+                // Other names are not ours, or locks and files that are only there to be quick.
+                Some(Watched::Above) => folders |= name == "sessions" || name == "archive" || is_month(&name),
+                Some(Watched::Sessions) => moved.extend(SessionId::parse(&name)),
+                Some(&Watched::Session(id)) => {
+                    if self.only.is_none_or(|only| only == name) && !sessions.contains(&id) {
+                        sessions.push(id);
+                    }
+                }
+                // Of a session that was put away.
+                None => {}
+            }
+        }
+        Ok(News::Some { folders, moved, sessions })
     }
 }

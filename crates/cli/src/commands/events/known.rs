@@ -58,59 +58,88 @@ impl Known {
         let mut now = places(home)?;
         now.retain(|id, _| self.only.includes(*id));
         let mut batch = Batch::default();
-        for (&id, place) in &now {
-            if let (Some(changes), false) = (&mut changes, place.archived) {
-                changes.watch_session(place);
-            }
-            let before = self.sessions.get(&id).map(|one| one.place.archived);
-            let (arrival, departure) = match (before, place.archived) {
-                (None, false) => (Some("appeared"), None),
-                (None, true) => (Some("appeared"), Some("archived")),
-                (Some(false), true) => (None, Some("archived")),
-                (Some(true), false) => (Some("restored"), None),
-                (Some(false), false) | (Some(true), true) => (None, None),
-            };
-            let moved = arrival.is_some() || departure.is_some();
-            let one = self.sessions.entry(id).or_insert_with(|| One {
-                place: place.clone(),
-                position: self.only.since.map_or(0, |since| skipped(&place.path, since)),
-            });
-            one.place.clone_from(place);
-            let wanted = match read {
-                Read::All => true,
-                Read::Only(ids) => moved || ids.contains(&id),
-            };
-            if wanted {
-                batch.entries.push(entries::read(id, &one.place.path, &mut one.position, self.only.since));
-            }
-            batch.arrivals.extend(arrival.map(|what| about(id, what)));
-            batch.departures.extend(departure.map(|what| about(id, what)));
-            if let (Some(changes), Some(_)) = (&mut changes, departure) {
-                changes.forget_session(id);
-            }
+        for place in now.values() {
+            self.compare(place, changes.as_deref_mut(), read, &mut batch);
         }
-        self.sessions.retain(|id, _| {
-            let there = now.contains_key(id);
-            if !there {
-                batch.departures.push(about(*id, "purged"));
-                if let Some(changes) = &mut changes {
-                    changes.forget_session(*id);
-                }
-            }
-            there
-        });
+        let gone: Vec<SessionId> = self.sessions.keys().filter(|id| !now.contains_key(id)).copied().collect();
+        for id in gone {
+            self.gone(id, changes.as_deref_mut(), &mut batch);
+        }
         Ok(batch)
     }
 
-    /// Reads the journals of these. One that is not where it was is left to the look that its folder's news bring.
-    pub fn read(&mut self, ids: &[SessionId]) -> Batch {
+    /// The same for a few of them. `moved`: they came, went or are elsewhere now. A session of `read` that is not where it was
+    /// is left to the look that its folder's news bring.
+    pub fn look_at(
+        &mut self,
+        home: &Home,
+        changes: &mut Changes,
+        moved: &[SessionId],
+        read: &Read<'_>,
+    ) -> Result<Batch> {
         let mut batch = Batch::default();
-        for id in ids {
+        for &id in moved {
+            if !self.only.includes(id) {
+                continue;
+            }
+            // Asked twice: one that is moved from the archive between two questions is not gone.
+            match home.place_of(id)?.map_or_else(|| home.place_of(id), |place| Ok(Some(place)))? {
+                Some(place) => self.compare(&place, Some(changes), read, &mut batch),
+                None => self.gone(id, Some(changes), &mut batch),
+            }
+        }
+        let others: Vec<SessionId> = match read {
+            Read::All => self.sessions.keys().copied().collect(),
+            Read::Only(ids) => ids.to_vec(),
+        };
+        for id in others.iter().filter(|id| !moved.contains(id)) {
             if let Some(one) = self.sessions.get_mut(id) {
                 batch.entries.push(entries::read(*id, &one.place.path, &mut one.position, self.only.since));
             }
         }
-        batch
+        Ok(batch)
+    }
+
+    fn compare(&mut self, place: &Place, changes: Option<&mut Changes>, read: &Read<'_>, batch: &mut Batch) {
+        let (id, mut changes) = (place.id, changes);
+        if let (Some(changes), false) = (&mut changes, place.archived) {
+            changes.watch_session(place);
+        }
+        let before = self.sessions.get(&id).map(|one| one.place.archived);
+        let (arrival, departure) = match (before, place.archived) {
+            (None, false) => (Some("appeared"), None),
+            (None, true) => (Some("appeared"), Some("archived")),
+            (Some(false), true) => (None, Some("archived")),
+            (Some(true), false) => (Some("restored"), None),
+            (Some(false), false) | (Some(true), true) => (None, None),
+        };
+        let moved = arrival.is_some() || departure.is_some();
+        let one = self.sessions.entry(id).or_insert_with(|| One {
+            place: place.clone(),
+            position: self.only.since.map_or(0, |since| skipped(&place.path, since)),
+        });
+        one.place.clone_from(place);
+        let wanted = match read {
+            Read::All => true,
+            Read::Only(ids) => moved || ids.contains(&id),
+        };
+        if wanted {
+            batch.entries.push(entries::read(id, &one.place.path, &mut one.position, self.only.since));
+        }
+        batch.arrivals.extend(arrival.map(|what| about(id, what)));
+        batch.departures.extend(departure.map(|what| about(id, what)));
+        if let (Some(changes), Some(_)) = (changes, departure) {
+            changes.forget_session(id);
+        }
+    }
+
+    fn gone(&mut self, id: SessionId, changes: Option<&mut Changes>, batch: &mut Batch) {
+        if self.sessions.remove(&id).is_some() {
+            batch.departures.push(about(id, "purged"));
+        }
+        if let Some(changes) = changes {
+            changes.forget_session(id);
+        }
     }
 }
 

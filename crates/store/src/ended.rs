@@ -71,8 +71,7 @@ impl EndedIndex {
 
     fn open(home: &Path, name: String) -> EndedIndex {
         // In this order: what became of a woken session is in the index before its note is removed.
-        let woken = Woken::open(home);
-        let changed = woken.as_ref().and_then(|woken| woken.ids().ok());
+        let noted = Woken::open(home).and_then(|woken| woken.noted().ok()).unwrap_or_default();
         let read = || {
             let home = Dir::open(home).ok()?;
             let file = home.stat(&name).ok()??;
@@ -81,12 +80,9 @@ impl EndedIndex {
         let (file, table) = read().map_or((None, None), |(file, table)| (Some(file), table));
         let table = table.unwrap_or_default();
         let age = clock::now().as_second() - table.header.compared;
-        let trusted = changed.is_some()
-            && woken.and_then(|woken| woken.inode()) == Some(table.header.woken)
-            && table.header.boot == boot()
-            && (0..COMPARE_S).contains(&age);
-        let changed = changed.unwrap_or_default();
-        EndedIndex { name, table, file, changed, trusted, compared_now: false, new: Mutex::default() }
+        let trusted =
+            noted.number == Some(table.header.woken) && table.header.boot == boot() && (0..COMPARE_S).contains(&age);
+        EndedIndex { name, table, file, changed: noted.ids, trusted, compared_now: false, new: Mutex::default() }
     }
 
     /// The ids of the sessions in this folder. It is listed only if it has changed since the last time.
@@ -205,7 +201,7 @@ impl EndedIndex {
             (false, true) => self.table.header.compared,
             (false, false) => 0,
         };
-        let header = Header { woken: woken.inode()?, compared, boot: boot() };
+        let header = Header { woken: woken.number().ok()?, compared, boot: boot() };
         let settled: Vec<(SessionId, Date)> =
             new.iter().filter(|one| self.changed.contains(&one.id)).map(|one| (one.id, one.changed)).collect();
         records.extend(new.into_iter().map(|ended| (ended.id, ended)));
@@ -328,7 +324,7 @@ mod tests {
         let two = Ended { changed: Date { seconds: 1, nanos: 1 }, ..two };
         write(&home, vec![one.clone(), two.clone(), three.clone()]);
         assert!(EndedIndex::read(home.path()).trusted);
-        std::fs::remove_dir(home.path().join("woken")).unwrap();
+        std::fs::remove_dir_all(home.path().join("woken")).unwrap();
         let mut index = EndedIndex::read(home.path());
         assert!(!index.trusted);
         let still = |index: &EndedIndex, one: &Ended<'_>| index.still(&sessions(&home), one.id).is_some();

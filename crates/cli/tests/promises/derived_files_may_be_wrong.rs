@@ -92,6 +92,13 @@ fn the_index_of_ended_sessions() {
     // One that goes on is shown, whatever the index says.
     let id = harness.run(&["resume", "-d", "--keep", "talk", "say two"]).exits(0).stdout.trim().to_owned();
     assert_eq!(listed(), ["talk"]);
+    // Also by an old copy, and without the notes of what was resumed.
+    std::fs::write(&index, &kept).unwrap();
+    assert_eq!(listed(), ["talk"]);
+    std::fs::remove_dir_all(harness.home().join("woken")).unwrap();
+    assert_eq!(listed(), ["talk"]);
+    std::fs::write(&index, &kept).unwrap();
+    assert_eq!(listed(), ["talk"]);
     harness.run(&["wait", "--until", "turn", &id]).exits(0);
     harness.run(&["stop", &id]).exits(0);
 
@@ -107,7 +114,9 @@ fn the_index_of_ended_sessions() {
     harness.run(&["show", "old 8"]).exits(3);
     assert_eq!(harness.run(&["show", "--json", "@last"]).exits(0).json()["name"], "talk");
 
-    for bytes in [Vec::new(), kept[..kept.len() / 2].to_vec(), vec![b'x'; 4096]] {
+    let first_form =
+        b"\nq5b7k2mz 1763280000 1 1763280000000000000 1763270000000000000 - a name\t0123456789abcdef\n".to_vec();
+    for bytes in [Vec::new(), kept[..kept.len() / 2].to_vec(), vec![b'x'; 4096], first_form] {
         std::fs::write(&index, bytes).unwrap();
         assert_eq!(listed(), ["talk"]);
         assert_eq!(harness.run(&["show", "--json", "old 9"]).exits(0).json()["name"], "old 9");

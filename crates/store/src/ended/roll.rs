@@ -69,3 +69,35 @@ pub fn write(
     bytes.extend(check.to_le_bytes());
     home.replace(name, &bytes, Sync::No)
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_names_are_read_only_for_that_date_and_that_index_and_only_while_no_byte_has_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Dir::open(folder.path()).unwrap();
+        let ids: Vec<SessionId> = (0..WORTH_IT as u64 + 2).map(SessionId::from_random).collect();
+        // The index has one that is gone, and one is not in the index.
+        let (indexed, found) = (&ids[..ids.len() - 1], &ids[1..]);
+        let of = Of { folder: 1, changed: Date { seconds: 2, nanos: 3 }, index: 4 };
+        write(&home, "list", of, indexed.iter().copied(), found).unwrap();
+        let read = |of| {
+            let ids = read(&home, "list", of, indexed.iter().copied())?;
+            Some(ids.into_iter().collect::<HashSet<_>>())
+        };
+        assert_eq!(read(of), Some(found.iter().copied().collect()));
+        assert_eq!(read(Of { folder: 2, ..of }), None);
+        assert_eq!(read(Of { changed: Date { seconds: 2, nanos: 4 }, ..of }), None);
+        assert_eq!(read(Of { index: 5, ..of }), None);
+        let whole = home.read("list").unwrap().unwrap();
+        for at in 0..whole.len() {
+            for damaged in [whole[..at].to_vec(), [&whole[..at], &[whole[at] ^ 1], &whole[at + 1..]].concat()] {
+                std::fs::write(folder.path().join("list"), damaged).unwrap();
+                assert_eq!(read(of), None, "byte {at}");
+            }
+        }
+    }
+}

@@ -29,7 +29,7 @@ pub struct Ended<'a> {
 /// What holds for all records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header {
-    /// The inode of the folder that names those that have changed since.
+    /// The number of the folder that names those that have changed since.
     pub woken: u64,
     /// When the date of every folder was compared last, in seconds.
     pub compared: i64,

@@ -1,8 +1,10 @@
 //! `woken/`: an empty file for each session that was at rest and then was written to, by the name of its id. What the index
 //! of ended sessions says of these does not count.
 //!
-//! The index carries the inode of this folder: if somebody deletes the folder, the index is compared with all folders again.
+//! One file more has a number as its name, which the index carries too: if somebody deletes this folder and what was noted in
+//! it, the index is compared with the folders of all sessions again.
 
+use crate::journal::mark_of;
 use ostler_core::id::SessionId;
 use ostler_sys::dir::{Date, Dir};
 use ostler_sys::lock;
@@ -12,6 +14,15 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 
 const NAME: &str = "woken";
+/// Begins the name of the file with the number.
+const NUMBER: &str = ".number-";
+
+/// What the folder says.
+#[derive(Debug, Default)]
+pub struct Noted {
+    pub ids: HashSet<SessionId>,
+    pub number: Option<u64>,
+}
 
 /// The folder, open.
 #[derive(Debug)]
@@ -31,8 +42,15 @@ impl Woken {
         home.open_dir(NAME).map(Woken)
     }
 
-    pub fn inode(&self) -> Option<u64> {
-        self.0.inode().ok()
+    /// The number of this folder, which gets one if it has none. For the one who holds the lock.
+    pub fn number(&self) -> io::Result<u64> {
+        if let Some(number) = self.noted()?.number {
+            return Ok(number);
+        }
+        let now = format!("{} {}", ostler_sys::clock::now().as_nanosecond(), std::process::id());
+        let number = mark_of(now.as_bytes());
+        self.0.create(&format!("{NUMBER}{number:016x}"), b"")?;
+        Ok(number)
     }
 
     /// One at a time replaces the index. `None`: somebody else is about to.
@@ -40,10 +58,17 @@ impl Woken {
         lock::try_exclusive(self.0.duplicate().ok()?.into()).ok()?
     }
 
-    pub fn ids(&self) -> io::Result<HashSet<SessionId>> {
-        let mut ids = HashSet::new();
-        self.0.each_name(|name| ids.extend(SessionId::from_bytes(name)))?;
-        Ok(ids)
+    pub fn noted(&self) -> io::Result<Noted> {
+        let mut noted = Noted::default();
+        let number = |name: &[u8]| {
+            let digits = std::str::from_utf8(name).ok()?.strip_prefix(NUMBER)?;
+            u64::from_str_radix(digits, 16).ok()
+        };
+        self.0.each_name(|name| match SessionId::from_bytes(name) {
+            Some(id) => drop(noted.ids.insert(id)),
+            None => noted.number = noted.number.or(number(name)),
+        })?;
+        Ok(noted)
     }
 
     /// The index has what became of the session since. The lock keeps others from waking it meanwhile.

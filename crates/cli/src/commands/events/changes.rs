@@ -149,9 +149,8 @@ impl Changes {
                 Some(Watched::Above) => folders |= name == "sessions" || name == "archive" || is_month(&name),
                 Some(Watched::Sessions) => moved.extend(SessionId::parse(&name)),
                 Some(&Watched::Session(id)) => {
-                    if self.only.is_none_or(|only| only == name) && !sessions.contains(&id) {
-                        sessions.push(id);
-                    }
+                    let counts = self.only.is_none_or(|only| only == name) && !sessions.contains(&id);
+                    sessions.extend(counts.then_some(id));
                 }
                 // Of a session that was put away.
                 None => {}

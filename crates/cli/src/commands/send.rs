@@ -158,6 +158,12 @@ fn waiting(place: &Place) -> Result<Vec<Waiting>> {
     Ok(waiting)
 }
 
+/// The texts of those that wait to be delivered, in their order.
+pub fn queued(place: &Place) -> Result<Vec<String>> {
+    let texts = waiting(place)?.into_iter().filter(|message| !message.unclear).map(|message| message.wish.want);
+    Ok(texts.filter_map(|want| if let Want::Message { text, .. } = want { Some(text) } else { None }).collect())
+}
+
 /// A message that waits, or of which nothing tells whether the agent took it.
 struct Waiting {
     n: u64,

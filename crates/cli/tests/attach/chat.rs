@@ -45,7 +45,7 @@ fn a_line_that_was_begun_is_back_at_the_next_attach() {
     let harness = harness();
     let session = idle_demo(&harness);
     let draft = session.path().join("draft");
-    for ending in [None, Some(Signal::KILL), Some(Signal::TERM)] {
+    for ending in [None, Some(Signal::KILL), Some(Signal::TERM), Some(Signal::HUP)] {
         let mut person = Person::attaches(&harness, session.id());
         person.sees("idle");
         person.types("ä half".as_bytes());
@@ -56,7 +56,7 @@ fn a_line_that_was_begun_is_back_at_the_next_attach() {
             Some(signal) => person.signals(signal),
         }
         person.waits();
-        if ending == Some(Signal::TERM) {
+        if [Some(Signal::TERM), Some(Signal::HUP)].contains(&ending) {
             assert!(person.has_an_ordinary_terminal() && !person.screen.is_alternate());
             let text = String::from_utf8_lossy(&person.bytes).into_owned();
             assert!(text.rfind("\u{1b}[?1000l") > text.rfind("\u{1b}[?1000h"), "the mouse is the terminal's again");
@@ -163,6 +163,7 @@ fn a_message_that_is_sent_while_it_works_waits_its_turn() {
     person.sees("● Bash sleep 1000 …");
     person.types(b"say queued words\r");
     person.sees("1 queued");
+    person.sees("queued › say queued words");
     person.types(b"\x03");
     person.sees_that("the answer", |person| person.screen.text().iter().any(|row| row == "queued words"));
 }

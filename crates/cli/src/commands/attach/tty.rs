@@ -4,6 +4,7 @@
 //! must not keep us from hearing keys, signals and the keeper; and the shell's own open file must not be left in a mode
 //! that it does not expect if we are killed.
 
+use ostler_tui::frame;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
@@ -49,6 +50,16 @@ pub enum Wrote {
     Gone,
 }
 
+/// A panic ends the process at once. What it says belongs on a terminal that can be used.
+fn give_back_on_panic(before: Termios) {
+    let say = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let _ = rustix::io::write(std::io::stdout(), frame::LEAVE.as_bytes());
+        let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, &before);
+        say(panic);
+    }));
+}
+
 impl Tty {
     /// Whether both ends of us are a terminal.
     pub fn is_there() -> bool {
@@ -63,6 +74,7 @@ impl Tty {
             Err(_) => rustix::io::fcntl_dupfd_cloexec(std::io::stdout(), 3)?,
         };
         let tty = Tty { output, before: tcgetattr(std::io::stdin())?, manners };
+        give_back_on_panic(tty.before.clone());
         tty.assert_manners()?;
         Ok(tty)
     }

@@ -30,6 +30,8 @@ use std::time::Instant;
 
 /// So many rows of what is being written are seen at most, and never more than a third of the window.
 const INPUT_ROWS: u16 = 8;
+/// So many messages that wait are shown.
+const QUEUED_ROWS: usize = 3;
 /// How far the mouse wheel moves.
 const WHEEL_ROWS: usize = 3;
 
@@ -62,6 +64,7 @@ pub fn run(context: &Context, place: &Place, read_only: bool) -> Result<Code> {
         draft,
         seat,
         view,
+        queued: (Vec::new(), 0, 0),
     };
     let why = chat.open().and_then(|()| chat.stay());
     // The terminal is given back first, also when something went wrong.
@@ -99,6 +102,8 @@ struct Chat<'a> {
     status: Status,
     theme: Theme,
     view: View,
+    /// The messages that wait, and how many waited and how many turns were over when they were read.
+    queued: (Vec<String>, u32, u32),
     /// The one that was asked for, until the agent names it.
     model: Option<String>,
     /// How many rows of the window the conversation has.
@@ -192,12 +197,23 @@ impl Chat<'_> {
         })
     }
 
+    /// Reads the messages that wait, when there are others than before.
+    fn read_queued(&mut self) -> Result<()> {
+        let (queued, turns) = (self.view.queued, self.view.turns);
+        if (queued, turns) != (self.queued.1, self.queued.2) {
+            let texts = if queued > 0 { crate::commands::send::queued(self.place)? } else { Vec::new() };
+            self.queued = (texts, queued, turns);
+        }
+        Ok(())
+    }
+
     /// Draws what there is to see, as far as it changed, and says when that is no longer true by itself.
     fn paint(&mut self) -> Result<Option<Instant>> {
         if self.seat.is_busy() {
             return Ok(None);
         }
         let now = Timestamp::now();
+        self.read_queued()?;
         let (rows, columns) = self.seat.size();
         let area = Rect::new(0, 0, columns, rows);
         let mut buffer = Buffer::empty(area);
@@ -216,6 +232,8 @@ impl Chat<'_> {
         };
         let (hints, input, state) = (take(1), take(input_rows), take(1));
         let notice_areas: Vec<Rect> = notices.iter().map(|_| take(1)).collect();
+        let queued = status::queued_lines(&self.queued.0, QUEUED_ROWS.min(usize::from(rows / 6)));
+        let queued_areas: Vec<Rect> = queued.iter().map(|_| take(1)).collect();
         self.conversation_rows = bottom;
         self.conversation.render(Rect::new(0, 0, columns, bottom), &mut buffer);
         let wide = usize::from(columns);
@@ -227,6 +245,9 @@ impl Chat<'_> {
         }
         for (notice, place) in notices.iter().zip(notice_areas.iter().rev()) {
             buffer.set_stringn(0, place.y, cut(notice, wide), wide, self.theme.bold());
+        }
+        for (line, place) in queued.iter().zip(queued_areas.iter().rev()) {
+            buffer.set_stringn(0, place.y, cut(line, wide), wide, self.theme.dim());
         }
         let model = self.conversation.model().or(self.model.as_deref());
         buffer.set_line(0, state.y, &self.status.state(&self.view, model, now, wide, self.theme), columns);

@@ -141,6 +141,17 @@ impl Status {
     }
 }
 
+/// The messages that wait, one in a row: the first line of each, and how many more there are.
+pub fn queued_lines(texts: &[String], rows: usize) -> Vec<String> {
+    let shown = if texts.len() > rows { rows.saturating_sub(1) } else { rows };
+    let first = |text: &String| clean_line(text.trim().lines().next().unwrap_or_default());
+    let mut lines: Vec<String> = texts.iter().take(shown).map(|text| format!("queued › {}", first(text))).collect();
+    if rows > 0 && texts.len() > shown {
+        lines.push(format!("queued › {} more", texts.len() - shown));
+    }
+    lines
+}
+
 fn seconds(view: &View, now: Timestamp) -> i64 {
     now.duration_since(view.since).as_secs()
 }

@@ -25,6 +25,13 @@ pub trait Stored {
         None
     }
 
+    /// What is in a `.json` file that an older version has written in the place of a `.jsonl` file. It is not read any further:
+    /// the agent converts it when it resumes the conversation.
+    fn older_form(&self, text: &[u8]) -> Option<OlderForm> {
+        let _ = text;
+        None
+    }
+
     /// A file that says in which folder the conversation of this file works.
     fn file_with_cwd(&self, file: &Path) -> Option<PathBuf> {
         let _ = file;
@@ -94,6 +101,14 @@ pub enum ConversationFile {
     TellsInFirstLine,
     /// It holds many conversations.
     Many,
+}
+
+/// A conversation as an older version has written it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OlderForm {
+    pub id: String,
+    /// The command with which the agent itself goes on with it.
+    pub resume: String,
 }
 
 /// The SQL of a database of conversations, in which a message consists of parts. `?1` is the conversation's id.

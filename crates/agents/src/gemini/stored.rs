@@ -2,7 +2,7 @@
 //! Beside the chats of a project, `.project_root` says where that project is.
 
 use super::Gemini;
-use crate::stored::{ConversationFile, Stored, Stores};
+use crate::stored::{ConversationFile, OlderForm, Stored, Stores};
 use crate::{Agent, Variable};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -23,6 +23,13 @@ impl Stored for Gemini {
     fn id_in_first_line(&self, line: &[u8]) -> Option<String> {
         let first: Value = serde_json::from_slice(line).ok()?;
         Some(first["sessionId"].as_str()?.to_owned())
+    }
+
+    /// One object for the whole chat. Resumed, it is written as a `.jsonl` file beside it (measured, 0.61).
+    fn older_form(&self, text: &[u8]) -> Option<OlderForm> {
+        let id = self.id_in_first_line(text)?;
+        let resume = format!("gemini --resume {id}");
+        Some(OlderForm { id, resume })
     }
 
     fn file_with_cwd(&self, file: &Path) -> Option<PathBuf> {

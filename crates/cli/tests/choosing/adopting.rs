@@ -101,6 +101,56 @@ fn what_is_not_there_is_said_with_where_it_was_looked_for() {
 }
 
 #[test]
+fn what_an_older_gemini_wrote_is_named_with_the_command_that_converts_it() {
+    let (harness, work) = machine();
+    const ID: &str = "aaaa1111-2222-4333-8444-555566667777";
+    let project = harness.root().join("home/.gemini/tmp/work");
+    let file = project.join("chats/session-2026-10-01T10-00-aaaa1111.json");
+    write(&file, &[json!({"sessionId": ID, "messages": [{"type": "user", "content": "hello"}]})]);
+    std::fs::write(project.join(".project_root"), work.to_str().unwrap()).unwrap();
+    for word in [ID, "aaaa1", file.to_str().unwrap()] {
+        let refused = harness.run(&["adopt", word]).exits(2);
+        let reason = format!("an older gemini wrote {ID}, in a form that ostler cannot read; gemini converts it");
+        let what_to_do = format!("run gemini --resume {ID} in {} once, then adopt it", work.display());
+        assert!(refused.complaint().contains(&reason) && refused.complaint().contains(&what_to_do), "{refused:?}");
+    }
+    // As gemini leaves it: what is beside the old file is the conversation.
+    write(&file.with_extension("jsonl"), &[json!({"sessionId": ID}), json!({"type": "user", "content": "hello"})]);
+    let missing = harness.run(&["adopt", ID]);
+    assert!(!missing.stderr.contains("an older gemini"), "{missing:?}");
+}
+
+#[test]
+fn an_adopted_conversation_has_the_times_of_its_record() {
+    let (harness, work) = machine();
+    let file = claude_file(&harness.root().join("home/.claude"), &work, ONE);
+    let mut lines = claude_lines(&work, ONE);
+    lines.extend(claude_lines(&work, ONE));
+    let texts = [
+        json!("early"),
+        json!([{"type": "text", "text": "first"}]),
+        json!("late"),
+        json!([{"type": "text", "text": "second"}]),
+    ];
+    for (n, (line, text)) in lines.iter_mut().zip(texts).enumerate() {
+        let ago = jiff::SignedDuration::from_mins(if n < 2 { 180 } else { 20 });
+        line["timestamp"] = json!((jiff::Timestamp::now() - ago).to_string());
+        line["uuid"] = json!(n.to_string());
+        line["parentUuid"] = if n == 0 { Value::Null } else { json!((n - 1).to_string()) };
+        line["message"]["content"] = text;
+    }
+    write(&file, &lines);
+    let id = harness.run(&["adopt", ONE]).exits(0).stdout.trim_end().to_owned();
+    let logs = |words: &[&str]| harness.run(&[&["logs", &id], words].concat()).exits(0).stdout;
+    let (early, late) = ("› early\nfirst\n", "› late\nsecond\n");
+    assert_eq!(logs(&[]), format!("{early}{late}"));
+    assert_eq!(logs(&["--since", "4h"]), format!("{early}{late}"));
+    assert_eq!(logs(&["--since", "1h"]), late);
+    assert_eq!(logs(&["--since", "1h", "-n", "1"]), "second\n");
+    assert_eq!(logs(&["--since", "1m"]), "");
+}
+
+#[test]
 fn what_could_not_go_on_is_refused_before_anything_is_made() {
     let (mut harness, work) = machine();
     let gone = harness.root().join("gone");

@@ -5,7 +5,7 @@
 use super::{Variable, conversation_in};
 use crate::error::{Error, Result};
 use ostler_agents::Agent;
-use ostler_agents::stored::{Queries, Stores};
+use ostler_agents::stored::{OlderForm, Queries, Stores};
 use ostler_store::database;
 use std::fs::File;
 use std::io::{self, Write};
@@ -73,11 +73,37 @@ pub fn in_files(variable: Variable<'_>) -> Vec<Stored> {
     let mut found = Vec::new();
     for agent in ostler_agents::all() {
         let Some(Stores::Files { folder, deep, inner }) = agent.stores(variable) else { continue };
-        for file in files_below(&folder, deep, inner) {
+        for file in files_below(&folder, deep, inner, "jsonl") {
             let Some(native_id) = conversation_in(agent, &file) else { continue };
             let Ok(updated) = file.metadata().and_then(|file| file.modified()) else { continue };
             let cwd = agent.file_with_cwd(&file).and_then(|file| only_line(&file));
             found.push(Stored { agent: agent.name(), native_id, file, updated, cwd });
+        }
+    }
+    found
+}
+
+/// A conversation that its agent has to convert before anything else can read it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Older {
+    pub agent: &'static str,
+    pub form: OlderForm,
+    pub file: PathBuf,
+    pub cwd: Option<String>,
+}
+
+/// Those that only an older version of their agent has written.
+pub fn in_older_form(variable: Variable<'_>) -> Vec<Older> {
+    let mut found = Vec::new();
+    for agent in ostler_agents::all() {
+        let Some(Stores::Files { folder, deep, inner }) = agent.stores(variable) else { continue };
+        for file in files_below(&folder, deep, inner, "json") {
+            if agent.conversation_file(&file).is_none() || file.with_extension("jsonl").exists() {
+                continue;
+            }
+            let Some(form) = std::fs::read(&file).ok().and_then(|text| agent.older_form(&text)) else { continue };
+            let cwd = agent.file_with_cwd(&file).and_then(|file| only_line(&file));
+            found.push(Older { agent: agent.name(), form, file, cwd });
         }
     }
     found
@@ -88,14 +114,14 @@ pub fn places(variable: Variable<'_>) -> Vec<PathBuf> {
     ostler_agents::all().into_iter().filter_map(|agent| Some(agent.stores(variable)?.path().to_owned())).collect()
 }
 
-/// The files so many folders below a folder, or in the folder of this name in each of those.
-fn files_below(folder: &Path, deep: usize, inner: Option<&str>) -> Vec<PathBuf> {
+/// The files with this extension so many folders below a folder, or in the folder of this name in each of those.
+fn files_below(folder: &Path, deep: usize, inner: Option<&str>, extension: &str) -> Vec<PathBuf> {
     let mut folders = vec![folder.to_owned()];
     for _ in 0..deep {
         folders = folders.iter().flat_map(|folder| entries(folder)).filter(|path| path.is_dir()).collect();
     }
     let folders = folders.into_iter().map(|folder| inner.map_or(folder.clone(), |inner| folder.join(inner)));
-    let is_record = |path: &PathBuf| path.extension().is_some_and(|end| end == "jsonl");
+    let is_record = |path: &PathBuf| path.extension().is_some_and(|end| end == extension);
     folders.flat_map(|folder| entries(&folder)).filter(is_record).collect()
 }
 

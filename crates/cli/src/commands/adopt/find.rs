@@ -7,7 +7,7 @@ use crate::ui::called::{called, called_at};
 use ostler_core::id::SessionId;
 use ostler_core::view::View;
 use ostler_engine::foreign::about::{self, About};
-use ostler_engine::foreign::stored::{self, Stored};
+use ostler_engine::foreign::stored::{self, Older, Stored};
 use ostler_engine::list::{Listed, list};
 use ostler_store::look::{Depth, look_to};
 use std::path::Path;
@@ -48,7 +48,7 @@ impl Found {
 /// The conversation in a file. It has to be where its agent looks for it.
 fn by_file(word: &str, all: &[Stored]) -> Result<Option<Stored>> {
     let path = Path::new(word);
-    if !(word.contains('/') || word.ends_with(".jsonl")) {
+    if !(word.contains('/') || word.ends_with(".jsonl") || word.ends_with(".json")) {
         return Ok(None);
     }
     if !path.is_file() {
@@ -59,6 +59,7 @@ fn by_file(word: &str, all: &[Stored]) -> Result<Option<Stored>> {
         |one: &&Stored| one.queries().is_none() && std::fs::canonicalize(&one.file).is_ok_and(|file| file == path);
     match all.iter().find(same) {
         Some(stored) => Ok(Some(stored.clone())),
+        None if let Some(older) = older(|one| one.file == path) => Err(to_convert(&older)),
         None => Err(Failure::usage(format!(
             "{} is not where an agent keeps a conversation; searched {}",
             path.display(),
@@ -97,8 +98,28 @@ fn unknown(context: &Context, word: &str) -> Failure {
             let alive = look_to(Depth::Standing, &place).is_ok_and(|view| !view.ended);
             kept(&called_at(&place), place.id, place.archived, alive)
         }
+        Err(_)
+            if word.len() >= SHORTEST
+                && let Some(older) = older(|one| one.form.id.starts_with(word)) =>
+        {
+            to_convert(&older)
+        }
         Err(_) => Failure::new(Code::NoSession, format!("no conversation begins with {word:?}; searched {}", places())),
     }
+}
+
+/// The first of those that an older version of their agent has written and that is as wanted.
+fn older(wanted: impl Fn(&Older) -> bool) -> Option<Older> {
+    stored::in_older_form(&variable).into_iter().find(wanted)
+}
+
+fn to_convert(older: &Older) -> Failure {
+    let Older { agent, form, cwd, .. } = older;
+    let place = cwd.as_deref().map(|cwd| format!(" in {}", tilde(cwd))).unwrap_or_default();
+    Failure::usage(format!(
+        "an older {agent} wrote {}, in a form that ostler cannot read; {agent} converts it: run {}{place} once, then adopt it",
+        form.id, form.resume
+    ))
 }
 
 fn places() -> String {

@@ -127,6 +127,50 @@ fn advice(error: &Error) -> (Code, String) {
         Error::FolderExists { .. } => (Code::Failed, "see ostler doctor".to_owned()),
         Error::CannotMove { .. } => (Code::Ours, String::new()),
         Error::HelperStays { .. } => (Code::Ours, "check it, then try again".to_owned()),
+        Error::About { error, .. } => advice(error),
+        Error::Archived { session } => (Code::Failed, format!("restore it first: ostler restore {}", session.id)),
+        Error::TakesNoMessages { .. } => (Code::Failed, "to type into it, start it with: ostler run -t".to_owned()),
+        Error::NoTerminal { .. } | Error::Withdrawn { .. } | Error::EndedAndAsksNothing { .. } => {
+            (Code::Failed, String::new())
+        }
+        Error::NoTurnEnds { .. } => (Code::Usage, "send without --wait".to_owned()),
+        Error::EndedForReply { session } => (Code::Usage, format!("continue it: ostler resume {} \"…\"", session.id)),
+        Error::NoReply { session, outcome } => {
+            // However well an earlier turn went, there was no reply to this message.
+            let code = match outcome.as_deref().map(Code::of) {
+                None | Some(Code::Succeeded | Code::NotSaved) => Code::Failed,
+                Some(code) => code,
+            };
+            (code, format!("see ostler show {}", session.id))
+        }
+        Error::NotWaiting { session, .. } | Error::NotUnclear { session } => {
+            (Code::Failed, format!("list them with: ostler send {} --list", session.id))
+        }
+        Error::NothingToInterrupt { .. } => (Code::Failed, "nothing to interrupt".to_owned()),
+        Error::NoTurns { session, .. } => {
+            (Code::Usage, format!("wait for its end: ostler wait {0}, or look: ostler attach {0}", session.id))
+        }
+        Error::HelpersDoNotEndIt { .. } | Error::ProcessLeft { .. } => (Code::Ours, "see ostler doctor".to_owned()),
+        Error::AlreadyArchived { session } | Error::NotArchived { session } => {
+            (Code::Failed, format!("see ostler show {}", session.id))
+        }
+        Error::StartedAgain { id } => (Code::Failed, format!("stop it first: ostler stop {id}")),
+        Error::DamagedForArchive { id, .. } => {
+            (Code::Ours, format!("a damaged session cannot be archived, delete it with: ostler purge {id}"))
+        }
+        Error::InUse { .. } => (Code::Failed, "try again".to_owned()),
+        Error::RunsForPurge { session } => (Code::Failed, format!("stop it first: ostler stop {}", session.id)),
+        Error::DamagedForPurge { id, .. } => (Code::Ours, format!("kept, delete it with: ostler purge {id}")),
+        Error::CannotDelete { .. } => (Code::Ours, "delete it by hand".to_owned()),
+        Error::CannotLook { .. } => (Code::Ours, "see ostler doctor".to_owned()),
+        Error::OldKeeperStays { id, .. } => (Code::Ours, format!("see ostler show {id}")),
+        Error::KeeperStays { .. } => (Code::Ours, "try again later".to_owned()),
+        Error::NoNewKeeper { .. } => (Code::Ours, "try again".to_owned()),
+        Error::NotAName { name } => (Code::Usage, name_rule(name)),
+        Error::LooksLikeId { .. } => (Code::Usage, "choose another name".to_owned()),
+        Error::NameTaken { id, .. } => {
+            (Code::Usage, format!("choose another name, or stop that session: ostler stop {id}"))
+        }
         Error::AmbiguousConversation { .. } => (Code::Usage, "type more characters".to_owned()),
         Error::NoConversation { .. } => {
             (Code::NoSession, "list them with: ostler ls -a, ostler ls --foreign".to_owned())
@@ -149,6 +193,17 @@ fn advice(error: &Error) -> (Code, String) {
         }
         Error::NothingSaid { .. } => (Code::NoSession, String::new()),
         Error::CannotRepair { .. } => (Code::Ours, "see ostler repair".to_owned()),
+    }
+}
+
+/// The rule that a name breaks.
+fn name_rule(name: &str) -> String {
+    match name {
+        "" => "it is empty".to_owned(),
+        long if long.len() > 64 => format!("it has {} bytes, use at most 64", long.len()),
+        name if name.starts_with([' ', '.', '-']) => "it must not begin with a space, a dot or a dash".to_owned(),
+        name if name.ends_with(' ') => "it must not end with a space".to_owned(),
+        _ => "use only letters, digits, spaces and these: . _ - + , # ( ) & ' ! ?".to_owned(),
     }
 }
 

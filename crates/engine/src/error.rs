@@ -6,6 +6,8 @@
 use crate::config::Mistake;
 use crate::session_ref::SessionRef;
 use ostler_core::id::SessionId;
+use ostler_core::outcome::Outcome;
+use ostler_core::record::Mode;
 use ostler_keeper::launch::LaunchError;
 use ostler_store::StoreError;
 use ostler_store::home::NotFound;
@@ -56,6 +58,80 @@ pub enum Error {
     #[error("process {pid}, a helper of the session, does not exit")]
     HelperStays { pid: i32 },
 
+    /// What is wrong with one of several sessions.
+    #[error("{session}: {error}")]
+    About { session: SessionRef, error: Box<Error> },
+
+    // Messages, answers and waiting.
+    #[error("{session} is archived")]
+    Archived { session: SessionRef },
+    #[error("{session} is a command and takes no messages")]
+    TakesNoMessages { session: SessionRef },
+    #[error("{session} has ended, so there is no terminal to type into")]
+    NoTerminal { session: SessionRef },
+    #[error("{session} does not report the end of its turns")]
+    NoTurnEnds { session: SessionRef },
+    /// It has ended, so there will be no reply.
+    #[error("{session} has ended")]
+    EndedForReply { session: SessionRef },
+    #[error("{session}: the message was withdrawn")]
+    Withdrawn { session: SessionRef },
+    #[error("{session} ended before it replied")]
+    NoReply { session: SessionRef, outcome: Option<Box<Outcome>> },
+    #[error("{session}: message {n} is not waiting")]
+    NotWaiting { session: SessionRef, n: u64 },
+    #[error("{session}: --again is for messages that may have been delivered")]
+    NotUnclear { session: SessionRef },
+    #[error("{session} has ended and is not asking anything")]
+    EndedAndAsksNothing { session: SessionRef },
+    #[error("{}", match .why { Some(why) => format!("{session}: {why}"), None => format!("{session} has ended") })]
+    NothingToInterrupt { session: SessionRef, why: Option<String> },
+    /// Its turns are not seen, so that their end cannot be waited for.
+    #[error("{}", match .mode {
+        _ if .agent == "command" => format!("{session} is a command and has no turns"),
+        Mode::Terminal => format!("{agent} does not report its turns in a terminal"),
+        Mode::Headless => format!("{agent} does not report its turns"),
+    })]
+    NoTurns { session: SessionRef, agent: String, mode: Mode },
+
+    // Ending, archiving, deleting, replacing keepers.
+    #[error("{id}: its helpers do not end it, and its folder is damaged ({damage})")]
+    HelpersDoNotEndIt { id: SessionId, damage: String },
+    #[error("{id}: its helpers are gone, one of its processes still runs, and its folder is damaged ({damage})")]
+    ProcessLeft { id: SessionId, damage: String },
+    #[error("{session} is already archived")]
+    AlreadyArchived { session: SessionRef },
+    #[error("{session} is not archived")]
+    NotArchived { session: SessionRef },
+    #[error("{id} was just started again")]
+    StartedAgain { id: SessionId },
+    #[error("{id}: {damage}")]
+    DamagedForArchive { id: SessionId, damage: String },
+    #[error("another command is working on {id}")]
+    InUse { id: SessionId },
+    #[error("{session} is still running")]
+    RunsForPurge { session: SessionRef },
+    #[error("{id}: {damage}")]
+    DamagedForPurge { id: SessionId, damage: String },
+    #[error("{}: {error}", .folder.display())]
+    CannotDelete { folder: PathBuf, error: io::Error },
+    #[error("{id}: {error}")]
+    CannotLook { id: SessionId, error: StoreError },
+    #[error("{id} still has its keeper of version {version}, because that of {new} does not stay alive")]
+    OldKeeperStays { id: SessionId, version: String, new: &'static str },
+    #[error("{session}: its keeper cannot be replaced now: {why}")]
+    KeeperStays { session: SessionRef, why: String },
+    #[error("{session}: no new keeper after {seconds} s")]
+    NoNewKeeper { session: SessionRef, seconds: u64 },
+
+    // Names.
+    #[error("{:?} is not a valid name", beginning(.name))]
+    NotAName { name: String },
+    #[error("{name:?} looks like a session id")]
+    LooksLikeId { name: String },
+    #[error("the name {name:?} is in use by session {id}")]
+    NameTaken { name: String, id: SessionId },
+
     #[error("{word:?} is ambiguous: {one}, {other}")]
     AmbiguousConversation { word: String, one: String, other: String },
     #[error("{word:?} is neither a session nor a running conversation")]
@@ -96,6 +172,14 @@ pub enum Error {
     /// Only a copy has it, and it cannot be put back.
     #[error("{0}")]
     OnlyInCopy(String),
+}
+
+/// As much of a name as fits into a sentence.
+fn beginning(name: &str) -> String {
+    match name.char_indices().nth(32) {
+        Some(_) => name.chars().take(31).chain(['…']).collect(),
+        None => name.to_owned(),
+    }
 }
 
 /// A result of the engine.

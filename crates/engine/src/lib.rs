@@ -4,6 +4,7 @@
 //! What is worth telling while something takes long goes to a callback as a [`Notice`]; what fails is an [`Error`] that says
 //! which session, what is wrong and which process is concerned. Words for people, hints and exit codes are made by the face.
 
+pub mod archive;
 pub mod config;
 mod environment;
 mod error;
@@ -11,17 +12,25 @@ pub mod foreign;
 pub mod installed;
 pub mod limits;
 pub mod list;
+mod names;
 mod notice;
 pub mod orphans;
 pub mod owners;
 pub mod prepare;
+pub mod purge;
 pub mod quiesced;
 pub mod repair;
+pub mod reply;
 pub mod request;
+pub mod send;
 mod session_ref;
 mod settings;
+pub mod stop;
 pub mod suggest;
+pub mod sweep;
 pub mod units;
+pub mod upgrade;
+pub mod wait;
 pub mod watch;
 mod who;
 

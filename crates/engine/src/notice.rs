@@ -1,6 +1,7 @@
 //! What is worth telling while a verb is at work. The text says what happened; a face adds what to do.
 
 use crate::session_ref::SessionRef;
+use ostler_core::id::SessionId;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -9,6 +10,10 @@ use std::path::PathBuf;
 pub enum Notice {
     /// A process that an earlier run had left was ended.
     EndedLeftover { session: SessionRef, process: String },
+    /// A process that a lost session had left was ended.
+    EndedOrphan { session: SessionRef, process: String },
+    /// The transcript is not what its last copy was.
+    TranscriptChanged { id: SessionId, words: String },
     /// A transcript was changed, and this is what was wrong with it.
     Repaired { change: String, backup: Option<PathBuf> },
 }
@@ -19,6 +24,10 @@ impl fmt::Display for Notice {
             Notice::EndedLeftover { session, process } => {
                 write!(f, "{session}: ended a process that its last run left running: {process}")
             }
+            Notice::EndedOrphan { session, process } => {
+                write!(f, "{session}: ended a process that it had left running: {process}")
+            }
+            Notice::TranscriptChanged { id, words } => write!(f, "{id}: {words}"),
             Notice::Repaired { change, backup: None } => write!(f, "repaired: {change}"),
             Notice::Repaired { change, backup: Some(backup) } => {
                 write!(f, "repaired: {change}; backup: {}", backup.display())

@@ -11,9 +11,9 @@ use crate::ui::conversation::Talk;
 use crate::ui::style::Style;
 use ostler_core::asking::Shown;
 use ostler_core::fact::Ask;
-use ostler_core::record::{Mode, Want};
+use ostler_core::record::Mode;
 use ostler_core::view::View;
-use ostler_engine::request::{self, Answered};
+use ostler_engine::send;
 use ostler_store::home::Place;
 use ostler_store::look;
 use std::io::IsTerminal;
@@ -62,20 +62,9 @@ pub fn run(context: &Context, args: Answer) -> Result<Code> {
             return Err(Failure::usage("an answer is missing; add --allow, --deny or --text \"…\""));
         }
     };
-    match request::make(
-        &context.engine,
-        &place,
-        Want::Answer { request: Some(request), allow, always: args.always, text: args.text },
-    )? {
-        Answered::Accepted => {
-            tell_verdict(&place, asking.as_ref(), allow, args.always)?;
-            Ok(Code::Succeeded)
-        }
-        Answered::Refused(why) => Err(Failure::new(Code::Failed, format!("{}: {why}", called_at(&place)))),
-        Answered::Ended(_) => {
-            Err(Failure::new(Code::Failed, format!("{} has ended and is not asking anything", called_at(&place))))
-        }
-    }
+    context.engine.answer(&place, send::Answer { request, allow, always: args.always, text: args.text })?;
+    tell_verdict(&place, asking.as_ref(), allow, args.always)?;
+    Ok(Code::Succeeded)
 }
 
 /// Shows the question in full and asks for the answer, where somebody can give one.

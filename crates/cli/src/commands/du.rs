@@ -1,6 +1,5 @@
 //! `ostler du`: what sessions use on the disk, and what is left of it.
 
-use super::several;
 use crate::args::Du;
 use crate::context::Context;
 use crate::exit::{Code, Result};
@@ -32,7 +31,7 @@ pub fn run(context: &Context, args: &Du) -> Result<Code> {
     let mut places = if everything {
         home.live_places()?.into_iter().chain(home.archived_places()?).collect()
     } else {
-        several::select(home, &args.ids)?
+        context.engine.select_all(&args.ids)?
     };
     // Always in the same order, so that a file of two sessions counts for the same one.
     places.sort_by_key(|place| place.id);

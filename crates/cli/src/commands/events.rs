@@ -11,7 +11,6 @@ mod changes;
 mod entries;
 mod known;
 
-use super::several;
 use crate::args::Events;
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
@@ -49,7 +48,7 @@ fn only(context: &Context, args: &Events) -> Result<Only> {
     let sessions = if args.ids.is_empty() {
         None
     } else {
-        Some(several::select(&context.engine.home, &args.ids)?.into_iter().map(|place| place.id).collect())
+        Some(context.engine.select_all(&args.ids)?.into_iter().map(|place| place.id).collect())
     };
     Ok(Only { sessions, since: since.map_err(Failure::usage)? })
 }

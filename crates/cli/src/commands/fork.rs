@@ -3,7 +3,7 @@
 //! original was given and no others.
 
 use super::resume::begun;
-use super::run::{Watching, after_start, check_name, check_that_it_can_be_found, message_of, with_piped};
+use super::run::{Watching, after_start, check_that_it_can_be_found, message_of, with_piped};
 use crate::args::Fork as Args;
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
@@ -67,7 +67,9 @@ pub fn run(context: &Context, args: Args) -> Result<Code> {
     }
     // Of several who want one name at once, one gets it: nobody else looks until the session stands.
     let names = args.name.as_ref().map(|_| context.engine.home.lock_names()).transpose()?;
-    check_name(context, args.name.as_deref())?;
+    if let Some(name) = &args.name {
+        context.engine.check_name(name)?;
+    }
     let watching = Watching::new(args.detach, args.output);
     check_that_it_can_be_found(watching, args.name.as_deref())?;
     let original = place.open()?.session()?;

@@ -28,7 +28,6 @@ mod several;
 mod show;
 mod stats;
 mod stop;
-mod sweep;
 mod upgrade;
 mod wait;
 mod who;

@@ -2,19 +2,6 @@
 
 use crate::exit::{Code, Failure, Result};
 use crate::say::tell;
-use ostler_store::home::{Home, Place};
-
-/// The sessions that these words mean, each once. A word that means none ends the command before anything is done.
-pub fn select(home: &Home, words: &[String]) -> Result<Vec<Place>> {
-    let mut places: Vec<Place> = Vec::new();
-    for word in words {
-        let place = home.select(word)?;
-        if !places.contains(&place) {
-            places.push(place);
-        }
-    }
-    Ok(places)
-}
 
 /// Does something with each of them. Complains about each that fails, and returns the code of the first that did not go
 /// as it should.

@@ -42,7 +42,9 @@ pub fn keep(context: &Context, found: &Found, args: &Adopt, then: Then, attended
     // Nobody else of this home looks until the session stands, neither for its conversation nor for its name.
     let _names = context.engine.home.lock_names()?;
     refuse_kept(context, &found.stored)?;
-    crate::commands::run::check_name(context, args.name.as_deref())?;
+    if let Some(name) = &args.name {
+        context.engine.check_name(name)?;
+    }
     let mended = mend(context, &found.stored)?;
     // Whoever had it open may have said something since it was found.
     let about = about::whole(&found.stored)?;

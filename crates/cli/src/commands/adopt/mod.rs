@@ -13,7 +13,7 @@ mod strangers;
 
 use super::ls::tilde;
 use super::resume::{Going, go_on};
-use super::run::{Watching, check_name, check_that_it_can_be_found, message_of, with_piped};
+use super::run::{Watching, check_that_it_can_be_found, message_of, with_piped};
 use crate::args::Adopt;
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
@@ -49,7 +49,9 @@ pub fn run(context: &Context, args: Adopt) -> Result<Code> {
     let message = message_of(&args.message)?.map(with_piped).transpose()?;
     let then = what_then(&args, message.is_some(), watching)?;
     check_that_it_can_be_found(watching, args.name.as_deref())?;
-    check_name(context, args.name.as_deref())?;
+    if let Some(name) = &args.name {
+        context.engine.check_name(name)?;
+    }
     check_agent(context, &found, &args)?;
     if !strangers.is_empty() {
         strangers::end(context, &found, &strangers)?;

@@ -3,9 +3,9 @@
 //! keeps others away, before it is touched. It signals nobody and touches no file that is not ostler's own.
 
 use super::{Finding, Level};
-use crate::commands::purge;
 use crate::exit::{Failure, Result};
 use ostler_core::limits::counted;
+use ostler_engine::purge;
 use ostler_engine::quiesced::{NotQuiesced, Quiesced};
 use ostler_engine::request::look_and_record;
 use ostler_store::home::Place;

@@ -3,8 +3,8 @@
 use super::helpers::Helper;
 use super::mending::Fix;
 use super::{Finding, quoted};
-use crate::commands::purge::{GONE, leftovers};
 use crate::exit::Result;
+use ostler_engine::purge::{GONE, leftovers};
 use ostler_keeper::launch::hidden_name;
 use ostler_store::folder::Folder;
 use ostler_store::home::Home;

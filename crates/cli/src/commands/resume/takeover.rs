@@ -4,7 +4,7 @@
 //! agent likes to be asked, by identity, and never killed: an agent that does not leave keeps its conversation. A server
 //! that works for several conversations is not even asked.
 
-use crate::commands::stop;
+use crate::commands::stop::say_whether_saved;
 use crate::context::{Context, variable};
 use crate::exit::{Code, Failure, Result};
 use crate::say::tell;
@@ -18,6 +18,7 @@ use ostler_engine::foreign::stored::Stored;
 use ostler_engine::orphans;
 use ostler_engine::owners::{self, Writer, writers};
 use ostler_engine::request::{self};
+use ostler_engine::stop;
 use ostler_keeper::keeper::started_by;
 use ostler_store::backwards;
 use ostler_store::home::Place;
@@ -66,7 +67,7 @@ fn stop_session(context: &Context, place: &Place) -> Result<()> {
     let grace_ms = u64::try_from(context.engine.config.grace.as_millis()).unwrap_or(u64::MAX);
     let want = Want::Stop { how: StopHow::Interrupt, grace_ms, why: "resume --takeover".to_owned() };
     let ended = stop::end(place, request::make(&context.engine, place, want)?)?;
-    if !ended.was_over && !stop::is_saved(&ended.view) {
+    if !ended.was_over && !say_whether_saved(&ended.view) {
         return Err(Failure::new(
             Code::NotSaved,
             format!("{} was ended but not resumed; run the command again to resume it", called(&ended.view)),

@@ -6,8 +6,7 @@ use crate::args::{Message, Run};
 use crate::context::{Context, variable};
 use crate::dashes;
 use crate::exit::{Failure, Result};
-use crate::ui::table::cut;
-use ostler_core::id::{SessionId, is_name};
+use ostler_core::id::SessionId;
 use ostler_core::record::{Mode, Session, beginning_of};
 use ostler_core::{MESSAGE_LIMIT, SCHEMA};
 use ostler_engine::config::own_agents::{OwnAgent, Protocol};
@@ -289,36 +288,6 @@ pub fn text(bytes: Vec<u8>) -> Result<String> {
     })
 }
 
-/// Whether a session may be called this. Asked while nobody else may give names.
-pub fn check_name(context: &Context, name: Option<&str>) -> Result<()> {
-    if let Some(name) = name {
-        if !is_name(name) {
-            let short = cut(name, 32);
-            return Err(Failure::usage(format!("{short:?} is not a valid name; {}", name_rule(name))));
-        }
-        if SessionId::parse(name).is_some() {
-            return Err(Failure::usage(format!("{name:?} looks like a session id; choose another name")));
-        }
-        if let Some(id) = context.engine.home.name_is_taken(name)? {
-            return Err(Failure::usage(format!(
-                "the name {name:?} is in use by session {id}; choose another name, or stop that session: ostler stop {id}"
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// The rule that a name breaks.
-fn name_rule(name: &str) -> String {
-    match name {
-        "" => "it is empty".to_owned(),
-        long if long.len() > 64 => format!("it has {} bytes, use at most 64", long.len()),
-        name if name.starts_with([' ', '.', '-']) => "it must not begin with a space, a dot or a dash".to_owned(),
-        name if name.ends_with(' ') => "it must not end with a space".to_owned(),
-        _ => "use only letters, digits, spaces and these: . _ - + , # ( ) & ' ! ?".to_owned(),
-    }
-}
-
 /// A message as it was typed, or from standard input.
 pub fn message_of(typed: &Message) -> Result<Option<String>> {
     let message = match (typed.word.as_deref(), &typed.option) {
@@ -337,7 +306,9 @@ pub fn message_of(typed: &Message) -> Result<Option<String>> {
 }
 
 pub fn describe(context: &Context, args: Run, asked: &Asked, attended: bool) -> Result<Session> {
-    check_name(context, args.name.as_deref())?;
+    if let Some(name) = &args.name {
+        context.engine.check_name(name)?;
+    }
     let cwd = match args.cwd {
         Some(folder) => std::fs::canonicalize(&folder)
             .map_err(|error| Failure::usage(format!("cannot use the folder {}: {error}", folder.display())))?,

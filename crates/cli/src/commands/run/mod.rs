@@ -7,7 +7,7 @@ mod recorded;
 mod result;
 mod summary;
 
-pub use asked::{check_name, message_of, nearest_agent};
+pub use asked::{message_of, nearest_agent};
 pub use piped::after as with_piped;
 
 use crate::args::{Output, Run};
@@ -20,6 +20,8 @@ use crate::ui::called::{called, called_at};
 use crate::ui::style::Style;
 use asked::{Asked, check, describe};
 use ostler_core::event::StopHow;
+use ostler_core::id::SessionId;
+use ostler_core::limits::counted;
 use ostler_core::record::{Mode, Session, Want};
 use ostler_engine::Engine;
 use ostler_engine::owners::refuse_others;
@@ -47,8 +49,24 @@ pub fn run(context: &Context, args: Run) -> Result<Code> {
     let session = describe(context, args, &asked, watching.attended)?;
     let place = start(context, &session, asked)?;
     drop(names);
-    super::sweep::when_due(context, place.id);
+    sweep(context, place.id);
     after_start(context, &place, &session, watching)
+}
+
+/// Puts away and deletes what is old, as config.toml wants it. It never fails the command.
+fn sweep(context: &Context, started: SessionId) {
+    let said = |done: &str, count: usize, setting: &str| {
+        if count > 0 {
+            tell!("ostler: {done} {} ({setting} in config.toml)", counted(count as u64, "session", "sessions"));
+        }
+    };
+    match context.engine.sweep_when_due(started, &mut crate::say::notice) {
+        Ok(swept) => {
+            said("archived", swept.archived, "archive_after");
+            said("purged", swept.purged, "purge_after");
+        }
+        Err(error) => tell!("ostler: automatic archiving (config.toml) failed: {}", Failure::from(error)),
+    }
 }
 
 /// Refuses to start in the background what nobody could find again: its id cannot be printed, and it has no name.

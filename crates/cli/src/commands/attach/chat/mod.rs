@@ -201,7 +201,7 @@ impl Chat<'_> {
     fn read_queued(&mut self) -> Result<()> {
         let (queued, turns) = (self.view.queued, self.view.turns);
         if (queued, turns) != (self.queued.1, self.queued.2) {
-            let texts = if queued > 0 { crate::commands::send::queued(self.place)? } else { Vec::new() };
+            let texts = if queued > 0 { self.engine.queued(self.place)? } else { Vec::new() };
             self.queued = (texts, queued, turns);
         }
         Ok(())

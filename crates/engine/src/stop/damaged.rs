@@ -1,6 +1,6 @@
-//! Ending a session that lives and whose records cannot be read: its helpers know it by heart.
+//! Ending a session that lives and whose records cannot be read: its helpers have what they need in memory.
 
-use crate::exit::{Failure, Result};
+use crate::error::{Error, Result};
 use ostler_store::StoreError;
 use ostler_store::home::Place;
 use ostler_store::look::{Depth, look_to};
@@ -57,7 +57,7 @@ pub fn still_runs(place: &Place) -> Result<bool> {
 }
 
 impl Helpers {
-    /// Waits until they have ended it and left, and says so.
+    /// Waits until they have ended it and exited; returns what is damaged.
     pub fn until_gone(self, grace: Duration) -> Result<String> {
         let deadline = Instant::now() + grace + CLEARING_UP;
         for pidfd in &self.pidfds {
@@ -65,10 +65,7 @@ impl Helpers {
             while !pidfd.has_exited()? {
                 match poll(&mut [PollFd::new(pidfd, PollFlags::IN)], left.as_ref()) {
                     Ok(0) => {
-                        return Err(Failure::ours(format!(
-                            "{}: its helpers do not end it, and its folder is damaged ({}); see ostler doctor",
-                            self.place.id, self.damage
-                        )));
+                        return Err(Error::HelpersDoNotEndIt { id: self.place.id, damage: self.damage });
                     }
                     Ok(_) | Err(rustix::io::Errno::INTR) => {}
                     Err(error) => return Err(std::io::Error::from(error).into()),
@@ -76,14 +73,8 @@ impl Helpers {
             }
         }
         if still_runs(&self.place)? {
-            return Err(Failure::ours(format!(
-                "{}: its helpers are gone, one of its processes still runs, and its folder is damaged ({}); see ostler doctor",
-                self.place.id, self.damage
-            )));
+            return Err(Error::ProcessLeft { id: self.place.id, damage: self.damage });
         }
-        Ok(format!(
-            "{}: stopped; whether the last turn is saved is unknown, because its folder is damaged: {}",
-            self.place.id, self.damage
-        ))
+        Ok(self.damage)
     }
 }

@@ -1,21 +1,21 @@
 //! Putting away what has ended long ago, and deleting what was put away long ago, as config.toml wants it
 //! (`archive_after`, `purge_after`; both off unless set).
 //!
-//! There is no daemon to do it. It happens at most once an hour, after `run` has started something, and is said on
-//! standard error. It ends nothing and never fails the command: whoever runs, or has messages waiting, is left where it is.
-//! Putting away can be undone; deleting cannot, and wants a clock that can be believed ([`trust`]).
+//! There is no daemon to do it. It happens at most once an hour, after `run` has started something. It ends nothing: what runs, or
+//! has messages waiting, is left where it is. Putting away can be undone; deleting cannot, and needs a clock that can be
+//! believed ([`trust`]).
 
 mod trust;
 
-use super::{archive, purge};
-use crate::context::Context;
-use crate::exit::{Failure, Result};
-use crate::say::tell;
+use crate::error::{Error, Result};
+use crate::notice::Notice;
+use crate::purge;
+use crate::quiesced::{NotQuiesced, Quiesced};
+use crate::session_ref::SessionRef;
+use crate::settings::Engine;
 use jiff::Timestamp;
 use ostler_core::id::SessionId;
-use ostler_core::limits::counted;
 use ostler_core::view::View;
-use ostler_engine::quiesced::{NotQuiesced, Quiesced};
 use ostler_store::home::Place;
 use ostler_store::{archived, look};
 use ostler_sys::{clock, lock};
@@ -27,57 +27,55 @@ use trust::Look;
 /// Locked while somebody sweeps; has what the clocks showed when that was last done.
 const LOCK: &str = "sweep.lock";
 
-/// Sweeps when it is wanted and due. `started`: the session that was started just now, which is followed to its end.
-pub fn when_due(context: &Context, started: SessionId) {
-    let config = &context.engine.config;
-    if config.archive_after.is_none() && config.purge_after.is_none() {
-        return;
-    }
-    if let Err(failure) = sweep_once(context, started) {
-        tell!("ostler: automatic archiving (config.toml) failed: {failure}");
+/// How many sessions were put away and deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Swept {
+    pub archived: usize,
+    pub purged: usize,
+}
+
+impl Engine {
+    /// Sweeps when the settings want it and it is due. `started`: the session that was started just now, which is followed to
+    /// its end.
+    pub fn sweep_when_due(&self, started: SessionId, tell: &mut dyn FnMut(Notice)) -> Result<Swept> {
+        match self.config.archive_after.is_none() && self.config.purge_after.is_none() {
+            true => Ok(Swept::default()),
+            false => sweep_once(self, started, tell),
+        }
     }
 }
 
-fn sweep_once(context: &Context, started: SessionId) -> Result<()> {
-    let home = context.engine.home.open_or_make(context.engine.home.root())?;
+fn sweep_once(engine: &Engine, started: SessionId, tell: &mut dyn FnMut(Notice)) -> Result<Swept> {
+    let mut swept = Swept::default();
+    let home = engine.home.open_or_make(engine.home.root())?;
     let file = home.file(LOCK, OFlags::RDWR | OFlags::CREATE)?;
     let mut noted = std::fs::File::from(rustix::io::fcntl_dupfd_cloexec(&file, 3).map_err(std::io::Error::from)?);
     let Some(_held) = lock::try_exclusive(file)? else {
-        return Ok(());
+        return Ok(swept);
     };
     let mut text = Vec::new();
     noted.read_to_end(&mut text)?;
     // Empty the first time; an older ostler left a file that says nothing.
     let (before, look) = (serde_json::from_slice::<Look>(&text).ok(), Look::now());
     if before.as_ref().is_some_and(|before| look.is_soon_after(before)) {
-        return Ok(());
+        return Ok(swept);
     }
     note(&mut noted, &look)?;
-    if let Some(age) = context.engine.config.archive_after {
-        let swept = archive_ended(context, age, started)?;
-        say_how_many("archived", swept, "archive_after");
+    if let Some(age) = engine.config.archive_after {
+        swept.archived = archive_ended(engine, age, started, tell)?;
     }
-    if let (Some(age), true) =
-        (context.engine.config.purge_after, before.is_some_and(|before| look.agrees_with(&before)))
-    {
-        let swept = purge_archived(context, age)?;
-        say_how_many("purged", swept, "purge_after");
+    if let (Some(age), true) = (engine.config.purge_after, before.is_some_and(|before| look.agrees_with(&before))) {
+        swept.purged = purge_archived(engine, age)?;
     }
-    Ok(())
+    Ok(swept)
 }
 
-/// Whoever is killed in the middle leaves half a note, which is none.
+/// A process that is killed in the middle leaves half a note, which counts as none.
 fn note(file: &mut std::fs::File, look: &Look) -> Result<()> {
     let text = serde_json::to_vec(look).map_err(std::io::Error::from)?;
     file.set_len(0)?;
     std::io::Seek::rewind(file)?;
     Ok(file.write_all(&text)?)
-}
-
-fn say_how_many(done: &str, count: usize, setting: &str) {
-    if count > 0 {
-        tell!("ostler: {done} {} ({setting} in config.toml)", counted(count as u64, "session", "sessions"));
-    }
 }
 
 /// Whether a session has ended, so long ago, and nobody wants anything more of it.
@@ -90,11 +88,11 @@ pub fn is_older(than: Timestamp, age: Duration) -> bool {
     u64::try_from(seconds).is_ok_and(|seconds| seconds >= age.as_secs())
 }
 
-fn archive_ended(context: &Context, age: Duration, started: SessionId) -> Result<usize> {
+fn archive_ended(engine: &Engine, age: Duration, started: SessionId, tell: &mut dyn FnMut(Notice)) -> Result<usize> {
     let mut swept = 0;
-    for place in context.engine.home.live_places()?.into_iter().filter(|place| place.id != started) {
+    for place in engine.home.live_places()?.into_iter().filter(|place| place.id != started) {
         // What cannot be read, or was resumed meanwhile, stays: doctor names the one, and nobody misses the other.
-        if look::look(&place).is_ok_and(|view| is_over(&view, age)) && archive::put_away(context, &place).is_ok() {
+        if look::look(&place).is_ok_and(|view| is_over(&view, age)) && engine.put_away(&place, tell).is_ok() {
             swept += 1;
         }
     }
@@ -102,16 +100,18 @@ fn archive_ended(context: &Context, age: Duration, started: SessionId) -> Result
 }
 
 /// Counted from when it was put away, so that nothing old is deleted right after a person archived it.
-fn purge_archived(context: &Context, age: Duration) -> Result<usize> {
+fn purge_archived(engine: &Engine, age: Duration) -> Result<usize> {
     let mut swept = 0;
-    for place in context.engine.home.archived_places()? {
+    for place in engine.home.archived_places()? {
         if is_long_away(&place, age).unwrap_or(false) {
             let still = match Quiesced::take(&place) {
                 Ok(still) => still,
                 Err(NotQuiesced::Runs) => continue,
                 Err(NotQuiesced::Failed(error)) => {
-                    let failure = Failure::from(error);
-                    return Err(Failure { words: format!("{}: {failure}", place.id), ..failure });
+                    return Err(Error::About {
+                        session: SessionRef { id: place.id, name: None },
+                        error: Box::new(error),
+                    });
                 }
             };
             purge::delete(&place, &still)?;

@@ -1,19 +1,15 @@
-//! `ostler send --wait`: the reply to a message, found by what the journal says became of it: accepted, fed, turn over. So it
+//! The reply to a message, found by what the journal says became of it: accepted, fed, turn over. So it
 //! is the reply to this message, whatever waited before it.
 
-use crate::commands::wait::report_question;
-use crate::exit::{Code, Failure, Result};
-use crate::say::say;
-use crate::ui::called::{called, called_at};
+use crate::error::{Error, Result};
+use crate::request::look_and_record;
+use crate::watch::Watch;
 use ostler_core::event::Event;
-use ostler_core::fact::{TurnEnd, Verdict};
+use ostler_core::fact::TurnEnd;
 use ostler_core::view::View;
-use ostler_engine::request::look_and_record;
-use ostler_engine::watch::Watch;
 use ostler_store::home::Place;
 use ostler_store::journal;
 use rustix::event::{PollFd, PollFlags, poll};
-use serde_json::json;
 
 /// How far a message has come.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,8 +36,18 @@ impl Stage {
     }
 }
 
-/// Waits for the end of the turn that answers this message, and prints what it said. The journal was so long before the message.
-pub fn wait(place: &Place, wish: &str, journal_before: u64, as_json: bool) -> Result<Code> {
+/// What came of waiting for a reply.
+#[derive(Debug)]
+pub enum Reply {
+    Turn(TurnEnd),
+    /// The session has just ended; the message waits for its next run.
+    ForNextRun,
+    /// It asks first; see [`View::asking`].
+    Asks(Box<View>),
+}
+
+/// Waits for the end of the turn that answers this message. `journal_before`: how long the journal was before the message.
+pub fn wait(place: &Place, wish: &str, journal_before: u64) -> Result<Reply> {
     // Subscribe first, look afterwards: what happens in between wakes us.
     let mut watch = Watch::state_only(place)?;
     let folder = place.open()?;
@@ -54,19 +60,16 @@ pub fn wait(place: &Place, wish: &str, journal_before: u64, as_json: bool) -> Re
             let ours = entry.wish.as_deref() == Some(wish);
             stage = stage.after(entry.event, ours);
         }
-        match &stage {
-            Stage::Replied(end) => return reply(place, end, as_json),
-            Stage::Withdrawn => {
-                return Err(Failure::new(Code::Failed, format!("{}: the message was withdrawn", called(&view))));
-            }
+        match stage {
+            Stage::Replied(end) => return Ok(Reply::Turn(end)),
+            Stage::Withdrawn => return Err(Error::Withdrawn { session: (&view).into() }),
             Stage::Unknown | Stage::Waits(_) | Stage::Fed(_) => {}
         }
         if view.ended {
-            return Err(ended(&view));
+            return Err(Error::NoReply { session: (&view).into(), outcome: view.outcome.map(Box::new) });
         }
         if view.asking.is_some() {
-            report_question(&view)?;
-            return Ok(Code::Asks);
+            return Ok(Reply::Asks(Box::new(view)));
         }
         if let Some(fd) = watch.descriptor() {
             match poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::IN)], None) {
@@ -78,39 +81,10 @@ pub fn wait(place: &Place, wish: &str, journal_before: u64, as_json: bool) -> Re
     }
 }
 
-/// However well an earlier turn went: there was no reply to this message.
-fn ended(view: &View) -> Failure {
-    let code = match view.outcome.as_ref().map(Code::of) {
-        None | Some(Code::Succeeded | Code::NotSaved) => Code::Failed,
-        Some(code) => code,
-    };
-    Failure::new(code, format!("{} ended before it replied; see ostler show {}", called(view), view.id))
-}
-
-fn reply(place: &Place, end: &TurnEnd, as_json: bool) -> Result<Code> {
-    let code = match end.verdict {
-        Verdict::Succeeded => Code::Succeeded,
-        Verdict::Failed => Code::Failed,
-        Verdict::Interrupted => Code::Stopped,
-    };
-    if as_json {
-        say!("{}", json!({ "id": place.id, "verdict": end.verdict, "text": end.text, "reason": end.reason }))?;
-        return Ok(code);
-    }
-    if let Some(text) = &end.text {
-        say!("{}", ostler_screen::printable_text(text).trim_end())?;
-    }
-    match (code, &end.reason) {
-        (Code::Succeeded, _) | (_, None) => Ok(code),
-        (code, Some(reason)) => {
-            Err(Failure::new(code, format!("{}: {}", called_at(place), ostler_screen::printable(reason))))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ostler_core::fact::Verdict;
 
     #[test]
     fn the_reply_is_that_of_the_message_and_not_of_one_before_it() {

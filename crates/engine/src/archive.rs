@@ -1,0 +1,130 @@
+//! Putting sessions away, and bringing them back. What was put away is out of the way of lists; it is read as before.
+
+use crate::error::{Error, Result};
+use crate::notice::Notice;
+use crate::owners::refuse_others;
+use crate::quiesced::{NotQuiesced, Quiesced};
+use crate::send::refuse_archived;
+use crate::session_ref::SessionRef;
+use crate::settings::Engine;
+use crate::stop::{self, End, Stopped, Stopping};
+use crate::sweep::{is_older, is_over};
+use jiff::tz::TimeZone;
+use ostler_core::event::StopHow;
+use ostler_core::record::Renamed;
+use ostler_core::view::{Phase, View};
+use ostler_store::home::Place;
+use ostler_store::{archived, checkpoints, look};
+use ostler_sys::clock;
+use std::path::Path;
+use std::time::Duration;
+
+/// A session that is ended first, as `stop` does it, and then put away.
+pub struct Archiving {
+    place: Place,
+    asked: Result<Stopping>,
+}
+
+fn about(place: &Place, error: Error) -> Error {
+    Error::About { session: SessionRef::at(place), error: Box::new(error) }
+}
+
+impl Engine {
+    /// Asks all of these sessions to end. Put each away with [`Engine::archive`].
+    #[must_use]
+    pub fn stop_to_archive(&self, places: Vec<Place>) -> Vec<Archiving> {
+        let stop = stop::Stop { how: StopHow::Interrupt, grace: self.config.grace, why: "archive".to_owned() };
+        let ask = |place: Place| {
+            if place.archived {
+                let session = SessionRef::at(&place);
+                return Archiving { place, asked: Err(Error::AlreadyArchived { session }) };
+            }
+            let asked = self.ask_to_stop(place.clone(), &stop).map_err(|error| about(&place, error));
+            Archiving { place, asked }
+        };
+        places.into_iter().map(ask).collect()
+    }
+
+    /// Waits until a session has ended, and puts it away.
+    pub fn archive(&self, archiving: Archiving, tell: &mut dyn FnMut(Notice)) -> Result<End> {
+        let Archiving { place, asked } = archiving;
+        let end = match asked?.wait(tell)? {
+            Stopped::Ended(end) => end,
+            Stopped::Damaged { damage } => return Err(Error::DamagedForArchive { id: place.id, damage }),
+        };
+        // What another process is writing is not over.
+        if let Some(native_id) = &end.view.native_id {
+            refuse_others(&self.environment, end.view.conversation_agent(), native_id, Some(&place.open()?))
+                .map_err(|error| about(&place, error))?;
+        }
+        self.put_away(&place, tell)?;
+        Ok(end)
+    }
+
+    /// The sessions that nothing has been asked of for so long: ended, or kept and waiting for a message.
+    pub fn idle_for(&self, age: Duration) -> Result<Vec<Place>> {
+        let waits = |view: &View| view.state == Phase::Idle && view.queued == 0 && is_older(view.updated, age);
+        let mut places = self.home.live_places()?;
+        places.retain(|place| look::look(place).is_ok_and(|view| is_over(&view, age) || waits(&view)));
+        places.sort_by_key(|place| place.id);
+        Ok(places)
+    }
+
+    /// Puts away a session that has ended.
+    pub fn put_away(&self, place: &Place, tell: &mut dyn FnMut(Notice)) -> Result<()> {
+        let id = place.id;
+        let still = Quiesced::take(place).map_err(|not| match not {
+            NotQuiesced::Runs => Error::StartedAgain { id },
+            NotQuiesced::Failed(error) => error,
+        })?;
+        let view = match &still.view {
+            Ok(view) => view,
+            Err(damage) => {
+                return Err(Error::DamagedForArchive { id, damage: damage.clone() });
+            }
+        };
+        let folder = place.open()?;
+        // What it was is kept, also when somebody writes it while nobody looks.
+        if let (Some(transcript), true) = (&view.transcript, self.config.autosave.is_some())
+            && let Some(words) = checkpoints::save(&folder, Path::new(transcript), clock::now())?.words(id)
+        {
+            tell(Notice::TranscriptChanged { id, words });
+        }
+        archived::note(&folder, &self.actor(), view.updated, view.transcript.as_deref())?;
+        let month = view.created.to_zoned(TimeZone::UTC).strftime("%Y-%m").to_string();
+        let archive = self.home.archive();
+        let into = self.home.open_or_make(&archive.join(month))?;
+        // The month's own name has to be on the disk as well before a session goes there.
+        self.home.open_or_make(&archive)?.sync()?;
+        still.rename(&into, id.as_str())
+    }
+
+    /// Brings back what was put away. What a person should know about what happened to it meanwhile, if anything did.
+    pub fn restore(&self, place: &Place) -> Result<Option<String>> {
+        let id = place.id;
+        if !place.archived {
+            return Err(Error::NotArchived { session: SessionRef::at(place) });
+        }
+        let still = Quiesced::take(place).map_err(|not| match not {
+            NotQuiesced::Runs => Error::InUse { id },
+            NotQuiesced::Failed(error) => error,
+        })?;
+        let alarm = archived::noted(&place.open()?)?.map(|archived| archived.alarm(id)).transpose()?.flatten();
+        still.rename(&self.home.open_or_make(&self.home.sessions())?, id.as_str())?;
+        Ok(alarm)
+    }
+
+    /// Gives a session another name.
+    pub fn rename(&self, place: &Place, name: &str) -> Result<()> {
+        refuse_archived(place)?;
+        // Of several that want one name at once, one gets it.
+        let _names = self.home.lock_names()?;
+        let folder = place.open()?;
+        if folder.session()?.name.as_deref() != Some(name) {
+            self.check_name(name)?;
+            let renamed = Renamed { name: name.to_owned(), at: clock::now(), by: self.actor() };
+            folder.rename(&self.home, place.id, &renamed)?;
+        }
+        Ok(())
+    }
+}

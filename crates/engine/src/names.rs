@@ -1,0 +1,21 @@
+//! Names of sessions: which are allowed, and that each is given once.
+
+use crate::error::{Error, Result};
+use crate::settings::Engine;
+use ostler_core::id::{SessionId, is_name};
+
+impl Engine {
+    /// Whether a session may be called this. Asked while `names.lock` is held, so that no other process gives names.
+    pub fn check_name(&self, name: &str) -> Result<()> {
+        if !is_name(name) {
+            return Err(Error::NotAName { name: name.to_owned() });
+        }
+        if SessionId::parse(name).is_some() {
+            return Err(Error::LooksLikeId { name: name.to_owned() });
+        }
+        match self.home.name_is_taken(name)? {
+            Some(id) => Err(Error::NameTaken { name: name.to_owned(), id }),
+            None => Ok(()),
+        }
+    }
+}

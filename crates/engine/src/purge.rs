@@ -1,0 +1,108 @@
+//! Deleting sessions for good. Only what has ended, and in two steps: the folder first gets a hidden name that no list shows, then
+//! its files are deleted. A purge that is killed in between leaves no half session behind, and the next one finishes its work.
+
+use crate::error::{Error, Result};
+use crate::quiesced::{NotQuiesced, Quiesced};
+use crate::session_ref::SessionRef;
+use crate::settings::Engine;
+use ostler_store::home::{Home, Place};
+use ostler_sys::clock;
+use ostler_sys::dir::Dir;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What a session is called while it is being deleted.
+pub const GONE: &str = ".gone-";
+
+/// Which sessions to delete.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Purge {
+    /// Only those that ended at least so long ago.
+    pub older_than: Option<Duration>,
+    /// The session was not named: one whose records are damaged is kept.
+    pub unnamed: bool,
+    /// Delete nothing.
+    pub dry_run: bool,
+}
+
+/// What became of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purged {
+    Yes,
+    /// It would have been, without `dry_run`.
+    Would,
+    /// It ended only so many seconds ago.
+    TooYoung(i64),
+}
+
+impl Engine {
+    /// Deletes a session that has ended.
+    pub fn purge(&self, place: &Place, purge: &Purge) -> Result<Purged> {
+        let still = Quiesced::take(place).map_err(|not| match not {
+            NotQuiesced::Runs => Error::RunsForPurge { session: SessionRef::at(place) },
+            NotQuiesced::Failed(error) => error,
+        })?;
+        let ended_s = match &still.view {
+            Ok(view) => clock::now().as_second() - view.updated.as_second(),
+            // It was not asked for by name, and when it ended is not known.
+            Err(damage) if purge.unnamed => {
+                return Err(Error::DamagedForPurge { id: place.id, damage: damage.clone() });
+            }
+            Err(_) => i64::MAX,
+        };
+        let at_least_s = purge.older_than.map_or(0, |limit| i64::try_from(limit.as_secs()).unwrap_or(i64::MAX));
+        if ended_s < at_least_s {
+            return Ok(Purged::TooYoung(ended_s));
+        }
+        if purge.dry_run {
+            return Ok(Purged::Would);
+        }
+        delete(place, &still)?;
+        Ok(Purged::Yes)
+    }
+
+    /// Deletes what an earlier purge that was killed has left.
+    pub fn finish_purges(&self) -> Result<()> {
+        leftovers(&self.home)?.iter().try_for_each(|folder| remove(folder))
+    }
+}
+
+/// Deletes a session that is at rest.
+pub fn delete(place: &Place, still: &Quiesced) -> Result<()> {
+    let hidden = format!("{GONE}{}", place.id);
+    let path = still.parent_path().join(&hidden);
+    // A copy of it that was being deleted before this one came back.
+    remove(&path)?;
+    still.rename(&still.parent()?, &hidden)?;
+    remove(&path)
+}
+
+/// Another purge may be at it as well: what is gone is gone.
+pub fn remove(folder: &Path) -> Result<()> {
+    loop {
+        match std::fs::remove_dir_all(folder) {
+            Ok(()) => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::NotFound && !folder.exists() => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(Error::CannotDelete { folder: folder.to_owned(), error }),
+        }
+    }
+}
+
+/// Sessions whose deletion was begun and never finished.
+pub fn leftovers(home: &Home) -> Result<Vec<PathBuf>> {
+    let names = |folder: &Path| match Dir::open(folder).and_then(|dir| dir.names()) {
+        Ok(names) => Ok(names),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(Vec::new()),
+        Err(error) => Err(Error::Unreadable { path: folder.to_owned(), error: error.to_string() }),
+    };
+    let archive = home.archive();
+    let mut folders = vec![home.sessions()];
+    folders.extend(names(&archive)?.into_iter().map(|month| archive.join(month)));
+    let mut found = Vec::new();
+    for folder in folders {
+        found.extend(names(&folder)?.into_iter().filter(|name| name.starts_with(GONE)).map(|name| folder.join(name)));
+    }
+    Ok(found)
+}

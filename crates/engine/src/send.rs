@@ -1,0 +1,169 @@
+//! Messages: durable, delivered at the end of the running turn. And answers and interrupts, which go the same way.
+
+use crate::error::{Error, Result};
+use crate::reply::{self, Reply};
+use crate::request::{self, Answered, look_and_record};
+use crate::session_ref::SessionRef;
+use crate::settings::Engine;
+use ostler_core::record::{Mode, Speaks, Want, Wish};
+use ostler_store::home::Place;
+use ostler_store::{inbox, journal, look};
+
+/// What became of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sent {
+    Accepted,
+    /// The session has ended; the message waits for its next run.
+    ForNextRun,
+}
+
+/// An answer to a question of a session.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// Which question is meant: an answer must never reach the next one.
+    pub request: String,
+    pub allow: bool,
+    /// This kind of request for the rest of the run.
+    pub always: bool,
+    pub text: Option<String>,
+}
+
+impl Engine {
+    /// Sends a message. `now`: the running turn is interrupted for it.
+    pub fn send(&self, place: &Place, text: String, now: bool) -> Result<Sent> {
+        check(place)?;
+        lasting(self, place, Want::Message { text, now })
+    }
+
+    /// The same, and waits for the end of the turn that answers it.
+    pub fn send_and_wait(&self, place: &Place, text: String, now: bool) -> Result<Reply> {
+        check(place)?;
+        let folder = place.open()?;
+        let view = look_and_record(place)?;
+        if !folder.run(folder.newest_run()?)?.record()?.plan.speaks.converses() {
+            return Err(Error::NoTurnEnds { session: (&view).into() });
+        }
+        if view.ended {
+            return Err(Error::EndedForReply { session: (&view).into() });
+        }
+        let before = journal::size(folder.dir())?;
+        match request::make_named(self, place, Want::Message { text, now })? {
+            (Answered::Accepted, wish) => reply::wait(place, &wish, before),
+            (Answered::Refused(why), _) => Err(Error::Refused { session: (&view).into(), why }),
+            (Answered::Ended(_), _) => Ok(Reply::ForNextRun),
+        }
+    }
+
+    /// Takes back a message that waits.
+    pub fn withdraw(&self, place: &Place, n: u64) -> Result<()> {
+        refuse_archived(place)?;
+        if look_and_record(place)?.ended && !self.waiting(place)?.iter().any(|waits| waits.n == n) {
+            return Err(Error::NotWaiting { session: SessionRef::at(place), n });
+        }
+        // Once it has ended no keeper is there to accept it, and none to deliver the message either: the next one reads both.
+        lasting(self, place, Want::Withdraw { n }).map(|_| ())
+    }
+
+    /// Queues a message again of which it is not known whether the agent got it.
+    pub fn send_again(&self, place: &Place, n: u64) -> Result<Sent> {
+        refuse_archived(place)?;
+        if !look_and_record(place)?.maybe_delivered.contains(&n) {
+            return Err(Error::NotUnclear { session: SessionRef::at(place) });
+        }
+        lasting(self, place, Want::Again { n })
+    }
+
+    /// Answers a question.
+    pub fn answer(&self, place: &Place, answer: Answer) -> Result<()> {
+        let Answer { request, allow, always, text } = answer;
+        match request::make(self, place, Want::Answer { request: Some(request), allow, always, text })? {
+            Answered::Accepted => Ok(()),
+            Answered::Refused(why) => Err(Error::Refused { session: SessionRef::at(place), why }),
+            Answered::Ended(_) => Err(Error::EndedAndAsksNothing { session: SessionRef::at(place) }),
+        }
+    }
+
+    /// Ends the running turn; the session goes on.
+    pub fn interrupt(&self, place: &Place) -> Result<()> {
+        match request::make(self, place, Want::Interrupt)? {
+            Answered::Accepted => Ok(()),
+            Answered::Refused(why) => Err(Error::NothingToInterrupt { session: SessionRef::at(place), why: Some(why) }),
+            Answered::Ended(_) => Err(Error::NothingToInterrupt { session: SessionRef::at(place), why: None }),
+        }
+    }
+
+    /// The texts of those that wait to be delivered, in their order.
+    pub fn queued(&self, place: &Place) -> Result<Vec<String>> {
+        let waiting = self.waiting(place)?.into_iter().filter(|message| !message.unclear);
+        let text = |want| if let Want::Message { text, .. } = want { Some(text) } else { None };
+        Ok(waiting.filter_map(|message| text(message.wish.want)).collect())
+    }
+
+    /// What still waits: what the keeper has taken in, and what it has not seen yet.
+    pub fn waiting(&self, place: &Place) -> Result<Vec<Waiting>> {
+        let folder = place.open()?;
+        let run = folder.run(folder.newest_run()?)?;
+        let state = look::fold(&folder, &run, &run.record()?, &folder.session()?)?.state;
+        let mut waiting = Vec::new();
+        let typing: Vec<_> = state.feeding.filter(|_| state.plan.mode == Mode::Terminal).into_iter().collect();
+        for (messages, unclear) in [(&state.maybe_delivered, true), (&typing, false), (&state.queue, false)] {
+            for message in messages {
+                let wish = inbox::read_one(folder.dir(), message.at)?;
+                waiting.extend(wish.map(|wish| Waiting { n: message.n, wish, unclear }));
+            }
+        }
+        let (unseen, _) = inbox::read(folder.dir(), state.inbox)?;
+        let mut next = state.messages + 1;
+        for placed in unseen {
+            match placed.wish.want {
+                Want::Message { .. } => {
+                    waiting.push(Waiting { n: next, wish: placed.wish, unclear: false });
+                    next += 1;
+                }
+                Want::Withdraw { n } => waiting.retain(|waits| waits.n != n),
+                Want::Again { n } => {
+                    waiting.iter_mut().filter(|waits| waits.n == n).for_each(|waits| waits.unclear = false)
+                }
+                Want::Answer { .. } | Want::Interrupt | Want::Stop { .. } | Want::Unknown => {}
+            }
+        }
+        Ok(waiting)
+    }
+}
+
+/// A message that waits, or of which nothing tells whether the agent took it.
+pub struct Waiting {
+    pub n: u64,
+    pub wish: Wish,
+    /// Nothing tells whether the agent took it.
+    pub unclear: bool,
+}
+
+fn lasting(engine: &Engine, place: &Place, want: Want) -> Result<Sent> {
+    match request::make_lasting(engine, place, want)? {
+        Answered::Accepted => Ok(Sent::Accepted),
+        Answered::Refused(why) => Err(Error::Refused { session: SessionRef::at(place), why }),
+        Answered::Ended(_) => Ok(Sent::ForNextRun),
+    }
+}
+
+/// Refuses a message that could never be delivered.
+fn check(place: &Place) -> Result<()> {
+    let folder = place.open()?;
+    let number = folder.newest_run()?;
+    let plan = if number == 0 { None } else { Some(folder.run(number)?.record()?.plan) };
+    if plan.as_ref().is_none_or(|plan| plan.mode == Mode::Headless && plan.speaks == Speaks::Bytes) {
+        return Err(Error::TakesNoMessages { session: SessionRef::at(place) });
+    }
+    refuse_archived(place)?;
+    let view = look_and_record(place)?;
+    if view.ended && view.agent == "command" {
+        return Err(Error::NoTerminal { session: (&view).into() });
+    }
+    Ok(())
+}
+
+/// Nothing is written to an archived session.
+pub fn refuse_archived(place: &Place) -> Result<()> {
+    if place.archived { Err(Error::Archived { session: SessionRef::at(place) }) } else { Ok(()) }
+}

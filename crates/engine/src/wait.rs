@@ -1,0 +1,225 @@
+//! Waiting, without polling, until sessions are where somebody wants them. Any number of waiters, and none of them needs
+//! anything to be running: they read the files and are woken by the kernel.
+
+use crate::error::{Error, Result};
+use crate::request::{SILENCE, look_and_record, nudge};
+use crate::settings::Engine;
+use crate::watch::Watch;
+use ostler_core::event::StopHow;
+use ostler_core::fact::Verdict;
+use ostler_core::life::State;
+use ostler_core::view::{Phase, View};
+use ostler_store::home::Place;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::Timespec;
+use std::time::{Duration, Instant};
+
+/// What is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// The end of the session.
+    Ended,
+    /// The end of its turn; of one that is idle, nothing.
+    Turn,
+    /// A question.
+    Asking,
+}
+
+/// How to wait.
+#[derive(Clone, Copy, Debug)]
+pub struct Wait {
+    pub until: Until,
+    /// For the first of them, not for all.
+    pub any: bool,
+    /// Questions do not end it.
+    pub through_questions: bool,
+    pub limit: Option<Duration>,
+}
+
+/// Why the waiting is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Over {
+    Reached,
+    /// At least one of them asks, so that nothing else will come.
+    Asks,
+    TimeIsUp,
+}
+
+/// Where a session has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reached {
+    Ended,
+    Asking,
+    /// Its last turn has ended like this; `None`: it has had none.
+    Turn(Option<Verdict>),
+}
+
+/// One session that is waited for.
+pub struct Waited {
+    place: Place,
+    watch: Watch,
+    /// What it looks like now.
+    pub view: View,
+    /// Something may have happened since the view was made.
+    changed: bool,
+    turns_before: Option<u32>,
+    pub reached: Option<Reached>,
+    /// It waits for an answer, so that nothing else will come of it.
+    pub asks: bool,
+}
+
+impl Engine {
+    /// Waits for all of these sessions, or for the first of them.
+    pub fn wait(&self, places: Vec<Place>, wait: &Wait) -> Result<(Over, Vec<Waited>)> {
+        let deadline = wait.limit.map(|limit| Instant::now() + limit);
+        let mut waited = places.into_iter().map(|place| Waited::new(place, wait.until)).collect::<Result<Vec<_>>>()?;
+        let mut time_left = true;
+        // A wait for questions is a wait for those of all sessions.
+        let questions_end_it = wait.until != Until::Asking && !wait.through_questions;
+        loop {
+            for one in waited.iter_mut().filter(|one| one.reached.is_none()) {
+                one.look(wait.until)?;
+            }
+            if questions_end_it && waited.iter().any(|one| one.asks) {
+                return Ok((Over::Asks, waited));
+            }
+            let done = waited.iter().filter(|one| one.reached.is_some()).count();
+            if done == waited.len() || (wait.any && done > 0) {
+                return Ok((Over::Reached, waited));
+            }
+            // Only after a last look: what is told is true now, not when the waiting began.
+            if !time_left {
+                return Ok((Over::TimeIsUp, waited));
+            }
+            time_left = sleep(&mut waited, deadline)?;
+        }
+    }
+}
+
+/// Waits for one session to end, for commands that must know.
+pub fn until_ended(place: &Place) -> Result<View> {
+    let mut waited = [Waited::new(place.clone(), Until::Ended)?];
+    loop {
+        waited[0].look(Until::Ended)?;
+        if waited[0].view.ended {
+            let [waited] = waited;
+            return Ok(waited.view);
+        }
+        // Whoever waits here has asked for the end, so a helper that somebody stopped is told to go on.
+        if !sleep(&mut waited, Some(Instant::now() + SILENCE))? {
+            nudge(waited[0].watch.folder())?;
+        }
+    }
+}
+
+impl Waited {
+    fn new(place: Place, until: Until) -> Result<Waited> {
+        // Subscribe first, look afterwards: what happens in between wakes us.
+        let watch = Watch::state_only(&place)?;
+        let view = look_and_record(&place)?;
+        let runs = matches!(view.state, Phase::Starting | Phase::Working | Phase::Asking | Phase::Stopping);
+        let turns_before = (until == Until::Turn && runs).then_some(view.turns);
+        Ok(Waited { place, watch, view, changed: false, turns_before, reached: None, asks: false })
+    }
+
+    fn look(&mut self, until: Until) -> Result<()> {
+        if std::mem::take(&mut self.changed) {
+            self.view = look_and_record(&self.place)?;
+        }
+        self.asks = self.awaits_answer()?;
+        let view = &self.view;
+        if view.ended && view.outcome.is_some() {
+            self.reached = Some(Reached::Ended);
+            return Ok(());
+        }
+        self.reached = match until {
+            Until::Ended => None,
+            // Also one that is to stop after its turn, which waits for the answer.
+            Until::Asking => view.asking.is_some().then_some(Reached::Asking),
+            // A turn that nothing tells of would be waited for until the end of the session.
+            Until::Turn if view.state == Phase::Running => {
+                return Err(Error::NoTurns { session: view.into(), agent: view.agent.clone(), mode: view.mode });
+            }
+            Until::Turn => match self.turns_before {
+                None => Some(turn(view)),
+                // What was hoped for may not have become a turn: none runs any more, and none waits.
+                Some(before) if view.turns > before || view.state == Phase::Idle => Some(turn(view)),
+                Some(_) => None,
+            },
+        };
+        Ok(())
+    }
+
+    /// A session that is to stop after its turn waits for the answer as well; one that is to stop now does not.
+    fn awaits_answer(&self) -> Result<bool> {
+        Ok(match self.view.state {
+            Phase::Asking => true,
+            Phase::Stopping if self.view.asking.is_some() => {
+                self.state()?.stop.is_some_and(|stop| stop.how == StopHow::AfterTurn)
+            }
+            Phase::Starting | Phase::Working | Phase::Running | Phase::Idle | Phase::Stopping | Phase::Ended => false,
+        })
+    }
+
+    fn state(&self) -> Result<State> {
+        let folder = self.watch.folder();
+        let run = folder.run(self.view.run)?;
+        Ok(ostler_store::look::fold(folder, &run, &run.record()?, &folder.session()?)?.state)
+    }
+}
+
+/// How the last turn of a session that goes on went.
+fn turn(view: &View) -> Reached {
+    Reached::Turn(view.last_turn.as_ref().map(|turn| turn.verdict))
+}
+
+/// Sleeps until something may have changed. False when the time is up.
+fn sleep(waited: &mut [Waited], deadline: Option<Instant>) -> Result<bool> {
+    let open: Vec<usize> = (0..waited.len()).filter(|&index| waited[index].reached.is_none()).collect();
+    // A session of which nothing lives has just changed: look again at once.
+    let gone: Vec<usize> = open.iter().copied().filter(|&index| waited[index].watch.descriptor().is_none()).collect();
+    if !gone.is_empty() {
+        for index in gone {
+            waited[index].watch.heed()?;
+            waited[index].changed = true;
+        }
+        return Ok(true);
+    }
+    let mut fds: Vec<PollFd<'_>> = open
+        .iter()
+        .filter_map(|&index| waited[index].watch.descriptor())
+        .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
+        .collect();
+    let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+    if left == Some(Duration::ZERO) {
+        drop(fds);
+        return Ok(time_passed(waited));
+    }
+    let timeout = left.map(|left| Timespec {
+        tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(left.subsec_nanos()),
+    });
+    match poll(&mut fds, timeout.as_ref()) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        Err(error) => return Err(std::io::Error::from(error).into()),
+    }
+    let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+    drop(fds);
+    let silence = !ready.contains(&true) && deadline.is_some_and(|deadline| Instant::now() >= deadline);
+    if silence {
+        return Ok(time_passed(waited));
+    }
+    for (index, ready) in open.into_iter().zip(ready) {
+        if ready {
+            waited[index].watch.heed()?;
+            waited[index].changed = true;
+        }
+    }
+    Ok(true)
+}
+
+/// What is said at the end is true then: all are looked at once more.
+fn time_passed(waited: &mut [Waited]) -> bool {
+    waited.iter_mut().for_each(|one| one.changed = true);
+    false
+}

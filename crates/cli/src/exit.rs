@@ -125,6 +125,7 @@ fn advice(error: &Error) -> (Code, String) {
         ),
         Error::Moved { .. } => (Code::Failed, "find it with: ostler ls -a".to_owned()),
         Error::FolderExists { .. } => (Code::Failed, "see ostler doctor".to_owned()),
+        Error::SocketInUse { .. } | Error::GroupStays { .. } => (Code::Ours, String::new()),
         Error::CannotMove { .. } => (Code::Ours, String::new()),
         Error::HelperStays { .. } => (Code::Ours, "check it, then try again".to_owned()),
         Error::About { error, .. } => advice(error),

@@ -124,6 +124,11 @@ pub enum Error {
     #[error("{session}: no new keeper after {seconds} s")]
     NoNewKeeper { session: SessionRef, seconds: u64 },
 
+    #[error("a process is using it after all")]
+    SocketInUse { id: SessionId },
+    #[error("{} cannot be removed", .group.display())]
+    GroupStays { group: PathBuf },
+
     // Names.
     #[error("{:?} is not a valid name", beginning(.name))]
     NotAName { name: String },

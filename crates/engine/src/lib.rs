@@ -6,6 +6,7 @@
 
 pub mod archive;
 pub mod config;
+pub mod doctor;
 mod environment;
 mod error;
 pub mod foreign;

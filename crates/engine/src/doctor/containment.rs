@@ -1,10 +1,10 @@
 //! What holds a session's processes together, which limits can be kept to, and groups that outlived their session.
 
+use super::fix::Fix;
 use super::helpers::Helper;
-use super::mending::Fix;
 use super::{Finding, quoted};
-use crate::context::variable;
-use crate::exit::Result;
+use crate::environment::Environment;
+use crate::error::Result;
 use ostler_core::id::SessionId;
 use ostler_core::limits::counted;
 use ostler_keeper::scope::Manager;
@@ -20,7 +20,7 @@ use std::time::Duration;
 /// Whoever makes a group enters it at once.
 const ABANDONED: Duration = Duration::from_secs(60);
 
-pub fn check(home: &Home) -> Result<Vec<Finding>> {
+pub fn check(environment: &Environment, home: &Home) -> Result<Vec<Finding>> {
     let Some(mounts) = Mounts::look() else {
         return Ok(vec![Finding::note(
             "/proc does not say where cgroups are; processes are found through the process tree instead",
@@ -28,7 +28,7 @@ pub fn check(home: &Home) -> Result<Vec<Finding>> {
         )]);
     };
     let base = cgroup::base();
-    let manager = Manager::find(&variable);
+    let manager = Manager::find(&environment.lookup());
     let mut findings = vec![in_force(&mounts, base.as_ref(), manager.as_ref())];
     let ways: Vec<_> = Controller::ALL.into_iter().map(|kind| (kind, usable(kind, base.as_ref(), &mounts))).collect();
     findings.extend(limits(&ways, manager.is_some()));
@@ -145,7 +145,7 @@ fn left_over(folders: &BTreeSet<PathBuf>, owners: &Owners) -> Vec<Finding> {
         let groups = counted(empty.len() as u64, "empty cgroup was", "empty cgroups were");
         let what = format!("{groups} left by sessions that ended without a keeper");
         let remedy = format!("rmdir {}/{PREFIX}*", quoted(beside));
-        findings.push(Finding::note(what, remedy).mended_by(Fix::RemoveGroups(empty)));
+        findings.push(Finding::note(what, remedy).fixed_by(Fix::RemoveGroups(empty)));
     }
     findings
 }

@@ -1,8 +1,8 @@
 //! Where everything lives: is it there, is it ours alone, is there room, and does it outlive a reboot?
 
 use super::{Finding, Level, quoted};
-use crate::ui::time::size;
 use ostler_core::limits::default_min_free;
+use ostler_core::limits::size;
 use ostler_store::home::Home;
 use ostler_sys::dir::{Dir, space};
 use rustix::fs::{Access, access};

@@ -1,10 +1,10 @@
 //! What lies among the sessions and is none: launches and deletions that were cut off, and what somebody else put there.
 
+use super::fix::Fix;
 use super::helpers::Helper;
-use super::mending::Fix;
 use super::{Finding, quoted};
-use crate::exit::Result;
-use ostler_engine::purge::{GONE, leftovers};
+use crate::error::Result;
+use crate::purge::{GONE, leftovers};
 use ostler_keeper::launch::hidden_name;
 use ostler_store::folder::Folder;
 use ostler_store::home::Home;
@@ -23,7 +23,7 @@ pub fn check(home: &Home) -> Result<Vec<Finding>> {
                 format!("{} is left over from a purge that was cut off", folder.display()),
                 format!("rm -r {}", quoted(folder)),
             )
-            .mended_by(Fix::RemoveHidden(folder.clone()))
+            .fixed_by(Fix::RemoveHidden(folder.clone()))
         })
         .collect();
     let helpers = super::helpers::all()?;
@@ -36,7 +36,7 @@ pub fn check(home: &Home) -> Result<Vec<Finding>> {
             if is_abandoned(&path, &helpers) {
                 let what = format!("{} is left over from a launch that was cut off", path.display());
                 let finding = Finding::problem(what, format!("rm -r {}", quoted(&path)));
-                findings.push(finding.mended_by(Fix::RemoveHidden(path)));
+                findings.push(finding.fixed_by(Fix::RemoveHidden(path)));
             }
         } else if !name.starts_with(GONE) {
             findings.push(Finding::note(format!("{} is not a session; ostler ignores it", path.display()), ""));
@@ -60,7 +60,7 @@ fn is_abandoned(folder: &Path, helpers: &[Helper]) -> bool {
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
-    use crate::commands::doctor::Level;
+    use crate::doctor::Level;
 
     #[test]
     fn a_launch_under_way_is_left_alone_and_one_that_was_cut_off_is_named() {

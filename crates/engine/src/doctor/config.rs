@@ -1,14 +1,15 @@
 //! config.toml: every setting that is unknown or wrong, with its line.
 
 use super::{Finding, quoted};
-use ostler_engine::config::{self, Config};
+use crate::config::{self, Config};
+use crate::environment::Environment;
 
-pub fn check(variable: &dyn Fn(&str) -> Option<String>) -> Vec<Finding> {
-    let Some(path) = config::path(variable).filter(|path| path.exists()) else {
+pub fn check(environment: &Environment) -> Vec<Finding> {
+    let Some(path) = config::path(&environment.lookup()).filter(|path| path.exists()) else {
         return Vec::new();
     };
     let remedy = format!("edit {}", quoted(&path));
-    let mut findings: Vec<Finding> = Config::load(variable)
+    let mut findings: Vec<Finding> = Config::load(&environment.lookup())
         .mistakes
         .iter()
         .map(|mistake| {

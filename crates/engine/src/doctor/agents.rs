@@ -1,12 +1,13 @@
 //! Which agents can be kept: the demo is built in, any other has to be installed.
 
 use super::Finding;
+use crate::environment::Environment;
 use rustix::fs::{Access, access};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-pub fn check() -> Vec<Finding> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
+pub fn check(environment: &Environment) -> Vec<Finding> {
+    let path = OsString::from(environment.variable("PATH").unwrap_or_default());
     let mut findings = vec![Finding::fine("the demo agent is built in, and any command can be kept")];
     let names = ostler_agents::all().into_iter().map(|agent| agent.name());
     findings
@@ -30,7 +31,7 @@ fn find(name: &str, path: &OsStr) -> Option<PathBuf> {
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
-    use crate::commands::doctor::Level;
+    use crate::doctor::Level;
     use std::os::unix::fs::PermissionsExt;
 
     #[test]

@@ -9,13 +9,14 @@
 //! | the user's manager   | either              | yes     | no                                        |
 
 use super::Finding;
-use crate::context::variable;
+use crate::environment::Environment;
 use std::path::{Path, PathBuf};
 
-pub fn check_this_machine() -> Vec<Finding> {
+pub fn check_this_machine(environment: &Environment) -> Vec<Finding> {
     let uid = rustix::process::getuid().as_raw();
     let group = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let user = user_name(Path::new("/"), uid).or_else(|| variable("USER")).unwrap_or_else(|| uid.to_string());
+    let user =
+        user_name(Path::new("/"), uid).or_else(|| environment.variable("USER")).unwrap_or_else(|| uid.to_string());
     check(&Machine { root: Path::new("/"), group: &group, user: &user })
 }
 
@@ -135,7 +136,7 @@ fn user_name(root: &Path, uid: u32) -> Option<String> {
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
-    use crate::commands::doctor::Level;
+    use crate::doctor::Level;
 
     const LOGIN: &str = "0::/user.slice/user-1000.slice/session-3.scope\n";
     const MANAGER: &str = "0::/user.slice/user-1000.slice/user@1000.service/app.slice/x.scope\n";

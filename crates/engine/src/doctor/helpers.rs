@@ -4,7 +4,7 @@
 //! everything that an agent starts inherits.
 
 use super::Finding;
-use crate::exit::Result;
+use crate::error::Result;
 use ostler_keeper::{HOLDER, KEEPER};
 use ostler_store::home::Home;
 use ostler_sys::process::command_line;

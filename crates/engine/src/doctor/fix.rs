@@ -1,19 +1,19 @@
-//! `doctor --fix`: only what is safe. It removes what nobody can miss (a socket behind which nobody is, an empty cgroup, a
-//! folder that no list shows), and writes down ends that nobody saw. Each thing is looked at again, under the lock that
-//! keeps others away, before it is touched. It signals nobody and touches no file that is not ostler's own.
+//! `doctor --fix`: only what is safe. It removes what is of no use (a socket without a process behind it, an empty cgroup, a
+//! folder that no list shows), and records ends that were not recorded. Each thing is looked at again, under the lock that
+//! keeps others away, before it is touched. It signals no process and touches no file that is not ostler's own.
 
 use super::{Finding, Level};
-use crate::exit::{Failure, Result};
+use crate::error::{Error, Result};
+use crate::purge;
+use crate::quiesced::{NotQuiesced, Quiesced};
+use crate::request::look_and_record;
 use ostler_core::limits::counted;
-use ostler_engine::purge;
-use ostler_engine::quiesced::{NotQuiesced, Quiesced};
-use ostler_engine::request::look_and_record;
 use ostler_store::home::Place;
 use ostler_sys::cgroup::Group;
 use ostler_sys::socket;
 use std::path::PathBuf;
 
-/// What would mend a finding.
+/// What would fix a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fix {
     /// The folder of a launch or a deletion that was cut off.
@@ -26,13 +26,13 @@ pub enum Fix {
     Record(Place),
 }
 
-/// Mends what can be mended and says so; what could not be is as bad as before, with the reason.
-pub fn mend(findings: Vec<Finding>) -> Vec<Finding> {
+/// Fixes what can be fixed; what cannot be is as bad as before, with the reason.
+pub fn fix(findings: Vec<Finding>) -> Vec<Finding> {
     let one = |finding: Finding| match &finding.fix {
         None => finding,
         Some(fix) => match apply(fix) {
-            Ok(done) => Finding { level: Level::Mended, what: done, remedy: None, fix: None },
-            Err(failure) => Finding { what: format!("{}; not fixed: {failure}", finding.what), fix: None, ..finding },
+            Ok(done) => Finding { level: Level::Fixed, what: done, remedy: None, fix: None },
+            Err(error) => Finding { what: format!("{}; not fixed: {error}", finding.what), fix: None, ..finding },
         },
     };
     findings.into_iter().map(one).collect()
@@ -47,12 +47,12 @@ fn apply(fix: &Fix) -> Result<String> {
         Fix::RemoveSocket(place) => {
             let id = place.id;
             let _still = Quiesced::take(place).map_err(|not| match not {
-                NotQuiesced::Runs => Failure::ours(format!("{id} was just started again")),
-                NotQuiesced::Failed(error) => error.into(),
+                NotQuiesced::Runs => Error::StartedAgain { id },
+                NotQuiesced::Failed(error) => error,
             })?;
             let folder = place.open()?;
             if socket::reach(folder.dir())?.is_some() {
-                return Err(Failure::ours("a process is using it after all"));
+                return Err(Error::SocketInUse { id });
             }
             folder.dir().remove("sock")?;
             Ok(format!("removed the socket that {id} left"))
@@ -63,7 +63,7 @@ fn apply(fix: &Fix) -> Result<String> {
             }
             let (gone, left): (Vec<_>, Vec<_>) = groups.iter().partition(|path| !path.exists());
             match (gone.len(), left.first()) {
-                (0, Some(group)) => Err(Failure::ours(format!("{} cannot be removed", group.display()))),
+                (0, Some(group)) => Err(Error::GroupStays { group: (*group).clone() }),
                 (count, _) => Ok(format!("removed {}", counted(count as u64, "empty cgroup", "empty cgroups"))),
             }
         }

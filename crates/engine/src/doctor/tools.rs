@@ -2,14 +2,14 @@
 //! command that ends them is for a person to type, or `resume` for a session of ours.
 
 use super::Finding;
-use crate::context::variable;
-use crate::exit::Result;
-use ostler_engine::foreign::holders;
-use ostler_engine::orphans::{Tool, tools};
+use crate::environment::Environment;
+use crate::error::Result;
+use crate::foreign::holders;
+use crate::orphans::{Tool, tools};
 use ostler_store::home::Home;
 use ostler_sys::process::command_line;
 
-pub fn check(home: &Home) -> Result<Vec<Finding>> {
+pub fn check(environment: &Environment, home: &Home) -> Result<Vec<Finding>> {
     // Whose temporary files go elsewhere works for another home.
     let (temporary, user) = (std::env::temp_dir(), rustix::process::geteuid().as_raw());
     let ours: Vec<_> =
@@ -19,7 +19,8 @@ pub fn check(home: &Home) -> Result<Vec<Finding>> {
     if tools.is_empty() {
         return Ok(Vec::new());
     }
-    let held: Vec<String> = holders(home, &variable)?.into_iter().filter_map(|holder| holder.native_id).collect();
+    let held: Vec<String> =
+        holders(home, &environment.lookup())?.into_iter().filter_map(|holder| holder.native_id).collect();
     Ok(tools.iter().filter(|tool| !held.contains(&tool.conversation)).map(finding).collect())
 }
 

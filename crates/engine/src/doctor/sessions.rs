@@ -1,8 +1,8 @@
 //! The sessions themselves: damaged folders, ends that nobody wrote down, agents that nobody keeps, keepers that keep dying.
 
-use super::mending::Fix;
+use super::fix::Fix;
 use super::{Finding, quoted};
-use crate::exit::Result;
+use crate::error::Result;
 use ostler_core::view::View;
 use ostler_store::home::{Home, Place};
 use ostler_store::{StoreError, look};
@@ -63,12 +63,12 @@ fn look_closer(place: &Place, view: &View) -> Vec<Finding> {
         if !recorded {
             let what = format!("{id} ended without a keeper, so its outcome is not recorded");
             let finding = Finding::problem(what, format!("ostler wait {id}"));
-            findings.push(finding.mended_by(Fix::Record(place.clone())));
+            findings.push(finding.fixed_by(Fix::Record(place.clone())));
         }
         let door = folder.dir().stat("sock").ok().flatten().is_some();
         if recorded && door && matches!(socket::reach(folder.dir()), Ok(None)) {
             let finding = Finding::note(format!("{id} has ended and left its socket behind; this is harmless"), "");
-            findings.push(finding.mended_by(Fix::RemoveSocket(place.clone())));
+            findings.push(finding.fixed_by(Fix::RemoveSocket(place.clone())));
         }
         if let Some(alarm) = view.alarm.as_ref().filter(|_| place.archived) {
             findings.push(Finding::note(format!("{id}: {alarm}"), format!("ostler show {id}")));

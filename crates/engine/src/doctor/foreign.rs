@@ -1,13 +1,14 @@
 //! Agents that run in this home without us, and what they have left behind. Nothing of it is ours to touch.
 
 use super::{Finding, quoted};
-use crate::context::variable;
-use crate::exit::Result;
-use ostler_engine::foreign::{holders, stale_records};
+use crate::environment::Environment;
+use crate::error::Result;
+use crate::foreign::{holders, stale_records};
 use ostler_store::home::Home;
 use std::path::PathBuf;
 
-pub fn check(home: &Home) -> Result<Vec<Finding>> {
+pub fn check(environment: &Environment, home: &Home) -> Result<Vec<Finding>> {
+    let variable = environment.lookup();
     let strangers = holders(home, &variable)?.iter().filter(|holder| !holder.ours).count();
     let mut findings: Vec<Finding> = running(strangers).into_iter().collect();
     for agent in ostler_agents::all() {

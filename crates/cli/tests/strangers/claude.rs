@@ -31,8 +31,9 @@ fn a_strangers_claude_is_named_with_its_process_and_directory_and_goes_when_it_e
     assert!(words.contains(native_id) && words.contains(&stranger.pid().to_string()), "{words}");
     let words = home.harness.run(&["who", native_id]).exits(0).stdout;
     assert!(words.contains("not started by ostler") && words.contains(&stranger.pid().to_string()), "{words}");
-    let doctor = home.harness.run(&["doctor"]).stdout;
-    assert!(doctor.contains("1 conversation runs outside ostler"), "{doctor}");
+    let doctor = home.harness.run(&["doctor", "--json"]).json();
+    let foreign = |finding: &Value| finding["check"] == "foreign" && finding["do"] == "ostler ls --foreign";
+    assert!(doctor.as_array().unwrap().iter().any(foreign), "{doctor}");
     stranger.leave();
     assert_eq!(home.foreign(&stranger), None);
     assert_eq!(home.who(native_id), []);
@@ -50,8 +51,12 @@ fn a_strangers_claude_goes_when_it_is_killed_and_the_doctor_names_what_it_left()
     assert!(record.exists(), "it is claude that leaves its record, and the kernel that knows better");
     assert_eq!(home.foreign(&stranger), None);
     assert_eq!(home.who(text(&shown["native_id"])), []);
-    let doctor = home.harness.run(&["doctor"]).stdout;
-    assert!(doctor.lines().any(|line| line.contains(record.to_str().unwrap()) && line.contains("stale")), "{doctor}");
+    let doctor = home.harness.run(&["doctor", "--json"]).json();
+    let names_it = |finding: &Value| {
+        finding["check"] == "foreign"
+            && finding["do"].as_str().is_some_and(|what| what.contains(record.to_str().unwrap()))
+    };
+    assert!(doctor.as_array().unwrap().iter().any(names_it), "{doctor}");
 }
 
 #[test]

@@ -31,7 +31,8 @@ pub fn check(environment: &Environment, home: &Home) -> Result<Vec<Finding>> {
     let manager = Manager::find(&environment.lookup());
     let mut findings = vec![in_force(&mounts, base.as_ref(), manager.as_ref())];
     let ways: Vec<_> = Controller::ALL.into_iter().map(|kind| (kind, usable(kind, base.as_ref(), &mounts))).collect();
-    findings.extend(limits(&ways, manager.is_some()));
+    let limits = limits(&ways, manager.is_some());
+    findings.extend(limits.into_iter().map(|finding| Finding { check: "session_limits", ..finding }));
     let bound = ways.into_iter().filter_map(|(_, way)| match way {
         Usable::Bound(folder) => Some(folder),
         Usable::Unified | Usable::No(_) => None,

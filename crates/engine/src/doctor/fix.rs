@@ -31,7 +31,7 @@ pub fn fix(findings: Vec<Finding>) -> Vec<Finding> {
     let one = |finding: Finding| match &finding.fix {
         None => finding,
         Some(fix) => match apply(fix) {
-            Ok(done) => Finding { level: Level::Fixed, what: done, remedy: None, fix: None },
+            Ok(done) => Finding { level: Level::Fixed, what: done, remedy: None, fix: None, ..finding },
             Err(error) => Finding { what: format!("{}; not fixed: {error}", finding.what), fix: None, ..finding },
         },
     };

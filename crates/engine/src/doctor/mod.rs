@@ -41,6 +41,8 @@ pub enum Level {
 /// One thing that a check found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
+    /// Which check found it; stays the same when the words change.
+    pub check: &'static str,
     pub level: Level,
     pub what: String,
     /// A command, where one helps.
@@ -54,18 +56,18 @@ pub struct Finding {
 impl Finding {
     /// Nothing is wrong.
     pub fn fine(what: impl Into<String>) -> Finding {
-        Finding { level: Level::Fine, what: what.into(), remedy: None, fix: None }
+        Finding { check: "", level: Level::Fine, what: what.into(), remedy: None, fix: None }
     }
 
     /// Worth knowing.
     pub fn note(what: impl Into<String>, remedy: impl Into<String>) -> Finding {
         let remedy = Some(remedy.into()).filter(|text| !text.is_empty());
-        Finding { level: Level::Note, what: what.into(), remedy, fix: None }
+        Finding { check: "", level: Level::Note, what: what.into(), remedy, fix: None }
     }
 
     /// Something is wrong.
     pub fn problem(what: impl Into<String>, remedy: impl Into<String>) -> Finding {
-        Finding { level: Level::Problem, what: what.into(), remedy: Some(remedy.into()), fix: None }
+        Finding { check: "", level: Level::Problem, what: what.into(), remedy: Some(remedy.into()), fix: None }
     }
 
     /// The same, with how to fix it.
@@ -79,18 +81,27 @@ impl Engine {
     /// Looks at everything: home, sessions, helpers, kernel, agents, settings.
     pub fn doctor(&self) -> Result<Vec<Finding>> {
         let (home, environment) = (&self.home, &self.environment);
-        let mut findings = home::check(home, self.config.min_free_space);
-        findings.extend(sessions::check(home)?);
-        findings.extend(strays::check(home)?);
-        findings.extend(helpers::check(home)?);
-        findings.extend(containment::check(environment, home)?);
-        findings.extend(kernel::check());
-        findings.extend(limits::check());
-        findings.extend(logout::check_this_machine(environment));
-        findings.extend(agents::check(environment));
-        findings.extend(config::check(environment));
-        findings.extend(foreign::check(environment, home)?);
-        findings.extend(tools::check(environment, home)?);
+        let mut findings = Vec::new();
+        let mut add = |check: &'static str, found: Vec<Finding>| {
+            // A check that has several parts has named them itself.
+            let named = |finding: Finding| match finding.check {
+                "" => Finding { check, ..finding },
+                _ => finding,
+            };
+            findings.extend(found.into_iter().map(named));
+        };
+        add("home", home::check(home, self.config.min_free_space));
+        add("sessions", sessions::check(home)?);
+        add("strays", strays::check(home)?);
+        add("helpers", helpers::check(home)?);
+        add("containment", containment::check(environment, home)?);
+        add("kernel", kernel::check());
+        add("system_limits", limits::check());
+        add("logout", logout::check_this_machine(environment));
+        add("agents", agents::check(environment));
+        add("config", config::check(environment));
+        add("foreign", foreign::check(environment, home)?);
+        add("tools", tools::check(environment, home)?);
         Ok(findings)
     }
 }

@@ -58,7 +58,7 @@ fn a_question_in_the_chat_is_answered_by_a_line() {
     let mut person = Person::attaches(&harness, session.id());
     person.sees("asks:");
     person.types(b"you should know\r");
-    person.sees("begin with y or n");
+    person.sees("it waits for an answer: y, n, or n and why not");
     person.types(b"\x15n not now\r");
     person.sees("denied by");
     session.until_look("a turn is over", |view| view.turns == 1);
@@ -71,14 +71,15 @@ fn what_was_typed_for_a_question_that_is_gone_is_neither_sent_nor_lost() {
     session.until_look("it asks", |view| view.state == Phase::Asking);
     let mut person = Person::attaches(&harness, session.id());
     person.sees("asks:");
-    person.types(b"n");
-    person.sees_that("the line", |person| person.screen.text().iter().any(|row| row == "› n"));
+    // Meant as an answer, though a permission takes no words.
+    person.types(b"y please");
+    person.sees_that("the line", |person| person.screen.text().iter().any(|row| row == "› y please"));
     harness.run(&["answer", session.id(), "--allow"]).exits(0);
     session.until_look("a turn is over", |view| view.turns == 1 && view.state == Phase::Idle);
     person.sees("idle");
     person.types(b"\r");
     person.sees("already answered by");
-    assert!(person.screen.text().iter().any(|row| row == "› n"), "{:?}", person.screen.text());
+    assert!(person.screen.text().iter().any(|row| row == "› y please"), "{:?}", person.screen.text());
     assert_eq!(session.look().queued, 0);
     // The second Enter means it.
     person.types(b"\r");

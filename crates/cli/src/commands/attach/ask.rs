@@ -38,6 +38,11 @@ impl Answer {
         (!line.is_empty()).then(|| Answer { allow: true, always: false, text: Some(line.to_owned()) })
     }
 
+    /// Whether a line was meant as an answer to this question, also when it is none: `y please` has words too many.
+    pub fn is_meant_for(ask: &Ask, line: &str) -> bool {
+        Answer::to(ask, line).is_some() || Answer::parse(line).is_some()
+    }
+
     fn parse(line: &str) -> Option<Answer> {
         let line = line.trim();
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));

@@ -375,7 +375,7 @@ impl Chat<'_> {
                 self.status.notice("it asks something new; press Enter again to answer that");
                 return Ok(());
             }
-            (None, Some(typed)) if Answer::to(typed, &text).is_some() => {
+            (None, Some(typed)) if Answer::is_meant_for(typed, &text) => {
                 self.news()?;
                 self.show_question();
                 let by = self.answered.as_ref().filter(|(request, _)| *request == typed.request);
@@ -390,7 +390,7 @@ impl Chat<'_> {
             Some(ask) => match Answer::to(ask, &text) {
                 Some(answer) => answer.want(&ask.request),
                 None => {
-                    self.status.notice("it waits for an answer; begin with y or n");
+                    self.status.notice("it waits for an answer: y, n, or n and why not");
                     return Ok(());
                 }
             },

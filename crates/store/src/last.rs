@@ -68,7 +68,7 @@ fn whole_line(
         },
         Speaks::Hooks => last_said(run, agent, plan)?.map_or_else(before_or_drawn, |said| Ok(Some(said))),
         // What an agent complains of beside the conversation is no word of it.
-        Speaks::Turns | Speaks::OneTurn => last_said(run, agent, plan),
+        Speaks::Turns | Speaks::OneTurn => Ok(last_said(run, agent, plan)?.or_else(before)),
     }
 }
 

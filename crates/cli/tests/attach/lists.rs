@@ -3,6 +3,7 @@
 
 use crate::harness;
 use crate::person::Person;
+use ostler_core::view::Phase;
 use ostler_testkit::Harness;
 
 /// Ids differ from run to run.
@@ -46,6 +47,18 @@ fn one_line_for_each_session_at_any_width() {
     let seen = [40, 60, 80, 120].map(|columns| format!("{columns}:\n{}\n", list(&harness, columns, &ids)));
     insta::assert_snapshot!(seen.join("\n"));
     idle.stop();
+}
+
+#[test]
+fn what_was_said_last_stays_while_nothing_else_is_said() {
+    let harness = harness();
+    let session = harness.detach(&["demo", "say the last words"]);
+    harness.run(&["wait", session.id()]).exits(0);
+    harness.run(&["resume", "-d", "--keep", session.id()]).exits(0);
+    session.until_look("it is there", |view| view.state == Phase::Idle);
+    assert_eq!(session.show().last.as_deref(), Some("the last words"));
+    session.stop();
+    assert_eq!(session.show().last.as_deref(), Some("the last words"));
 }
 
 #[test]

@@ -38,6 +38,11 @@ pub fn text(found: &Found<Listed>, style: Style, width: Option<usize>) -> String
     let mut columns = vec![MARK];
     columns.extend(ids.then_some(ID));
     columns.extend(REST);
+    if let (false, Some(width), Some(name)) = (ids, width, columns.iter_mut().find(|column| column.head == "NAME")) {
+        // An id and enough of the title behind it to tell what it is about, before there is anything else.
+        const OTHERS: usize = 29;
+        name.min = width.saturating_sub(OTHERS).clamp(name.min, 18);
+    }
     let head = columns.iter().map(|column| Cell::painted(column.head, move |text| style.dim(text))).collect();
     let mut rows = vec![head];
     rows.extend(found.listed.iter().map(|one| match one {

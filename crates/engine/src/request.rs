@@ -8,7 +8,8 @@ use ostler_keeper::launch;
 use ostler_keeper::wire::{self, Reply, Request};
 use ostler_store::folder::Folder;
 use ostler_store::home::Place;
-use ostler_store::{closing, inbox, journal, look};
+use ostler_store::look::{Depth, look_to};
+use ostler_store::{closing, inbox, journal};
 use ostler_sys::pause::{self, Point};
 use ostler_sys::process::{Life, Pidfd};
 use ostler_sys::socket::{self, PACKET, Packet};
@@ -29,7 +30,12 @@ pub enum Answered {
 
 /// Looks, and records the end of a session that ended while no keeper was there to do it.
 pub fn look_and_record(place: &Place) -> Result<View> {
-    let view = look::look(place)?;
+    look_and_record_to(Depth::Everything, place)
+}
+
+/// The same, as far as it is asked for.
+pub fn look_and_record_to(depth: Depth, place: &Place) -> Result<View> {
+    let view = look_to(depth, place)?;
     if view.ended && !place.archived {
         closing::record_if_lost(&place.open()?)?;
     }
@@ -38,7 +44,7 @@ pub fn look_and_record(place: &Place) -> Result<View> {
 
 /// Makes a request and waits until it is accepted or refused. It is durable before this returns, whatever dies in between.
 pub fn make(engine: &Engine, place: &Place, want: Want) -> Result<Answered> {
-    let view = look_and_record(place)?;
+    let view = look_and_record_to(Depth::Awaited, place)?;
     if view.ended {
         return Ok(Answered::Ended(Box::new(view)));
     }
@@ -53,7 +59,7 @@ pub fn make_lasting(engine: &Engine, place: &Place, want: Want) -> Result<Answer
 
 /// The same, with the id under which the journal has what became of it.
 pub fn make_named(engine: &Engine, place: &Place, want: Want) -> Result<(Answered, String)> {
-    let view = look_and_record(place)?;
+    let view = look_and_record_to(Depth::Awaited, place)?;
     let wish = engine.wish(view.run, want);
     Ok((write_down(place, view, &wish)?, wish.id))
 }
@@ -74,7 +80,7 @@ fn until_granted(place: &Place, folder: &Folder, wish: &Wish) -> Result<Answered
     let mut deaths = 3;
     loop {
         let Some(socket) = launch::reach(place)? else {
-            let view = look_and_record(place)?;
+            let view = look_and_record_to(Depth::Awaited, place)?;
             if view.ended {
                 return Ok(already_answered(place, &wish.id)?.unwrap_or_else(|| Answered::Ended(Box::new(view))));
             }

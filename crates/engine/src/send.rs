@@ -2,11 +2,12 @@
 
 use crate::error::{Error, Result};
 use crate::reply::{self, Reply};
-use crate::request::{self, Answered, look_and_record};
+use crate::request::{self, Answered, look_and_record_to};
 use crate::session_ref::SessionRef;
 use crate::settings::Engine;
 use ostler_core::record::{Mode, Speaks, Want, Wish};
 use ostler_store::home::Place;
+use ostler_store::look::Depth;
 use ostler_store::{inbox, journal, look};
 
 /// What became of a message.
@@ -39,7 +40,7 @@ impl Engine {
     pub fn send_and_wait(&self, place: &Place, text: String, now: bool) -> Result<Reply> {
         check(place)?;
         let folder = place.open()?;
-        let view = look_and_record(place)?;
+        let view = look_and_record_to(Depth::Awaited, place)?;
         if !folder.run(folder.newest_run()?)?.record()?.plan.speaks.converses() {
             return Err(Error::NoTurnEnds { session: (&view).into() });
         }
@@ -57,7 +58,7 @@ impl Engine {
     /// Takes back a message that waits.
     pub fn withdraw(&self, place: &Place, n: u64) -> Result<()> {
         refuse_archived(place)?;
-        if look_and_record(place)?.ended && !self.waiting(place)?.iter().any(|waits| waits.n == n) {
+        if look_and_record_to(Depth::Awaited, place)?.ended && !self.waiting(place)?.iter().any(|waits| waits.n == n) {
             return Err(Error::NotWaiting { session: SessionRef::at(place), n });
         }
         // Once it has ended no keeper is there to accept it, and none to deliver the message either: the next one reads both.
@@ -67,7 +68,7 @@ impl Engine {
     /// Queues a message again of which it is not known whether the agent got it.
     pub fn send_again(&self, place: &Place, n: u64) -> Result<Sent> {
         refuse_archived(place)?;
-        if !look_and_record(place)?.maybe_delivered.contains(&n) {
+        if !look_and_record_to(Depth::Awaited, place)?.maybe_delivered.contains(&n) {
             return Err(Error::NotUnclear { session: SessionRef::at(place) });
         }
         lasting(self, place, Want::Again { n })
@@ -156,7 +157,7 @@ fn check(place: &Place) -> Result<()> {
         return Err(Error::TakesNoMessages { session: SessionRef::at(place) });
     }
     refuse_archived(place)?;
-    let view = look_and_record(place)?;
+    let view = look_and_record_to(Depth::Awaited, place)?;
     if view.ended && view.agent == "command" {
         return Err(Error::NoTerminal { session: (&view).into() });
     }

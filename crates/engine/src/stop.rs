@@ -19,8 +19,12 @@ use ostler_core::record::Want;
 use ostler_core::view::View;
 use ostler_store::home::Place;
 use ostler_store::look::{Depth, look_to};
+use ostler_sys::threads::many_at_once;
 use std::path::Path;
 use std::time::Duration;
+
+/// So many sessions are asked to end at the same time.
+const AT_ONCE: usize = 16;
 
 /// How sessions are to end.
 #[derive(Clone, Debug)]
@@ -110,7 +114,8 @@ impl Engine {
 
     /// Asks all of these sessions to end. Wait for each with [`Stopping::wait`].
     pub fn stop(&self, places: Vec<Place>, stop: &Stop) -> Result<Vec<Stopping>> {
-        places.into_iter().map(|place| self.ask_to_stop(place, stop)).collect()
+        // Several at a time: each request is on the disk before its keeper answers.
+        many_at_once(AT_ONCE, &places, |place| self.ask_to_stop(place.clone(), stop)).into_iter().collect()
     }
 
     /// Asks one session to end.

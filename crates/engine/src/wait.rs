@@ -2,7 +2,7 @@
 //! anything to be running: they read the files and are woken by the kernel.
 
 use crate::error::{Error, Result};
-use crate::request::{SILENCE, look_and_record, nudge};
+use crate::request::{SILENCE, look_and_record, look_and_record_to, nudge};
 use crate::settings::Engine;
 use crate::watch::Watch;
 use ostler_core::event::StopHow;
@@ -10,9 +10,14 @@ use ostler_core::fact::Verdict;
 use ostler_core::life::State;
 use ostler_core::view::{Phase, View};
 use ostler_store::home::Place;
+use ostler_store::look::Depth;
+use ostler_sys::threads::many_at_once;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 use std::time::{Duration, Instant};
+
+/// From so many sessions on threads are worth their start.
+const MANY: usize = 16;
 
 /// What is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,10 +63,12 @@ pub enum Reached {
 pub struct Waited {
     place: Place,
     watch: Watch,
-    /// What it looks like now.
+    /// What it looks like now, without its last line; [`Waited::look_closely`] brings all.
     pub view: View,
     /// Something may have happened since the view was made.
     changed: bool,
+    /// How long the journal was before the first look, until the keeper has greeted.
+    greeted_at: Option<u64>,
     turns_before: Option<u32>,
     pub reached: Option<Reached>,
     /// It waits for an answer, so that nothing else will come of it.
@@ -72,7 +79,10 @@ impl Engine {
     /// Waits for all of these sessions, or for the first of them.
     pub fn wait(&self, places: Vec<Place>, wait: &Wait) -> Result<(Over, Vec<Waited>)> {
         let deadline = wait.limit.map(|limit| Instant::now() + limit);
-        let mut waited = places.into_iter().map(|place| Waited::new(place, wait.until)).collect::<Result<Vec<_>>>()?;
+        // Several at a time: a thousand keepers one after the other would take long.
+        let threads = if places.len() < MANY { 1 } else { 8 };
+        let waited = many_at_once(threads, &places, |place| Waited::new(place.clone(), wait.until));
+        let mut waited = waited.into_iter().collect::<Result<Vec<_>>>()?;
         let mut time_left = true;
         // A wait for questions is a wait for those of all sessions.
         let questions_end_it = wait.until != Until::Asking && !wait.through_questions;
@@ -116,15 +126,33 @@ impl Waited {
     fn new(place: Place, until: Until) -> Result<Waited> {
         // Subscribe first, look afterwards: what happens in between wakes us.
         let watch = Watch::state_only(&place)?;
-        let view = look_and_record(&place)?;
+        let greeted_at = journal_size(&watch);
+        let view = look_and_record_to(Depth::Awaited, &place)?;
         let runs = matches!(view.state, Phase::Starting | Phase::Working | Phase::Asking | Phase::Stopping);
         let turns_before = (until == Until::Turn && runs).then_some(view.turns);
-        Ok(Waited { place, watch, view, changed: false, turns_before, reached: None, asks: false })
+        Ok(Waited { place, watch, view, changed: false, greeted_at, turns_before, reached: None, asks: false })
+    }
+
+    /// Everything that can be told of it, as it is now.
+    pub fn look_closely(&mut self) -> Result<()> {
+        self.view = look_and_record(&self.place)?;
+        Ok(())
+    }
+
+    /// Takes the news of a session away. A keeper greets each client by telling that something has changed, in case that
+    /// something did between the client's request and its own look. What changes a session is in its journal.
+    fn hear(&mut self) -> Result<()> {
+        let greeted_at = self.greeted_at.take();
+        let keeper = self.watch.has_keeper();
+        self.watch.heed()?;
+        let only_greeted = keeper && self.watch.has_keeper() && greeted_at.is_some();
+        self.changed = !(only_greeted && journal_size(&self.watch) == greeted_at);
+        Ok(())
     }
 
     fn look(&mut self, until: Until) -> Result<()> {
         if std::mem::take(&mut self.changed) {
-            self.view = look_and_record(&self.place)?;
+            self.view = look_and_record_to(Depth::Awaited, &self.place)?;
         }
         self.asks = self.awaits_answer()?;
         let view = &self.view;
@@ -168,6 +196,10 @@ impl Waited {
     }
 }
 
+fn journal_size(watch: &Watch) -> Option<u64> {
+    watch.folder().dir().stat("journal.jsonl").ok()?.map(|stat| stat.size)
+}
+
 /// How the last turn of a session that goes on went.
 fn turn(view: &View) -> Reached {
     Reached::Turn(view.last_turn.as_ref().map(|turn| turn.verdict))
@@ -181,7 +213,7 @@ fn sleep(waited: &mut [Waited], deadline: Option<Instant>) -> Result<bool> {
     if !gone.is_empty() {
         for index in gone {
             waited[index].watch.heed()?;
-            waited[index].changed = true;
+            (waited[index].changed, waited[index].greeted_at) = (true, None);
         }
         return Ok(true);
     }
@@ -211,8 +243,7 @@ fn sleep(waited: &mut [Waited], deadline: Option<Instant>) -> Result<bool> {
     }
     for (index, ready) in open.into_iter().zip(ready) {
         if ready {
-            waited[index].watch.heed()?;
-            waited[index].changed = true;
+            waited[index].hear()?;
         }
     }
     Ok(true)

@@ -94,6 +94,11 @@ impl Watch {
         }
     }
 
+    /// Whether a keeper tells us.
+    pub fn has_keeper(&self) -> bool {
+        matches!(self.on, On::Keeper(_))
+    }
+
     pub fn folder(&self) -> &Folder {
         &self.folder
     }

@@ -31,7 +31,7 @@ impl Helpers {
         state: &State,
         agent_lives: bool,
     ) -> Result<Helpers, StoreError> {
-        if depth == Depth::Listed
+        if depth.believes_keeper()
             && agent_lives
             && let Some(helpers) = by_the_keeper(record, state)?
         {
@@ -94,7 +94,7 @@ pub fn agent_lives(depth: Depth, record: &RunRecord) -> Result<bool, StoreError>
     match (&record.agent, record.serial) {
         (Some(agent), Some(serial)) => {
             let is_it = agent.lives_as(serial).map_err(|error| could_not_look(agent, error))?;
-            Ok(is_it && (depth == Depth::Listed || lives(agent)?))
+            Ok(is_it && (depth.believes_keeper() || lives(agent)?))
         }
         (Some(agent), None) => lives(agent),
         (None, _) => Ok(false),

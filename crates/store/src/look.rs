@@ -39,7 +39,19 @@ pub enum Depth {
     Standing,
     /// What a list shows, on a disk that has room: no helper is looked at that is known to live.
     Listed,
+    /// The same without the last line: for those who wait for many, or only ask whether it has ended.
+    Awaited,
     Everything,
+}
+
+impl Depth {
+    /// Whether what the keeper signed is enough to know who lives.
+    pub(crate) fn believes_keeper(self) -> bool {
+        match self {
+            Depth::Listed | Depth::Awaited => true,
+            Depth::Standing | Depth::Everything => false,
+        }
+    }
 }
 
 /// Looks at one session.
@@ -100,7 +112,7 @@ pub fn look_at(depth: Depth, folder: &Folder, archived: bool) -> Result<View, St
 }
 
 fn look_once(depth: Depth, folder: &Folder, archived: bool) -> Result<View, StoreError> {
-    if depth == Depth::Listed
+    if depth.believes_keeper()
         && let Ok(Some(view)) = look_at_living(depth, folder, archived)
     {
         return Ok(view);
@@ -375,7 +387,7 @@ fn see(
     view.enter(phase);
     if helpers.alarm.is_some() {
         view.alarm = helpers.alarm;
-    } else if depth == Depth::Everything && folder.waits_for_room() {
+    } else if !depth.believes_keeper() && folder.waits_for_room() {
         view.alarm = Some("the disk is full; it continues when there is space".to_owned());
     }
     Ok(true)
@@ -531,7 +543,7 @@ fn fill(
         state.last_turn.as_ref().map(|turn| LastTurn { verdict: turn.verdict, reason: turn.reason.clone() });
     let streams = Streams::of(run.dir())?;
     view.last = match depth {
-        Depth::Standing => None,
+        Depth::Standing | Depth::Awaited => None,
         Depth::Listed | Depth::Everything => last::line_of(folder, run, &view.agent, &record.plan, &streams)?,
     };
     let held = state.held.as_ref().map(Held::alarm);

@@ -1,6 +1,7 @@
 //! The same work on every processor, at once and for a moment.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity, sched_yield};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Does `work` in this thread and in others, as many as there are processors for us, and hands over what each of them found.
 pub fn side_by_side<T: Send>(at_most: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
@@ -28,6 +29,32 @@ pub fn side_by_side<T: Send>(at_most: usize, work: impl Fn() -> T + Sync) -> Vec
     })
 }
 
+/// Does `work` with each of these, so many at a time, and hands over what came of each, in the same order. For work that waits,
+/// for the disk or for other processes.
+pub fn many_at_once<T: Sync, R: Send>(at_most: usize, things: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let take = || {
+        let mut done = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            match things.get(at) {
+                Some(thing) => done.push((at, work(thing))),
+                None => return done,
+            }
+        }
+    };
+    let mut all: Vec<(usize, R)> = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..at_most.min(things.len())).map(|_| scope.spawn(take)).collect();
+        let mut all = take();
+        for other in others {
+            all.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        all
+    });
+    all.sort_unstable_by_key(|(at, _)| *at);
+    all.into_iter().map(|(_, came_of_it)| came_of_it).collect()
+}
+
 /// Goes to another processor. A machine that saves processors lets a new thread wait beside the one that made it until its
 /// clock ticks next, which is longer than most of our work takes; from where we are put we may be moved again.
 fn leave(processor: usize, allowed: &CpuSet) {
@@ -35,4 +62,18 @@ fn leave(processor: usize, allowed: &CpuSet) {
     others.unset(processor);
     // Where this is not allowed, work goes on here, and takes longer.
     let _ = sched_setaffinity(None, &others).and_then(|()| sched_setaffinity(None, allowed));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_came_of_each_is_in_the_order_of_the_things() {
+        let things: Vec<usize> = (0..100).collect();
+        for threads in [0, 1, 7, 1000] {
+            assert_eq!(many_at_once(threads, &things, |thing| thing * 2), (0..100).map(|n| n * 2).collect::<Vec<_>>());
+        }
+        assert_eq!(many_at_once(4, &[] as &[usize], |thing| *thing), [0; 0]);
+    }
 }

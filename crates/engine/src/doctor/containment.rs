@@ -8,11 +8,12 @@ use crate::error::Result;
 use ostler_core::id::SessionId;
 use ostler_core::limits::counted;
 use ostler_keeper::scope::Manager;
-use ostler_store::home::Home;
-use ostler_store::look;
+use ostler_store::home::{Home, Place};
+use ostler_store::look::{Depth, look_to};
 use ostler_sys::cgroup::bounds::{Controller, Usable, usable};
 use ostler_sys::cgroup::mounts::Mounts;
 use ostler_sys::cgroup::{self, Base, Group, PREFIX};
+use ostler_sys::threads::many_at_once;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -20,7 +21,7 @@ use std::time::Duration;
 /// Whoever makes a group enters it at once.
 const ABANDONED: Duration = Duration::from_secs(60);
 
-pub fn check(environment: &Environment, home: &Home) -> Result<Vec<Finding>> {
+pub fn check(environment: &Environment, home: &Home, helpers: &[Helper]) -> Result<Vec<Finding>> {
     let Some(mounts) = Mounts::look() else {
         return Ok(vec![Finding::note(
             "/proc does not say where cgroups are; processes are found through the process tree instead",
@@ -38,7 +39,7 @@ pub fn check(environment: &Environment, home: &Home) -> Result<Vec<Finding>> {
         Usable::Unified | Usable::No(_) => None,
     });
     let folders: BTreeSet<PathBuf> = base.iter().map(|base| base.path().to_owned()).chain(bound).collect();
-    findings.extend(left_over(&folders, &Owners::look(home)?));
+    findings.extend(left_over(&folders, &Owners::look(home, helpers)?));
     Ok(findings)
 }
 
@@ -103,14 +104,14 @@ struct Owners {
 }
 
 impl Owners {
-    fn look(home: &Home) -> Result<Owners> {
-        let helpers = super::helpers::all()?;
+    fn look(home: &Home, helpers: &[Helper]) -> Result<Owners> {
         let kept = helpers.iter().filter_map(Helper::session);
         // What cannot be looked at may run.
-        let runs = |place: &ostler_store::home::Place| look::look(place).map_or(true, |view| !view.ended);
+        let runs = |place: &Place| look_to(Depth::Awaited, place).map_or(true, |view| !view.ended);
         let mut places = home.live_places()?;
+        let run = many_at_once(super::AT_ONCE, &places, runs);
         let running: Vec<String> =
-            places.iter().filter(|place| runs(place)).map(|place| place.id.to_string()).collect();
+            places.iter().zip(run).filter(|(_, runs)| *runs).map(|(place, _)| place.id.to_string()).collect();
         places.extend(home.archived_places()?);
         let known = places.iter().map(|place| place.id.to_string()).collect();
         Ok(Owners { ids: kept.chain(running).collect(), known })

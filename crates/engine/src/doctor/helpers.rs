@@ -28,9 +28,9 @@ impl Helper {
     }
 }
 
-pub fn check(home: &Home) -> Result<Vec<Finding>> {
+pub fn check(home: &Home, helpers: &[Helper]) -> Vec<Finding> {
     let root = std::fs::canonicalize(home.root()).unwrap_or_else(|_| home.root().to_owned());
-    Ok(all()?.iter().filter_map(|helper| lost(helper, &root)).collect())
+    helpers.iter().filter_map(|helper| lost(helper, &root)).collect()
 }
 
 fn lost(helper: &Helper, root: &Path) -> Option<Finding> {
@@ -58,14 +58,14 @@ pub fn all() -> Result<Vec<Helper>> {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
             continue;
         };
-        // Whoever ends while we look is none of our business any more.
-        let (Ok(stat), Ok(folder)) = (entry.metadata(), std::fs::read_link(entry.path().join("cwd"))) else {
-            continue;
-        };
         let word = match command_line(pid).get(1).map(String::as_str) {
             Some(HOLDER) => "holder",
             Some(KEEPER) => "keeper",
             Some(_) | None => continue,
+        };
+        // Whoever ends while we look is none of our business any more.
+        let (Ok(stat), Ok(folder)) = (entry.metadata(), std::fs::read_link(entry.path().join("cwd"))) else {
+            continue;
         };
         if stat.uid() == me {
             let (folder, deleted) = undeleted(&folder);

@@ -24,6 +24,9 @@ use crate::error::Result;
 use crate::settings::Engine;
 use serde::Serialize;
 
+/// So many sessions are looked at at the same time.
+const AT_ONCE: usize = 8;
+
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -92,9 +95,10 @@ impl Engine {
         };
         add("home", home::check(home, self.config.min_free_space));
         add("sessions", sessions::check(home)?);
-        add("strays", strays::check(home)?);
-        add("helpers", helpers::check(home)?);
-        add("containment", containment::check(environment, home)?);
+        let helpers = helpers::all()?;
+        add("strays", strays::check(home, &helpers)?);
+        add("helpers", helpers::check(home, &helpers));
+        add("containment", containment::check(environment, home, &helpers)?);
         add("kernel", kernel::check());
         add("system_limits", limits::check());
         add("logout", logout::check_this_machine(environment));

@@ -4,9 +4,11 @@ use super::fix::Fix;
 use super::{Finding, quoted};
 use crate::error::Result;
 use ostler_core::view::View;
+use ostler_store::StoreError;
 use ostler_store::home::{Home, Place};
-use ostler_store::{StoreError, look};
+use ostler_store::look::{Depth, look_to};
 use ostler_sys::socket;
+use ostler_sys::threads::many_at_once;
 
 /// From so many on a keeper does not just die now and then.
 const LOOP: u32 = 3;
@@ -16,15 +18,15 @@ pub fn check(home: &Home) -> Result<Vec<Finding>> {
     places.extend(home.archived_places()?);
     places.sort_by_key(|place| place.id);
     let (mut findings, mut running, mut ended) = (Vec::new(), 0, 0);
-    for place in &places {
-        match look::look(place) {
-            Ok(view) => {
-                if view.ended {
-                    ended += 1
-                } else {
-                    running += 1
-                }
-                findings.extend(look_closer(place, &view));
+    let looks = many_at_once(super::AT_ONCE, &places, |place| {
+        // Its last line is not shown.
+        look_to(Depth::Standing, place).map(|view| (view.ended, look_closer(place, &view)))
+    });
+    for (place, look) in places.iter().zip(looks) {
+        match look {
+            Ok((is_ended, found)) => {
+                *(if is_ended { &mut ended } else { &mut running }) += 1;
+                findings.extend(found);
             }
             // Purged or moved while we looked.
             Err(_) if !place.path.exists() => {}

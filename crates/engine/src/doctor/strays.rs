@@ -15,7 +15,7 @@ use std::time::Duration;
 /// A launch takes milliseconds. One that is older than this and has no holder will not go on.
 const ABANDONED: Duration = Duration::from_secs(60);
 
-pub fn check(home: &Home) -> Result<Vec<Finding>> {
+pub fn check(home: &Home, helpers: &[Helper]) -> Result<Vec<Finding>> {
     let mut findings: Vec<Finding> = leftovers(home)?
         .iter()
         .map(|folder| {
@@ -26,14 +26,13 @@ pub fn check(home: &Home) -> Result<Vec<Finding>> {
             .fixed_by(Fix::RemoveHidden(folder.clone()))
         })
         .collect();
-    let helpers = super::helpers::all()?;
     let launching = hidden_name("");
     let mut strays = home.strays()?;
     strays.sort();
     for name in strays {
         let path = home.sessions().join(&name);
         if name.starts_with(&launching) {
-            if is_abandoned(&path, &helpers) {
+            if is_abandoned(&path, helpers) {
                 let what = format!("{} is left over from a launch that was cut off", path.display());
                 let finding = Finding::problem(what, format!("rm -r {}", quoted(&path)));
                 findings.push(finding.fixed_by(Fix::RemoveHidden(path)));
@@ -74,13 +73,13 @@ mod tests {
         let problems = |findings: Vec<Finding>| {
             findings.iter().filter(|f| f.level == Level::Problem).map(|f| f.what.clone()).collect::<Vec<_>>()
         };
-        let found = problems(check(&home).unwrap());
+        let found = problems(check(&home, &[]).unwrap());
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].contains(".gone-hgfedcba"));
 
         let long_ago = std::time::SystemTime::now() - Duration::from_secs(3600);
         std::fs::File::open(home.sessions().join(".new-abcdefgh")).unwrap().set_modified(long_ago).unwrap();
-        let found = problems(check(&home).unwrap());
+        let found = problems(check(&home, &[]).unwrap());
         assert!(found.len() == 2 && found[1].contains(".new-abcdefgh"), "{found:?}");
     }
 }

@@ -26,7 +26,7 @@ pub struct Helpers {
 /// Asks the helpers of a session that cannot be looked at to end it, as a machine that shuts down does. `None`: it can be looked
 /// at, or nobody is there.
 pub fn tell_helpers(place: &Place) -> Result<Option<Helpers>> {
-    let damage = match look_to(Depth::Standing, place).map_err(StoreError::without_session) {
+    let damage = match look_to(Depth::Awaited, place).map_err(StoreError::without_session) {
         Err(error @ (StoreError::Damaged { .. } | StoreError::Missing { .. })) => error.to_string(),
         Ok(_) | Err(_) => return Ok(None),
     };

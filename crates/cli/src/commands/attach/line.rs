@@ -2,10 +2,11 @@
 //! breaks when the keeper dies and is opened again to the next one, under the same name.
 
 use crate::exit::{Failure, Result};
-use ostler_engine::request::look_and_record;
+use ostler_engine::request::look_and_record_to;
 use ostler_keeper::launch;
 use ostler_keeper::wire::{self, Reply, Request};
 use ostler_store::home::Place;
+use ostler_store::look::Depth;
 use ostler_sys::socket::{self, PACKET, Packet};
 use rustix::event::PollFlags;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -43,7 +44,7 @@ impl Line {
             wire::encode(&Request::Attach { client: caller.name.clone(), rows, columns, read_only: caller.read_only });
         loop {
             let Some(socket) = launch::reach(place)? else {
-                if look_and_record(place)?.ended {
+                if look_and_record_to(Depth::Awaited, place)?.ended {
                     return Ok(None);
                 }
                 return Err(Failure::ours(format!(

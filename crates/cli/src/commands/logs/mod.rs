@@ -25,11 +25,12 @@ use crate::ui::time::parse_since;
 use drawn::Drawn;
 use jiff::Timestamp;
 use ostler_core::record::{Mode, Speaks};
-use ostler_engine::request::look_and_record;
+use ostler_engine::request::look_and_record_to;
 use ostler_engine::watch::{News, Watch};
 use ostler_store::closing;
 use ostler_store::folder::Folder;
 use ostler_store::home::Place;
+use ostler_store::look::Depth;
 use ostler_store::recorded;
 use ostler_sys::clock;
 use ostler_sys::notify::Watcher;
@@ -203,7 +204,7 @@ impl<'a> Log<'a> {
         let mut news = News::Anything;
         loop {
             // The view first: when it says "ended", everything that was printed is in the files.
-            let ended = news == News::Anything && look_and_record(place)?.ended;
+            let ended = news == News::Anything && look_and_record_to(Depth::Awaited, place)?.ended;
             self.look_for_transcript(sink, &mut files)?;
             self.source.read_on(sink, ended)?;
             if ended {

@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "a number becomes an owned descriptor here and nowhere else")]
 
 use rustix::fd::{FromRawFd, OwnedFd, RawFd};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io;
 
 /// Takes ownership of a descriptor that our starter gave us under this number, and keeps it from our own children.
@@ -34,4 +35,14 @@ pub fn keep_from_children() {
 pub fn own_binary() -> io::Result<OwnedFd> {
     use rustix::fs::{Mode, OFlags, open};
     Ok(open("/proc/self/exe", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)
+}
+
+/// Lets this process open so many files in all, as far as the system allows it. Most shells allow 1024 and the system far more.
+pub fn allow(files: u64) {
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_some_and(|current| current < files) {
+        let most = limit.maximum.map_or(files, |maximum| maximum.min(files));
+        // Without it opening fails when there are too many, and that is told.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(most), maximum: limit.maximum });
+    }
 }

@@ -48,10 +48,11 @@ pub struct Bench {
 
 type MeasureRow = fn(&Bench) -> Result<Vec<Row>>;
 
-const ROWS: [(&str, MeasureRow); 9] = [
+const ROWS: [(&str, MeasureRow); 10] = [
     (rows::launch::NAME, rows::launch::measure),
     (rows::memory::NAME, rows::memory::measure),
     (rows::listing::NAME, rows::listing::measure),
+    (rows::scale::NAME, rows::scale::measure),
     (rows::wake::NAME, rows::wake::measure),
     (rows::recovery::NAME, rows::recovery::measure),
     (rows::headless::NAME, rows::headless::measure),

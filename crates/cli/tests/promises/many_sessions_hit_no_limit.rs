@@ -1,7 +1,7 @@
 //! Many live sessions of one user with many waiters: no limit of the system is hit.
 
 use crate::harness;
-use ostler_testkit::alone;
+use ostler_testkit::{Started, alone};
 
 /// The promise is 300 sessions and 100 waiters; `OSTLER_TEST_SESSIONS=300` runs it in full.
 fn count() -> usize {
@@ -39,4 +39,16 @@ fn many_live_sessions_and_waiters_all_work_and_all_end() {
     }
     assert!(harness.ls().iter().all(|shown| shown.ended));
     harness.nothing_is_left();
+}
+
+#[test]
+fn more_sessions_are_waited_for_than_a_shell_lets_a_program_open_files() {
+    let harness = harness();
+    let session = harness.detach(&["--", "true"]);
+    harness.run(&["wait", session.id()]).exits(0);
+    let words = vec![session.id(); 200];
+    let mut command = harness.command("sh");
+    command.args(["-c", "ulimit -Sn 64; exec \"$@\"", "sh"]).arg(harness.program()).arg("wait").args(&words);
+    let waited = Started::new(command, None).finish().exits(0);
+    assert_eq!(waited.stdout.lines().count(), words.len());
 }

@@ -224,7 +224,10 @@ impl State {
             return self.clear_what_is_left(now_ms);
         }
         if self.has_something_to_save() && self.saved.is_none() {
-            return vec![Effect::Prove { until_ms: self.exit_ms.saturating_add(LAST_LOOK_MS) }];
+            // Nothing of it lives any more. Whoever had it killed does not wait for processes that are not of the session.
+            let killed = self.stop.as_ref().is_some_and(|stop| stop.how == StopHow::Kill);
+            let patience = if killed { 0 } else { LAST_LOOK_MS };
+            return vec![Effect::Prove { until_ms: self.exit_ms.saturating_add(patience) }];
         }
         let told_by_others = !self.was_pushed() && self.exit.is_some_and(Exit::is_by_request);
         let known_ms = self.exit_ms.saturating_add(SHUTDOWN_MS);

@@ -2,6 +2,7 @@
 
 use super::{Effect, Process, SYSTEM, State, step};
 use crate::event::{Entry, Event, StopHow};
+use crate::fact::{TurnEnd, Verdict};
 use crate::outcome::{Exit, Kind, Outcome, judge};
 use crate::record::{Ending, Mode, Plan, Speaks};
 
@@ -87,4 +88,28 @@ fn an_agent_on_its_way_out_is_not_interrupted_and_one_that_stays_is() {
     assert_eq!(world.state.process, Process::Exited);
     world.after(0, Event::Saved { saved: crate::outcome::Saved::Verified });
     assert_eq!(world.outcome().kind, Kind::Stopped);
+}
+
+/// How long the proof of the last turn is waited for after the exit, if the session was stopped like this.
+fn proof_is_waited_for(how: StopHow) -> u64 {
+    let mut world = World::new(Speaks::Turns);
+    let end = TurnEnd {
+        verdict: Verdict::Succeeded,
+        text: None,
+        reason: None,
+        tokens: None,
+        cost_usd: None,
+        messages: Vec::new(),
+    };
+    world.after(10, Event::TurnEnded { end });
+    world.after(10, Event::StopWanted { by: "a person".to_owned(), why: "stop".to_owned(), how, grace_ms: 5000 });
+    world.exits(Exit { code: None, signal: Some(9) });
+    let [Effect::Prove { until_ms }] = world.wanted[..] else { unreachable!("{:?}", world.wanted) };
+    until_ms - world.state.exit_ms
+}
+
+#[test]
+fn a_session_that_was_killed_is_looked_at_once_more_and_not_waited_for() {
+    assert_eq!(proof_is_waited_for(StopHow::Kill), 0);
+    assert!(proof_is_waited_for(StopHow::Interrupt) > 0);
 }

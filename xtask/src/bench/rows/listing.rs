@@ -103,7 +103,7 @@ fn expect_length(json: &str, wanted: usize) -> Result<()> {
 }
 
 /// Copies session folders under new ids until there are `all` of them.
-fn multiply(folders: &Path, originals: &[String], all: usize) -> Result<()> {
+pub fn multiply(folders: &Path, originals: &[String], all: usize) -> Result<()> {
     let mut taken: BTreeSet<String> = originals.iter().cloned().collect();
     let mut random = Random(0x9E37_79B9_7F4A_7C15);
     for original in originals.iter().cycle() {

@@ -8,4 +8,5 @@ pub mod listing;
 pub mod memory;
 pub mod output;
 pub mod recovery;
+pub mod scale;
 pub mod wake;

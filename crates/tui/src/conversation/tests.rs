@@ -76,6 +76,12 @@ fn an_edit_is_shown_as_what_it_changes_and_a_long_one_in_part() {
     assert_eq!((rows.len(), rows[13].as_str()), (14, "  … 18 more lines"));
     conversation.toggle();
     assert_eq!(seen(&mut conversation, 40, 50).len(), 31);
+    // What does not fit is more of it, and nothing new.
+    conversation.toggle();
+    seen(&mut conversation, 40, 20);
+    conversation.toggle();
+    seen(&mut conversation, 40, 20);
+    assert!(!conversation.follows() && !conversation.has_news());
 }
 
 #[test]

@@ -164,7 +164,7 @@ impl Conversation {
             let gap = usize::from(self.has_gap(reveal));
             let first = Place { entry: reveal, row: gap };
             if self.end_place() > first {
-                (self.top, self.follows, self.news) = (first, false, true);
+                (self.top, self.follows) = (first, false);
             }
         }
         if !self.follows {

@@ -223,7 +223,12 @@ impl EnvCompleter for Bash {
         completer: &str,
         to: &mut dyn io::Write,
     ) -> io::Result<()> {
-        clap_complete::env::Bash.write_registration(variable, name, program, completer, to)
+        let mut script = Vec::new();
+        clap_complete::env::Bash.write_registration(variable, name, program, completer, &mut script)?;
+        // The word as bash has it: what it tells the function is empty after "=".
+        let asks = format!("{variable}=\"bash\"");
+        let with_word = format!("{WORD}=\"${{COMP_WORDS[COMP_CWORD]}}\" \\\n        {asks}");
+        to.write_all(String::from_utf8_lossy(&script).replace(&asks, &with_word).as_bytes())
     }
 
     fn write_complete(
@@ -234,17 +239,63 @@ impl EnvCompleter for Bash {
         to: &mut dyn io::Write,
     ) -> io::Result<()> {
         let set = |name: &str| std::env::var(name).unwrap_or_default();
-        let candidates = complete(command, arguments, set("_CLAP_COMPLETE_INDEX").parse().unwrap_or(0), folder)?;
+        let index = set("_CLAP_COMPLETE_INDEX").parse().unwrap_or(0);
+        let Joined { words, index, before } = Joined::of(arguments, index, &set(WORD));
+        let candidates = complete(command, words, index, folder)?;
         // "?": a list after a second Tab.
         let lists = candidates.len() > 1 && set("_CLAP_COMPLETE_COMP_TYPE") == "63";
         let words = candidates.iter().map(|one| {
             let value = one.get_value().to_string_lossy();
+            let value = value.strip_prefix(&*before).unwrap_or(&value);
             match one.get_help().filter(|_| lists) {
                 Some(about) => format!("{value}  ({about})"),
-                None => quoted(&value),
+                None => quoted(value),
             }
         });
         write!(to, "{}", words.collect::<Vec<_>>().join(&set("_CLAP_IFS")))
+    }
+}
+
+/// In which the word at the cursor is told.
+const WORD: &str = "_OSTLER_COMPLETE_WORD";
+
+/// Words as a person means them: bash takes `task=4` for three of them, and inserts only the last.
+#[derive(Debug, PartialEq, Eq)]
+struct Joined {
+    words: Vec<OsString>,
+    index: usize,
+    /// What stands before the last part of the word at the cursor.
+    before: String,
+}
+
+impl Joined {
+    /// `word`: what bash has at the cursor, where the words have nothing.
+    fn of(mut arguments: Vec<OsString>, at: usize, word: &str) -> Joined {
+        let divides = |word: &OsStr| word == "=" || word == ":";
+        if let Some(argument) = arguments.get_mut(at).filter(|_| divides(OsStr::new(word))) {
+            *argument = word.into();
+        }
+        let mut joined = Joined { words: Vec::new(), index: at, before: String::new() };
+        let mut goes_on = false;
+        for (place, argument) in arguments.into_iter().enumerate() {
+            let is_divider = divides(&argument);
+            let mut before = String::new();
+            match joined.words.last_mut().filter(|_| is_divider || goes_on) {
+                Some(last) => {
+                    before = last.to_string_lossy().into_owned();
+                    last.push(&argument);
+                    if is_divider {
+                        before = last.to_string_lossy().into_owned();
+                    }
+                }
+                None => joined.words.push(argument),
+            }
+            goes_on = is_divider;
+            if place == at {
+                (joined.index, joined.before) = (joined.words.len() - 1, before);
+            }
+        }
+        joined
     }
 }
 

@@ -77,14 +77,26 @@ fn nothing_is_made_and_nothing_fails_where_there_is_nothing() {
 #[test]
 fn bash_asks_with_what_completions_prints() {
     let harness = harness();
-    harness.run(&["run", "--name", "tests", "demo", "say hello"]).exits(0);
-    let script = "PATH=$1:$PATH; source <(ostler completions bash)
-        COMP_WORDS=(ostler logs te) COMP_CWORD=2 COMP_TYPE=9
-        _clap_complete_ostler ostler te logs; printf '<%s>' \"${COMPREPLY[@]}\"";
-    let mut bash = harness.command("bash");
-    bash.args(["-c", script, "bash"]).arg(harness.program().parent().unwrap());
-    let output = Started::new(bash, None).finish().exits(0);
-    assert_eq!((output.stdout.as_str(), output.stderr.as_str()), ("<tests>", ""));
+    harness.run(&["run", "--name", "tests", "--label", "task=42", "demo", "say hello"]).exits(0);
+    // The words as bash divides them, the number of that at the cursor, and what there is of it.
+    for (words, at, typed, offered) in [
+        ("logs te", 2, "te", "<tests>"),
+        ("ls --label ta", 3, "ta", "<task=42>"),
+        ("ls --label task = 4", 5, "4", "<42>"),
+        ("ls --label task =", 4, "", "<42>"),
+        ("ls --label = task = 4", 6, "4", "<42>"),
+        ("ls --sort = co", 4, "co", "<cost>"),
+    ] {
+        let script = format!(
+            "PATH=$1:$PATH; source <(ostler completions bash)
+            COMP_WORDS=(ostler {words}) COMP_CWORD={at} COMP_TYPE=9
+            _clap_complete_ostler ostler '{typed}' x; printf '<%s>' \"${{COMPREPLY[@]}}\""
+        );
+        let mut bash = harness.command("bash");
+        bash.args(["-c", &script, "bash"]).arg(harness.program().parent().unwrap());
+        let output = Started::new(bash, None).finish().exits(0);
+        assert_eq!((output.stdout.as_str(), output.stderr.as_str()), (offered, ""), "{words}");
+    }
     for shell in ["zsh", "fish"] {
         let script = harness.run(&["completions", shell]).exits(0).stdout;
         assert!(script.contains("OSTLER_COMPLETE"), "{script}");

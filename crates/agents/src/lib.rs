@@ -20,6 +20,7 @@ pub mod parting;
 pub mod prompt;
 pub mod reading;
 pub mod recorded;
+pub mod repair;
 pub mod replay;
 mod shapes;
 pub mod stored;
@@ -37,7 +38,7 @@ pub const CONVERSATION: &str = "conversation";
 pub type Variable<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// One kind of agent.
-pub trait Agent: installed::Installed + ownership::Ownership + stored::Stored + Sync {
+pub trait Agent: installed::Installed + ownership::Ownership + repair::Repair + stored::Stored + Sync {
     /// What people call it.
     fn name(&self) -> &'static str;
 

@@ -36,7 +36,7 @@ impl Edits {
     }
 
     /// Adds others, behind those at the same place.
-    pub(crate) fn then(&mut self, others: Edits) {
+    pub fn then(&mut self, others: Edits) {
         self.list.extend(others.list);
     }
 

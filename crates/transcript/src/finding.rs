@@ -152,7 +152,7 @@ impl fmt::Display for Finding {
 }
 
 /// Adds a copy to those that were found: a doubled file has thousands, and they are one thing to tell.
-pub(crate) fn count_copy(findings: &mut Vec<Finding>) {
+pub fn count_copy(findings: &mut Vec<Finding>) {
     let known = findings
         .iter_mut()
         .find_map(|finding| if let Finding::Copies { records } = finding { Some(records) } else { None });

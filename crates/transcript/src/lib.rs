@@ -1,48 +1,36 @@
-//! Transcripts of agents: what is wrong with one, and the changes that mend it.
+//! What transcripts of agents have in common when they are damaged: lines, fields, findings, and the changes that repair one.
 //!
-//! [`examine`] reads a transcript of claude, codex or gemini line by line, in bounded memory, and returns what it found and
-//! which ranges of the file are to be replaced by what. Nothing is written here and no clock is asked; whoever has the
-//! file applies the [`Edits`] to a copy. Three promises:
+//! Which records a transcript has and what belongs together is the agent's own format; those parts are in `ostler-agents`
+//! (`<agent>/repair`), made from the parts here. A transcript is read line by line, in bounded memory; the answer is what was
+//! found and which ranges of the file are to be replaced by what. Nothing is written here and no clock is asked; the caller
+//! has the file and applies the [`Edits`] to a copy. Three promises, for every agent:
 //!
-//! * A healthy transcript has no edits. A mended one has none either, after two or three rounds at the most: what was
+//! * A healthy transcript has no edits. A repaired one has none either, after two or three rounds at the most: what was
 //!   broken can hide something else.
 //! * No whole record is lost: only what nobody can read, and copies of what stays, are taken out.
-//! * In a mended conversation every tool call that the model sees has a result, and every result a call.
+//! * In a repaired conversation every tool call that the model sees has a result, and every result a call.
 //!
 //! Whatever a file contains, the answer is a value: files come from crashes.
 
-mod claude;
-mod codex;
-mod edits;
-mod fields;
-mod finding;
-mod gemini;
-mod lines;
-mod place;
-mod rejoin;
+pub mod edits;
+pub mod fields;
+pub mod finding;
+pub mod lines;
+pub mod place;
+mod rejoined;
 mod salvage;
 mod shrunken;
 mod split;
-mod surface;
+pub mod surface;
 
 pub use edits::{Edit, Edits};
 pub use finding::{Finding, MAY_HAVE_RUN, Remedy};
 pub use lines::LONGEST;
-pub use rejoin::{Rejoined, rejoin};
+pub use rejoined::Rejoined;
 pub use shrunken::missing_from;
 pub use split::Moved;
 
-use lines::Lines;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{self, Read, Seek, SeekFrom};
-
-/// Whose transcript it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    Claude,
-    Codex,
-    Gemini,
-}
 
 /// What becomes of branches that two processes made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,67 +66,9 @@ impl Examination {
     }
 }
 
-impl Format {
-    #[must_use]
-    pub fn of_agent(name: &str) -> Option<Format> {
-        match name {
-            "claude" => Some(Format::Claude),
-            "codex" => Some(Format::Codex),
-            "gemini" => Some(Format::Gemini),
-            _ => None,
-        }
-    }
-
-    #[must_use]
-    pub fn agent(self) -> &'static str {
-        match self {
-            Format::Claude => "claude",
-            Format::Codex => "codex",
-            Format::Gemini => "gemini",
-        }
-    }
-
-    /// Tells by the first records of a file whose it is; `None` when they are nobody's.
-    ///
-    /// # Errors
-    /// When it cannot be read.
-    pub fn detect<R: Read + Seek>(mut source: R) -> io::Result<Option<Format>> {
-        const ENOUGH: usize = 50;
-        source.seek(SeekFrom::Start(0))?;
-        let mut lines = Lines::new(&mut source);
-        for _ in 0..ENOUGH {
-            let Some(line) = lines.next()? else { break };
-            let record: serde_json::Value =
-                line.bytes.and_then(|bytes| serde_json::from_slice(bytes).ok()).unwrap_or_default();
-            let has = |name: &str| record.get(name).is_some();
-            if has("payload") && has("timestamp") {
-                return Ok(Some(Format::Codex));
-            }
-            if has("$set") || has("projectHash") {
-                return Ok(Some(Format::Gemini));
-            }
-            if has("type") && (has("sessionId") || has("parentUuid") || has("leafUuid")) {
-                return Ok(Some(Format::Claude));
-            }
-        }
-        Ok(None)
-    }
-}
-
-/// Looks at a transcript.
-///
-/// # Errors
-/// When it cannot be read.
-pub fn examine<R: Read + Seek>(format: Format, source: R, branches: Branches) -> io::Result<Examination> {
-    match format {
-        Format::Claude => claude::examine(source, branches),
-        Format::Codex => codex::examine(source),
-        Format::Gemini => gemini::examine(source),
-    }
-}
-
 /// An id for something new, the same whenever it is made from the same.
-fn new_uuid(from: &[&[u8]]) -> String {
+#[must_use]
+pub fn new_uuid(from: &[&[u8]]) -> String {
     let half = |salt: u8| {
         let mut hasher = DefaultHasher::new();
         salt.hash(&mut hasher);

@@ -45,6 +45,7 @@ impl<R: Read> Lines<R> {
     ///
     /// # Errors
     /// When the stream cannot be read.
+    #[expect(clippy::should_implement_trait, reason = "a line is lent, and an iterator cannot lend")]
     pub fn next(&mut self) -> io::Result<Option<Line<'_>>> {
         let mut searched = 0;
         loop {

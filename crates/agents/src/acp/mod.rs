@@ -12,6 +12,7 @@ mod wire;
 
 use crate::installed::Installed;
 use crate::ownership::Ownership;
+use crate::repair::Repair;
 use crate::stored::Stored;
 use crate::{Agent, Answer, Decoder, Launch, Launching, Message, Opening, Whereabouts};
 use ostler_core::fact::Ask;
@@ -29,6 +30,8 @@ impl Installed for Acp {}
 impl Ownership for Acp {}
 
 impl Stored for Acp {}
+
+impl Repair for Acp {}
 
 impl Agent for Acp {
     fn name(&self) -> &'static str {

@@ -6,6 +6,7 @@ mod counted;
 pub mod hooks;
 mod installed;
 mod ownership;
+mod repair;
 pub(crate) mod saved;
 mod stored;
 

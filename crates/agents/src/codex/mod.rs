@@ -3,6 +3,7 @@
 mod installed;
 mod ownership;
 mod recorded;
+mod repair;
 mod screen;
 mod server;
 mod stored;

@@ -2,6 +2,7 @@
 
 use crate::installed::Installed;
 use crate::ownership::Ownership;
+use crate::repair::Repair;
 use crate::stored::Stored;
 use crate::{Agent, Decoder, Keys, Launch, Launching, Whereabouts};
 use ostler_core::fact::Fact;
@@ -14,6 +15,8 @@ impl Installed for Command {}
 impl Ownership for Command {}
 
 impl Stored for Command {}
+
+impl Repair for Command {}
 
 impl Agent for Command {
     fn name(&self) -> &'static str {

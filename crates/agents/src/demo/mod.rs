@@ -5,6 +5,7 @@ use crate::command::typed;
 use crate::installed::Installed;
 use crate::ownership::Ownership;
 use crate::recorded::Recording;
+use crate::repair::Repair;
 use crate::stored::Stored;
 use crate::stream_json::{self, StreamJson};
 use crate::{Agent, Answer, Decoder, Keys, Launch, Launching, Search, Striking, Whereabouts, named};
@@ -21,6 +22,8 @@ impl Installed for Demo {}
 impl Ownership for Demo {}
 
 impl Stored for Demo {}
+
+impl Repair for Demo {}
 
 impl Agent for Demo {
     fn name(&self) -> &'static str {

@@ -5,6 +5,7 @@ mod installed;
 mod output;
 mod ownership;
 mod recorded;
+mod repair;
 mod retries;
 mod screen;
 mod stored;

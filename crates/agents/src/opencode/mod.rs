@@ -11,6 +11,7 @@ mod telling;
 
 use crate::loose::{Loose, tolerantly};
 use crate::recorded::Recording;
+use crate::repair::Repair;
 use crate::shapes;
 use crate::stream_json::{ToolInput, tool_detail, tool_edits};
 use crate::{Agent, Decoder, Launch, Launching, Row, Whereabouts, named, one_turn, prompt, silent_terminal};
@@ -24,6 +25,8 @@ pub struct Opencode;
 /// So many parts of one turn are remembered, the newest; what is longer than that is no name of one.
 const MARKS_LIMIT: usize = 10_000;
 const MARK_LENGTH: usize = 200;
+
+impl Repair for Opencode {}
 
 impl Agent for Opencode {
     fn name(&self) -> &'static str {

@@ -5,6 +5,7 @@
 
 use crate::installed::Installed;
 use crate::ownership::Ownership;
+use crate::repair::Repair;
 use crate::stored::Stored;
 use crate::{
     Agent, Answer, Decoder, Keys, Launch, Launching, Message, Search, Whereabouts, claude, codex, gemini, opencode,
@@ -44,6 +45,8 @@ impl Installed for Replay {}
 impl Ownership for Replay {}
 
 impl Stored for Replay {}
+
+impl Repair for Replay {}
 
 impl Agent for Replay {
     fn name(&self) -> &'static str {

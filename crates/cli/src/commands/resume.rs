@@ -15,6 +15,7 @@ use crate::exit::{Code, Failure, Result};
 use crate::say::tell;
 use crate::ui::called::called;
 use jiff::Timestamp;
+use ostler_agents::repair::Format;
 use ostler_core::event::Event;
 use ostler_core::record::{Mode, Want};
 use ostler_core::view::View;
@@ -30,7 +31,6 @@ use ostler_store::home::Place;
 use ostler_store::proof::Begun;
 use ostler_store::{RunRecord, StoreError, checkpoints, inbox, journal, proof};
 use ostler_sys::clock;
-use ostler_transcript::Format;
 use std::path::Path;
 
 pub fn run(context: &Context, args: Resume) -> Result<Code> {

@@ -3,8 +3,9 @@
 //! The copy is made first, as a second name of the same file where the disk allows it, so it costs nothing and cannot be
 //! incomplete. The new file is written in full, synced, and given the old one's mode and owner before it takes its name.
 
+use ostler_agents::repair::{Format, examine};
 use ostler_sys::clock;
-use ostler_transcript::{Branches, Examination, Finding, Format, examine};
+use ostler_transcript::{Branches, Examination, Finding};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};

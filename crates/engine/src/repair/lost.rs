@@ -7,11 +7,12 @@ use super::file::Original;
 use super::note;
 use crate::error::{Error, Result};
 use crate::units::to_the_millisecond;
+use ostler_agents::repair::Format;
 use ostler_core::id::SessionId;
 use ostler_core::limits::{counted, size};
 use ostler_store::checkpoints::{self, Checkpoint};
 use ostler_store::folder::Folder;
-use ostler_transcript::{Format, Rejoined, missing_from, rejoin};
+use ostler_transcript::{Rejoined, missing_from};
 use std::fs::File;
 use std::io::{self, Read, Seek, Take};
 use std::os::unix::fs::FileExt;
@@ -90,8 +91,9 @@ impl Kept<'_> {
                 let words = format!("the transcript was cut from {whole} to {now}: restored from the copy of {time}");
                 return Ok(Some(Loss { words, copy, way: Way::PutBack }));
             }
-            if self.format == Some(Format::Claude) {
-                let joined = rejoin(&original.file, from_start(&held, copy.length).map_err(cannot)?).map_err(cannot)?;
+            if let Some(format) = self.format {
+                let copied = from_start(&held, copy.length).map_err(cannot)?;
+                let joined = format.rejoin(&original.file, copied).map_err(cannot)?;
                 if let Some(joined) = joined {
                     let messages = counted(joined.messages as u64, "message", "messages");
                     let words = format!("{messages} were missing in the transcript: restored from the copy of {time}");

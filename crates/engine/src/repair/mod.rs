@@ -14,13 +14,14 @@ use crate::foreign::{self, Holder};
 use crate::notice::Notice;
 use crate::settings::Engine;
 use file::Looked;
+use ostler_agents::repair::Format;
 use ostler_core::event::{Entry, Event};
 use ostler_core::record::Session;
 use ostler_store::RunRecord;
 use ostler_store::folder::Folder;
 use ostler_store::journal::Journal;
 use ostler_sys::clock;
-use ostler_transcript::{Branches, Finding, Format, Remedy};
+use ostler_transcript::{Branches, Finding, Remedy};
 use std::path::Path;
 
 /// Who holds this conversation now.

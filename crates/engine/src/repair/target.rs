@@ -3,9 +3,9 @@
 use crate::error::{Error, Result};
 use crate::foreign::{self, stored};
 use crate::settings::Engine;
+use ostler_agents::repair::Format;
 use ostler_core::view::View;
 use ostler_store::proof::find_transcript;
-use ostler_transcript::Format;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -72,12 +72,7 @@ fn by_name(file: &Path) -> Option<Format> {
     let name = file.file_name()?.to_str()?;
     let empty = file.metadata().is_ok_and(|file| file.len() == 0);
     let folder = |name: &str| empty || file.ancestors().any(|folder| folder.file_name().is_some_and(|own| own == name));
-    match name {
-        _ if name.starts_with("rollout-") => Some(Format::Codex),
-        _ if name.starts_with("session-") && folder("chats") => Some(Format::Gemini),
-        _ if uuid::Uuid::try_parse(name.strip_suffix(".jsonl")?).is_ok() && folder("projects") => Some(Format::Claude),
-        _ => None,
-    }
+    Format::of_name(name, &folder)
 }
 
 fn native_id(format: Format, file: &Path) -> Option<String> {

@@ -5,24 +5,13 @@
 //! first, then what only the transcript has. A transcript that hangs on nothing outside itself is left alone: somebody may
 //! have gone back to an earlier state of it, and that is theirs to say.
 
-use crate::edits::Edits;
-use crate::fields::{Name, number};
-use crate::lines::Lines;
-use crate::surface::{self, Records};
+use ostler_transcript::fields::{Name, number};
+use ostler_transcript::lines::Lines;
+use ostler_transcript::surface::{self, Records};
+use ostler_transcript::{Edits, Rejoined};
 use serde::Deserialize;
 use std::collections::HashSet;
-use std::io::{self, Read, Seek, SeekFrom, Write};
-
-/// How the two are put together.
-#[derive(Debug)]
-pub struct Rejoined {
-    /// How many messages are brought back.
-    pub messages: usize,
-    /// How much of the copy is whole lines.
-    whole: u64,
-    /// Takes out of the transcript what the copy has as well.
-    edits: Edits,
-}
+use std::io::{self, Read, Seek, SeekFrom};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -88,17 +77,6 @@ pub fn rejoin<R: Read + Seek>(mut transcript: R, copy: impl Read) -> io::Result<
         }
     }
     Ok(Some(Rejoined { messages, whole, edits }))
-}
-
-impl Rejoined {
-    /// Writes the two as one.
-    ///
-    /// # Errors
-    /// When one of them cannot be read or written.
-    pub fn write(&self, transcript: impl Read + Seek, copy: impl Read, mut target: impl Write) -> io::Result<()> {
-        io::copy(&mut copy.take(self.whole), &mut target)?;
-        self.edits.apply(transcript, target)
-    }
 }
 
 fn uuid(line: &[u8]) -> Option<Name> {

@@ -5,12 +5,14 @@
 //! does not survive is a lost first line; what it loses are results without a call, and what it repeats are copies; of a
 //! rollout that begins a second time it shows the model nothing that came before.
 
-use crate::edits::Edits;
-use crate::fields::{Known, Name, Object, Words, number};
-use crate::finding::{CALL_IS_LOST, Finding, MAY_HAVE_RUN, count_copy};
-use crate::place::Placed;
-use crate::surface::{self, Records};
-use crate::{Examination, new_uuid};
+use super::Codex;
+use crate::repair::{Repair, Repairs, Source};
+use ostler_transcript::edits::Edits;
+use ostler_transcript::fields::{Known, Name, Object, Words, number};
+use ostler_transcript::finding::{CALL_IS_LOST, Finding, MAY_HAVE_RUN, count_copy};
+use ostler_transcript::place::Placed;
+use ostler_transcript::surface::{self, Records};
+use ostler_transcript::{Branches, Examination, new_uuid};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -128,8 +130,27 @@ impl Records for Rollout {
     }
 }
 
-/// Looks at a transcript.
-pub fn examine<R: Read + Seek>(mut source: R) -> io::Result<Examination> {
+impl Repair for Codex {
+    fn repairs(&self) -> Option<&'static dyn Repairs> {
+        Some(&Codex)
+    }
+}
+
+impl Repairs for Codex {
+    fn examine(&self, source: &mut dyn Source, _branches: Branches) -> io::Result<Examination> {
+        examine(source)
+    }
+
+    fn is_record(&self, record: &Value) -> bool {
+        record.get("payload").is_some() && record.get("timestamp").is_some()
+    }
+
+    fn is_name(&self, name: &str, _is_below: &dyn Fn(&str) -> bool) -> bool {
+        name.starts_with("rollout-")
+    }
+}
+
+fn examine<R: Read + Seek>(mut source: R) -> io::Result<Examination> {
     source.seek(SeekFrom::Start(0))?;
     let mut rollout = Rollout::default();
     let surface = surface::read(&mut source, &mut rollout)?;

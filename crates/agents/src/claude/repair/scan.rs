@@ -3,8 +3,8 @@
 //! Thirty-two bytes a message, sixteen a tool call and as many a result: a gigabyte of messages of a kilobyte each fits.
 //! What subagents said stands on side chains, which are not the conversation.
 
-use crate::fields::{Flag, Items, Known, Moment, Name, Object, Words};
-use crate::surface::Records;
+use ostler_transcript::fields::{Flag, Items, Known, Moment, Name, Object, Words};
+use ostler_transcript::surface::Records;
 use serde::Deserialize;
 
 /// Which of the messages.

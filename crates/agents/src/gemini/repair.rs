@@ -6,13 +6,15 @@
 //! conversation is empty although everything stands in the file. A tool call is written once it is over, so of one
 //! that was cut off nothing is left but an answer without words.
 
-use crate::Examination;
-use crate::edits::Edits;
-use crate::fields::{Items, Known, Name, Object, Words};
-use crate::finding::{CALL_IS_LOST, Finding};
-use crate::new_uuid;
-use crate::place::Placed;
-use crate::surface::{self, Records};
+use super::Gemini;
+use crate::repair::{Repair, Repairs, Source};
+use ostler_transcript::edits::Edits;
+use ostler_transcript::fields::{Items, Known, Name, Object, Words};
+use ostler_transcript::finding::{CALL_IS_LOST, Finding};
+use ostler_transcript::new_uuid;
+use ostler_transcript::place::Placed;
+use ostler_transcript::surface::{self, Records};
+use ostler_transcript::{Branches, Examination};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -144,8 +146,27 @@ impl Records for Chat {
     }
 }
 
-/// Looks at a transcript.
-pub fn examine<R: Read + Seek>(mut source: R) -> io::Result<Examination> {
+impl Repair for Gemini {
+    fn repairs(&self) -> Option<&'static dyn Repairs> {
+        Some(&Gemini)
+    }
+}
+
+impl Repairs for Gemini {
+    fn examine(&self, source: &mut dyn Source, _branches: Branches) -> io::Result<Examination> {
+        examine(source)
+    }
+
+    fn is_record(&self, record: &Value) -> bool {
+        record.get("$set").is_some() || record.get("projectHash").is_some()
+    }
+
+    fn is_name(&self, name: &str, is_below: &dyn Fn(&str) -> bool) -> bool {
+        name.starts_with("session-") && is_below("chats")
+    }
+}
+
+fn examine<R: Read + Seek>(mut source: R) -> io::Result<Examination> {
     source.seek(SeekFrom::Start(0))?;
     let mut chat = Chat::default();
     let surface = surface::read(&mut source, &mut chat)?;

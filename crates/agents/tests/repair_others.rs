@@ -2,9 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that finds no value has failed")]
 
-use ostler_transcript::{Branches, Finding, Format, MAY_HAVE_RUN, examine};
+use ostler_agents::repair::{Format, examine};
+use ostler_transcript::{Branches, Finding, MAY_HAVE_RUN};
 use serde_json::{Value, json};
 use std::io::Cursor;
+
+fn format(agent: &str) -> Format {
+    Format::of_agent(agent).unwrap()
+}
 
 fn file(records: &[Value]) -> Vec<u8> {
     records.iter().flat_map(|record| format!("{record}\n").into_bytes()).collect()
@@ -43,8 +48,8 @@ fn rollout() -> Vec<Value> {
 
 #[test]
 fn a_rollout_is_left_alone_and_a_call_without_result_gets_one() {
-    assert_eq!(mend(Format::Codex, &file(&rollout())).1, []);
-    let (mended, findings) = mend(Format::Codex, &file(&rollout()[..5]));
+    assert_eq!(mend(format("codex"), &file(&rollout())).1, []);
+    let (mended, findings) = mend(format("codex"), &file(&rollout()[..5]));
     assert_eq!(findings, [Finding::CallWithoutResult { tool: "exec_command".to_owned() }]);
     assert_eq!(
         (&mended[4]["payload"]["call_id"], &mended[4]["payload"]["output"]),
@@ -57,7 +62,7 @@ fn a_result_without_its_call_stays_as_words_and_copies_go() {
     let mut records = rollout();
     records.remove(3);
     records.push(records[2].clone());
-    let (mended, findings) = mend(Format::Codex, &file(&records));
+    let (mended, findings) = mend(format("codex"), &file(&records));
     assert_eq!(findings, [Finding::Copies { records: 1 }, Finding::ResultWithoutCall]);
     assert_eq!(mended.len(), 5);
     assert_eq!((&mended[4]["payload"]["type"], &mended[4]["payload"]["role"]), (&json!("message"), &json!("user")));
@@ -67,23 +72,23 @@ fn a_result_without_its_call_stays_as_words_and_copies_go() {
 #[test]
 fn a_doubled_rollout_is_the_single_one_and_notes_that_are_alike_stay() {
     let once = rollout();
-    let (mended, findings) = mend(Format::Codex, &file(&[once.clone(), once.clone()].concat()));
+    let (mended, findings) = mend(format("codex"), &file(&[once.clone(), once.clone()].concat()));
     assert_eq!(findings, [Finding::Copies { records: once.len() }]);
     assert_eq!(findings[0].to_string(), "6 records are there twice: the copies removed");
     assert_eq!(mended, once);
     let alike = [once.clone(), vec![once[4].clone()]].concat();
-    assert_eq!(mend(Format::Codex, &file(&alike)).1, [], "two notes of one moment");
+    assert_eq!(mend(format("codex"), &file(&alike)).1, [], "two notes of one moment");
 }
 
 #[test]
 fn a_lost_beginning_is_made_anew_from_what_is_there_or_not_at_all() {
-    let (mended, findings) = mend(Format::Codex, &file(&rollout()[1..]));
+    let (mended, findings) = mend(format("codex"), &file(&rollout()[1..]));
     assert_eq!(findings, [Finding::BeginningMade]);
     assert_eq!(
         (&mended[0]["type"], &mended[0]["payload"]["id"], &mended[0]["payload"]["cwd"]),
         (&json!("session_meta"), &json!("t"), &json!("/w"))
     );
-    let bare = examine(Format::Codex, Cursor::new(file(&rollout()[2..3])), Branches::Join).unwrap();
+    let bare = examine(format("codex"), Cursor::new(file(&rollout()[2..3])), Branches::Join).unwrap();
     assert!(bare.is_beyond_mending() && !bare.mends(), "{:?}", bare.findings);
 }
 
@@ -102,8 +107,8 @@ fn chat() -> Vec<Value> {
 
 #[test]
 fn a_chat_is_left_alone_and_one_that_was_cut_off_says_so() {
-    assert_eq!(mend(Format::Gemini, &file(&chat())).1, []);
-    let (mended, findings) = mend(Format::Gemini, &file(&chat()[..4]));
+    assert_eq!(mend(format("gemini"), &file(&chat())).1, []);
+    let (mended, findings) = mend(format("gemini"), &file(&chat()[..4]));
     assert_eq!(findings, [Finding::CutOff]);
     assert_eq!(mended[4]["type"], "user");
     assert!(mended[4]["content"][0]["text"].as_str().unwrap().contains("may have run"));
@@ -115,9 +120,9 @@ fn messages_that_a_lost_list_was_to_bring_back_are_brought_back() {
     records.push(records[1].clone());
     let list = json!({ "$set": { "messages": [records[2], records[4], records[5], records[6]] } });
     let whole = [file(&records), file(std::slice::from_ref(&list))].concat();
-    assert_eq!(mend(Format::Gemini, &whole).1, [], "as gemini does when it resumes");
+    assert_eq!(mend(format("gemini"), &whole).1, [], "as gemini does when it resumes");
     let torn = &whole[..whole.len() - 20];
-    let (mended, findings) = mend(Format::Gemini, torn);
+    let (mended, findings) = mend(format("gemini"), torn);
     assert!(matches!(findings[..], [Finding::TornTail { .. }, Finding::Emptied]), "{findings:?}");
     assert_eq!(mended, chat());
 }
@@ -126,7 +131,7 @@ fn messages_that_a_lost_list_was_to_bring_back_are_brought_back() {
 fn a_response_without_its_call_stays_as_words() {
     let mut records = chat();
     records.remove(4);
-    let (mended, findings) = mend(Format::Gemini, &file(&records));
+    let (mended, findings) = mend(format("gemini"), &file(&records));
     assert_eq!(findings, [Finding::ResultWithoutCall]);
     assert!(mended[4]["content"][0]["text"].as_str().unwrap().ends_with("\n\nout"), "{mended:?}");
 }
@@ -134,8 +139,8 @@ fn a_response_without_its_call_stays_as_words() {
 #[test]
 fn a_file_says_whose_it_is() {
     let told = |records: &[Value]| Format::detect(Cursor::new(file(records))).unwrap();
-    assert_eq!(told(&rollout()), Some(Format::Codex));
-    assert_eq!(told(&chat()), Some(Format::Gemini));
-    assert_eq!(told(&[json!({ "type": "user", "parentUuid": null, "uuid": "a" })]), Some(Format::Claude));
+    assert_eq!(told(&rollout()), Some(format("codex")));
+    assert_eq!(told(&chat()), Some(format("gemini")));
+    assert_eq!(told(&[json!({ "type": "user", "parentUuid": null, "uuid": "a" })]), Some(format("claude")));
     assert_eq!(told(&[json!({ "name": "package" })]), None);
 }

@@ -6,7 +6,7 @@
 //! healthy trees have side arms, which claude gathers by that id.
 
 use super::scan::{Index, Role, Scan};
-use crate::fields::Name;
+use ostler_transcript::fields::Name;
 use std::collections::{HashMap, HashSet};
 
 pub const NONE: Index = Index::MAX;

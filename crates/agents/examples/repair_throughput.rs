@@ -1,9 +1,10 @@
 //! How fast a transcript is looked at and mended, and in how much memory.
 //!
-//! `cargo run --release -p ostler-transcript --example throughput FOLDER [MEGABYTES]` makes a transcript of claude in the
+//! `cargo run --release -p ostler-agents --example repair_throughput FOLDER [MEGABYTES]` makes a transcript of claude in the
 //! folder, with a torn end, a broken line, a call without result and two writers, and prints a line of JSON.
 
-use ostler_transcript::{Branches, Format, examine};
+use ostler_agents::repair::{Format, examine};
+use ostler_transcript::Branches;
 use serde_json::json;
 use std::error::Error;
 use std::fs::File;
@@ -21,14 +22,15 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let (start, before) = (Instant::now(), cpu_seconds()?);
     let source = File::open(&damaged)?;
-    let examination = examine(Format::Claude, &source, Branches::Join)?;
+    let claude = Format::of_agent("claude").ok_or("no format")?;
+    let examination = examine(claude, &source, Branches::Join)?;
     let (looked, worked_to_look) = (start.elapsed(), cpu_seconds()? - before);
     let mut target = BufWriter::with_capacity(1 << 20, File::create(&mended)?);
     examination.edits.apply(&source, &mut target)?;
     target.flush()?;
     let (written, worked_to_write) = (start.elapsed(), cpu_seconds()? - before);
     let start = Instant::now();
-    let again = examine(Format::Claude, File::open(&mended)?, Branches::Join)?;
+    let again = examine(claude, File::open(&mended)?, Branches::Join)?;
     let verified = start.elapsed();
 
     let per = |seconds: f64| (size as f64 / 1e6 / seconds).round();

@@ -6,11 +6,16 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that finds no value has failed")]
 
-use ostler_transcript::{Branches, Finding, Format, MAY_HAVE_RUN, Remedy, examine};
+use ostler_agents::repair::{Format, examine};
+use ostler_transcript::{Branches, Finding, MAY_HAVE_RUN, Remedy};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
 use std::io::Cursor;
+
+fn format(agent: &str) -> Format {
+    Format::of_agent(agent).unwrap()
+}
 
 /// Ids that no single wrong byte turns into one another.
 fn uuid(number: usize) -> String {
@@ -114,7 +119,7 @@ fn mend_as(bytes: &[u8], branches: Branches) -> (Vec<u8>, Vec<Finding>) {
     let mut file = bytes.to_vec();
     let mut findings = Vec::new();
     for _ in 0..4 {
-        let examination = examine(Format::Claude, Cursor::new(&file), branches).unwrap();
+        let examination = examine(format("claude"), Cursor::new(&file), branches).unwrap();
         let mut out = Vec::new();
         examination.edits.apply(Cursor::new(&file), &mut out).unwrap();
         file = out;
@@ -357,7 +362,7 @@ fn split_makes_two_conversations_of_them() {
     let bytes = two_writers().bytes();
     let (mended, findings) = mend_as(&bytes, Branches::Split);
     let [Finding::Split { messages: 4, into }] = &findings[..] else { panic!("{findings:?}") };
-    let examination = examine(Format::Claude, Cursor::new(&bytes), Branches::Split).unwrap();
+    let examination = examine(format("claude"), Cursor::new(&bytes), Branches::Split).unwrap();
     let mut other = Vec::new();
     examination.moved[0].write(Cursor::new(&bytes), &mut other).unwrap();
     for (file, has, lacks) in [(&mended, "reply one", "reply two"), (&other, "reply two", "reply one")] {
@@ -482,7 +487,7 @@ proptest! {
 
     #[test]
     fn no_bytes_make_it_panic(bytes in prop::collection::vec(prop_oneof![Just(b'\n'), Just(b'{'), Just(b'"'), any::<u8>()], 0..300)) {
-        for format in [Format::Claude, Format::Codex, Format::Gemini] {
+        for format in Format::all() {
             let examination = examine(format, Cursor::new(&bytes), Branches::Split).unwrap();
             examination.edits.apply(Cursor::new(&bytes), Vec::new()).unwrap();
             Format::detect(Cursor::new(&bytes)).unwrap();

@@ -2,11 +2,11 @@
 
 use super::scan::Index;
 use super::tree::{NONE, Tree};
-use crate::edits::Edits;
-use crate::fields::Name;
-use crate::finding::{CALL_IS_LOST, MAY_HAVE_RUN};
-use crate::new_uuid;
-use crate::place::Placed;
+use ostler_transcript::edits::Edits;
+use ostler_transcript::fields::Name;
+use ostler_transcript::finding::{CALL_IS_LOST, MAY_HAVE_RUN};
+use ostler_transcript::new_uuid;
+use ostler_transcript::place::Placed;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};

@@ -6,19 +6,24 @@
 //! A healthy transcript is not touched: side arms of parallel tools, side chains of subagents, compactions, prompts that
 //! were taken back and turns that were interrupted are what claude writes when nothing is wrong.
 
+mod rejoin;
 mod rewrite;
 mod scan;
 mod tree;
 mod writers;
 
-use crate::edits::Edits;
-use crate::fields::Name;
-use crate::finding::{Finding, count_copy};
-use crate::place::Placed;
-use crate::surface;
-use crate::{Branches, Examination, Moved};
+use super::Claude;
+use crate::named;
+use crate::repair::{Repair, Repairs, Source};
+use ostler_transcript::edits::Edits;
+use ostler_transcript::fields::Name;
+use ostler_transcript::finding::{Finding, count_copy};
+use ostler_transcript::place::Placed;
+use ostler_transcript::surface;
+use ostler_transcript::{Branches, Examination, Moved, Rejoined, new_uuid};
 use rewrite::Rewrite;
 use scan::{Index, Role, Scan};
+use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Read, Seek, SeekFrom};
 use tree::{Branch, Chain, NONE, Roots, Tree};
@@ -26,11 +31,32 @@ use tree::{Branch, Chain, NONE, Roots, Tree};
 /// How far back another message is looked for in the place of one that is lost.
 const NEAR: Index = 64;
 
-/// Looks at a transcript.
-///
-/// # Errors
-/// When it cannot be read.
-pub fn examine<R: Read + Seek>(mut source: R, branches: Branches) -> io::Result<Examination> {
+impl Repair for Claude {
+    fn repairs(&self) -> Option<&'static dyn Repairs> {
+        Some(&Claude)
+    }
+}
+
+impl Repairs for Claude {
+    fn examine(&self, source: &mut dyn Source, branches: Branches) -> io::Result<Examination> {
+        examine(source, branches)
+    }
+
+    fn is_record(&self, record: &Value) -> bool {
+        let has = |name: &str| record.get(name).is_some();
+        has("type") && (has("sessionId") || has("parentUuid") || has("leafUuid"))
+    }
+
+    fn is_name(&self, name: &str, is_below: &dyn Fn(&str) -> bool) -> bool {
+        name.strip_suffix(".jsonl").is_some_and(named::is_uuid) && is_below("projects")
+    }
+
+    fn rejoin(&self, transcript: &mut dyn Source, copy: &mut dyn Read) -> io::Result<Option<Rejoined>> {
+        rejoin::rejoin(transcript, copy)
+    }
+}
+
+fn examine<R: Read + Seek>(mut source: R, branches: Branches) -> io::Result<Examination> {
     source.seek(SeekFrom::Start(0))?;
     let mut scan = Scan::default();
     let surface = surface::read(&mut source, &mut scan)?;
@@ -253,7 +279,7 @@ impl<'a, R: Read + Seek> Mending<'a, R> {
             }
         }
         let head = Placed::read(&mut *self.source, self.tree.scan.start(branch.head))?;
-        let moved = Moved::new(&head, without)?;
+        let moved = as_its_own(&head, without)?;
         self.out.findings.push(Finding::Split { messages: branch.messages, into: moved.id.clone() });
         self.out.moved.push(moved);
         Ok(())
@@ -377,4 +403,23 @@ impl<'a, R: Read + Seek> Mending<'a, R> {
         }
         last
     }
+}
+
+/// The conversation that begins with this message, as one of its own.
+fn as_its_own(head: &Placed, without: Vec<u64>) -> io::Result<Moved> {
+    #[derive(serde::Deserialize)]
+    struct Session {
+        #[serde(rename = "sessionId", default)]
+        id: String,
+    }
+    let name = |id: &str| format!(r#""sessionId":{}"#, serde_json::json!(id));
+    let old: Session = head.fields()?;
+    let id = new_uuid(&[b"split", &head.text]);
+    Ok(Moved {
+        renamed: (name(&old.id), name(&id)),
+        id,
+        // Messages; notes about where to go on are about the other branch.
+        taken: r#"{"parentUuid":"#,
+        without: without.into_iter().collect(),
+    })
 }

@@ -16,6 +16,7 @@
 //!   `GEMINI_CLI_NO_RELAUNCH` is set. The agent is the same file with that variable set.
 //! * **opencode**: `opencode-ai` has a stub like claude's, and platform packages that not every registry has all of,
 //!   which `npm ci` refuses. So the platform's package is what we pin: the native `opencode-linux-x64/bin/opencode`.
+//! * **qwen**: JavaScript, and the agent itself; with `QWEN_CODE_NO_RELAUNCH` it does not start itself once more.
 //! * **claude-code-acp**: JavaScript, and the agent itself. What it starts is the `cli.js` of the `claude-agent-sdk` it
 //!   depends on, not the claude above.
 //! * **codex-acp**: the linked command is a launcher that waits for the native `codex-acp-linux-x64/bin/codex-acp`,
@@ -62,7 +63,7 @@ enum Tells {
     WhenInitialized,
 }
 
-const AGENTS: [Agent; 6] = [
+const AGENTS: [Agent; 7] = [
     Agent {
         name: "claude",
         files: &["@anthropic-ai/claude-code-linux-CPU/claude", "@anthropic-ai/claude-code-linux-CPU-musl/claude"],
@@ -90,6 +91,13 @@ const AGENTS: [Agent; 6] = [
         runs: Runs::Native,
         tells: Tells::WhenAsked,
         package: "opencode-linux-CPU",
+    },
+    Agent {
+        name: "qwen",
+        files: &["@qwen-code/qwen-code/cli.js"],
+        runs: Runs::ThroughNode,
+        tells: Tells::WhenAsked,
+        package: "@qwen-code/qwen-code",
     },
     Agent {
         name: "claude-code-acp",

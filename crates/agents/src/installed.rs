@@ -1,5 +1,7 @@
 //! How an agent is installed, and what its environment must and must not have.
 
+use crate::Agent;
+
 /// What a machine needs to know about an agent's program.
 pub trait Installed {
     /// The npm package that it comes in. `None` for what is not a program of its own: a part of ostler, a protocol, a command.
@@ -10,6 +12,11 @@ pub trait Installed {
     /// Where the real program is, relative to the package of a launcher script that goes by its name.
     fn beside_its_launcher(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// Arguments of its own that people often give it, for an example.
+    fn example_arguments(&self) -> Option<&'static str> {
+        None
     }
 
     /// Variables that keep it off the network when it is only asked for its version or its help.
@@ -25,11 +32,16 @@ pub trait Installed {
 
 /// [`Installed::offline`] of all agents: a program is asked before anybody knows which agent it is.
 pub fn offline() -> impl Iterator<Item = (&'static str, &'static str)> {
-    crate::all().into_iter().flat_map(|agent| agent.offline().iter().copied())
+    crate::all().flat_map(|agent| agent.offline().iter().copied())
 }
 
 /// Whether any agent marks with this variable that it runs.
 #[must_use]
 pub fn is_nesting_mark(variable: &str) -> bool {
-    crate::all().into_iter().any(|agent| agent.nesting_marks().contains(&variable))
+    crate::all().any(|agent| agent.nesting_marks().contains(&variable))
+}
+
+/// Every agent that is a program of its own, in the order in which they are listed.
+pub fn programs() -> impl Iterator<Item = &'static dyn Agent> {
+    crate::all().filter(|agent| agent.package().is_some())
 }

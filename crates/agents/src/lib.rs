@@ -10,6 +10,7 @@ pub mod command;
 pub mod content;
 pub mod demo;
 pub mod gemini;
+pub mod hook;
 pub mod installed;
 pub mod lines;
 pub mod loose;
@@ -18,6 +19,7 @@ pub mod opencode;
 pub mod ownership;
 pub mod parting;
 pub mod prompt;
+pub mod qwen;
 pub mod reading;
 pub mod recorded;
 pub mod repair;
@@ -38,7 +40,9 @@ pub const CONVERSATION: &str = "conversation";
 pub type Variable<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// One kind of agent.
-pub trait Agent: installed::Installed + ownership::Ownership + repair::Repair + stored::Stored + Sync {
+pub trait Agent:
+    acp::adapters::Behind + installed::Installed + ownership::Ownership + repair::Repair + stored::Stored + Sync
+{
     /// What people call it.
     fn name(&self) -> &'static str;
 
@@ -539,7 +543,7 @@ pub struct Answer {
 /// The agent of this name, or what plays a recording of it.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static dyn Agent> {
-    all().into_iter().find(|agent| agent.name() == name).or_else(|| replay::find(name))
+    all().find(|agent| agent.name() == name).or_else(|| replay::find(name))
 }
 
 /// The agent behind a run. One that a person has named in config.toml is known by its plan alone: it speaks the protocol
@@ -564,10 +568,21 @@ pub fn keeps_conversation<P, S>(session: &Session, record: &Run<P, S>) -> Option
     behind.or_else(|| find_for(&session.agent, &record.plan))
 }
 
-/// Every agent there is. A recording is none: it is named by its file.
-#[must_use]
-pub fn all() -> [&'static dyn Agent; 7] {
-    [&command::Command, &claude::Claude, &codex::Codex, &gemini::Gemini, &opencode::Opencode, &acp::Acp, &demo::Demo]
+/// The registry: a new agent is a folder and a line here.
+const ALL: &[&dyn Agent] = &[
+    &command::Command,
+    &claude::Claude,
+    &codex::Codex,
+    &gemini::Gemini,
+    &opencode::Opencode,
+    &qwen::Qwen,
+    &acp::Acp,
+    &demo::Demo,
+];
+
+/// Every agent there is, in the order in which they are listed. A recording is none: it is named by its file.
+pub fn all() -> impl Iterator<Item = &'static dyn Agent> {
+    ALL.iter().copied()
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use ostler_transcript::{Branches, Examination, Rejoined};
 use serde_json::Value;
 use std::fmt;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
 
 /// A transcript that is read, from wherever it comes.
 pub trait Source: Read + Seek {}
@@ -32,8 +33,9 @@ pub trait Repairs: Sync {
     /// Whether only this agent writes such a record.
     fn is_record(&self, record: &Value) -> bool;
 
-    /// Whether the agent would give a transcript this file name. `is_below`: whether a folder of this name is above the file.
-    fn is_name(&self, name: &str, is_below: &dyn Fn(&str) -> bool) -> bool;
+    /// Whether the agent would give a transcript this name, in this place. An empty file tells nothing else, so its name alone
+    /// decides.
+    fn is_name(&self, file: &Path, empty: bool) -> bool;
 
     /// Says how to put a transcript together with an earlier copy of itself, when it continues messages that only the copy has.
     ///
@@ -67,7 +69,7 @@ impl PartialEq for Format {
 impl Format {
     /// Every format that is known.
     pub fn all() -> impl Iterator<Item = Format> {
-        crate::all().into_iter().filter_map(|agent| Some(Format { agent, repairs: agent.repairs()? }))
+        crate::all().filter_map(|agent| Some(Format { agent, repairs: agent.repairs()? }))
     }
 
     #[must_use]
@@ -99,9 +101,10 @@ impl Format {
         Ok(None)
     }
 
-    /// Tells by its name whose a file is. `is_below`: whether a folder of this name is above it.
-    pub fn of_name(name: &str, is_below: &dyn Fn(&str) -> bool) -> Option<Format> {
-        Format::all().find(|format| format.repairs.is_name(name, is_below))
+    /// Tells by its name and its place whose a file is; of an empty one by its name.
+    #[must_use]
+    pub fn of_name(file: &Path, empty: bool) -> Option<Format> {
+        Format::all().find(|format| format.repairs.is_name(file, empty))
     }
 
     /// See [`Repairs::rejoin`].

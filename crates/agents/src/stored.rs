@@ -67,6 +67,11 @@ pub trait Stored {
         false
     }
 
+    /// Whether it can begin a conversation as a copy of another.
+    fn copies_conversations(&self) -> bool {
+        true
+    }
+
     /// Whether it makes a copy of a conversation from that one's file, so that the file must be there.
     fn forks_from_file(&self) -> bool {
         false

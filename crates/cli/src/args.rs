@@ -113,7 +113,7 @@ impl Command {
 #[command(
     override_usage = "ostler run [OPTIONS] [AGENT] [PROMPT] [-- ARGS…]\n       ostler run [OPTIONS] -- COMMAND…",
     after_help = "A quoted prompt that contains a space may begin with \"-\"; any other such prompt needs -p. What is \
-                  piped in is added to the prompt: git diff | ostler run claude \"review this\".\n\n\
+                  piped in is added to the prompt: git diff | ostler run AGENT \"review this\".\n\n\
                   Exit codes: 0 succeeded, 1 failed, 2 wrong usage, 4 asks, 5 lost, 6 stopped or interrupted, \
                   7 refused, 8 ended but not proven saved, 125 ostler itself failed."
 )]
@@ -583,7 +583,7 @@ pub struct Fork {
                         3 no such transcript; 7 a process is using the conversation."
 )]
 pub struct Repair {
-    /// A session, a transcript file of claude, codex or gemini, or the agent's own id of a conversation
+    /// A session, an agent's transcript file, or the agent's own id of a conversation
     #[arg(value_name = "ID|FILE")]
     pub id: String,
     /// Only say what would be repaired

@@ -1,4 +1,4 @@
-//! Prompts and messages that begin with a dash, such as a Markdown list: `ostler run claude "- fix this"`.
+//! Prompts and messages that begin with a dash, such as a Markdown list: `ostler run AGENT "- fix this"`.
 //!
 //! To clap every word that begins with "-" is a flag. The rule here: a word that begins with "-" and contains white space
 //! is text, except `--flag=some value`. A flag never contains white space, so no flag changes its meaning. Text of one word

@@ -171,7 +171,7 @@ pub enum Error {
     TranscriptGone { path: String, id: SessionId },
     #[error("{id} has no transcript, because nothing was said")]
     NothingSaid { id: SessionId },
-    #[error("{} is not a transcript of claude, codex or gemini", .path.display())]
+    #[error("{} is not a transcript of an agent whose transcripts ostler can repair", .path.display())]
     NotATranscript { path: PathBuf },
     #[error("{} cannot be read: {error}", .path.display())]
     Unreadable { path: PathBuf, error: String },

@@ -54,7 +54,7 @@ fn output_of(pid: i32) -> Option<PathBuf> {
 /// The agent whose tool writes there, and the conversation.
 fn conversation_of(output: &Path) -> Option<(&'static dyn Agent, String)> {
     let user = rustix::process::geteuid().as_raw();
-    ostler_agents::all().into_iter().find_map(|agent| Some((agent, agent.conversation_of_tool(output, user)?)))
+    ostler_agents::all().find_map(|agent| Some((agent, agent.conversation_of_tool(output, user)?)))
 }
 
 /// Whether a process has only inherited its child. A tool's own processes are its children's parents, and the agent is the

@@ -128,7 +128,7 @@ fn about_conversation(word: &str, holders: Vec<Holder>) -> Result<Users> {
     Ok(Users { schema: SCHEMA, session: None, agent, native_id: Some(word.to_owned()), holders })
 }
 
-/// Agents name conversations by UUIDs, and opencode by texts of its own.
+/// Most agents name conversations by UUIDs, others by texts of their own.
 fn is_native_id(word: &str) -> bool {
     uuid::Uuid::try_parse(word).is_ok() || word.starts_with("ses_")
 }

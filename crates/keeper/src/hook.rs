@@ -5,7 +5,7 @@
 //! line is in the file before anyone is woken, so it is found whoever dies meanwhile.
 
 use jiff::Timestamp;
-use ostler_agents::claude::hooks::line;
+use ostler_agents::hook::line;
 use ostler_store::folder::Folder;
 use ostler_store::{StoreError, journal};
 use ostler_sys::dir::{Dir, Sync};
@@ -24,7 +24,7 @@ pub fn main(arguments: &[String]) -> i32 {
 }
 
 fn tell(run: &str) -> Result<(), StoreError> {
-    // Compared with times that claude notes itself, so by the clock that claude reads.
+    // Compared with times that the agent notes itself, so by the clock that the agent reads.
     let at_ms = u64::try_from(Timestamp::now().as_millisecond()).unwrap_or(0);
     let mut payload = Vec::new();
     std::io::stdin().lock().read_to_end(&mut payload).map_err(StoreError::io("standard input"))?;

@@ -62,7 +62,7 @@ pub fn enter(arguments: &[String], settings: Settings) -> Option<i32> {
     match arguments.get(1).map(String::as_str) {
         Some(HOLDER) => Some(holder::main(rest)),
         Some(KEEPER) => Some(keeper::main(rest, settings)),
-        Some(ostler_agents::claude::hooks::ENTRY) => Some(hook::main(rest)),
+        Some(ostler_agents::hook::ENTRY) => Some(hook::main(rest)),
         Some(SNAPSHOT) => Some(keeper::snapshots::main(rest)),
         Some(INQUIRY) => Some(keeper::inquiry::main(rest)),
         Some(SCREEN) => Some(keeper::screen::main(rest)),

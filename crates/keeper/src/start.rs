@@ -55,7 +55,7 @@ pub struct Starting<'a> {
 }
 
 /// How long what an earlier run started may take to let go of the lock. A process of many threads is no longer listed while the
-/// last of them still has it; seen with the adapter of claude, for up to 150 ms.
+/// last of them still has it; seen for up to 150 ms.
 const UNTIL_GONE: Duration = Duration::from_secs(5);
 
 /// What the agent's own descriptors 0, 1 and 2 will be.

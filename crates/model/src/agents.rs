@@ -17,6 +17,7 @@ pub enum Agent {
     Codex,
     Gemini,
     Opencode,
+    Qwen,
     /// Claude behind the Agent Client Protocol.
     ClaudeAcp,
     /// Codex behind the Agent Client Protocol.
@@ -39,6 +40,7 @@ impl Agent {
             Agent::Codex => "codex",
             Agent::Gemini => "gemini",
             Agent::Opencode => "opencode",
+            Agent::Qwen => "qwen",
             Agent::ClaudeAcp => "claude-code-acp",
             Agent::CodexAcp => "codex-acp",
         }
@@ -76,7 +78,7 @@ impl Agent {
         let (name, arguments) = match self {
             Agent::Claude | Agent::ClaudeAcp => ("Bash", json!({ "command": command })),
             Agent::Codex | Agent::CodexAcp => ("exec_command", json!({ "cmd": command })),
-            Agent::Gemini => ("run_shell_command", json!({ "command": command })),
+            Agent::Gemini | Agent::Qwen => ("run_shell_command", json!({ "command": command })),
             Agent::Opencode => ("bash", json!({ "command": command, "description": "proves it" })),
         };
         format!("tool {name} {arguments}")
@@ -87,7 +89,7 @@ impl Agent {
         match self {
             Agent::Claude | Agent::ClaudeAcp => &["--allowedTools", "Bash"],
             Agent::Codex | Agent::CodexAcp => &["--dangerously-bypass-approvals-and-sandbox"],
-            Agent::Gemini => &["--yolo"],
+            Agent::Gemini | Agent::Qwen => &["--yolo"],
             Agent::Opencode => &[],
         }
     }
@@ -133,6 +135,12 @@ impl Agent {
                 set("OPENCODE_DISABLE_LSP_DOWNLOAD", "true");
                 write(&home.join(".config/opencode/opencode.json"), &opencode_config(url).to_string())?;
             }
+            Agent::Qwen => {
+                set("OPENAI_API_KEY", KEY);
+                set("OPENAI_BASE_URL", &format!("{url}/v1"));
+                set("OPENAI_MODEL", "scripted");
+                write(&home.join(".qwen/settings.json"), &qwen_settings().to_string())?;
+            }
         }
         Ok(environment)
     }
@@ -152,7 +160,7 @@ impl Agent {
                 config.write_all(trusted.as_bytes())
             }
             // Gemini is told by its environment; the others ask nobody.
-            Agent::Gemini | Agent::Opencode | Agent::ClaudeAcp | Agent::CodexAcp => Ok(()),
+            Agent::Gemini | Agent::Opencode | Agent::Qwen | Agent::ClaudeAcp | Agent::CodexAcp => Ok(()),
         }
     }
 
@@ -168,6 +176,9 @@ impl Agent {
         if self == Agent::Gemini {
             // Else what is started here is a launcher, and the agent its child.
             command.env("GEMINI_CLI_NO_RELAUNCH", "true");
+        }
+        if self == Agent::Qwen {
+            command.env("QWEN_CODE_NO_RELAUNCH", "true");
         }
         Ok(command)
     }
@@ -203,6 +214,16 @@ fn gemini_settings() -> Value {
         "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
         "privacy": {"usageStatisticsEnabled": false},
         "telemetry": {"enabled": false},
+    })
+}
+
+/// Off is what needs the network, and what asks the model for something on the side.
+fn qwen_settings() -> Value {
+    json!({
+        "security": {"auth": {"selectedType": "openai"}},
+        "general": {"enableAutoUpdate": false, "disableAutoUpdate": true},
+        "privacy": {"usageStatisticsEnabled": false},
+        "memory": {"enableManagedAutoMemory": false},
     })
 }
 

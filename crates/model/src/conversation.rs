@@ -84,14 +84,16 @@ impl Heard {
 }
 
 /// How notes begin that have no tag around them: claude's after an interrupt, after an empty answer and before it guesses
-/// what the user may type next, codex's before a project's instructions, gemini's after an empty answer and after calls that repeat.
-const PHRASES: [&str; 6] = [
+/// what the user may type next, codex's before a project's instructions, gemini's after an empty answer and after calls that repeat, qwen's before the
+/// first message.
+const PHRASES: [&str; 7] = [
     "[Request interrupted by user",
     "[Your previous response had no visible output.",
     "[SUGGESTION MODE:",
     "# AGENTS.md instructions",
     "[System: You previously returned an empty response",
     "System: Potential loop detected.",
+    "This is the Qwen Code. We are setting up the context",
 ];
 
 /// A note that the agent wrote into the user's message: wholly inside a tag, or one of its fixed phrases.

@@ -3,7 +3,7 @@
 use ostler_model::agents::Agent;
 
 /// The agents that are recorded.
-pub const AGENTS: [Agent; 4] = [Agent::Claude, Agent::Codex, Agent::Gemini, Agent::Opencode];
+pub const AGENTS: [Agent; 5] = [Agent::Claude, Agent::Codex, Agent::Gemini, Agent::Opencode, Agent::Qwen];
 
 /// Slow enough to be interrupted at the same word every time.
 const STREAM: &str = "stream 1000 300";
@@ -35,7 +35,7 @@ pub enum Act {
 /// Whether one process takes any number of messages, or each its own.
 pub fn takes_several(agent: Agent) -> bool {
     match agent {
-        Agent::Claude | Agent::ClaudeAcp | Agent::CodexAcp => true,
+        Agent::Claude | Agent::Qwen | Agent::ClaudeAcp | Agent::CodexAcp => true,
         Agent::Codex | Agent::Gemini | Agent::Opencode => false,
     }
 }
@@ -63,12 +63,17 @@ pub fn of(agent: Agent) -> Vec<Scene> {
             let runs = vec![vec![asks.clone(), Act::Answer { allow }]];
             Scene { agent, name, runs, allowed: false }
         };
+        let interrupt = vec![Act::SayUntilBusy(STREAM.to_owned()), Act::Interrupt];
+        let again = say("say again");
+        // An interrupt ends qwen's process.
+        let interrupted =
+            if agent == Agent::Qwen { vec![interrupt, vec![again]] } else { vec![[interrupt, vec![again]].concat()] };
         scenes.extend([
             scene("follow-up", vec![vec![first.clone(), second.clone()]]),
             scene("resumed", vec![vec![first], vec![second]]),
             asked("allowed", true),
             asked("denied", false),
-            scene("interrupted", vec![vec![Act::SayUntilBusy(STREAM.to_owned()), Act::Interrupt, say("say again")]]),
+            scene("interrupted", interrupted),
         ]);
     } else {
         // Only gemini says its words as they come.

@@ -122,7 +122,7 @@ impl Stage<'_> {
         }
         if takes_several(self.scene.agent) {
             let enough = Instant::now() + AFTERWARDS;
-            self.until("", &mut take, |_, _| Instant::now() >= enough)?;
+            self.until("", &mut take, |_, take| take.over || Instant::now() >= enough)?;
             take.end_input();
         }
         self.until("its end", &mut take, |_, take| take.over)?;
@@ -219,7 +219,10 @@ impl Stage<'_> {
 
     fn until_turn_ends(&mut self, take: &mut Take) -> Result<()> {
         let several = takes_several(self.scene.agent);
-        self.until("the end of its turn", take, |_, take| if several { take.turns > 0 } else { take.over })
+        self.until("the end of its turn", take, |_, take| {
+            // An interrupt may end the process.
+            take.over || several && take.turns > 0
+        })
     }
 
     fn until(&mut self, what: &str, take: &mut Take, done: impl Fn(&Self, &Take) -> bool) -> Result<()> {

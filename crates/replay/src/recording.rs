@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! ostler recording 1
-//! agent claude 2.1.197
+//! agent NAME 2.1.197
 //! scene reply
 //! conversation 00000001-0000-4000-8000-000000000000
-//! run ["claude","-p"]
-//! transcript .claude/projects/-recorded-work/00000001-0000-4000-8000-000000000000.jsonl
+//! run ["NAME","-p"]
+//! transcript .NAME/projects/-recorded-work/00000001-0000-4000-8000-000000000000.jsonl
 //!      0 < {"type":"user","message":{"role":"user","content":"say hello"}}
 //!    500 > {"type":"system","subtype":"init"}
 //!    100 + {"type":"user","uuid":"00000002-0000-4000-8000-000000000000"}

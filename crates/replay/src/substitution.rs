@@ -18,7 +18,7 @@ impl Substitution {
         self.0.iter().fold(text.to_owned(), |text, (recorded, now)| text.replace(recorded, now))
     }
 
-    /// The same for a path, which may have the beginning of the conversation's name only (gemini).
+    /// The same for a path, which may have the beginning of the conversation's name only.
     pub fn apply_to_path(&self, path: &str) -> String {
         let short = |name: &str| name.get(..8).map(str::to_owned);
         self.0.iter().fold(path.to_owned(), |path, (recorded, now)| {

@@ -109,7 +109,7 @@ impl Ended<'_> {
         }
         let before = self.given.written.as_ref();
         let newest = find_transcript(agent, native_id, &self.session.cwd);
-        // Gemini goes on in another file than the one that was there when the message was given.
+        // An agent may go on in another file than the one that was there when the message was given.
         let newest = newest.filter(|path| before.is_none_or(|before| before.path != *path));
         let before = before.map(|before| Kept::File { path: before.path.clone().into(), from: before.size });
         before.into_iter().chain(newest.map(|path| Kept::File { path: path.into(), from: 0 })).collect()

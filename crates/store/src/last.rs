@@ -138,7 +138,7 @@ fn last_said(run: &Dir, agent: &str, plan: &Plan) -> Result<Option<String>, Stor
 }
 
 /// How much of the end of what an agent tells is looked at, and how much when nothing was said in that: what a tool returned
-/// may be long, and the prompt that opencode's words belong to is before it.
+/// may be long, and the prompt that the agent's words belong to may be before it.
 const LOOKED_AT: [u64; 2] = [64 * 1024, 4 << 20];
 
 fn said(fact: Fact) -> Option<String> {

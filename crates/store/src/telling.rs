@@ -104,7 +104,7 @@ impl Telling {
         let mut found = Vec::new();
         let origin = self.origin.as_deref();
         self.reading.feed(bytes, |place, fact| {
-            // Claude names the original as it starts in a terminal, and the copy with its first prompt.
+            // An agent may name the original as it starts in a terminal, and the copy with its first prompt.
             let is_origin = place.start == 0 && origin.is_some_and(|origin| names(&fact, origin));
             if place.end > self.known && !is_origin {
                 found.push((place.end, fact));

@@ -17,7 +17,7 @@ pub fn held(variable: Variable<'_>) -> io::Result<Vec<Holder>> {
     // As the kernel would call the folder, because that is how it names open files.
     let below = |agent: &dyn Agent| std::fs::canonicalize(agent.open_files(variable)?).ok();
     let agents: Vec<(&dyn Agent, PathBuf)> =
-        ostler_agents::all().into_iter().filter_map(|agent| Some((agent, below(agent)?))).collect();
+        ostler_agents::all().filter_map(|agent| Some((agent, below(agent)?))).collect();
     let mut found = Vec::new();
     if agents.is_empty() {
         return Ok(found);

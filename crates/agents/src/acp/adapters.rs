@@ -5,18 +5,24 @@
 
 use crate::Agent;
 
-/// The names of programs, packages and `agentInfo`, and the agent behind each.
-const NAMES: [(&str, &str); 9] = [
-    ("gemini", "gemini"),
-    ("gemini-cli", "gemini"),
-    ("opencode", "opencode"),
-    ("opencode-ai", "opencode"),
-    ("claude-code-acp", "claude"),
-    ("claude-agent-acp", "claude"),
-    ("claude-code", "claude"),
-    ("codex-acp", "codex"),
-    ("codex", "codex"),
-];
+/// An agent as programs that speak the protocol have it behind them.
+pub trait Behind {
+    /// The names of programs, packages and `agentInfo` that have it behind them.
+    fn protocol_names(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Whether such a program answers `session/load` only when it has told the whole conversation again. Measured; of one
+    /// that nobody knows it is not assumed.
+    fn tells_history_first(&self) -> bool {
+        false
+    }
+
+    /// Whether such a program prints notices of its own as words of the agent.
+    fn mixes_in_notices(&self) -> bool {
+        false
+    }
+}
 
 /// Programs that run what is named in their arguments.
 const RUNNERS: [&str; 7] = ["npx", "bunx", "pnpx", "node", "bun", "env", "pnpm"];
@@ -37,21 +43,7 @@ pub fn named(name: &str) -> Option<&'static dyn Agent> {
     let name = base(name);
     // A package may carry its version.
     let name = name.split_once('@').map_or(name, |(name, _)| name);
-    let (_, agent) = NAMES.iter().find(|(known, _)| name.eq_ignore_ascii_case(known))?;
-    crate::find(agent)
-}
-
-/// Whether a program for this agent answers `session/load` only when it has told the whole conversation again. Measured; of
-/// one that nobody knows it is not assumed.
-#[must_use]
-pub fn tells_history_first(agent: &dyn Agent) -> bool {
-    ["claude", "codex", "opencode"].contains(&agent.name())
-}
-
-/// Whether a program for this agent prints notices of its own as words of the agent.
-#[must_use]
-pub fn mixes_in_notices(agent: &dyn Agent) -> bool {
-    agent.name() == "codex"
+    crate::all().find(|agent| agent.protocol_names().iter().any(|known| name.eq_ignore_ascii_case(known)))
 }
 
 /// Without the folder, or the scope of a package.

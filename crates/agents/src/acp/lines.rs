@@ -126,8 +126,8 @@ impl AcpLines {
                 self.history = true;
                 let info = result["agentInfo"]["name"].as_str();
                 if let Some(agent) = info.and_then(adapters::named) {
-                    self.history_first = adapters::tells_history_first(agent);
-                    self.mixes_in_notices = adapters::mixes_in_notices(agent);
+                    self.history_first = agent.tells_history_first();
+                    self.mixes_in_notices = agent.mixes_in_notices();
                     facts.push(Fact::Behind { agent: agent.name().to_owned() });
                 }
                 let version = &result["protocolVersion"];

@@ -15,15 +15,21 @@ use crate::ownership::Ownership;
 use crate::repair::Repair;
 use crate::stored::Stored;
 use crate::{Agent, Answer, Decoder, Launch, Launching, Message, Opening, Whereabouts};
+use adapters::Behind;
 use ostler_core::fact::Ask;
 use ostler_core::record::{Ending, Mode, Plan, Speaks};
 use serde_json::Value;
 use std::path::Path;
 
+/// A command that speaks the protocol, for examples.
+pub const EXAMPLE: &str = "gemini --acp";
+
 pub struct Acp;
 
 /// What it is called where nobody knows which agent is behind the program.
 pub const NAME: &str = "acp";
+
+impl Behind for Acp {}
 
 impl Installed for Acp {}
 
@@ -119,7 +125,7 @@ impl Agent for Acp {
 #[must_use]
 pub fn behind(program: &str) -> Option<&'static dyn Agent> {
     let name = Path::new(program).file_name()?.to_str()?;
-    crate::all().into_iter().find(|agent| agent.name() == name && !["acp", "command", "demo"].contains(&name))
+    crate::all().find(|agent| agent.name() == name && !["acp", "command", "demo"].contains(&name))
 }
 
 /// The answer of this kind that comes with a question.

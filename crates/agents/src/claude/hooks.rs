@@ -7,15 +7,13 @@
 //! a question was answered before the tool that it was about has come back, and that claude is past its first dialogs.
 
 use super::saved;
+use crate::hook::ENTRY;
 use crate::stream_json::{detail_of, first_line};
 use crate::{Decoder, OwnRecord};
 use ostler_core::fact::{Ask, Call, Fact, TurnEnd, Verdict};
 use ostler_core::outcome::Exit;
 use serde::Deserialize;
 use serde_json::{Value, json};
-
-/// The word on the command line that makes our binary the command that claude runs.
-pub const ENTRY: &str = "__hook";
 
 /// The moments that we want to be told of. Not more: each is a process that claude waits for.
 const MOMENTS: [&str; 7] = [
@@ -53,16 +51,6 @@ pub fn settings(theirs: Option<&str>, binary: &str, folder: &str) -> Option<Valu
 /// As a shell takes it for one word.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
-}
-
-/// A line of the file: the payload as claude gave it, and when (milliseconds since 1970).
-#[must_use]
-pub fn line(at_ms: u64, payload: &[u8]) -> Vec<u8> {
-    let mut line = format!(r#"{{"at":{at_ms},"hook":"#).into_bytes();
-    // Where JSON has a line break, any blank does.
-    line.extend(payload.iter().map(|&byte| if byte == b'\n' || byte == b'\r' { b' ' } else { byte }));
-    line.extend(b"}\n");
-    line
 }
 
 #[derive(Deserialize)]
@@ -281,6 +269,7 @@ impl Hooks {
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
+    use crate::hook::line;
     use proptest::prelude::*;
 
     fn told(hooks: &mut Hooks, at_ms: u64, payload: Value) -> Vec<Fact> {

@@ -1,6 +1,7 @@
 //! How Claude Code is installed.
 
 use super::Claude;
+use crate::acp::adapters::Behind;
 use crate::installed::Installed;
 
 impl Installed for Claude {
@@ -12,6 +13,10 @@ impl Installed for Claude {
     fn beside_its_launcher(&self) -> Vec<String> {
         let short = if std::env::consts::ARCH == "aarch64" { "arm64" } else { "x64" };
         vec![format!("../claude-code-linux-{short}/claude")]
+    }
+
+    fn example_arguments(&self) -> Option<&'static str> {
+        Some("--permission-mode acceptEdits")
     }
 
     fn offline(&self) -> &'static [(&'static str, &'static str)] {
@@ -27,5 +32,15 @@ impl Installed for Claude {
             "CLAUDE_ENV_FILE",
             "CLAUDE_PROJECT_DIR",
         ]
+    }
+}
+
+impl Behind for Claude {
+    fn protocol_names(&self) -> &'static [&'static str] {
+        &["claude-code-acp", "claude-agent-acp", "claude-code"]
+    }
+
+    fn tells_history_first(&self) -> bool {
+        true
     }
 }

@@ -1,6 +1,7 @@
 //! How Codex is installed.
 
 use super::Codex;
+use crate::acp::adapters::Behind;
 use crate::installed::Installed;
 
 impl Installed for Codex {
@@ -15,5 +16,19 @@ impl Installed for Codex {
             _ => ("x64", "x86_64"),
         };
         vec![format!("../codex-linux-{short}/vendor/{long}-unknown-linux-musl/bin/codex")]
+    }
+}
+
+impl Behind for Codex {
+    fn protocol_names(&self) -> &'static [&'static str] {
+        &["codex-acp", "codex"]
+    }
+
+    fn tells_history_first(&self) -> bool {
+        true
+    }
+
+    fn mixes_in_notices(&self) -> bool {
+        true
     }
 }

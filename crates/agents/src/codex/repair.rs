@@ -18,6 +18,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
 
 #[derive(Debug, Default)]
 struct Rollout {
@@ -145,8 +146,8 @@ impl Repairs for Codex {
         record.get("payload").is_some() && record.get("timestamp").is_some()
     }
 
-    fn is_name(&self, name: &str, _is_below: &dyn Fn(&str) -> bool) -> bool {
-        name.starts_with("rollout-")
+    fn is_name(&self, file: &Path, _empty: bool) -> bool {
+        file.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("rollout-"))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Any command. It says nothing that we understand: its process is its turn, and its exit code decides.
 
+use crate::acp::adapters::Behind;
 use crate::installed::Installed;
 use crate::ownership::Ownership;
 use crate::repair::Repair;
@@ -9,6 +10,8 @@ use ostler_core::fact::Fact;
 use ostler_core::record::{Ending, Mode, Plan, Speaks};
 
 pub struct Command;
+
+impl Behind for Command {}
 
 impl Installed for Command {}
 

@@ -1,5 +1,6 @@
 //! The built-in demo agent: a child process of our own binary that speaks the same lines as Claude Code.
 
+use crate::acp::adapters::Behind;
 use crate::claude::saved;
 use crate::command::typed;
 use crate::installed::Installed;
@@ -16,6 +17,8 @@ pub struct Demo;
 
 /// The word on the command line that makes our binary the demo agent.
 pub const ENTRY: &str = "__demo";
+
+impl Behind for Demo {}
 
 impl Installed for Demo {}
 

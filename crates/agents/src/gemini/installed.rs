@@ -1,6 +1,7 @@
 //! How Gemini CLI is installed.
 
 use super::{Gemini, ONE_PROCESS};
+use crate::acp::adapters::Behind;
 use crate::installed::Installed;
 
 impl Installed for Gemini {
@@ -10,5 +11,11 @@ impl Installed for Gemini {
 
     fn offline(&self) -> &'static [(&'static str, &'static str)] {
         &[ONE_PROCESS]
+    }
+}
+
+impl Behind for Gemini {
+    fn protocol_names(&self) -> &'static [&'static str] {
+        &["gemini", "gemini-cli"]
     }
 }

@@ -20,6 +20,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
 
 /// How a list of all messages begins.
 const LIST: &[u8] = br#"{"$set":{"messages":"#;
@@ -161,8 +162,10 @@ impl Repairs for Gemini {
         record.get("$set").is_some() || record.get("projectHash").is_some()
     }
 
-    fn is_name(&self, name: &str, is_below: &dyn Fn(&str) -> bool) -> bool {
-        name.starts_with("session-") && is_below("chats")
+    fn is_name(&self, file: &Path, empty: bool) -> bool {
+        let name = file.file_name().and_then(|name| name.to_str());
+        let chats = || file.parent().and_then(Path::file_name).is_some_and(|folder| folder == "chats");
+        name.is_some_and(|name| name.starts_with("session-")) && (empty || chats())
     }
 }
 

@@ -1,6 +1,7 @@
 //! How opencode is installed.
 
 use super::Opencode;
+use crate::acp::adapters::Behind;
 use crate::installed::Installed;
 
 impl Installed for Opencode {
@@ -16,5 +17,15 @@ impl Installed for Opencode {
 
     fn offline(&self) -> &'static [(&'static str, &'static str)] {
         &[("OPENCODE_DISABLE_AUTOUPDATE", "true"), ("OPENCODE_DISABLE_MODELS_FETCH", "true")]
+    }
+}
+
+impl Behind for Opencode {
+    fn protocol_names(&self) -> &'static [&'static str] {
+        &["opencode", "opencode-ai"]
+    }
+
+    fn tells_history_first(&self) -> bool {
+        true
     }
 }

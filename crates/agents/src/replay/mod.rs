@@ -3,15 +3,15 @@
 //!
 //! Only its home is another one: a replay never writes among the conversations of the real agent.
 
+use crate::acp::adapters::Behind;
 use crate::installed::Installed;
 use crate::ownership::Ownership;
 use crate::repair::Repair;
 use crate::stored::Stored;
-use crate::{
-    Agent, Answer, Decoder, Keys, Launch, Launching, Message, Search, Whereabouts, claude, codex, gemini, opencode,
-};
+use crate::{Agent, Answer, Decoder, Keys, Launch, Launching, Message, Search, Whereabouts};
 use ostler_core::fact::Ask;
 use ostler_core::record::Session;
+use std::sync::LazyLock;
 
 /// Plays what was recorded of an agent.
 pub struct Replay {
@@ -27,18 +27,23 @@ pub const ENTRY: &str = "__replay";
 /// What stands before the file on a person's command line, and before the recorded agent in the name of this one.
 pub const PREFIX: &str = "replay:";
 
-static REPLAYS: [Replay; 4] = [
-    Replay { name: "replay:claude", of: &claude::Claude, saves: true },
-    Replay { name: "replay:codex", of: &codex::Codex, saves: true },
-    Replay { name: "replay:gemini", of: &gemini::Gemini, saves: true },
-    Replay { name: "replay:opencode", of: &opencode::Opencode, saves: false },
-];
+/// One for each agent that is a program; made once.
+static REPLAYS: LazyLock<Vec<Replay>> = LazyLock::new(|| {
+    let replay = |of: &'static dyn Agent| Replay {
+        name: format!("{PREFIX}{}", of.name()).leak(),
+        of,
+        saves: of.queries().is_none(),
+    };
+    crate::installed::programs().map(replay).collect()
+});
 
 /// The one of this name, with [`PREFIX`].
 #[must_use]
 pub fn find(name: &str) -> Option<&'static dyn Agent> {
     REPLAYS.iter().find(|replay| replay.name == name).map(|replay| replay as &dyn Agent)
 }
+
+impl Behind for Replay {}
 
 impl Installed for Replay {}
 

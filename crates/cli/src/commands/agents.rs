@@ -104,7 +104,7 @@ fn as_text(listed: &[Listed], style: Style) -> String {
     rows.extend(listed.iter().map(|one| {
         let (mark, program) = match (&one.program, one.npm_package) {
             (None, None) if one.installed => {
-                ("✔", "any program that speaks ACP: ostler run acp \"…\" -- gemini --acp".to_owned())
+                ("✔", format!("any program that speaks ACP: ostler run acp \"…\" -- {}", ostler_agents::acp::EXAMPLE))
             }
             (Some(path), _) => ("✔", tilde(&path.to_string_lossy())),
             (None, Some(package)) => ("-", format!("not installed: npm install -g {package}")),

@@ -109,7 +109,7 @@ fn sessions(
     found
 }
 
-/// Conversations that the agents keep, the newest first. By the names of files alone: none is opened but for gemini's first
+/// Conversations that the agents keep, the newest first. By the names of files alone: none is opened but where the id is in the first
 /// lines, and no database.
 fn conversations(typed: &OsStr) -> Vec<CompletionCandidate> {
     let typed = typed.to_string_lossy();

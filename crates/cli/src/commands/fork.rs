@@ -41,9 +41,10 @@ pub fn run(context: &Context, args: Args) -> Result<Code> {
             called(&view)
         )));
     };
-    // A protocol and a recording know of no copies.
+    // A protocol, a recording and some agents know of no copies.
     let opens = place.open()?.run(view.run)?.record()?.plan.opens;
-    if opens || view.agent.starts_with(ostler_agents::replay::PREFIX) {
+    let copies = ostler_agents::find(&view.agent).is_none_or(|agent| agent.copies_conversations());
+    if opens || !copies || view.agent.starts_with(ostler_agents::replay::PREFIX) {
         let words =
             format!("{} cannot copy a conversation; continue it instead: ostler resume {}", view.agent, place.id);
         return Err(Failure::usage(words));

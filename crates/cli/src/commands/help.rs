@@ -5,6 +5,7 @@ use crate::args::{Cli, Help};
 use crate::exit::{Code, Failure, Result};
 use crate::say;
 use clap::CommandFactory;
+use ostler_agents::installed;
 use ostler_engine::config::KEYS;
 use ostler_engine::suggest::nearest;
 
@@ -58,20 +59,21 @@ The transcript itself belongs to the agent and stays where the agent keeps it.
     (
         "agents",
         "which agents can be run",
-        "  claude, codex, gemini, opencode   coding agents; ostler agents says which are installed
-  acp                               any program that speaks the Agent Client Protocol: ostler run acp \"…\" -- PROGRAM
-  demo                              part of ostler, needs no model: ostler run demo \"fix the failing test\"
-  NAME                              yours, from [agents.NAME] in config.toml
+        "Coding agents: {agents}; ostler agents says which are installed. Others:
+
+  acp    any program that speaks the Agent Client Protocol: ostler run acp \"…\" -- PROGRAM
+  demo   part of ostler, needs no model: ostler run demo \"fix the failing test\"
+  NAME   yours, from [agents.NAME] in config.toml
 
 Without an agent, run takes default_agent from config.toml, else the only one that is installed.
-Arguments after -- go to the agent: ostler run claude \"…\" -- --permission-mode acceptEdits
+Arguments after -- go to the agent: ostler run {1} \"…\" -- {arguments}
 Without an agent and with --, anything can be kept: ostler run -- make test
 ",
     ),
     (
         "config",
         "the settings in config.toml",
-        "  default_agent = \"claude\"          the agent for prompts without an agent name
+        "  default_agent = \"{1}\"             the agent for prompts without an agent name
   detach_key = \"ctrl-\\\\\"              detaches; pressed twice it goes to the program inside
   grace = \"10s\"                     how long stop waits before it kills
   linger = \"2s\"                     how long processes left behind by a program may take to exit
@@ -101,11 +103,11 @@ const EXAMPLES: [(&str, &[&str]); 29] = [
     (
         "run",
         &[
-            "ostler run claude                             open claude in a terminal; Ctrl-\\ leaves it running",
-            "ostler run claude \"fix the failing test\"      one turn, followed to its end",
-            "ostler run -d codex \"update the docs\"         in the background; prints the id",
-            "git diff | ostler run claude \"review this\"    with piped input",
-            "answer=$(ostler run gemini \"1+1?\")            the final answer for a script",
+            "ostler run {1}                                open it in a terminal; Ctrl-\\ leaves it running",
+            "ostler run {1} \"fix the failing test\"         one turn, followed to its end",
+            "ostler run -d {2} \"update the docs\"           in the background; prints the id",
+            "git diff | ostler run {1} \"review this\"       with piped input",
+            "answer=$(ostler run {3} \"1+1?\")               the final answer for a script",
             "ostler run -- make test                       keep any command",
         ],
     ),
@@ -191,6 +193,32 @@ const EXAMPLES: [(&str, &[&str]); 29] = [
     ("du", &["ostler du                                     the largest sessions, and what is free"]),
 ];
 
+/// A line with names of agents in the place of `{1}`, `{2}` and `{3}`, all of them for `{agents}`, and `{arguments}` of the first.
+/// A second column stays where it is.
+fn with_agents(line: &str) -> String {
+    if !line.contains('{') {
+        return line.to_owned();
+    }
+    let agents: Vec<_> = installed::programs().collect();
+    let mut names: Vec<(String, &str)> =
+        agents.iter().enumerate().map(|(place, agent)| (format!("{{{}}}", place + 1), agent.name())).collect();
+    let all = agents.iter().map(|agent| agent.name()).collect::<Vec<_>>().join(", ");
+    names.push(("{agents}".to_owned(), &all));
+    let arguments = agents.first().and_then(|agent| agent.example_arguments()).unwrap_or("ARGS");
+    names.push(("{arguments}".to_owned(), arguments));
+    let named = |text: &str| names.iter().fold(text.to_owned(), |text, (mark, name)| text.replace(mark, name));
+    let indent = line.len() - line.trim_start().len();
+    match line[indent..].find("   ") {
+        Some(gap) => {
+            let (first, rest) = line.split_at(indent + gap);
+            let second = rest.trim_start();
+            let column = line.len() - second.len();
+            format!("{:<column$}{}", named(first), named(second))
+        }
+        None => named(line),
+    }
+}
+
 /// The commands with their examples.
 pub fn with_examples(mut tree: clap::Command) -> clap::Command {
     for (name, examples) in EXAMPLES {
@@ -199,7 +227,7 @@ pub fn with_examples(mut tree: clap::Command) -> clap::Command {
         }
         tree = tree.mut_subcommand(name, |command| {
             let more = command.get_after_help().map(|text| format!("\n\n{text}")).unwrap_or_default();
-            let examples: Vec<String> = examples.iter().map(|line| format!("  {line}")).collect();
+            let examples: Vec<String> = examples.iter().map(|line| format!("  {}", with_agents(line))).collect();
             command.after_help(format!("Examples:\n{}{more}", examples.join("\n")))
         });
     }
@@ -228,7 +256,8 @@ fn topic_list() -> String {
 fn about(name: &str) -> Result<String> {
     if let Some((name, about, text)) = TOPICS.iter().find(|(topic, _, _)| *topic == name) {
         let keys = if *name == "config" { format!("{}\n", KEYS.join(", ")) } else { String::new() };
-        return Ok(format!("{name}: {about}\n\n{text}{keys}"));
+        let text: Vec<String> = text.split('\n').map(with_agents).collect();
+        return Ok(format!("{name}: {about}\n\n{}{keys}", text.join("\n")));
     }
     let mut tree = with_examples(Cli::command());
     tree.build();

@@ -167,7 +167,7 @@ pub fn go_on(
     after_start(context, place, &session, watching)
 }
 
-/// Puts the last copy of a transcript in its place when that is gone, or there is nothing in it: gemini deletes conversations
+/// Puts the last copy of a transcript in its place when that is gone, or there is nothing in it: an agent may delete conversations
 /// of its own accord.
 fn bring_back_transcript(folder: &Folder, view: &View) -> Result<()> {
     let before = begun(folder, view)?;

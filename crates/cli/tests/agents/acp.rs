@@ -12,7 +12,7 @@ pub fn command(agent: Agent) -> &'static [&'static str] {
         Agent::ClaudeAcp => &["claude-code-acp"],
         // Its package brings no bubblewrap, without which its sandbox runs nothing.
         Agent::CodexAcp => &["codex-acp", "-c", "sandbox_mode=danger-full-access"],
-        Agent::Claude | Agent::Codex => panic!("{agent:?} does not speak it"),
+        Agent::Claude | Agent::Codex | Agent::Qwen => panic!("{agent:?} does not speak it"),
     }
 }
 

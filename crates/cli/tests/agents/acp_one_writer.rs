@@ -12,7 +12,7 @@ fn itself(agent: Agent) -> (&'static str, &'static str) {
         Agent::Opencode => ("opencode", "--session"),
         Agent::ClaudeAcp => ("claude", "--resume"),
         Agent::CodexAcp => ("codex", "resume"),
-        Agent::Claude | Agent::Codex => panic!("{agent:?} does not speak the protocol"),
+        Agent::Claude | Agent::Codex | Agent::Qwen => panic!("{agent:?} does not speak the protocol"),
     }
 }
 

@@ -30,6 +30,7 @@ fn one_turn(agent: Agent) -> &'static [&'static str] {
             &["exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "-"]
         }
         Agent::Gemini => &["--output-format", "stream-json"],
+        Agent::Qwen => &["--output-format", "stream-json", "--yolo"],
         Agent::Opencode => &["run", "--format", "json"],
     }
 }
@@ -103,6 +104,7 @@ for_every_agent!(is_adopted:
     a_codex_from_outside_is_adopted Codex,
     a_gemini_from_outside_is_adopted Gemini,
     an_opencode_from_outside_is_adopted Opencode,
+    a_qwen_from_outside_is_adopted Qwen,
 );
 
 /// Somebody at a terminal gets the conversation back in one.

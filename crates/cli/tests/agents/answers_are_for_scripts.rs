@@ -17,4 +17,5 @@ for_every_agent!(answers_a_script:
     codex_answers_a_script Codex,
     gemini_answers_a_script Gemini,
     opencode_answers_a_script Opencode,
+    qwen_answers_a_script Qwen,
 );

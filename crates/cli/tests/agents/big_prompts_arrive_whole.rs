@@ -24,6 +24,7 @@ for_every_agent!(takes_a_megabyte:
     codex_takes_a_megabyte Codex,
     gemini_takes_a_megabyte Gemini,
     opencode_takes_a_megabyte Opencode,
+    qwen_takes_a_megabyte Qwen,
 );
 
 /// It takes a megabyte of characters and no more, and says so beside the conversation.

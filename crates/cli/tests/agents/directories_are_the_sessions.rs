@@ -21,4 +21,5 @@ for_every_agent!(works_in_the_sessions_directory:
     codex_works_in_the_sessions_directory Codex,
     gemini_works_in_the_sessions_directory Gemini,
     opencode_works_in_the_sessions_directory Opencode,
+    qwen_works_in_the_sessions_directory Qwen,
 );

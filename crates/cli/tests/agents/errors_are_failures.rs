@@ -24,8 +24,8 @@ pub fn impatient(bed: Option<Bed>) -> Option<Bed> {
             settings["general"]["retryFetchErrors"] = false.into();
             std::fs::write(&file, settings.to_string()).unwrap();
         }
-        // It knows no such limit.
-        Agent::Opencode => {}
+        // They know no such limit.
+        Agent::Opencode | Agent::Qwen => {}
     }
     Some(bed)
 }
@@ -63,6 +63,7 @@ for_every_agent!(fails_on_a_bad_request:
     codex_fails_on_a_bad_request Codex,
     gemini_fails_on_a_bad_request Gemini,
     opencode_fails_on_a_bad_request Opencode,
+    qwen_fails_on_a_bad_request Qwen,
 );
 
 fn fails_on_a_rate_limit_for_ever(agent: Agent) {
@@ -103,6 +104,7 @@ for_every_agent!(succeeds_when_trying_again_helped:
     codex_succeeds_when_trying_again_helped Codex,
     gemini_succeeds_when_trying_again_helped Gemini,
     opencode_succeeds_when_trying_again_helped Opencode,
+    qwen_succeeds_when_trying_again_helped Qwen,
 );
 
 fn fails_without_a_server(agent: Agent) {

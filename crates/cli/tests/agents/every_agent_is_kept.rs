@@ -45,6 +45,7 @@ for_every_agent!(is_followed_and_resumed:
     codex_is_followed_and_resumed Codex,
     gemini_is_followed_and_resumed Gemini,
     opencode_is_followed_and_resumed Opencode,
+    qwen_is_followed_and_resumed Qwen,
 );
 
 fn takes_further_messages(agent: Agent) {
@@ -74,4 +75,5 @@ for_every_agent!(takes_further_messages:
     codex_takes_further_messages Codex,
     gemini_takes_further_messages Gemini,
     opencode_takes_further_messages Opencode,
+    qwen_takes_further_messages Qwen,
 );

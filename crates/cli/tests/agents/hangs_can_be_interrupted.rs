@@ -31,6 +31,7 @@ for_every_agent!(a_hang_can_be_interrupted:
     codex_that_hangs_can_be_interrupted Codex,
     gemini_that_hangs_can_be_interrupted Gemini,
     opencode_that_hangs_can_be_interrupted Opencode,
+    qwen_that_hangs_can_be_interrupted Qwen,
 );
 
 #[test]

@@ -27,6 +27,7 @@ for_every_agent!(killed_in_a_turn:
     codex_killed_in_a_turn_is_stopped Codex,
     gemini_killed_in_a_turn_is_stopped Gemini,
     opencode_killed_in_a_turn_is_stopped Opencode,
+    qwen_killed_in_a_turn_is_stopped Qwen,
 );
 
 /// The kernel takes a moment to end a process of hundreds of megabytes: whoever resumes in that moment waits for it.

@@ -45,6 +45,7 @@ mod person;
 mod piped_input_follows_the_prompt;
 mod prompts_open_terminals;
 mod questions_show_the_input;
+mod qwen;
 mod retries_are_shown;
 mod same_words_are_two_messages;
 mod shutdowns_save_everything;

@@ -22,4 +22,5 @@ for_every_agent!(three_messages_during_a_turn:
     codex_gets_three_messages_in_order_and_once Codex,
     gemini_gets_three_messages_in_order_and_once Gemini,
     opencode_gets_three_messages_in_order_and_once Opencode,
+    qwen_gets_three_messages_in_order_and_once Qwen,
 );

@@ -75,7 +75,7 @@ fn is_counted(agent: Agent) {
             assert!(same(dollars(&resumed["outcome"]["cost_usd"]), each), "of the run");
             assert!(same(dollars(&resumed["cost_usd"]), 3.0 * each), "of the session");
         }
-        Agent::Codex | Agent::Gemini | Agent::ClaudeAcp | Agent::CodexAcp => {
+        Agent::Codex | Agent::Gemini | Agent::Qwen | Agent::ClaudeAcp | Agent::CodexAcp => {
             assert_eq!(resumed["cost_usd"], Value::Null)
         }
         // It knows no price of the model here.

@@ -34,7 +34,7 @@ fn logs_show_the_conversation(agent: Agent) {
     let places = match agent {
         Agent::Gemini if lost => [&places[0][..], &places[1], "Output: (empty)"],
         Agent::Gemini => [&places[0][..], &places[1], "Output: from the tool"],
-        Agent::Claude | Agent::Codex | Agent::Opencode | Agent::ClaudeAcp | Agent::CodexAcp => {
+        Agent::Claude | Agent::Codex | Agent::Opencode | Agent::Qwen | Agent::ClaudeAcp | Agent::CodexAcp => {
             places.each_ref().map(String::as_str)
         }
     };

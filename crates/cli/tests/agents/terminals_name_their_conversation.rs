@@ -88,7 +88,7 @@ fn says(bed: &Bed, session: &Session<'_>, before: &str, message: &str, answer: &
 /// The words that make a headless agent go on with a conversation.
 fn going_on(agent: Agent) -> &'static [&'static str] {
     match agent {
-        Agent::Claude | Agent::ClaudeAcp | Agent::Gemini => &["--resume"],
+        Agent::Claude | Agent::ClaudeAcp | Agent::Gemini | Agent::Qwen => &["--resume"],
         Agent::Codex | Agent::CodexAcp => &["resume"],
         Agent::Opencode => &["--session"],
     }
@@ -97,7 +97,7 @@ fn going_on(agent: Agent) -> &'static [&'static str] {
 fn leaves_by_itself(agent: Agent, person: &mut Person) {
     person.types(b"\x03");
     match agent {
-        Agent::Claude | Agent::ClaudeAcp | Agent::Gemini => {
+        Agent::Claude | Agent::ClaudeAcp | Agent::Gemini | Agent::Qwen => {
             person.sees("again to exit");
             person.types(b"\x03");
         }

@@ -15,7 +15,7 @@ fn in_a_terminal(agent: Agent) {
     person.sees("word1 word2 word3");
     assert_eq!(bed.seen(), ["stream 3 1"]);
     // Nothing tells ostler whether these are in a turn.
-    if matches!(agent, Agent::Codex | Agent::Gemini) {
+    if matches!(agent, Agent::Codex | Agent::Gemini | Agent::Qwen) {
         assert_eq!(session.show().state, "running");
         let refused = bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(2);
         assert!(refused.complaint().contains("does not report its turns in a terminal"), "{refused:?}");
@@ -59,6 +59,7 @@ for_every_agent!(interrupted_in_a_terminal:
     codex_is_interrupted_in_a_terminal Codex,
     gemini_is_interrupted_in_a_terminal Gemini,
     opencode_is_interrupted_in_a_terminal Opencode,
+    qwen_is_interrupted_in_a_terminal Qwen,
 );
 
 /// Why its turns cannot be seen.
@@ -67,7 +68,9 @@ fn no_turns(agent: Agent) -> &'static str {
         Agent::Codex | Agent::CodexAcp => {
             "It draws. Its hooks would tell, but it shows a dialog about hooks that the person has not allowed yet."
         }
-        Agent::Claude | Agent::ClaudeAcp | Agent::Gemini | Agent::Opencode => "It draws, and tells nothing else.",
+        Agent::Claude | Agent::ClaudeAcp | Agent::Gemini | Agent::Opencode | Agent::Qwen => {
+            "It draws, and tells nothing else."
+        }
     }
 }
 
@@ -76,7 +79,7 @@ pub fn ready(agent: Agent) -> &'static str {
     match agent {
         Agent::Claude | Agent::ClaudeAcp => "for shortcuts",
         Agent::Codex | Agent::CodexAcp => "›",
-        Agent::Gemini => "Type your message",
+        Agent::Gemini | Agent::Qwen => "Type your message",
         Agent::Opencode => "Ask anything",
     }
 }
@@ -86,4 +89,5 @@ for_every_agent!(in_a_terminal:
     codex_works_in_a_terminal Codex,
     gemini_works_in_a_terminal Gemini,
     opencode_works_in_a_terminal Opencode,
+    qwen_works_in_a_terminal Qwen,
 );

@@ -40,7 +40,7 @@ pub fn is_well_formed(bed: &Bed) -> String {
             assert_eq!(calls, results, "{body}");
         }
         Agent::Gemini => gemini_pairs(&body),
-        Agent::Opencode => panic!("it keeps no transcript in a file"),
+        Agent::Opencode | Agent::Qwen => panic!("ostler does not repair its transcripts"),
     }
     body.to_string()
 }

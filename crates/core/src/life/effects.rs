@@ -47,7 +47,7 @@ const HOPE_MS: u64 = 3000;
 const CLEAR_MS: u64 = 1000;
 /// How long a dead agent's transcript is waited for: another process may still be writing it.
 const LAST_LOOK_MS: u64 = 200;
-/// How long an agent may take to leave that is told so by the machine itself: claude about 30 to 200 ms.
+/// How long an agent may take to leave that is told so by the machine itself. Measured: 30 to 200 ms.
 const ON_ITS_WAY_OUT_MS: u64 = 500;
 /// How much later than the agent we may hear that the machine shuts down: everybody is told, in any order.
 const SHUTDOWN_MS: u64 = 1000;

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 pub fn check(environment: &Environment) -> Vec<Finding> {
     let path = OsString::from(environment.variable("PATH").unwrap_or_default());
     let mut findings = vec![Finding::fine("the demo agent is built in, and any command can be kept")];
-    let names = ostler_agents::all().into_iter().map(|agent| agent.name());
+    let names = ostler_agents::all().map(|agent| agent.name());
     findings
         .extend(names.filter(|name| !matches!(*name, "acp" | "command" | "demo")).map(|name| installed(name, &path)));
     findings

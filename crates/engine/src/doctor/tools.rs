@@ -12,8 +12,7 @@ use ostler_sys::process::command_line;
 pub fn check(environment: &Environment, home: &Home) -> Result<Vec<Finding>> {
     // Whose temporary files go elsewhere works for another home.
     let (temporary, user) = (std::env::temp_dir(), rustix::process::geteuid().as_raw());
-    let ours: Vec<_> =
-        ostler_agents::all().into_iter().filter_map(|agent| agent.tool_outputs(&temporary, user)).collect();
+    let ours: Vec<_> = ostler_agents::all().filter_map(|agent| agent.tool_outputs(&temporary, user)).collect();
     let mut tools = tools()?;
     tools.retain(|tool| ours.iter().any(|folder| tool.output.starts_with(folder)));
     if tools.is_empty() {

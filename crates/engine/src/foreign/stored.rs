@@ -111,7 +111,7 @@ pub fn in_older_form(variable: Variable<'_>) -> Vec<Older> {
 
 /// Where the agents keep their conversations.
 pub fn places(variable: Variable<'_>) -> Vec<PathBuf> {
-    ostler_agents::all().into_iter().filter_map(|agent| Some(agent.stores(variable)?.path().to_owned())).collect()
+    ostler_agents::all().filter_map(|agent| Some(agent.stores(variable)?.path().to_owned())).collect()
 }
 
 /// The files with this extension so many folders below a folder, or in the folder of this name in each of those.

@@ -46,7 +46,7 @@ pub struct Abilities {
 
 /// Every agent that a person can name, in the order in which they are listed.
 pub fn known() -> impl Iterator<Item = &'static dyn Agent> {
-    ostler_agents::all().into_iter().filter(|agent| agent.name() != "command")
+    ostler_agents::all().filter(|agent| agent.name() != "command")
 }
 
 /// Whether it is a program of its own. The demo is part of ostler, and a protocol is spoken by whoever is named.

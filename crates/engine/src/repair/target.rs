@@ -69,10 +69,8 @@ impl Target {
 /// How an agent would have named it, for a file that tells nothing. One with something in it is believed to be an agent's
 /// only where agents put theirs.
 fn by_name(file: &Path) -> Option<Format> {
-    let name = file.file_name()?.to_str()?;
     let empty = file.metadata().is_ok_and(|file| file.len() == 0);
-    let folder = |name: &str| empty || file.ancestors().any(|folder| folder.file_name().is_some_and(|own| own == name));
-    Format::of_name(name, &folder)
+    Format::of_name(file, empty)
 }
 
 fn native_id(format: Format, file: &Path) -> Option<String> {

@@ -1,6 +1,6 @@
 //! One conversation, one writer, while the agent runs.
 //!
-//! An agent may tell its name for the conversation only once it runs (codex, opencode), and change it in the middle (a new
+//! An agent may tell its name for the conversation only once it runs, and change it in the middle (a new
 //! conversation in a terminal): the lock follows it. And somebody who knows nothing of our locks may join: that is looked
 //! for before every message and at the end of every turn, and said, and nobody is ended for it.
 

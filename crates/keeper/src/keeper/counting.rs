@@ -1,4 +1,4 @@
-//! What a turn used, from an agent that does not tell at its end: claude in a terminal. Its transcript says, and is written a
+//! What a turn used, from an agent that does not tell at its end, as in a terminal. Its transcript says, and is written a
 //! little later; so it is looked at a few times after the turn, and for the last time before the outcome is written. What
 //! the conversation has cost it notes as it leaves.
 
@@ -23,7 +23,7 @@ pub(super) struct Counting {
     left: Option<Left>,
 }
 
-/// A conversation that the agent went on from, in the same process. Measured (claude 2.1.197): after `/resume` it notes what
+/// A conversation that the agent went on from, in the same process. Measured: after `/resume` it notes what
 /// the conversation before had cost, and counts from zero; after `/clear` it notes nothing and counts on.
 struct Left {
     native_id: String,

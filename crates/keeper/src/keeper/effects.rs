@@ -203,7 +203,7 @@ impl Keeper {
     /// Asks as this agent likes to be asked. Also called by a keeper whose predecessor may not have got to it.
     pub(super) fn ask_to_leave(&mut self) -> Result<(), KeeperError> {
         self.name_conversation()?;
-        // An end of input would be an empty message, for which gemini empties the conversation before it refuses it.
+        // An end of input would be an empty message, for which an agent may empty the conversation before it refuses it.
         let waits_for_its_message = self.state.plan.speaks == Speaks::OneTurn && self.state.last_fed.is_none();
         match self.record.plan.ending.clone() {
             Ending::EndOfInput if waits_for_its_message => self.signal_agent(Signal::TERM)?,

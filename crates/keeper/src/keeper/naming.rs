@@ -1,9 +1,9 @@
 //! Which conversation an agent is at that draws and tells nothing: `show`, the writers' lock, strangers and the next resume
 //! want to know, also when it quits by itself.
 //!
-//! opencode's plugin of ours notes it with every prompt, in a file of the run; a look at its size costs nothing. codex has a
-//! lock on each conversation that it has opened: those are looked at when it has drawn something, once a second at most, and
-//! nobody looks while it stands still.
+//! A plugin of ours in the agent may note it with every prompt, in a file of the run; a look at its size costs nothing. Or the
+//! agent has a lock on each conversation that it has opened: those are looked at when it has drawn something, once a second at
+//! most, and not at all while nothing is drawn.
 
 use super::{Keeper, KeeperError};
 use crate::writing;

@@ -1,6 +1,6 @@
 //! Waiting for the proof that a turn is saved.
 //!
-//! Agents write late (claude: up to about 100 ms after it has announced the end of the turn), so the transcript is watched
+//! Agents write late (up to about 100 ms after it has announced the end of the turn), so the transcript is watched
 //! until the proof is there or the time is up: with inotify where an instance is to be had, else by looking again and
 //! again.
 

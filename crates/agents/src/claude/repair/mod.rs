@@ -26,6 +26,7 @@ use scan::{Index, Role, Scan};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
 use tree::{Branch, Chain, NONE, Roots, Tree};
 
 /// How far back another message is looked for in the place of one that is lost.
@@ -44,11 +45,17 @@ impl Repairs for Claude {
 
     fn is_record(&self, record: &Value) -> bool {
         let has = |name: &str| record.get(name).is_some();
-        has("type") && (has("sessionId") || has("parentUuid") || has("leafUuid"))
+        // Another agent's records look alike, but for what is in them.
+        let other = has("systemPayload") || record["message"].get("parts").is_some();
+        has("type") && (has("sessionId") || has("parentUuid") || has("leafUuid")) && !other
     }
 
-    fn is_name(&self, name: &str, is_below: &dyn Fn(&str) -> bool) -> bool {
-        name.strip_suffix(".jsonl").is_some_and(named::is_uuid) && is_below("projects")
+    fn is_name(&self, file: &Path, empty: bool) -> bool {
+        let folder = || file.parent().and_then(Path::parent).and_then(Path::file_name);
+        let is_id = file.file_stem().and_then(|stem| stem.to_str()).is_some_and(named::is_uuid);
+        is_id
+            && file.extension().is_some_and(|end| end == "jsonl")
+            && (empty || folder().is_some_and(|name| name == "projects"))
     }
 
     fn rejoin(&self, transcript: &mut dyn Source, copy: &mut dyn Read) -> io::Result<Option<Rejoined>> {

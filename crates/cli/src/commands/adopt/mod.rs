@@ -130,7 +130,7 @@ fn check_agent(context: &Context, found: &Found, args: &Adopt) -> Result<()> {
     Ok(())
 }
 
-/// `claude 3f8e0c1a…, ~/work, "fix the parser", 12 messages`.
+/// `AGENT 3f8e0c1a…, ~/work, "fix the parser", 12 messages`.
 fn describe(found: &Found) -> String {
     let prompt = found.about.prompt.as_deref().and_then(|text| text.lines().find(|line| !line.trim().is_empty()));
     let title = prompt.map(|line| format!(", \"{}\"", cut(&ostler_screen::printable(line.trim()), 60)));

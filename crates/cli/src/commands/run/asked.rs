@@ -138,7 +138,8 @@ fn check_acp(args: &Run, name: &str, words: &[String], command: Vec<String>) -> 
     let wrong = |words: String| Err(Failure::usage(words));
     if command.first().is_none_or(String::is_empty) {
         return wrong(format!(
-            "{name} needs a program; for example: ostler run {name} \"fix the failing test\" -- gemini --acp"
+            "{name} needs a program; for example: ostler run {name} \"fix the failing test\" -- {}",
+            ostler_agents::acp::EXAMPLE
         ));
     }
     if args.terminal {

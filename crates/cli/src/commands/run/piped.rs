@@ -1,4 +1,4 @@
-//! What is piped into `run AGENT PROMPT` goes to the agent after the prompt, as in `git diff | ostler run claude "review"`.
+//! What is piped into `run AGENT PROMPT` goes to the agent after the prompt, as in `git diff | ostler run AGENT "review"`.
 //!
 //! Standard input is read to its end. A pipe that was only inherited (from a CI runner, over ssh, inside an agent's tool)
 //! may stay open and empty for ever, so after a few seconds of silence it is looked at which processes hold its other end:

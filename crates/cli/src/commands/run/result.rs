@@ -1,5 +1,5 @@
 //! What a followed session writes to standard output: the conversation for a person, the final answer for a script
-//! (`answer=$(ostler run claude "…")`), or JSON. Everything else goes to standard error.
+//! (`answer=$(ostler run AGENT "…")`), or JSON. Everything else goes to standard error.
 
 use super::Watching;
 use crate::args::Output;

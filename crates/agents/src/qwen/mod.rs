@@ -1,0 +1,142 @@
+//! Qwen Code. Headless it takes further messages in one process, in the lines of [`crate::stream_json`]; in a terminal it draws.
+//!
+//! Measured with 0.15.10, on a loaded machine:
+//!
+//! * Without an `initialize` request before the first message it listens to nothing but messages, and a tool that needs to be
+//!   allowed waits for ever; end of input and SIGTERM do not end it then. A second `initialize` is answered like the first, so
+//!   one stands before each message, and it does not matter whether one was sent before.
+//! * The reply was on disk at the end of the turn in 4 of 8 turns, and 75 ms later at the worst. SIGKILL at the end of the turn
+//!   lost the reply 6 of 6 times, and 5 times the prompt. End of input saves both and exits with 0 within a second.
+//! * While it waits for a message SIGINT and SIGTERM do not end it. In a turn it exits with 130 and keeps what it has said.
+//! * Two processes go on with one conversation, and what one of them was told is gone in the next. `--session-id` of a
+//!   conversation that exists is refused. No file is held open between writes.
+
+mod installed;
+mod output;
+mod recorded;
+mod screen;
+mod stored;
+
+use crate::recorded::Recording;
+use crate::stream_json::{self, folder_name};
+use crate::{Agent, Answer, Decoder, Launch, Launching, Whereabouts, named, prompt, silent_terminal};
+use ostler_core::fact::Ask;
+use ostler_core::record::{Ending, Mode, Plan, Speaks};
+use output::QwenLines;
+use serde_json::json;
+
+pub struct Qwen;
+
+/// The program may start itself a second time and go on in the child; this keeps it in one process, which is then the one whose
+/// identity, lock and signals we have.
+const ONE_PROCESS: (&str, &str) = ("QWEN_CODE_NO_RELAUNCH", "true");
+
+const HEADLESS: [&str; 5] =
+    ["--input-format", "stream-json", "--output-format", "stream-json", "--include-partial-messages"];
+
+impl Agent for Qwen {
+    fn name(&self) -> &'static str {
+        "qwen"
+    }
+
+    fn launch(&self, request: &Launching<'_>) -> Launch {
+        let session = request.session;
+        let mut argv = vec!["qwen".to_owned()];
+        if session.mode == Mode::Headless {
+            argv.extend(HEADLESS.map(str::to_owned));
+        }
+        argv.push(if request.resume { "--resume" } else { "--session-id" }.to_owned());
+        argv.push(request.native_id.to_owned());
+        argv.extend(session.model.iter().flat_map(|model| ["--model".to_owned(), model.clone()]));
+        argv.extend(session.arguments.iter().cloned());
+        let variables = vec![(ONE_PROCESS.0.to_owned(), ONE_PROCESS.1.to_owned())];
+        let native_id = Some(request.native_id.to_owned());
+        if session.mode == Mode::Terminal {
+            return Launch { variables, native_id, ..silent_terminal(argv, request) };
+        }
+        let plan = Plan {
+            mode: Mode::Headless,
+            keep: session.keep,
+            speaks: Speaks::Turns,
+            ending: Ending::EndOfInput,
+            linger_ms: request.linger_ms,
+            opens: false,
+        };
+        Launch { argv, plan, native_id, variables }
+    }
+
+    fn named_conversation(&self, arguments: &[String]) -> Option<(String, Vec<String>)> {
+        named::behind(arguments, &["--resume", "-r"], "--session-id", named::is_uuid)
+    }
+
+    fn conflicts(&self, arguments: &[String]) -> Option<&'static str> {
+        let given = |words: [&str; 2]| {
+            arguments.iter().any(|argument| words.contains(&argument.split('=').next().unwrap_or_default()))
+        };
+        let newest = given(["--continue", "-c"]);
+        let unnamed = given(["--resume", "-r"]) && self.named_conversation(arguments).is_none();
+        (newest || unnamed).then_some(
+            "which conversation? For one of ostler: ostler resume ID; for another: -- --resume ID with another",
+        )
+    }
+
+    fn decoder(&self) -> Box<dyn Decoder> {
+        Box::new(QwenLines::default())
+    }
+
+    fn message(&self, message: &crate::Message<'_>) -> Vec<u8> {
+        let request = json!({ "subtype": "initialize" });
+        let opening =
+            json!({ "type": "control_request", "request_id": format!("open-{}", message.id), "request": request });
+        [format!("{opening}\n").into_bytes(), stream_json::message(message.id, message.text)].concat()
+    }
+
+    fn interrupt(&self, _native_id: &str, id: &str) -> Option<Vec<u8>> {
+        Some(stream_json::interrupt(id))
+    }
+
+    fn prompt(&self) -> Option<fn(&prompt::Screen<'_>) -> prompt::Seen> {
+        Some(screen::look)
+    }
+
+    /// Escape. A signal would end it.
+    fn interrupt_keys(&self) -> Option<Vec<u8>> {
+        Some(b"\x1b".to_vec())
+    }
+
+    fn answer(&self, ask: &Ask, answer: &Answer) -> Option<Vec<u8>> {
+        Some(stream_json::answer(ask, answer))
+    }
+
+    fn conversations_folder(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+        set("QWEN_RUNTIME_DIR").or_else(|| set("QWEN_HOME")).or_else(|| set("HOME").map(|home| format!("{home}/.qwen")))
+    }
+
+    fn transcript(&self, native_id: &str, cwd: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<Whereabouts> {
+        let home = self.conversations_folder(variable)?;
+        let project = folder_name(cwd);
+        Some(Whereabouts::At(format!("{home}/projects/{project}/{}/{native_id}.jsonl", stored::CHATS)))
+    }
+
+    fn begins_with(&self, line: &[u8]) -> bool {
+        recorded::is_message(line)
+    }
+
+    /// Its transcript has names of its own for messages, so the text itself is looked for.
+    fn mark(&self, _id: &str, text: &str) -> String {
+        text.to_owned()
+    }
+
+    fn recording(&self) -> Option<Box<dyn Recording>> {
+        Some(Box::new(recorded::Transcript))
+    }
+
+    fn said_in(&self, line: &[u8]) -> Option<String> {
+        recorded::said_in(line)
+    }
+
+    fn strike(&self, line: &[u8], wanted: &mut Vec<&str>) {
+        recorded::strike(line, wanted);
+    }
+}

@@ -54,7 +54,7 @@ fn a_line_of_a_hundred_megabytes_is_passed_over_and_the_turn_is_still_understood
         "read".to_owned(),
     ];
     fake_claude(&mut harness, &words);
-    let session = harness.detach(&["claude", "go"]);
+    let session = harness.detach(&["--keep", "claude", "go"]);
     let id = session.id();
     session.until_look("the long line is over", |view| view.last.as_deref() == Some("behind") && view.alarm.is_some());
     // The line is in the file as it came, and in nobody's memory.

@@ -1,12 +1,13 @@
 //! What is only written down to be quick may be deleted, damaged or old: what people are told stays the same.
 
 use crate::harness;
+use ostler_sys::pause::{self, Point, Role};
 use ostler_testkit::{Harness, Session, Shown, Who, patience};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// A Claude Code that says much in one turn, and ends it when it may.
-fn talks_much(harness: &mut Harness, flag: &Path) {
+/// A Claude Code that says much in one turn when it may (`begin`), and ends it when it may (`flag`).
+fn talks_much(harness: &mut Harness, begin: &Path, flag: &Path) {
     let folder = harness.root().join("bin");
     std::fs::create_dir(&folder).unwrap();
     let text = "x".repeat(900);
@@ -15,9 +16,9 @@ fn talks_much(harness: &mut Harness, flag: &Path) {
     let end =
         r#"{"type":"result","subtype":"success","is_error":false,"result":"at last","usage":{"output_tokens":7}}"#;
     let lines = format!("i=0; while [ $i -lt 200 ]; do echo '{said}'; i=$((i+1)); done");
-    let waits = format!("'{}' until='{}'", harness.misbehave(), flag.display());
-    let script =
-        format!("#!/bin/sh\nread -r message\n{lines}\n{waits}\necho '{end}'\nexec '{}' read\n", harness.misbehave());
+    let waits = |file: &Path| format!("'{}' until='{}'", harness.misbehave(), file.display());
+    let (begins, ends, last) = (waits(begin), waits(flag), harness.misbehave());
+    let script = format!("#!/bin/sh\nread -r message\n{begins}\n{lines}\n{ends}\necho '{end}'\nexec '{last}' read\n");
     std::fs::write(folder.join("claude"), script).unwrap();
     std::fs::set_permissions(folder.join("claude"), std::fs::Permissions::from_mode(0o755)).unwrap();
     harness.set("PATH", format!("{}:{}", folder.display(), std::env::var("PATH").unwrap()));
@@ -31,7 +32,9 @@ fn shown(session: &Session<'_>) -> Shown {
 fn the_progress_of_a_keeper() {
     let mut harness = harness();
     let flag = harness.root().join("flag");
-    talks_much(&mut harness, &flag);
+    std::fs::write(harness.root().join("begin"), "").unwrap();
+    let begin = harness.root().join("begin");
+    talks_much(&mut harness, &begin, &flag);
     let session = harness.detach(&["--keep", "claude", "go"]);
     let file = session.path().join("progress.json");
     let written = || std::fs::read(&file).ok();
@@ -67,6 +70,60 @@ fn the_progress_of_a_keeper() {
     session.until_look("the same", |view| view.kept && view.turns == 1);
     // What was not written by a real agent is in no transcript of one.
     harness.run(&["stop", "--grace", "1s", session.id()]).exits(8);
+}
+
+/// A folder in which a file strikes a process at a step of its work.
+fn pauses(harness: &mut Harness) -> PathBuf {
+    let pauses = harness.root().join("pauses");
+    std::fs::create_dir(&pauses).unwrap();
+    harness.set(pause::VARIABLE, &pauses);
+    pauses
+}
+
+#[test]
+fn a_keeper_may_be_killed_while_it_writes_its_progress() {
+    for point in [Point::ReplacementWritten, Point::ReplacementNamed] {
+        let mut harness = harness();
+        let pauses = pauses(&mut harness);
+        let (begin, end) = (harness.root().join("begin"), harness.root().join("end"));
+        talks_much(&mut harness, &begin, &end);
+        let session = harness.detach(&["--keep", "claude", "go"]);
+        session.until_look("it works", |view| view.kept && view.status == "working");
+        let before = session.living(Who::Keeper);
+        // Between its signature and its end a keeper replaces nothing but this file.
+        let token = pauses.join(format!("{}.kill", pause::token(Role::Keeper, point)));
+        std::fs::write(&token, "1").unwrap();
+        std::fs::write(&begin, "").unwrap();
+        session.replaced(Who::Keeper, &before);
+        assert!(!token.exists(), "it was killed at {point:?}");
+        assert_eq!((shown(&session).state.as_str(), shown(&session).turns), ("working", 0));
+        std::fs::write(&end, "").unwrap();
+        harness.run(&["wait", "--until", "turn", session.id()]).exits(0);
+        assert_eq!((shown(&session).state.as_str(), shown(&session).turns), ("idle", 1));
+        // What was not written by a real agent is in no transcript of one.
+        harness.run(&["stop", "--grace", "1s", session.id()]).exits(8);
+    }
+}
+
+#[test]
+fn a_list_may_be_killed_while_it_writes_the_index() {
+    let mut harness = harness();
+    let pauses = pauses(&mut harness);
+    harness.has_own_clock();
+    for number in 0..MANY {
+        harness.run(&["run", "--name", &format!("old {number}"), "--", "true"]).exits(0);
+    }
+    harness.shift_clock(2 * 24 * 3600);
+    for point in [Point::ReplacementWritten, Point::ReplacementNamed] {
+        let token = pauses.join(format!("{}.kill", pause::token(Role::Client, point)));
+        std::fs::write(&token, "1").unwrap();
+        assert_eq!(harness.run(&["ls"]).code, None, "killed at {point:?}");
+        assert!(!token.exists());
+        let footer = harness.run(&["ls"]).exits(0).stdout;
+        assert!(footer.contains("40 ended earlier"), "{footer}");
+        assert_eq!(harness.run(&["show", "--json", "old 9"]).exits(0).json()["name"], "old 9");
+        std::fs::remove_file(harness.home().join("ended.index")).unwrap();
+    }
 }
 
 /// More than what is worth a write.

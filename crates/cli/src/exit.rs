@@ -1,5 +1,7 @@
 //! Exit codes, and errors as one line for a person: what is wrong; what to do.
 
+mod starting;
+
 use crate::context::variable;
 use ostler_core::outcome::{Kind, Outcome, Saved};
 use ostler_engine::Error;
@@ -98,7 +100,16 @@ impl From<Error> for Failure {
     /// The one table that gives an error of the engine its exit code, and says what to do about it.
     fn from(error: Error) -> Failure {
         let (code, hint) = advice(&error);
-        Failure::new(code, if hint.is_empty() { error.to_string() } else { format!("{error}; {hint}") })
+        let what = in_options(&error).unwrap_or_else(|| error.to_string());
+        Failure::new(code, if hint.is_empty() { what } else { format!("{what}; {hint}") })
+    }
+}
+
+/// What is wrong, where the options of the command line say it better than the engine, which does not know them.
+fn in_options(error: &Error) -> Option<String> {
+    match error {
+        Error::Unlaunchable(refusal) => starting::in_options(refusal),
+        _ => None,
     }
 }
 
@@ -114,6 +125,7 @@ fn advice(error: &Error) -> (Code, String) {
         Error::Config(_) => (Code::Usage, "correct or remove it".to_owned()),
         Error::DiskFull => (Code::Ours, "free some space".to_owned()),
         Error::Limit(_) => (Code::Usage, String::new()),
+        Error::Unlaunchable(refusal) => starting::advice(refusal),
         Error::OtherUser { .. } => (Code::Ours, "run this command as that user".to_owned()),
         Error::NoKeeper { .. } => (Code::Ours, "see ostler doctor".to_owned()),
         Error::Refused { .. } | Error::OnlyInCopy(_) => (Code::Failed, String::new()),

@@ -4,6 +4,7 @@
 //! added there.
 
 use crate::config::Mistake;
+use crate::launch::LaunchRefusal;
 use crate::session_ref::SessionRef;
 use ostler_core::id::SessionId;
 use ostler_core::outcome::Outcome;
@@ -39,6 +40,10 @@ pub enum Error {
     /// A limit of a session is not one.
     #[error("{0}")]
     Limit(String),
+
+    // Starting sessions.
+    #[error(transparent)]
+    Unlaunchable(#[from] LaunchRefusal),
 
     // The session cannot do it now.
     #[error("session {id} belongs to another user")]

@@ -11,6 +11,7 @@ mod environment;
 mod error;
 pub mod foreign;
 pub mod installed;
+pub mod launch;
 pub mod limits;
 pub mod list;
 mod names;
@@ -37,6 +38,7 @@ mod who;
 
 pub use environment::Environment;
 pub use error::{Error, Result};
+pub use launch::{Launch, Launched};
 pub use notice::Notice;
 pub use session_ref::SessionRef;
 pub use settings::Engine;

@@ -2,6 +2,7 @@
 
 use crate::session_ref::SessionRef;
 use ostler_core::id::SessionId;
+use ostler_core::limits::size;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -16,6 +17,8 @@ pub enum Notice {
     TranscriptChanged { id: SessionId, words: String },
     /// A transcript was changed, and this is what was wrong with it.
     Repaired { change: String, backup: Option<PathBuf> },
+    /// The file system of the sessions is nearly full.
+    LittleSpace { free: u64, folder: PathBuf },
 }
 
 impl fmt::Display for Notice {
@@ -28,6 +31,9 @@ impl fmt::Display for Notice {
                 write!(f, "{session}: ended a process that it had left running: {process}")
             }
             Notice::TranscriptChanged { id, words } => write!(f, "{id}: {words}"),
+            Notice::LittleSpace { free, folder } => {
+                write!(f, "only {} of disk space left for {}", size(*free), folder.display())
+            }
             Notice::Repaired { change, backup: None } => write!(f, "repaired: {change}"),
             Notice::Repaired { change, backup: Some(backup) } => {
                 write!(f, "repaired: {change}; backup: {}", backup.display())

@@ -4,7 +4,7 @@
 //! may stay open and empty for ever, so after a few seconds of silence it is looked at which processes hold its other end:
 //! when only our parents do, the prompt goes without it. Otherwise something may still come, and we wait; both are said.
 
-use super::asked::{read_all, text, too_long};
+use super::prompt::{read_all, text, too_long};
 use crate::exit::{Failure, Result};
 use crate::say::tell;
 use ostler_core::MESSAGE_LIMIT;

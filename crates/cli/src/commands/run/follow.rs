@@ -1,0 +1,91 @@
+//! `ostler run` without `-d`: prints what comes until the session ends, asks something, or is left alone.
+
+use super::Watching;
+use super::result::Format;
+use super::summary::conclude;
+use crate::context::Context;
+use crate::exit::{Code, Result};
+use crate::follow::{Left, follow};
+use crate::say::tell;
+use crate::ui::asking::{UNSEEN, in_a_line};
+use crate::ui::called::{called, called_at};
+use crate::ui::style::Style;
+use ostler_core::event::StopHow;
+use ostler_core::record::{Session, Want};
+use ostler_engine::Engine;
+use ostler_engine::request::{self, Answered};
+use ostler_store::home::Place;
+use ostler_sys::signals::Signals;
+use rustix::fd::AsFd;
+use rustix::process::Signal;
+use std::io::IsTerminal;
+
+/// Prints what comes. Ctrl-C interrupts, a second one stops; Ctrl-\, a vanished terminal and SIGTERM leave it running. Of the
+/// last two the exit code says so.
+pub fn to_the_end(context: &Context, place: &Place, session: &Session, watching: Watching) -> Result<Code> {
+    let signals = Signals::take(&[Signal::INT, Signal::QUIT, Signal::HUP, Signal::TERM])?;
+    let folder = place.open()?;
+    let style = Style::detect(std::io::stderr().is_terminal());
+    let format = Format::of(&folder, session, watching)?;
+    let mut printer = format.printer(&folder, session, style)?;
+    let mut interrupted = false;
+    loop {
+        match follow(place, &mut printer, Some(signals.as_fd()), false)? {
+            Left::Ended(view) => {
+                let told = printer.ended_with();
+                format.conclude(context, place, &view, &mut printer)?;
+                if format != Format::Bytes {
+                    printer.finish()?;
+                }
+                return Ok(conclude(&view, style, told.as_deref()));
+            }
+            Left::Asks(view) if watching.attended => {
+                if let Some(ask) = &view.asking {
+                    printer.show_again(ask)?;
+                }
+                crate::commands::attach::ask_inline(&context.engine, place, &view, style)?;
+            }
+            Left::Asks(view) => {
+                let what = view.asking.as_ref().map(|ask| in_a_line(ask, style, UNSEEN)).unwrap_or_default();
+                tell!("ostler: {} asks: {what}", called(&view));
+                let question = view.asking.as_ref().is_some_and(|ask| !ask.questions().is_empty());
+                let how = if question { "--text \"…\"" } else { "--allow (or --deny)" };
+                tell!("ostler: answer it: ostler answer {} {how}; then: ostler wait {}", view.id, view.id);
+                format.conclude(context, place, &view, &mut printer)?;
+                return Ok(Code::Asks);
+            }
+            Left::Called => {
+                while let Some(signal) = signals.next()? {
+                    if signal != Signal::INT.as_raw() {
+                        let words = format!(
+                            "\nostler: {} is still running; reattach: ostler attach {1}; wait for its end: ostler wait {1}\n",
+                            called_at(place),
+                            place.id
+                        );
+                        // It may be the terminal that is gone.
+                        let _ = crate::follow::err(words.as_bytes());
+                        // A script may not take this for the end of the turn, and a good one; a person who leaves knows.
+                        let by_hand = signal == Signal::QUIT.as_raw();
+                        return Ok(if by_hand { Code::Succeeded } else { Code::TimedOut });
+                    }
+                    interrupt_or_stop(&context.engine, place, &mut interrupted)?;
+                }
+            }
+        }
+    }
+}
+
+fn interrupt_or_stop(engine: &Engine, place: &Place, interrupted: &mut bool) -> Result<()> {
+    let want = if *interrupted {
+        Want::Stop { how: StopHow::Interrupt, grace_ms: 5000, why: "second Ctrl-C".to_owned() }
+    } else {
+        Want::Interrupt
+    };
+    let first = !std::mem::replace(interrupted, true);
+    match request::make(engine, place, want)? {
+        Answered::Accepted if first => tell!("\nostler: interrupted; press Ctrl-C again to stop the session"),
+        Answered::Accepted => tell!("\nostler: stopping"),
+        Answered::Refused(_) | Answered::Ended(_) => {}
+    }
+    Ok(())
+}

@@ -1,5 +1,7 @@
 //! Exit codes, and errors as one line for a person: what is wrong; what to do.
 
+mod adopting;
+mod resuming;
 mod starting;
 
 use crate::context::variable;
@@ -109,6 +111,7 @@ impl From<Error> for Failure {
 fn in_options(error: &Error) -> Option<String> {
     match error {
         Error::Unlaunchable(refusal) => starting::in_options(refusal),
+        Error::Unadoptable(refusal) => adopting::in_options(refusal),
         _ => None,
     }
 }
@@ -126,6 +129,12 @@ fn advice(error: &Error) -> (Code, String) {
         Error::DiskFull => (Code::Ours, "free some space".to_owned()),
         Error::Limit(_) => (Code::Usage, String::new()),
         Error::Unlaunchable(refusal) => starting::advice(refusal),
+        Error::Unresumable(refusal) => resuming::advice(refusal),
+        Error::Unforkable(refusal) => resuming::about_copy(refusal),
+        Error::Unadoptable(refusal) => adopting::advice(refusal),
+        Error::OwnerStays { .. } => (Code::Refused, "end it yourself".to_owned()),
+        Error::EndedNotResumed { .. } => (Code::NotSaved, "run the command again to resume it".to_owned()),
+        Error::EndedDamaged { .. } => (Code::NotSaved, "repair it first: ostler repair".to_owned()),
         Error::OtherUser { .. } => (Code::Ours, "run this command as that user".to_owned()),
         Error::NoKeeper { .. } => (Code::Ours, "see ostler doctor".to_owned()),
         Error::Refused { .. } | Error::OnlyInCopy(_) => (Code::Failed, String::new()),

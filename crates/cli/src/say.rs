@@ -1,6 +1,7 @@
 //! Saying things. Standard output may be a full disk or a closed pipe, which is an error with words and not a panic; what
 //! goes to standard error goes nowhere when that is gone, since there is nobody left to complain to.
 
+use crate::commands::ls::tilde;
 use crate::exit::{Failure, Result};
 use ostler_engine::Notice;
 use std::fmt::Arguments;
@@ -44,5 +45,12 @@ pub fn aside(words: Arguments<'_>) {
 /// What the engine tells while it is at work.
 #[expect(clippy::needless_pass_by_value, reason = "as a callback takes it")]
 pub fn notice(notice: Notice) {
-    aside(format_args!("ostler: {notice}"));
+    let mut words = notice.to_string();
+    if let Some(path) = notice.backup().map(|path| path.to_string_lossy()) {
+        words = words.replace(&*path, &tilde(&path));
+    }
+    if let Notice::NotSaved { session } = &notice {
+        words.push_str(&format!("; read it with: ostler logs {}", session.id));
+    }
+    aside(format_args!("ostler: {words}"));
 }

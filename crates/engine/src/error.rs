@@ -3,8 +3,10 @@
 //! The text of an error says what is wrong, in one sentence without a full stop. What to do about it depends on the face, and is
 //! added there.
 
+use crate::adopt::AdoptRefusal;
 use crate::config::Mistake;
 use crate::launch::LaunchRefusal;
+use crate::resume::{ForkRefusal, ResumeRefusal};
 use crate::session_ref::SessionRef;
 use ostler_core::id::SessionId;
 use ostler_core::outcome::Outcome;
@@ -44,6 +46,20 @@ pub enum Error {
     // Starting sessions.
     #[error(transparent)]
     Unlaunchable(#[from] LaunchRefusal),
+    #[error(transparent)]
+    Unresumable(#[from] ResumeRefusal),
+    #[error(transparent)]
+    Unforkable(#[from] ForkRefusal),
+    #[error(transparent)]
+    Unadoptable(#[from] AdoptRefusal),
+    /// A process that has the conversation was asked to exit, and does not.
+    #[error("{owner} is using the conversation and does not exit")]
+    OwnerStays { owner: String },
+    /// A takeover ended the session, whose last turn is not proven saved.
+    #[error("{session} was ended but not resumed")]
+    EndedNotResumed { session: SessionRef },
+    #[error("{owner} was ended, and the end of its transcript is damaged")]
+    EndedDamaged { owner: String },
 
     // The session cannot do it now.
     #[error("session {id} belongs to another user")]

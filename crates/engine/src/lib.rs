@@ -4,12 +4,14 @@
 //! What is worth telling while something takes long goes to a callback as a [`Notice`]; what fails is an [`Error`] that says
 //! which session, what is wrong and which process is concerned. Words for people, hints and exit codes are made by the face.
 
+pub mod adopt;
 pub mod archive;
 pub mod config;
 pub mod doctor;
 mod environment;
 mod error;
 pub mod foreign;
+pub mod fork;
 pub mod installed;
 pub mod launch;
 pub mod limits;
@@ -24,22 +26,27 @@ pub mod quiesced;
 pub mod repair;
 pub mod reply;
 pub mod request;
+pub mod resume;
 pub mod send;
 mod session_ref;
 mod settings;
 pub mod stop;
 pub mod suggest;
 pub mod sweep;
+mod takeover;
 pub mod units;
 pub mod upgrade;
 pub mod wait;
 pub mod watch;
 mod who;
 
+pub use adopt::Adopt;
 pub use environment::Environment;
 pub use error::{Error, Result};
+pub use fork::Fork;
 pub use launch::{Launch, Launched};
 pub use notice::Notice;
+pub use resume::Resume;
 pub use session_ref::SessionRef;
 pub use settings::Engine;
 pub use who::Users;

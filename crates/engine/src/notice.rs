@@ -4,7 +4,7 @@ use crate::session_ref::SessionRef;
 use ostler_core::id::SessionId;
 use ostler_core::limits::size;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Something that happened on the way.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +17,22 @@ pub enum Notice {
     TranscriptChanged { id: SessionId, words: String },
     /// A transcript was changed, and this is what was wrong with it.
     Repaired { change: String, backup: Option<PathBuf> },
+    /// The transcript was gone, and is what its last copy was.
+    TranscriptRestored { session: SessionRef, words: String, backup: Option<PathBuf> },
+    /// The transcript is gone, and there is no copy.
+    TranscriptGone { session: SessionRef },
+    /// Copies of the transcript have something that it lacks, and that cannot be put back.
+    TranscriptLacks { session: SessionRef, words: String },
+    /// The agent would overwrite the conversation, so the minute in which that began is waited out.
+    WaitsOutMinute { agent: &'static str, seconds: u64 },
+    /// The last turn of a session that was ended is not proven saved.
+    NotSaved { session: SessionRef },
+    /// A process that ostler did not start was ended, and what of its last turn is on disk.
+    EndedForeign { process: String, saved: String },
+    /// A process that it had started was ended after it.
+    EndedForeignChild { process: String },
+    /// The agent does not tell which process has a conversation open.
+    OwnersUnknown { agent: &'static str },
     /// The file system of the sessions is nearly full.
     LittleSpace { free: u64, folder: PathBuf },
 }
@@ -31,6 +47,29 @@ impl fmt::Display for Notice {
                 write!(f, "{session}: ended a process that it had left running: {process}")
             }
             Notice::TranscriptChanged { id, words } => write!(f, "{id}: {words}"),
+            Notice::TranscriptRestored { session, words, backup: None } => write!(f, "{session}: {words}"),
+            Notice::TranscriptRestored { session, words, backup: Some(backup) } => {
+                write!(f, "{session}: {words}; backup: {}", backup.display())
+            }
+            Notice::TranscriptGone { session } => {
+                let words =
+                    "its transcript is gone and there is no copy; the agent starts without its earlier conversation";
+                write!(f, "{session}: {words}")
+            }
+            Notice::TranscriptLacks { session, words } => write!(f, "{session}: {words}"),
+            Notice::WaitsOutMinute { agent, seconds } => {
+                let words = "overwrites a conversation that is resumed in the minute in which it began";
+                write!(f, "{agent} {words}; waiting {seconds} s")
+            }
+            Notice::NotSaved { session } => write!(f, "{session}: the last turn is not in the agent's transcript"),
+            Notice::EndedForeign { process, saved } => write!(f, "ended {process}; {saved}"),
+            Notice::EndedForeignChild { process } => write!(f, "ended what it left running: {process}"),
+            Notice::OwnersUnknown { agent } => {
+                write!(
+                    f,
+                    "{agent} does not tell which process has a conversation open; make sure that none has this one open"
+                )
+            }
             Notice::LittleSpace { free, folder } => {
                 write!(f, "only {} of disk space left for {}", size(*free), folder.display())
             }
@@ -38,6 +77,17 @@ impl fmt::Display for Notice {
             Notice::Repaired { change, backup: Some(backup) } => {
                 write!(f, "repaired: {change}; backup: {}", backup.display())
             }
+        }
+    }
+}
+
+impl Notice {
+    /// The file that it names, with what was there before a change.
+    #[must_use]
+    pub fn backup(&self) -> Option<&Path> {
+        match self {
+            Notice::Repaired { backup, .. } | Notice::TranscriptRestored { backup, .. } => backup.as_deref(),
+            _ => None,
         }
     }
 }

@@ -15,7 +15,7 @@ mod fork;
 pub mod help;
 mod interrupt;
 mod logs;
-mod ls;
+pub mod ls;
 mod purge;
 mod reference;
 mod rename;

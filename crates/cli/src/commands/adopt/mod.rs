@@ -1,29 +1,20 @@
-//! `ostler adopt`: a conversation that was begun outside ostler becomes a session.
-//!
-//! * `find`: which conversation is meant. `pick`: which of them a person wants.
-//! * `strangers`: nobody else may be at it; whoever is may be ended properly first.
-//! * `keep`: makes the session, whole or not at all, without starting anything.
-//!
-//! What is started afterwards is the next run of that session, as `resume` starts it.
+//! `ostler adopt`: a conversation that was begun outside ostler becomes a session. `pick`: which of them a person wants.
 
-mod find;
-mod keep;
 mod pick;
-mod strangers;
 
 use super::ls::tilde;
 use super::resume::{Going, go_on};
 use super::run::{Watching, check_that_it_can_be_found, message_of, with_piped};
-use crate::args::Adopt;
+use crate::args::Adopt as Args;
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
-use crate::say::{say, tell};
+use crate::say::{notice, say, tell};
 use crate::ui::table::cut;
-use find::Found;
 use ostler_core::limits::counted;
 use ostler_core::record::Mode;
+use ostler_engine::adopt::Found;
+use ostler_engine::{Adopt, Launched};
 use ostler_store::home::Place;
-use std::path::Path;
 
 /// What is to happen once it is a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,33 +23,29 @@ enum Then {
     Start(Mode),
 }
 
-pub fn run(context: &Context, args: Adopt) -> Result<Code> {
+pub fn run(context: &Context, args: Args) -> Result<Code> {
     let watching = Watching::new(args.detach, args.output);
     let word = match &args.conversation {
         Some(word) => word.clone(),
         None => pick::choose(context)?,
     };
-    let mut found = find::find(context, &word)?;
-    let strangers = strangers::at(context, &found.stored, args.takeover)?;
-    if strangers.is_empty() {
-        refuse_what_cannot_go_on(&found)?;
-    } else {
-        // What else there is to know of it may not be written yet.
-        refuse_without_folder(&found)?;
-    }
+    let adoptable = context.engine.adoptable(&word, args.takeover, &mut notice)?;
     let message = message_of(&args.message)?.map(with_piped).transpose()?;
     let then = what_then(&args, message.is_some(), watching)?;
     check_that_it_can_be_found(watching, args.name.as_deref())?;
-    if let Some(name) = &args.name {
-        context.engine.check_name(name)?;
-    }
-    check_agent(context, &found, &args)?;
-    if !strangers.is_empty() {
-        strangers::end(context, &found, &strangers)?;
-        found.read_again()?;
-        refuse_what_cannot_go_on(&found)?;
-    }
-    let (place, session) = keep::keep(context, &found, &args, then, watching.attended)?;
+    let request = Adopt {
+        name: args.name,
+        mode: match then {
+            Then::Nothing => Mode::Headless,
+            Then::Start(mode) => mode,
+        },
+        keep: args.keep,
+        model: args.model,
+        limits: args.limits.asked(),
+        arguments: args.arguments,
+        attended: watching.attended,
+    };
+    let (Launched { place, session }, found) = adoptable.adopt(&request, &mut notice)?;
     tell!("ostler: adopted as {}: {}", place.id, describe(&found));
     match then {
         Then::Nothing => {
@@ -72,7 +59,7 @@ pub fn run(context: &Context, args: Adopt) -> Result<Code> {
     }
 }
 
-fn what_then(args: &Adopt, message: bool, watching: Watching) -> Result<Then> {
+fn what_then(args: &Args, message: bool, watching: Watching) -> Result<Then> {
     let opens = !message && watching.may_open();
     if args.terminal && args.output.is_some() {
         return Err(Failure::usage("--output is for sessions without a terminal; remove it"));
@@ -88,46 +75,6 @@ fn what_then(args: &Adopt, message: bool, watching: Watching) -> Result<Then> {
         return Err(Failure::usage("-t needs a terminal to show it on; add -d to start it without one"));
     }
     Ok(then)
-}
-
-/// Refuses what the agent would refuse, before anything is made or ended.
-fn refuse_what_cannot_go_on(found: &Found) -> Result<()> {
-    let (agent, id) = (found.stored.agent, &found.stored.native_id);
-    if found.about.messages == 0 {
-        return Err(Failure::usage(format!("{id} has no messages; start a new conversation: ostler run {agent}")));
-    }
-    if found.about.cwd.is_none() {
-        return Err(Failure::usage(format!(
-            "the transcript of {id} does not name its folder; continue it with {agent} itself"
-        )));
-    }
-    refuse_without_folder(found)
-}
-
-/// Agents go on with a conversation in the folder in which it was begun.
-fn refuse_without_folder(found: &Found) -> Result<()> {
-    let (agent, id) = (found.stored.agent, &found.stored.native_id);
-    match found.about.cwd.as_deref().filter(|cwd| !Path::new(cwd).is_dir()) {
-        Some(gone) => Err(Failure::usage(format!(
-            "the folder of {id} is gone: {}; {agent} continues a conversation only there: create the folder and try again",
-            tilde(gone)
-        ))),
-        None => Ok(()),
-    }
-}
-
-/// Refuses arguments that would work against us, as `run` does.
-fn check_agent(context: &Context, found: &Found, args: &Adopt) -> Result<()> {
-    let agent = ostler_agents::find(found.stored.agent).ok_or_else(|| Failure::ours("an agent is missing"))?;
-    if let Some(why) = agent.conflicts(&args.arguments) {
-        return Err(Failure::usage(why));
-    }
-    if agent.named_conversation(&args.arguments).is_some() {
-        return Err(Failure::usage("the conversation is already named; remove it from the arguments behind --"));
-    }
-    ostler_engine::prepare::check_installed(agent)?;
-    context.engine.home.open_or_make(&context.engine.home.sessions())?;
-    Ok(())
 }
 
 /// `AGENT 3f8e0c1a…, ~/work, "fix the parser", 12 messages`.

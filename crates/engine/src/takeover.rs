@@ -1,24 +1,24 @@
-//! `resume --takeover`: whoever has the conversation is ended properly first, and what it said is on disk before we go on.
+//! Taking a conversation over: every process that has it is ended properly first, and what it said is on disk before the
+//! conversation goes on.
 //!
-//! A session of ostler, of whatever home, is stopped as `ostler stop` does it, with the proof. A stranger is asked as its
-//! agent likes to be asked, by identity, and never killed: an agent that does not leave keeps its conversation. A server
-//! that works for several conversations is not even asked.
+//! A session of ostler, of whatever home, is stopped as `ostler stop` does it, with the proof. A process that ostler did not
+//! start is asked as its agent likes to be asked, by identity, and never killed: an agent that does not leave keeps its
+//! conversation. A server that works for several conversations is not even asked.
 
-use crate::commands::stop::say_whether_saved;
-use crate::context::{Context, variable};
-use crate::exit::{Code, Failure, Result};
-use crate::say::tell;
-use crate::ui::called::called;
+use crate::environment::Environment;
+use crate::error::{Error, Result};
+use crate::foreign::about::{self, About};
+use crate::foreign::stored::Stored;
+use crate::notice::Notice;
+use crate::orphans;
+use crate::owners::{self, Writer, writers};
+use crate::request;
+use crate::session_ref::SessionRef;
+use crate::settings::Engine;
+use crate::stop;
 use ostler_core::event::StopHow;
 use ostler_core::record::Want;
 use ostler_core::view::View;
-use ostler_engine::Environment;
-use ostler_engine::foreign::about::{self, About};
-use ostler_engine::foreign::stored::Stored;
-use ostler_engine::orphans;
-use ostler_engine::owners::{self, Writer, writers};
-use ostler_engine::request::{self};
-use ostler_engine::stop;
 use ostler_keeper::keeper::started_by;
 use ostler_store::backwards;
 use ostler_store::home::Place;
@@ -34,51 +34,63 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-/// Ends everybody who has the conversation of this session.
-pub fn take(context: &Context, place: &Place, view: &View) -> Result<()> {
-    if !view.ended {
-        stop_session(context, place)?;
-    }
-    let Some(native_id) = &view.native_id else {
-        return Ok(());
-    };
-    let writers = writers(&context.engine.environment, view.conversation_agent(), native_id)?;
-    refuse_shared(writers.iter().filter_map(|writer| match writer {
-        Writer::Session(_) => None,
-        Writer::Stranger(stranger) => Some(stranger),
-    }))?;
-    for writer in writers {
-        match writer {
-            Writer::Session(occupant) => {
-                let path = PathBuf::from(&occupant.folder);
-                stop_session(context, &Place { id: occupant.session, path, archived: false })?;
-            }
-            Writer::Stranger(stranger) => {
-                wait_until_written(&context.engine.environment, &stranger, native_id, &view.cwd)?;
-                end_stranger(&stranger, context.engine.config.grace)?;
-                say_what_is_saved(&stranger, native_id, &view.cwd)?;
+impl Engine {
+    /// Ends every process that has the conversation of this session.
+    pub(crate) fn take_over(&self, place: &Place, view: &View, tell: &mut dyn FnMut(Notice)) -> Result<()> {
+        if !view.ended {
+            self.stop_for_takeover(place, tell)?;
+        }
+        let Some(native_id) = &view.native_id else {
+            return Ok(());
+        };
+        let writers = writers(&self.environment, view.conversation_agent(), native_id)?;
+        refuse_shared(writers.iter().filter_map(|writer| match writer {
+            Writer::Session(_) => None,
+            Writer::Stranger(stranger) => Some(stranger),
+        }))?;
+        for writer in writers {
+            match writer {
+                Writer::Session(occupant) => {
+                    let path = PathBuf::from(&occupant.folder);
+                    self.stop_for_takeover(&Place { id: occupant.session, path, archived: false }, tell)?;
+                }
+                Writer::Stranger(stranger) => self.end_foreign(&stranger, native_id, &view.cwd, tell)?,
             }
         }
+        Ok(())
     }
-    Ok(())
-}
 
-fn stop_session(context: &Context, place: &Place) -> Result<()> {
-    let grace_ms = u64::try_from(context.engine.config.grace.as_millis()).unwrap_or(u64::MAX);
-    let want = Want::Stop { how: StopHow::Interrupt, grace_ms, why: "resume --takeover".to_owned() };
-    let ended = stop::end(place, request::make(&context.engine, place, want)?)?;
-    if !ended.was_over && !say_whether_saved(&ended.view) {
-        return Err(Failure::new(
-            Code::NotSaved,
-            format!("{} was ended but not resumed; run the command again to resume it", called(&ended.view)),
-        ));
+    fn stop_for_takeover(&self, place: &Place, tell: &mut dyn FnMut(Notice)) -> Result<()> {
+        let grace_ms = u64::try_from(self.config.grace.as_millis()).unwrap_or(u64::MAX);
+        let want = Want::Stop { how: StopHow::Interrupt, grace_ms, why: "resume --takeover".to_owned() };
+        let ended = stop::end(place, request::make(self, place, want)?)?;
+        if !ended.was_over && !ended.is_saved() {
+            let session = SessionRef::from(&*ended.view);
+            tell(Notice::NotSaved { session: session.clone() });
+            return Err(Error::EndedNotResumed { session });
+        }
+        Ok(())
     }
-    Ok(())
+
+    /// Ends a process that ostler did not start, once what it was told is on disk, and tells what of its last turn is.
+    pub(crate) fn end_foreign(
+        &self,
+        process: &Holder,
+        native_id: &str,
+        cwd: &str,
+        tell: &mut dyn FnMut(Notice),
+    ) -> Result<()> {
+        wait_until_written(&self.environment, process, native_id, cwd)?;
+        end_stranger(process, self.config.grace, tell)?;
+        let saved = what_is_saved(&self.environment, process, native_id, cwd)?;
+        tell(Notice::EndedForeign { process: process.words(), saved });
+        Ok(())
+    }
 }
 
 /// Refuses when one of these works for other conversations as well.
-pub fn refuse_shared<'a>(strangers: impl Iterator<Item = &'a Holder>) -> Result<()> {
-    strangers.filter_map(owners::shared).next().map_or(Ok(()), |error| Err(error.into()))
+pub(crate) fn refuse_shared<'a>(strangers: impl Iterator<Item = &'a Holder>) -> Result<()> {
+    strangers.filter_map(owners::shared).next().map_or(Ok(()), Err)
 }
 
 /// Agents write a little late (measured: up to 102 ms after a turn), and what is not written when one is asked to leave is
@@ -89,8 +101,8 @@ const WRITING: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// Waits until what a process was told is on disk, and what it has answered if it says that it is idle.
-pub fn wait_until_written(environment: &Environment, stranger: &Holder, native_id: &str, cwd: &str) -> Result<()> {
-    let Some(at) = kept_by(stranger, native_id, cwd) else {
+fn wait_until_written(environment: &Environment, stranger: &Holder, native_id: &str, cwd: &str) -> Result<()> {
+    let Some(at) = kept_by(environment, stranger, native_id, cwd) else {
         return Ok(());
     };
     // Without a watcher it is looked at again all the same.
@@ -130,7 +142,8 @@ fn is_idle(environment: &Environment, stranger: &Holder, native_id: &str) -> Res
 }
 
 /// Where the conversation of a stranger is kept.
-fn kept_by(stranger: &Holder, native_id: &str, cwd: &str) -> Option<Stored> {
+fn kept_by(environment: &Environment, stranger: &Holder, native_id: &str, cwd: &str) -> Option<Stored> {
+    let variable = environment.lookup();
     let known = ostler_agents::find(&stranger.agent).filter(|known| known.stores(&variable).is_some())?;
     let agent = known.name();
     let file = ostler_store::proof::find_transcript(known, native_id, cwd).or_else(|| known.database(&variable))?;
@@ -139,7 +152,7 @@ fn kept_by(stranger: &Holder, native_id: &str, cwd: &str) -> Option<Stored> {
 }
 
 /// Half of the grace for each way of asking. What it has started is ended after it: nobody else would.
-pub fn end_stranger(stranger: &Holder, grace: Duration) -> Result<()> {
+fn end_stranger(stranger: &Holder, grace: Duration, tell: &mut dyn FnMut(Notice)) -> Result<()> {
     // In a terminal an interrupt only ends the turn; elsewhere it ends the process, its tools with it, and is noted.
     let ways = match stranger.terminal {
         Some(_) => [Signal::TERM, Signal::HUP],
@@ -156,18 +169,17 @@ pub fn end_stranger(stranger: &Holder, grace: Duration) -> Result<()> {
         let limit = Timespec::try_from(grace / 2).ok();
         if poll(&mut [PollFd::new(&process, PollFlags::IN)], limit.as_ref()).map_err(std::io::Error::from)? > 0 {
             for left in orphans::end_processes(&started)? {
-                tell!("ostler: ended what it left running: {left}");
+                tell(Notice::EndedForeignChild { process: left });
             }
             return Ok(());
         }
     }
-    let words = format!("{} is using the conversation and does not exit; end it yourself", stranger.words());
-    Err(Failure::new(Code::Refused, words))
+    Err(Error::OwnerStays { owner: stranger.words() })
 }
 
 /// The stranger is gone: whatever will be in its transcript is in it.
-pub fn say_what_is_saved(stranger: &Holder, native_id: &str, cwd: &str) -> Result<()> {
-    let Some(at) = kept_by(stranger, native_id, cwd) else {
+fn what_is_saved(environment: &Environment, stranger: &Holder, native_id: &str, cwd: &str) -> Result<String> {
+    let Some(at) = kept_by(environment, stranger, native_id, cwd) else {
         return Err(not_whole(stranger));
     };
     let in_file = at.queries().is_none();
@@ -175,23 +187,15 @@ pub fn say_what_is_saved(stranger: &Holder, native_id: &str, cwd: &str) -> Resul
         return Err(not_whole(stranger));
     }
     let place = if in_file { "transcript" } else { "database" };
-    let saved = match about::said(&at)? {
-        About { messages: 0, .. } | About { torn: true, .. } => return Err(not_whole(stranger)),
-        About { answered: true, .. } => format!("its last turn is in the {place}"),
-        About { answered: false, .. } => format!("its last turn was cut off; the prompt is in the {place}"),
-    };
-    tell!("ostler: ended {}; {saved}", stranger.words());
-    Ok(())
+    match about::said(&at)? {
+        About { messages: 0, .. } | About { torn: true, .. } => Err(not_whole(stranger)),
+        About { answered: true, .. } => Ok(format!("its last turn is in the {place}")),
+        About { answered: false, .. } => Ok(format!("its last turn was cut off; the prompt is in the {place}")),
+    }
 }
 
-fn not_whole(stranger: &Holder) -> Failure {
-    Failure::new(
-        Code::NotSaved,
-        format!(
-            "{} was ended, and the end of its transcript is damaged; repair it first: ostler repair",
-            stranger.words()
-        ),
-    )
+fn not_whole(stranger: &Holder) -> Error {
+    Error::EndedDamaged { owner: stranger.words() }
 }
 
 /// Whether the last line of a file is a record and has an end.

@@ -2,8 +2,8 @@
 //! it loads the conversation: loaded in the minute in which it began, a conversation is overwritten. So that minute is
 //! waited out. Nothing has been started yet, and whoever does not want to wait can leave.
 
-use crate::exit::Result;
-use crate::say::tell;
+use crate::error::Result;
+use crate::notice::Notice;
 use jiff::Timestamp;
 use ostler_agents::acp;
 use ostler_core::event::Event;
@@ -13,7 +13,7 @@ use ostler_store::journal;
 use ostler_sys::clock;
 use rustix::event::{Timespec, poll};
 
-pub fn wait_out(folder: &Folder, session: &Session, native_id: &str) -> Result<()> {
+pub fn wait_out(folder: &Folder, session: &Session, native_id: &str, tell: &mut dyn FnMut(Notice)) -> Result<()> {
     let behind = acp::adapters::of_command(&session.arguments).filter(|agent| agent.names_files_by_the_minute());
     let Some(behind) = behind else {
         return Ok(());
@@ -27,10 +27,7 @@ pub fn wait_out(folder: &Folder, session: &Session, native_id: &str) -> Result<(
     });
     let left = began.map_or(0, |began| left_of_its_minute(began, clock::now()));
     if left > 0 {
-        tell!(
-            "ostler: {} overwrites a conversation that is resumed in the minute in which it began; waiting {left} s",
-            behind.name()
-        );
+        tell(Notice::WaitsOutMinute { agent: behind.name(), seconds: left.unsigned_abs() });
         // The moment itself is what is waited for.
         match poll(&mut [], Some(&Timespec { tv_sec: left, tv_nsec: 0 })) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}

@@ -1,25 +1,26 @@
 //! Makes the session of a conversation that was begun outside: ended, with what was said before in its first run, and with
 //! nothing started. Whoever is killed on the way leaves no session.
 
-use super::Then;
+use super::Adopt;
 use super::find::{Found, refuse_kept};
-use crate::args::Adopt;
-use crate::context::{Context, variable};
-use crate::exit::{Code, Failure, Result};
-use crate::say::tell;
+use super::refusal::AdoptRefusal;
+use crate::environment::Environment;
+use crate::error::Result;
+use crate::foreign::{about, stored::Stored};
+use crate::launch::{Launched, new_id};
+use crate::limits;
+use crate::notice::Notice;
+use crate::prepare::prepare;
+use crate::repair::{self, file::Looked};
+use crate::settings::Engine;
 use ostler_agents::repair::Format;
 use ostler_core::SCHEMA;
 use ostler_core::event::{Entry, Event};
-use ostler_core::id::SessionId;
 use ostler_core::outcome::{Closing, Kind, Outcome, Saved, Source};
 use ostler_core::record::{Adopted, Mode, Session, beginning_of};
-use ostler_engine::foreign::{about, stored::Stored};
-use ostler_engine::prepare::prepare;
-use ostler_engine::repair::{self, file::Looked};
 use ostler_keeper::shelve::shelve;
 use ostler_store::conversation::PAST;
 use ostler_store::folder::{Folder, RunFolder};
-use ostler_store::home::Place;
 use ostler_store::journal::Journal;
 use ostler_store::{RunRecord, StoreError, checkpoints, closing};
 use ostler_sys::clock::{self, since_boot_ms};
@@ -39,26 +40,26 @@ struct Mended {
 }
 
 /// Makes the session. Of several who want one conversation at once, one gets it, and the others are told.
-pub fn keep(context: &Context, found: &Found, args: &Adopt, then: Then, attended: bool) -> Result<(Place, Session)> {
+pub fn keep(engine: &Engine, found: &Found, request: &Adopt, tell: &mut dyn FnMut(Notice)) -> Result<Launched> {
     // Nobody else of this home looks until the session stands, neither for its conversation nor for its name.
-    let _names = context.engine.home.lock_names()?;
-    refuse_kept(context, &found.stored)?;
-    if let Some(name) = &args.name {
-        context.engine.check_name(name)?;
+    let _names = engine.home.lock_names()?;
+    refuse_kept(engine, &found.stored)?;
+    if let Some(name) = &request.name {
+        engine.check_name(name)?;
     }
-    let mended = mend(context, &found.stored)?;
+    let mended = mend(engine, &found.stored, tell)?;
     // Whoever had it open may have said something since it was found.
     let about = about::whole(&found.stored)?;
-    let session = describe(context, found, &about, args, then, attended)?;
-    let prepared = prepare(&context.engine, &session, 1, &found.stored.native_id, true)?;
+    let session = describe(engine, found, &about, request)?;
+    let prepared = prepare(engine, &session, 1, &found.stored.native_id, true)?;
     let transcript = found.stored.file.to_string_lossy().into_owned();
     let in_database = prepared.record.database.is_some();
     let own_file = if in_database { None } else { Some(transcript.clone()) };
     let record = RunRecord { transcript: own_file, native_id: Some(found.stored.native_id.clone()), ..prepared.record };
     let outcome = ended(&session, &record, &about, transcript);
     let autosave = record.autosave_ms.is_some() && !in_database;
-    let place = shelve(&context.engine.home, &session, &record, &outcome, |folder, run| -> Result<()> {
-        let lock = take_conversation(found, &session, folder)?;
+    let place = shelve(&engine.home, &session, &record, &outcome, |folder, run| -> Result<()> {
+        let lock = take_conversation(&engine.environment, found, &session, folder)?;
         copy_past(run, &found.stored)?;
         note(folder, &session, mended.as_ref())?;
         if autosave {
@@ -70,73 +71,58 @@ pub fn keep(context: &Context, found: &Found, args: &Adopt, then: Then, attended
         }
         Ok(())
     })?;
-    Ok((place, session))
+    Ok(Launched { place, session })
 }
 
 /// Mends a transcript that is damaged, as `resume` would.
-fn mend(context: &Context, stored: &Stored) -> Result<Option<Mended>> {
+fn mend(engine: &Engine, stored: &Stored, tell: &mut dyn FnMut(Notice)) -> Result<Option<Mended>> {
     let Some(format) = Format::of_agent(stored.agent) else {
         return Ok(None);
     };
     let id = &stored.native_id;
-    let cannot = |error: io::Error| {
-        Failure::ours(format!("{id} cannot be repaired: {error}; see why: ostler repair --dry-run {id}"))
-    };
+    let cannot = |error: io::Error| AdoptRefusal::CannotRepair { native_id: id.clone(), error };
     let looked = Looked::at(&stored.file, format, Branches::Join).map_err(cannot)?;
     if looked.examination.is_beyond_mending() {
-        let words =
-            format!("the transcript of {id} is damaged and cannot be repaired; see why: ostler repair --dry-run {id}");
-        return Err(Failure::new(Code::Failed, words));
+        return Err(AdoptRefusal::Damaged { native_id: id.clone() }.into());
     }
-    if !looked.examination.mends() || repair::holder(&context.engine, format, id)?.is_some() {
+    if !looked.examination.mends() || repair::holder(engine, format, id)?.is_some() {
         return Ok(None);
     }
     let written = looked.mend().map_err(cannot)?;
     let changes = repair::changes(&written.findings);
     for change in &changes {
-        tell!("ostler: repaired: {change}");
+        tell(Notice::Repaired { change: change.clone(), backup: None });
     }
     Ok(Some(Mended { changes, backup: written.backup }))
 }
 
-fn describe(
-    context: &Context,
-    found: &Found,
-    about: &about::About,
-    args: &Adopt,
-    then: Then,
-    attended: bool,
-) -> Result<Session> {
-    let parent = variable("OSTLER_SESSION").and_then(|id| SessionId::parse(&id));
-    let (mode, opens) = match then {
-        Then::Nothing => (Mode::Headless, false),
-        Then::Start(mode) => (mode, mode == Mode::Terminal),
-    };
+fn describe(engine: &Engine, found: &Found, about: &about::About, request: &Adopt) -> Result<Session> {
+    let parent = engine.own_session();
     let at = clock::now();
     Ok(Session {
         schema: SCHEMA,
-        id: SessionId::from_random(uuid::Uuid::new_v4().as_u128() as u64),
-        name: args.name.clone(),
+        id: new_id(),
+        name: request.name.clone(),
         agent: found.stored.agent.to_owned(),
         cwd: found.about.cwd.clone().unwrap_or_default(),
-        mode,
-        keep: args.keep && !opens,
+        mode: request.mode,
+        keep: request.keep && request.mode == Mode::Headless,
         labels: BTreeMap::new(),
         parent,
         fork: None,
         adopted: Some(Adopted {
             at,
-            by: context.engine.actor(),
+            by: engine.actor(),
             native_id: found.stored.native_id.clone(),
             transcript: found.stored.file.to_string_lossy().into_owned(),
             messages: about.messages,
             tokens: about.tokens,
         }),
-        model: args.model.clone(),
-        arguments: args.arguments.clone(),
+        model: request.model.clone(),
+        arguments: request.arguments.clone(),
         prompt: about.prompt.as_deref().map(beginning_of),
-        attended,
-        limits: ostler_engine::limits::for_new(&context.engine, &args.limits.asked(), parent)?,
+        attended: request.attended,
+        limits: limits::for_new(engine, &request.limits, parent)?,
         created: at,
     })
 }
@@ -173,19 +159,24 @@ fn ended(session: &Session, record: &RunRecord, about: &about::About, transcript
 type Locked = (Writers, Conversation, rustix::fd::OwnedFd);
 
 /// Has the conversation for itself while the session is made: somebody may adopt it into another home just now.
-fn take_conversation(found: &Found, session: &Session, folder: &Folder) -> Result<Option<Locked>> {
+fn take_conversation(
+    environment: &Environment,
+    found: &Found,
+    session: &Session,
+    folder: &Folder,
+) -> Result<Option<Locked>> {
+    let variable = environment.lookup();
     let agent = ostler_agents::find(found.stored.agent);
     let Some(conversation) = agent.and_then(|agent| Conversation::of(agent, &found.stored.native_id, &variable)) else {
         return Ok(None);
     };
     let writers = Writers::open(&variable)?;
     let me = Occupant::new(&conversation, session.id, folder, None)?;
-    let refused =
-        |words: &str| Failure::new(Code::Refused, format!("{words} has the conversation; nothing was adopted"));
+    let refused = |owner: String| AdoptRefusal::Taken { owner }.into();
     match writers.take(&conversation, &me)? {
         Taken::Yes(lock) => Ok(Some((writers, conversation, lock))),
-        Taken::No(occupant) => Err(refused(&occupant.words())),
-        Taken::ByNobodyKnown => Err(refused("a process that does not say who it is")),
+        Taken::No(occupant) => Err(refused(occupant.words())),
+        Taken::ByNobodyKnown => Err(refused("a process that does not say who it is".to_owned())),
     }
 }
 

@@ -1,0 +1,31 @@
+//! Advice about conversations that are not continued or copied.
+
+use super::Code;
+use ostler_engine::resume::{ForkRefusal, ResumeRefusal};
+
+pub fn advice(refusal: &ResumeRefusal) -> (Code, String) {
+    let hint = match refusal {
+        ResumeRefusal::Archived { session } => format!("restore it first: ostler restore {}", session.id),
+        ResumeRefusal::Command { .. } => String::new(),
+        ResumeRefusal::NeverBegun { .. } => "start a new session: ostler run".to_owned(),
+        ResumeRefusal::MaybeDelivered { id, n } => {
+            format!("send it again: ostler send {id} --again {n}, or drop it: ostler send {id} --withdraw {n}")
+        }
+        ResumeRefusal::MessageMissing { id } => {
+            format!("ostler resume {id} \"…\", or --keep to start it without one")
+        }
+    };
+    (Code::Usage, hint)
+}
+
+pub fn about_copy(refusal: &ForkRefusal) -> (Code, String) {
+    let hint = match refusal {
+        ForkRefusal::Command { .. } | ForkRefusal::TranscriptGone { .. } => String::new(),
+        ForkRefusal::NotBegun { .. } => "start a new session: ostler run".to_owned(),
+        ForkRefusal::CannotCopy { id, .. } => format!("continue it instead: ostler resume {id}"),
+        ForkRefusal::MessageMissing { id } => {
+            format!("say what the copy should do: ostler fork {id} \"…\", or add --keep")
+        }
+    };
+    (Code::Usage, hint)
+}

@@ -1,0 +1,147 @@
+//! Forking: a new session that begins as a copy of a conversation and goes its own way. The original is not touched, and may
+//! even be at work. The copy is made by the agent's own means when it first runs, with the rights that the original was given
+//! and no others.
+
+use crate::error::Result;
+use crate::launch::{COMMAND, Launched, new_id};
+use crate::prepare::prepare;
+use crate::resume::{ForkRefusal, begun};
+use crate::session_ref::SessionRef;
+use crate::settings::Engine;
+use ostler_core::record::{self, Mode, Session, beginning_of};
+use ostler_core::view::{Phase, View};
+use ostler_store::folder::Folder;
+use ostler_store::home::Place;
+use ostler_store::proof::Begun;
+use ostler_store::{look, proof};
+use ostler_sys::clock;
+use ostler_sys::notify::Watcher;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::Timespec;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long after a turn a conversation may take to be on disk. Measured: 102 ms at the worst.
+const WRITING: Duration = Duration::from_secs(5);
+/// Not every folder can be watched: one that is not there yet, one instance too many.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+/// How the copy begins.
+#[derive(Clone, Debug, Default)]
+pub struct Fork {
+    /// What it is told.
+    pub message: Option<String>,
+    /// It waits for further messages after its last turn, and is started without one.
+    pub keep: bool,
+    /// A name that no other session has.
+    pub name: Option<String>,
+    /// A person is there who can answer questions.
+    pub attended: bool,
+}
+
+/// A session whose conversation can be copied.
+#[derive(Debug)]
+pub struct Forkable<'e> {
+    engine: &'e Engine,
+    place: Place,
+    pub view: View,
+    native_id: String,
+}
+
+impl Engine {
+    /// Starts a new session with a copy of a session's conversation. When this returns, its program runs.
+    pub fn fork(&self, place: &Place, request: Fork) -> Result<Launched> {
+        self.forkable(place)?.start(request)
+    }
+
+    /// The first half of [`Engine::fork`], for a face that reads a message in between: refuses what cannot be copied.
+    pub fn forkable(&self, place: &Place) -> Result<Forkable<'_>> {
+        let view = look::look(place)?;
+        let session = SessionRef::from(&view);
+        if view.agent == COMMAND {
+            return Err(ForkRefusal::Command { session }.into());
+        }
+        let written = is_written(&place.open()?, &view)?;
+        let Some(native_id) = view.native_id.clone().filter(|_| written) else {
+            return Err(ForkRefusal::NotBegun { session }.into());
+        };
+        // A protocol, a recording and some agents know of no copies.
+        let opens = place.open()?.run(view.run)?.record()?.plan.opens;
+        let copies = ostler_agents::find(&view.agent).is_none_or(|agent| agent.copies_conversations());
+        if opens || !copies || view.agent.starts_with(ostler_agents::replay::PREFIX) {
+            return Err(ForkRefusal::CannotCopy { agent: view.agent, id: place.id }.into());
+        }
+        Ok(Forkable { engine: self, place: place.clone(), view, native_id })
+    }
+}
+
+impl Forkable<'_> {
+    /// Refuses a request that [`Forkable::start`] would refuse for what is missing in it.
+    pub fn check(&self, request: &Fork) -> Result<()> {
+        if request.message.is_none() && !request.keep && self.view.mode == Mode::Headless {
+            return Err(ForkRefusal::MessageMissing { id: self.place.id }.into());
+        }
+        Ok(())
+    }
+
+    /// Starts the copy.
+    pub fn start(self, request: Fork) -> Result<Launched> {
+        self.check(&request)?;
+        let Forkable { engine, place, view, native_id } = self;
+        let agent = ostler_agents::find(&view.agent);
+        let found = agent.and_then(|agent| proof::find_transcript(agent, &native_id, &view.cwd));
+        let transcript = proof::own_file(&place.open()?, &view)?.or(found);
+        if agent.is_some_and(|agent| agent.forks_from_file()) && transcript.is_none() {
+            return Err(ForkRefusal::TranscriptGone { agent: view.agent }.into());
+        }
+        // Of several that want one name at once, one gets it: nobody else looks until the session exists.
+        let _names = request.name.as_ref().map(|_| engine.home.lock_names()).transpose()?;
+        if let Some(name) = &request.name {
+            engine.check_name(name)?;
+        }
+        let original = place.open()?.session()?;
+        let mut tokens = view.tokens.unwrap_or_default();
+        tokens += original.fork.as_ref().map(|fork| fork.tokens).unwrap_or_default();
+        tokens += original.adopted.as_ref().map(|adopted| adopted.tokens).unwrap_or_default();
+        let session = Session {
+            id: new_id(),
+            name: request.name,
+            keep: request.keep,
+            parent: Some(original.id),
+            fork: Some(record::Fork { native_id, transcript, tokens }),
+            adopted: None,
+            prompt: request.message.as_deref().map(beginning_of).or_else(|| original.prompt.clone()),
+            attended: original.attended || request.attended,
+            created: clock::now(),
+            ..original
+        };
+        let prepared = prepare(engine, &session, 1, &uuid::Uuid::new_v4().to_string(), false)?;
+        let place = engine.start(&session, &prepared, request.message.into_iter(), None)?;
+        Ok(Launched { place, session })
+    }
+}
+
+/// Whether the conversation is on disk. Agents write a little late: what a turn has begun is waited for.
+fn is_written(session: &Folder, view: &View) -> Result<bool> {
+    let comes = !view.ended && (view.turns > 0 || view.state == Phase::Working);
+    let deadline = Instant::now() + WRITING;
+    // Without a watcher it is looked at again all the same.
+    let watcher = Watcher::new().ok();
+    let folder = || Path::new(view.transcript.as_deref()?).ancestors().skip(1).find(|folder| folder.is_dir());
+    loop {
+        if let (Some(watcher), Some(folder)) = (&watcher, folder()) {
+            let _ = watcher.watch(folder);
+        }
+        if begun(session, view)? == Begun::Yes {
+            return Ok(true);
+        }
+        if !comes || Instant::now() >= deadline {
+            return Ok(false);
+        }
+        let mut fds: Vec<PollFd<'_>> = watcher.iter().map(|watcher| PollFd::new(watcher, PollFlags::IN)).collect();
+        let _ = poll(&mut fds, Timespec::try_from(LOOK_AGAIN).ok().as_ref());
+        if let Some(watcher) = &watcher {
+            let _ = watcher.changed();
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Why a conversation is not continued or copied: what is wrong with the request, before anything was done.
+
+use crate::session_ref::SessionRef;
+use ostler_core::id::SessionId;
+
+/// A request to resume a session that cannot be resumed that way.
+#[derive(Debug, thiserror::Error)]
+pub enum ResumeRefusal {
+    #[error("{session} is archived")]
+    Archived { session: SessionRef },
+    #[error("{session} is a command and has no conversation to continue")]
+    Command { session: SessionRef },
+    #[error("{session} never had a conversation")]
+    NeverBegun { session: SessionRef },
+    /// Whether to send it again has to be decided by a person.
+    #[error("message {n} may have been delivered already")]
+    MaybeDelivered { id: SessionId, n: u64 },
+    #[error("a message is missing")]
+    MessageMissing { id: SessionId },
+}
+
+/// A request to copy a conversation that cannot be copied.
+#[derive(Debug, thiserror::Error)]
+pub enum ForkRefusal {
+    #[error("{session} is a command and has no conversation to copy")]
+    Command { session: SessionRef },
+    #[error("{session} has no conversation yet")]
+    NotBegun { session: SessionRef },
+    #[error("{agent} cannot copy a conversation")]
+    CannotCopy { agent: String, id: SessionId },
+    #[error("a message is missing")]
+    MessageMissing { id: SessionId },
+    #[error("the transcript of this {agent} conversation is gone, so it cannot be copied")]
+    TranscriptGone { agent: String },
+}

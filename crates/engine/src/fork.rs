@@ -2,6 +2,7 @@
 //! even be at work. The copy is made by the agent's own means when it first runs, with the rights that the original was given
 //! and no others.
 
+use crate::environment::Environment;
 use crate::error::Result;
 use crate::launch::{COMMAND, Launched, new_id};
 use crate::prepare::prepare;
@@ -61,7 +62,7 @@ impl Engine {
         if view.agent == COMMAND {
             return Err(ForkRefusal::Command { session }.into());
         }
-        let written = is_written(&place.open()?, &view)?;
+        let written = is_written(&self.environment, &place.open()?, &view)?;
         let Some(native_id) = view.native_id.clone().filter(|_| written) else {
             return Err(ForkRefusal::NotBegun { session }.into());
         };
@@ -89,7 +90,8 @@ impl Forkable<'_> {
         self.check(&request)?;
         let Forkable { engine, place, view, native_id } = self;
         let agent = ostler_agents::find(&view.agent);
-        let found = agent.and_then(|agent| proof::find_transcript(agent, &native_id, &view.cwd));
+        let found = agent
+            .and_then(|agent| proof::find_transcript_with(agent, &native_id, &view.cwd, &engine.environment.lookup()));
         let transcript = proof::own_file(&place.open()?, &view)?.or(found);
         if agent.is_some_and(|agent| agent.forks_from_file()) && transcript.is_none() {
             return Err(ForkRefusal::TranscriptGone { agent: view.agent }.into());
@@ -122,7 +124,7 @@ impl Forkable<'_> {
 }
 
 /// Whether the conversation is on disk. Agents write a little late: what a turn has begun is waited for.
-fn is_written(session: &Folder, view: &View) -> Result<bool> {
+fn is_written(environment: &Environment, session: &Folder, view: &View) -> Result<bool> {
     let comes = !view.ended && (view.turns > 0 || view.state == Phase::Working);
     let deadline = Instant::now() + WRITING;
     // Without a watcher it is looked at again all the same.
@@ -132,7 +134,7 @@ fn is_written(session: &Folder, view: &View) -> Result<bool> {
         if let (Some(watcher), Some(folder)) = (&watcher, folder()) {
             let _ = watcher.watch(folder);
         }
-        if begun(session, view)? == Begun::Yes {
+        if begun(environment, session, view)? == Begun::Yes {
             return Ok(true);
         }
         if !comes || Instant::now() >= deadline {

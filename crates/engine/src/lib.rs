@@ -46,6 +46,7 @@ pub use error::{Error, Result};
 pub use fork::Fork;
 pub use launch::{Launch, Launched};
 pub use notice::Notice;
+pub use ostler_keeper::launcher::Launcher;
 pub use resume::Resume;
 pub use session_ref::SessionRef;
 pub use settings::Engine;

@@ -6,7 +6,9 @@ use crate::settings::Engine;
 use ostler_agents::Launching;
 use ostler_agents::installed::is_nesting_mark;
 use ostler_core::record::{Mode, Session};
+use ostler_keeper::program;
 use ostler_store::RunRecord;
+use ostler_store::proof::find_transcript_with;
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -25,10 +27,11 @@ pub struct Prepared {
 /// Works out how an agent is started.
 pub fn prepare(engine: &Engine, session: &Session, run: u32, native_id: &str, resume: bool) -> Result<Prepared> {
     let variable = engine.environment.lookup();
+    let path = variable("PATH");
     let own = engine.config.own_agent(&session.agent)?.map(|(_, own)| own);
     let agent = ostler_agents::find(own.map_or(session.agent.as_str(), |own| own.protocol.agent()))
         .ok_or_else(|| Error::UnknownAgent { agent: session.agent.clone() })?;
-    let own_binary = std::env::current_exe()?.to_string_lossy().into_owned();
+    let own_binary = engine.launcher.program()?.to_string_lossy().into_owned();
     let folder = std::path::absolute(engine.home.sessions())?.join(format!("{}/runs/{run}", session.id));
     let launching = Launching {
         session,
@@ -40,24 +43,24 @@ pub fn prepare(engine: &Engine, session: &Session, run: u32, native_id: &str, re
         folder: &folder.to_string_lossy(),
         file: &|name| std::fs::read_to_string(Path::new(&session.cwd).join(name)).ok(),
         knows: &|option| {
-            let program = ostler_keeper::program::resolve(agent, agent.name());
-            crate::installed::knows_option(&engine.environment, Path::new(&program), option)
+            let found = program::resolve_on(path.as_deref(), agent, agent.name());
+            crate::installed::knows_option(&engine.environment, Path::new(&found), option)
         },
     };
     let mut how = agent.launch(&launching);
     if let Some(ending) = own.and_then(|own| own.ending(session.mode)) {
         how.plan.ending = ending;
     }
-    check_installed(agent)?;
+    check_installed(&engine.environment, agent)?;
     let behind = if how.plan.opens { ostler_agents::acp::adapters::of_command(&session.arguments) } else { None };
     if let Some(program) = how.argv.first_mut() {
         // Behind a protocol stands an agent that may have a launcher of its own.
         let maker = if how.plan.opens { ostler_agents::acp::behind(program) } else { None };
-        *program = ostler_keeper::program::resolve(maker.unwrap_or(agent), program);
+        *program = program::resolve_on(path.as_deref(), maker.unwrap_or(agent), program);
     }
     refuse_shared_server(&engine.environment, agent, &how.argv)?;
     let known = if resume { Some(native_id) } else { how.native_id.as_deref() };
-    let transcript = known.and_then(|id| ostler_store::proof::find_transcript(agent, id, &session.cwd));
+    let transcript = known.and_then(|id| find_transcript_with(agent, id, &session.cwd, &variable));
     let terminal = session.mode == Mode::Terminal;
     let record = RunRecord {
         size: terminal.then(|| engine.environment.window.unwrap_or((24, 80))),
@@ -78,9 +81,9 @@ pub fn prepare(engine: &Engine, session: &Session, run: u32, native_id: &str, re
 }
 
 /// Refuses an agent whose program is not there.
-pub fn check_installed(agent: &dyn ostler_agents::Agent) -> Result<()> {
+pub fn check_installed(environment: &Environment, agent: &dyn ostler_agents::Agent) -> Result<()> {
     if let Some(package) = agent.package()
-        && ostler_keeper::program::find_in_path(agent.name()).is_none()
+        && environment.variable("PATH").is_none_or(|path| program::find_on(&path, agent.name()).is_none())
     {
         return Err(Error::NotInstalled { agent: agent.name().to_owned(), package: package.to_owned() });
     }

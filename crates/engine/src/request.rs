@@ -49,7 +49,7 @@ pub fn make(engine: &Engine, place: &Place, want: Want) -> Result<Answered> {
         return Ok(Answered::Ended(Box::new(view)));
     }
     let wish = engine.wish(view.run, want);
-    write_down(place, view, &wish)
+    write_down(engine, place, view, &wish)
 }
 
 /// The same for what the session's next run has to know as well: it is written also when the session has ended.
@@ -61,10 +61,10 @@ pub fn make_lasting(engine: &Engine, place: &Place, want: Want) -> Result<Answer
 pub fn make_named(engine: &Engine, place: &Place, want: Want) -> Result<(Answered, String)> {
     let view = look_and_record_to(Depth::Awaited, place)?;
     let wish = engine.wish(view.run, want);
-    Ok((write_down(place, view, &wish)?, wish.id))
+    Ok((write_down(engine, place, view, &wish)?, wish.id))
 }
 
-fn write_down(place: &Place, view: View, wish: &Wish) -> Result<Answered> {
+fn write_down(engine: &Engine, place: &Place, view: View, wish: &Wish) -> Result<Answered> {
     let folder = place.open()?;
     if !folder.dir().is_ours()? {
         // Its keeper accepts requests of its owner only, and the owner could not read what we would write.
@@ -72,14 +72,14 @@ fn write_down(place: &Place, view: View, wish: &Wish) -> Result<Answered> {
     }
     pause::at(Point::WishMeant);
     inbox::append(&folder, wish)?;
-    if view.ended { Ok(Answered::Ended(Box::new(view))) } else { until_granted(place, &folder, wish) }
+    if view.ended { Ok(Answered::Ended(Box::new(view))) } else { until_granted(engine, place, &folder, wish) }
 }
 
-fn until_granted(place: &Place, folder: &Folder, wish: &Wish) -> Result<Answered> {
+fn until_granted(engine: &Engine, place: &Place, folder: &Folder, wish: &Wish) -> Result<Answered> {
     // A holder, its keeper, and one that replaced either.
     let mut deaths = 3;
     loop {
-        let Some(socket) = launch::reach(place)? else {
+        let Some(socket) = launch::reach(place, &engine.launcher)? else {
             let view = look_and_record_to(Depth::Awaited, place)?;
             if view.ended {
                 return Ok(already_answered(place, &wish.id)?.unwrap_or_else(|| Answered::Ended(Box::new(view))));

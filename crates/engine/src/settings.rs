@@ -5,8 +5,10 @@ use crate::environment::Environment;
 use crate::error::{Error, Result};
 use ostler_core::id::{SessionId, is_name};
 use ostler_core::record::{Want, Wish};
+use ostler_keeper::launcher::Launcher;
 use ostler_store::home::{Home, Place};
 use ostler_sys::clock;
+use std::path::PathBuf;
 
 /// Does everything that ostler can do, in one home with one set of settings.
 #[derive(Debug)]
@@ -14,6 +16,8 @@ pub struct Engine {
     pub home: Home,
     pub config: Config,
     pub environment: Environment,
+    /// Where the binary of ostler is: this process itself, unless a program that embeds the engine says otherwise.
+    pub launcher: Launcher,
 }
 
 impl Engine {
@@ -21,7 +25,12 @@ impl Engine {
     pub fn open(environment: Environment) -> Result<Engine> {
         let home = Home::find(&environment.lookup()).ok_or(Error::NoHome)?;
         let config = Config::load(&environment.lookup());
-        Ok(Engine { home, config, environment })
+        Ok(Engine { home, config, environment, launcher: Launcher::ThisProgram })
+    }
+
+    /// The same in a program that is not ostler itself: `program` is the binary of ostler, from which sessions are started.
+    pub fn embedded(environment: Environment, program: PathBuf) -> Result<Engine> {
+        Ok(Engine { launcher: Launcher::Program(program), ..Engine::open(environment)? })
     }
 
     /// The session that a word names: an id, the beginning of one, a name, or `@last`.

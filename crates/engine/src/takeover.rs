@@ -22,6 +22,7 @@ use ostler_core::view::View;
 use ostler_keeper::keeper::started_by;
 use ostler_store::backwards;
 use ostler_store::home::Place;
+use ostler_store::proof::find_transcript_with;
 use ostler_sys::notify::Watcher;
 use ostler_sys::process::Pidfd;
 use ostler_writers::Holder;
@@ -146,7 +147,7 @@ fn kept_by(environment: &Environment, stranger: &Holder, native_id: &str, cwd: &
     let variable = environment.lookup();
     let known = ostler_agents::find(&stranger.agent).filter(|known| known.stores(&variable).is_some())?;
     let agent = known.name();
-    let file = ostler_store::proof::find_transcript(known, native_id, cwd).or_else(|| known.database(&variable))?;
+    let file = find_transcript_with(known, native_id, cwd, &variable).or_else(|| known.database(&variable))?;
     let (native_id, file) = (native_id.to_owned(), PathBuf::from(file));
     Some(Stored { agent, native_id, file, updated: SystemTime::UNIX_EPOCH, cwd: None })
 }

@@ -4,6 +4,7 @@
 use crate::error::{Error, Result};
 use crate::session_ref::SessionRef;
 use crate::settings::Engine;
+use ostler_keeper::launcher::Launcher;
 use ostler_keeper::wire::{self, Reply, Request};
 use ostler_keeper::{VERSION, launch};
 use ostler_store::home::Place;
@@ -43,7 +44,7 @@ impl Engine {
         if view.ended {
             return Ok((session, Upgraded::HasEnded));
         }
-        Ok(match replace(place)? {
+        Ok(match replace(self, place)? {
             Some((before, after)) => (session, Upgraded::Replaced { before, after }),
             None => (session, Upgraded::EndedMeanwhile),
         })
@@ -51,17 +52,21 @@ impl Engine {
 }
 
 /// The version before, and the keeper after. `None` when the session has ended.
-fn replace(place: &Place) -> Result<Option<(String, HelperRecord)>> {
+fn replace(engine: &Engine, place: &Place) -> Result<Option<(String, HelperRecord)>> {
     let deadline = Instant::now() + LIMIT;
     let folder = place.open()?;
     let before = folder.keeper()?;
     let words = before.as_ref().map_or_else(|| "none".to_owned(), |keeper| keeper.version.clone());
     // The very file that runs now, whatever its path leads to by then.
-    let request = Request::Upgrade { binary: format!("/proc/{}/exe", std::process::id()) };
+    let binary = match &engine.launcher {
+        Launcher::ThisProgram => format!("/proc/{}/exe", std::process::id()),
+        Launcher::Program(_) => engine.launcher.program()?.to_string_lossy().into_owned(),
+    };
+    let request = Request::Upgrade { binary };
     let mut asked = false;
     loop {
         // Starts a stand-in where both helpers are gone.
-        let Some(keeper) = launch::reach(place)? else {
+        let Some(keeper) = launch::reach(place, &engine.launcher)? else {
             return Ok(None);
         };
         let now = folder.keeper()?;

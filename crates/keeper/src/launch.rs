@@ -3,6 +3,7 @@
 
 use crate::begin::{Beginning, begin};
 use crate::handles::{self, Handles, Helper, environment};
+use crate::launcher::{self, Launcher};
 use crate::{HOLDER, abandoned};
 use ostler_core::record::{Session, Wish};
 use ostler_store::folder::{After, Folder, RunFolder};
@@ -13,7 +14,7 @@ use ostler_sys::notify::Watcher;
 use ostler_sys::pause::{self, Point};
 use ostler_sys::process::{Identity, Pidfd};
 use ostler_sys::spawn::StartError;
-use ostler_sys::{descriptors, lock, socket};
+use ostler_sys::{lock, socket};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
@@ -50,7 +51,7 @@ pub struct Launch<'a> {
     /// Its first messages, in order.
     pub prompts: &'a [Wish],
     /// What goes into the folder of the run, by name.
-    pub files: &'a [(&'static str, Vec<u8>)],
+    pub files: &'a [(&'a str, Vec<u8>)],
     /// What the program reads, when something was piped in.
     pub piped: Option<OwnedFd>,
     /// The environment of the agent, complete.
@@ -90,8 +91,16 @@ fn check_surroundings() -> Result<(), LaunchError> {
     Ok(())
 }
 
-/// Starts the session. When this returns, the program runs.
-pub fn launch(home: &Home, launch: Launch<'_>) -> Result<Place, LaunchError> {
+/// Starts the session. When this returns, the program runs. May be called from any process, and from any thread.
+pub fn launch(home: &Home, launch: Launch<'_>, launcher: &Launcher) -> Result<Place, LaunchError> {
+    match launcher.helper()? {
+        Some(program) => launcher::launch_elsewhere(program, home, launch),
+        None => launch_here(home, launch),
+    }
+}
+
+/// The same in this process, which must have one thread and be ostler itself.
+pub(crate) fn launch_here(home: &Home, launch: Launch<'_>) -> Result<Place, LaunchError> {
     check_surroundings()?;
     let id = launch.session.id;
     let sessions = home.open_or_make(&home.sessions())?;
@@ -146,7 +155,7 @@ fn start_hidden(sessions: &Dir, folder: &Folder, launch: Launch<'_>) -> Result<(
 
 /// The copy that was to become the holder was killed on its way. If a keeper exists it has found another holder, and all is
 /// well; an agent that is alone has lost its input, and is ended.
-fn stands_after_all(folder: &Folder, run: u32) -> Result<(), LaunchError> {
+pub(crate) fn stands_after_all(folder: &Folder, run: u32) -> Result<(), LaunchError> {
     if socket::reach(folder.dir())?.is_some() {
         return Ok(());
     }
@@ -159,15 +168,29 @@ fn stands_after_all(folder: &Folder, run: u32) -> Result<(), LaunchError> {
     Err(LaunchError::Killed)
 }
 
+/// The next run of a session that has ended.
+#[derive(Clone, Copy)]
+pub struct Resume<'a> {
+    pub session: &'a Session,
+    pub run: &'a RunRecord,
+    /// What goes into the folder of the run, by name.
+    pub files: &'a [(&'a str, Vec<u8>)],
+    /// The environment of the agent, complete.
+    pub environment: &'a [CString],
+}
+
 /// Starts the next run of a session that has ended. Of many who try at once, one makes the run's folder; to the others
-/// this is `Ok(false)`.
-pub fn resume(
-    folder: &Folder,
-    session: &Session,
-    record: &RunRecord,
-    files: &[(&'static str, Vec<u8>)],
-    environment: &[CString],
-) -> Result<bool, LaunchError> {
+/// this is `Ok(false)`. May be called from any process, and from any thread.
+pub fn resume(place: &Place, resume: Resume<'_>, launcher: &Launcher) -> Result<bool, LaunchError> {
+    match launcher.helper()? {
+        Some(program) => launcher::resume_elsewhere(program, place, resume),
+        None => resume_here(&place.open()?, resume),
+    }
+}
+
+/// The same in this process, which must have one thread and be ostler itself.
+pub(crate) fn resume_here(folder: &Folder, resume: Resume<'_>) -> Result<bool, LaunchError> {
+    let Resume { session, run: record, files, environment } = resume;
     check_surroundings()?;
     // Everybody sees it from here on, and until it has a process of its own it lives as long as we do.
     let record = &RunRecord { launcher: Some(Identity::me()?), ..record.clone() };
@@ -193,13 +216,13 @@ pub fn resume(
     started.map(|()| true)
 }
 
-fn put_files(run: &RunFolder, files: &[(&'static str, Vec<u8>)]) -> Result<(), StoreError> {
+fn put_files(run: &RunFolder, files: &[(&str, Vec<u8>)]) -> Result<(), StoreError> {
     files.iter().try_for_each(|(name, bytes)| run.dir().replace(name, bytes, Sync::No).map_err(StoreError::io(*name)))
 }
 
 /// A connection to the keeper of a session that has not ended. Where both helpers are gone and the agent is not, a
 /// stand-in is started first. `None`: nobody is there any more.
-pub fn reach(place: &Place) -> Result<Option<OwnedFd>, LaunchError> {
+pub fn reach(place: &Place, launcher: &Launcher) -> Result<Option<OwnedFd>, LaunchError> {
     let folder = place.open()?;
     if let Some(socket) = socket::reach(folder.dir())? {
         return Ok(Some(socket));
@@ -235,9 +258,9 @@ pub fn reach(place: &Place) -> Result<Option<OwnedFd>, LaunchError> {
         if reached.is_some() || !holder.has_exited()? {
             return Ok(reached);
         }
-        return reach(place);
+        return reach(place, launcher);
     }
-    rescue(&folder, number)?;
+    rescue(&folder, number, launcher)?;
     Ok(socket::reach(folder.dir())?)
 }
 
@@ -268,7 +291,7 @@ fn until_reachable(place: &Place, folder: &Folder, helper: &Pidfd) -> Result<Opt
 }
 
 /// Starts a stand-in holder, once: of many who find the agent alone, one does it and the others wait for it.
-fn rescue(folder: &Folder, run: u32) -> Result<(), LaunchError> {
+fn rescue(folder: &Folder, run: u32, launcher: &Launcher) -> Result<(), LaunchError> {
     let file = folder.dir().file("rescue.lock", OFlags::RDWR | OFlags::CREATE)?;
     let _held = lock::exclusive(file)?;
     if socket::reach(folder.dir())?.is_some() {
@@ -276,7 +299,7 @@ fn rescue(folder: &Folder, run: u32) -> Result<(), LaunchError> {
     }
     let mut handles = Handles::default();
     handles.put(handles::FOLDER, folder.dir().duplicate()?.into());
-    handles.put(handles::BINARY, descriptors::own_binary()?);
+    handles.put(handles::BINARY, launcher.open_program()?);
     // The door is opened here, so that whoever is next finds it.
     handles.put(handles::DOOR, socket::open(folder.dir())?);
     if let Some(agent) = folder.run(run)?.record()?.agent

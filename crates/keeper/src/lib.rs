@@ -32,6 +32,7 @@ pub mod holder;
 mod hook;
 pub mod keeper;
 pub mod launch;
+pub mod launcher;
 pub mod program;
 pub mod scope;
 pub mod shelve;
@@ -46,6 +47,8 @@ pub const KEEPER: &str = "__keeper";
 pub const SNAPSHOT: &str = "__snapshot";
 pub const INQUIRY: &str = "__inquiry";
 pub const SCREEN: &str = "__screen";
+/// The word for a process that launches a session for another one ([`launcher`]).
+pub const LAUNCH: &str = "__launch";
 
 /// Which ostler this is.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -66,6 +69,7 @@ pub fn enter(arguments: &[String], settings: Settings) -> Option<i32> {
         Some(SNAPSHOT) => Some(keeper::snapshots::main(rest)),
         Some(INQUIRY) => Some(keeper::inquiry::main(rest)),
         Some(SCREEN) => Some(keeper::screen::main(rest)),
+        Some(LAUNCH) => Some(launcher::main(rest)),
         Some(_) | None => None,
     }
 }

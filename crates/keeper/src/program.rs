@@ -10,9 +10,15 @@ use std::path::{Path, PathBuf};
 /// What to start for `name`: the real program where a launcher stands in front of it, else the name as it is.
 #[must_use]
 pub fn resolve(agent: &dyn Agent, name: &str) -> String {
+    resolve_on(std::env::var("PATH").ok().as_deref(), agent, name)
+}
+
+/// The same, with these folders instead of those of this process.
+#[must_use]
+pub fn resolve_on(path: Option<&str>, agent: &dyn Agent, name: &str) -> String {
     let beside = agent.beside_its_launcher();
     let real = || {
-        let launcher = std::fs::canonicalize(find_in_path(name)?).ok()?;
+        let launcher = std::fs::canonicalize(find_on(path?, name)?).ok()?;
         // A package keeps its scripts in a folder of their own.
         let package = launcher.parent()?.parent()?;
         let real = beside.iter().map(|relative| package.join(relative)).find(|path| is_program(path))?;
@@ -32,8 +38,13 @@ pub fn resolve_again(agent: &dyn Agent, name: &str, before: &str) -> String {
 /// Where the shell would find it, by the environment of this process.
 #[must_use]
 pub fn find_in_path(name: &str) -> Option<PathBuf> {
-    let path = std::env::var("PATH").ok()?;
-    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|candidate| is_program(candidate))
+    find_on(&std::env::var("PATH").ok()?, name)
+}
+
+/// The first of these folders that has such a program.
+#[must_use]
+pub fn find_on(path: &str, name: &str) -> Option<PathBuf> {
+    std::env::split_paths(path).map(|folder| folder.join(name)).find(|candidate| is_program(candidate))
 }
 
 fn is_program(path: &Path) -> bool {

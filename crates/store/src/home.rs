@@ -105,6 +105,12 @@ impl Home {
         Some(Home { root: std::path::absolute(root).ok()? })
     }
 
+    /// One that is known by its path.
+    #[must_use]
+    pub fn at(root: PathBuf) -> Home {
+        Home { root }
+    }
+
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root

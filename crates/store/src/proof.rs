@@ -110,13 +110,24 @@ pub enum Begun {
 /// Whether there is a conversation to go on with. `transcript`: where it is, as far as that is known. `None` for agents
 /// whose conversations nobody can look into.
 pub fn begun(agent: &dyn Agent, native_id: &str, cwd: &str, transcript: Option<&str>) -> Option<Begun> {
+    begun_with(agent, native_id, cwd, transcript, &|name| std::env::var(name).ok())
+}
+
+/// The same where the agent has this environment.
+pub fn begun_with(
+    agent: &dyn Agent,
+    native_id: &str,
+    cwd: &str,
+    transcript: Option<&str>,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Option<Begun> {
     // A database says nothing about this conversation: it is there for all of them.
     if agent.keeps_what_it_names() {
         return Some(Begun::Yes);
     }
-    agent.transcript(native_id, cwd, &|name| std::env::var(name).ok())?;
+    agent.transcript(native_id, cwd, variable)?;
     // Where its file is may not be known: the agent named it, and everybody died.
-    let found = transcript.map(str::to_owned).or_else(|| find_transcript(agent, native_id, cwd));
+    let found = transcript.map(str::to_owned).or_else(|| find_transcript_with(agent, native_id, cwd, variable));
     let Some(file) = found.and_then(|path| File::open(path).ok()) else {
         return Some(Begun::No);
     };

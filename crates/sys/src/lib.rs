@@ -18,6 +18,7 @@ pub mod descriptors;
 pub mod dir;
 pub mod entry;
 pub mod lock;
+pub mod memory_file;
 pub mod notify;
 pub mod pause;
 pub mod piped;

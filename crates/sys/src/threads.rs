@@ -64,6 +64,12 @@ fn leave(processor: usize, allowed: &CpuSet) {
     let _ = sched_setaffinity(None, &others).and_then(|()| sched_setaffinity(None, allowed));
 }
 
+/// Whether this process has one thread.
+pub fn is_single() -> std::io::Result<bool> {
+    // The kernel counts a link for each thread, beside the two that every folder has: one call instead of a list.
+    Ok(rustix::fs::stat("/proc/self/task")?.st_nlink == 3)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -75,5 +81,10 @@ mod tests {
             assert_eq!(many_at_once(threads, &things, |thing| thing * 2), (0..100).map(|n| n * 2).collect::<Vec<_>>());
         }
         assert_eq!(many_at_once(4, &[] as &[usize], |thing| *thing), [0; 0]);
+    }
+
+    #[test]
+    fn a_process_with_tests_in_it_has_several_threads() {
+        assert!(!is_single().is_ok_and(|single| single));
     }
 }

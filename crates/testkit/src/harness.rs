@@ -54,6 +54,12 @@ impl Harness {
         self.environment.insert(name.into(), value.into());
     }
 
+    /// All of that environment, for a test that calls the engine itself.
+    #[must_use]
+    pub fn variables(&self) -> Vec<(OsString, OsString)> {
+        self.environment.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+
     /// What a variable of that environment is.
     #[must_use]
     pub fn variable(&self, name: &str) -> Option<OsString> {

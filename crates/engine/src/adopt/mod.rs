@@ -79,7 +79,7 @@ impl Adoptable<'_> {
         if agent.named_conversation(&request.arguments).is_some() {
             return Err(AdoptRefusal::NamedTwice.into());
         }
-        crate::prepare::check_installed(agent)?;
+        crate::prepare::check_installed(&self.engine.environment, agent)?;
         self.engine.home.open_or_make(&self.engine.home.sessions())?;
         Ok(())
     }

@@ -107,7 +107,7 @@ impl Engine {
         let prompts: Vec<_> = messages.map(|text| self.wish(1, Want::Message { text, now: false })).collect();
         let piped = piped.filter(|_| session.mode == Mode::Headless && !record.plan.has_input());
         let launched = launch::Launch { session, run: record, prompts: &prompts, files, piped, environment };
-        Ok(launch::launch(&self.home, launched)?)
+        Ok(launch::launch(&self.home, launched, &self.launcher)?)
     }
 
     fn describe(&self, request: &Launch, checked: &Checked) -> Result<Session> {

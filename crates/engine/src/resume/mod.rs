@@ -10,6 +10,7 @@ mod transcript;
 
 pub use refusal::{ForkRefusal, ResumeRefusal};
 
+use crate::environment::Environment;
 use crate::error::Result;
 use crate::launch::Launched;
 use crate::notice::Notice;
@@ -121,9 +122,9 @@ impl Resumable<'_> {
             Err(NotQuiesced::Runs) => return Err(still_running()),
             Err(NotQuiesced::Failed(error)) => return Err(error),
         };
-        transcript::bring_back(&folder, &view, tell)?;
+        transcript::bring_back(&engine.environment, &folder, &view, tell)?;
         transcript::bring_back_lost(&folder, &view, tell)?;
-        let begun = begun(&folder, &view)?;
+        let begun = begun(&engine.environment, &folder, &view)?;
         let native_id = match &view.native_id {
             Some(known) if begun != Begun::InNameOnly => known.clone(),
             // A copy that was never made has no name yet, and is made now; so is what ended before the agent named it.
@@ -143,14 +144,15 @@ impl Resumable<'_> {
         repair::before_resume(engine, &folder, &session, record, tell)?;
         // What was repaired, and what was told, is no surprise to anyone.
         transcript::save(&folder, &view, record, checkpoints::settle)?;
-        if !launch::resume(&folder, &session, record, files, environment)? {
+        let next = launch::Resume { session: &session, run: record, files, environment };
+        if !launch::resume(&place, next, &engine.launcher)? {
             return Err(still_running());
         }
         drop(quiesced);
         if let Some(text) = request.message {
             inbox::append(&folder, &engine.wish(number, Want::Message { text, now: false }))?;
             // The keeper looks into the inbox when it starts and whenever it is woken; this wakes it.
-            drop(launch::reach(&place)?);
+            drop(launch::reach(&place, &engine.launcher)?);
         }
         Ok(Launched { place, session })
     }
@@ -158,12 +160,14 @@ impl Resumable<'_> {
 
 /// Whether there is a conversation to go on with. One whose agent died before it wrote anything down has left no trace, and
 /// is begun: told to go on with it, the agent would refuse, each time, and what waits would wait for ever.
-pub(crate) fn begun(folder: &Folder, view: &View) -> Result<Begun> {
+pub(crate) fn begun(environment: &Environment, folder: &Folder, view: &View) -> Result<Begun> {
     let Some(native_id) = &view.native_id else {
         return Ok(Begun::No);
     };
     let agent = ostler_agents::find(view.conversation_agent());
-    let known = agent.and_then(|agent| proof::begun(agent, native_id, &view.cwd, view.transcript.as_deref()));
+    let known = agent.and_then(|agent| {
+        proof::begun_with(agent, native_id, &view.cwd, view.transcript.as_deref(), &environment.lookup())
+    });
     match known {
         Some(known) => Ok(known),
         None if view.turns > 0 => Ok(Begun::Yes),

@@ -1,6 +1,7 @@
 //! The agent's transcript before it is read again: restored when it is gone, completed from its copies, and copied.
 
 use super::begun;
+use crate::environment::Environment;
 use crate::error::Result;
 use crate::notice::Notice;
 use crate::repair::{self, lost::Kept};
@@ -17,8 +18,8 @@ use std::path::Path;
 
 /// Puts the last copy of a transcript in its place when that is gone, or there is nothing in it: an agent may delete
 /// conversations of its own accord.
-pub fn bring_back(folder: &Folder, view: &View, tell: &mut dyn FnMut(Notice)) -> Result<()> {
-    let before = begun(folder, view)?;
+pub fn bring_back(environment: &Environment, folder: &Folder, view: &View, tell: &mut dyn FnMut(Notice)) -> Result<()> {
+    let before = begun(environment, folder, view)?;
     let Some(transcript) = proof::own_file(folder, view)?.filter(|_| before != Begun::Yes) else {
         return Ok(());
     };

@@ -7,6 +7,7 @@ use ostler_core::id::SessionId;
 use ostler_core::outcome::Outcome;
 use ostler_core::record::{Ending, Mode, Plan, Session, Speaks, Want, Wish};
 use ostler_keeper::launch::{self, Launch};
+use ostler_keeper::launcher::Launcher;
 use ostler_keeper::wire::{self, Request};
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::home::{Home, Place};
@@ -208,6 +209,7 @@ pub fn launch(home: &Home) -> Place {
     launch::launch(
         home,
         Launch { session: &session, run: &run, prompts: &[], files: &[], piped: None, environment: &environment },
+        &Launcher::ThisProgram,
     )
     .unwrap()
 }

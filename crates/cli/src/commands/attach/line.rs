@@ -4,6 +4,7 @@
 use crate::exit::{Failure, Result};
 use ostler_engine::request::look_and_record_to;
 use ostler_keeper::launch;
+use ostler_keeper::launcher::Launcher;
 use ostler_keeper::wire::{self, Reply, Request};
 use ostler_store::home::Place;
 use ostler_store::look::Depth;
@@ -43,7 +44,7 @@ impl Line {
         let hello =
             wire::encode(&Request::Attach { client: caller.name.clone(), rows, columns, read_only: caller.read_only });
         loop {
-            let Some(socket) = launch::reach(place)? else {
+            let Some(socket) = launch::reach(place, &Launcher::ThisProgram)? else {
                 if look_and_record_to(Depth::Awaited, place)?.ended {
                     return Ok(None);
                 }

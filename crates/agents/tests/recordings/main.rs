@@ -74,6 +74,11 @@ fn opencode_is_understood_as_before() {
 }
 
 #[test]
+fn qwen_is_understood_as_before() {
+    decodes_as_before("qwen");
+}
+
+#[test]
 fn every_recording_is_understood() {
     each_has_a_snapshot(SNAPSHOTS);
 }
@@ -95,6 +100,7 @@ fn package(agent: &str) -> &'static str {
         "codex" => "node_modules/@openai/codex",
         "gemini" => "node_modules/@google/gemini-cli",
         "opencode" => "node_modules/opencode-linux-x64",
+        "qwen" => "node_modules/@qwen-code/qwen-code",
         other => panic!("which package is {other}?"),
     }
 }

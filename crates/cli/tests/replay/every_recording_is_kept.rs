@@ -77,6 +77,11 @@ fn recorded_codex_is_kept_as_before() {
 }
 
 #[test]
+fn recorded_qwen_is_kept_as_before() {
+    is_kept_as_before("qwen");
+}
+
+#[test]
 fn recorded_gemini_is_kept_as_before() {
     is_kept_as_before("gemini");
 }

@@ -1,4 +1,4 @@
-//! What ostler can do, as a library: every verb is a typed function of [`Engine`] or of a session's [`Handle`].
+//! What ostler can do, as a library: every verb is a typed function of [`Engine`].
 //!
 //! It never prints, never exits, and reads neither arguments nor the environment: home, settings and environment are passed in.
 //! What is worth telling while something takes long goes to a callback as a [`Notice`]; what fails is an [`Error`] that says

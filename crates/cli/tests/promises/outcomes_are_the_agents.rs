@@ -50,6 +50,7 @@ fn an_agent_that_nobody_saw_end_is_lost_and_never_a_success() {
         for command in ["show", "ls"] {
             let told = harness.run(&[command, session.id()][..if command == "ls" { 1 } else { 2 }]).exits(0).stdout;
             assert!(told.contains(&read), "{told}");
+            assert!(!told.contains("()"), "{told}");
             assert_eq!(told.contains(&format!("continue: ostler resume {}", session.id())), goes_on, "{told}");
         }
     }

@@ -146,7 +146,13 @@ fn last(view: &View) -> Cell {
             return Cell::fitting(UNSEEN, move |room| shown.line(room).asked);
         }
         _ if let Some(why) = &view.message_waits => format!("not delivered yet: {why}"),
-        _ if let Some(steps) = after_loss(view) => format!("{steps} ({said})"),
+        _ if let Some(steps) = after_loss(view) => {
+            if said.is_empty() {
+                steps
+            } else {
+                format!("{steps} ({said})")
+            }
+        }
         _ if no_answer(view).is_some() => no_answer(view).unwrap_or_default(),
         _ if !view.maybe_delivered.is_empty() => {
             let n = view.maybe_delivered.first().copied().unwrap_or_default();

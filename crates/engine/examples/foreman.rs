@@ -44,15 +44,13 @@ fn oversee(engine: &Engine, agent: &str, prompt: String) -> Result<()> {
                 let answer = Answer { request: ask.request, allow: true, always: false, text: None };
                 engine.answer(&place, answer)?;
             }
-            (Over::Asks | Over::Reached | Over::TimeIsUp, _) => {
-                println!("{}: {}", place.id, view.last.as_deref().unwrap_or("nothing was said"));
-                break;
-            }
+            (Over::Asks | Over::Reached | Over::TimeIsUp, _) => break,
         }
     }
     let stop = Stop { how: StopHow::AfterTurn, grace: Duration::from_secs(10), why: "done".to_owned() };
     if let Stopped::Ended(end) = engine.ask_to_stop(place, &stop)?.wait(&mut |notice| println!("{notice}"))? {
-        println!("{}: ended, its last turn is {}", end.view.id, if end.is_saved() { "saved" } else { "not saved" });
+        let said = end.view.outcome.as_ref().and_then(|outcome| outcome.text.as_deref()).unwrap_or("nothing");
+        println!("{}: {said:?}, {}", end.view.id, if end.is_saved() { "saved" } else { "not saved" });
     }
     Ok(())
 }

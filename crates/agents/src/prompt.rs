@@ -24,6 +24,9 @@ pub struct Seen {
     pub working: bool,
     /// Something else than the prompt takes the keys.
     pub dialog: bool,
+    /// What is sent from here begins another conversation: none is open.
+    #[serde(default)]
+    pub begins: bool,
 }
 
 impl Seen {
@@ -125,7 +128,7 @@ pub(crate) mod tests {
     }
 
     fn of(typed: &str) -> Seen {
-        Seen { typed: Some(typed.to_owned()), working: false, dialog: false }
+        Seen { typed: Some(typed.to_owned()), ..Seen::default() }
     }
 
     #[test]

@@ -20,6 +20,7 @@ pub fn look(screen: &Screen<'_>) -> Seen {
         dialog: prompt.is_none() && screen.rows.iter().any(|row| row.strip_prefix(MARK).is_some_and(is_choice)),
         typed: prompt.map(|(_, text)| if PLACEHOLDERS.contains(&text.as_str()) { String::new() } else { text }),
         working: spins || says,
+        begins: false,
     }
 }
 

@@ -17,6 +17,7 @@ pub fn look(screen: &Screen<'_>) -> Seen {
         dialog: asks || (prompt.is_none() && chooses()),
         typed: prompt.map(|(_, text)| if text == PLACEHOLDER { String::new() } else { text }),
         working: matches!(title, Some('✦' | '⏲')) || says("(esc to cancel, "),
+        begins: false,
     }
 }
 

@@ -14,7 +14,13 @@ pub fn look(screen: &Screen<'_>) -> Seen {
     let end = screen.rows.iter().rposition(|row| row.trim_start().starts_with(LOWER_END));
     let working = screen.rows.iter().skip(end.unwrap_or(0)).any(|row| is_interruptible(row));
     let dialog = end.is_none() && screen.rows.iter().any(|row| row.contains("Permission required") || is_choice(row));
-    Seen { typed: end.and_then(|end| typed(screen, end)), working, dialog }
+    let begins = screen.rows.iter().take(end.unwrap_or(0)).any(|row| is_placeholder(row));
+    Seen { typed: end.and_then(|end| typed(screen, end)), working, dialog, begins }
+}
+
+/// Told to copy a conversation, opencode shows the prompt for a new one until the copy is made (measured).
+fn is_placeholder(row: &str) -> bool {
+    row.trim_start().strip_prefix(EDGE).is_some_and(|text| text.trim_start().starts_with(PLACEHOLDER))
 }
 
 /// `esc interrupt`, and `esc again to interrupt`.
@@ -58,8 +64,10 @@ mod tests {
 
     #[test]
     fn an_empty_prompt_is_ready() {
-        assert!(seen(look, HOME, (2, 6), "OpenCode").is_ready());
+        let home = seen(look, HOME, (2, 6), "OpenCode");
+        assert!(home.is_ready() && home.begins);
         assert!(seen(look, &with_prompt("  ┃", "/work    1.0K  ctrl+p commands"), (7, 5), "").is_ready());
+        assert!(!seen(look, &with_prompt("  ┃", "/work"), (7, 5), "").begins);
         assert!(!seen(look, &with_prompt("  ┃", "⬝⬝■■  esc interrupt    ctrl+p commands"), (7, 5), "").is_ready());
         assert!(!seen(look, HOME, (20, 78), "").is_ready(), "the cursor is not in it");
         let shell = with_prompt("  ┃", "/work").replace("  ┃  Build · large scripted\n  ╹", "  ┃  Shell\n  ╹");

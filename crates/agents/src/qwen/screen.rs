@@ -11,7 +11,7 @@ const RULE: &str = "────";
 pub fn look(screen: &Screen<'_>) -> Seen {
     let typed = prompt(screen).map(|text| if text == PLACEHOLDER { String::new() } else { text });
     let says = |words: &str| screen.rows.iter().any(|row| row.contains(words));
-    Seen { dialog: typed.is_none(), typed, working: says("esc to cancel)") }
+    Seen { dialog: typed.is_none(), typed, working: says("esc to cancel)"), begins: false }
 }
 
 /// The text between the last two rules, when it begins with a mark.

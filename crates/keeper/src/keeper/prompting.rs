@@ -70,7 +70,7 @@ impl Keeper {
         let Some(seen) = self.see_prompt()? else {
             return Ok(false);
         };
-        if seen.is_ready() {
+        if self.is_ready(&seen) {
             return Ok(true);
         }
         if let Some(last) = self.state.last_fed.filter(|_| self.state.interrupt_sent_ms > 0 && !seen.working)
@@ -81,7 +81,8 @@ impl Keeper {
             self.input.pump(&self.handles)?;
         }
         let why = self.why_not(&seen);
-        if seen.typed.is_none() && !seen.dialog && !seen.working {
+        let no_prompt = seen.typed.is_none() || seen.begins && self.awaits_copy();
+        if no_prompt && !seen.dialog && !seen.working {
             // An agent that starts has no prompt for a while.
             let (now, unseen_ms) = (since_boot_ms(), *self.prompting.unseen_ms.get_or_insert_with(since_boot_ms));
             if now < unseen_ms + UNSEEN_MS {
@@ -93,6 +94,16 @@ impl Keeper {
         }
         self.say_why_it_waits(why)?;
         Ok(false)
+    }
+
+    fn is_ready(&self, seen: &Seen) -> bool {
+        seen.is_ready() && !(seen.begins && self.awaits_copy())
+    }
+
+    /// Whether the conversation that this session is a copy of has not been copied yet. What is typed before that would begin
+    /// another one, which knows nothing of it.
+    fn awaits_copy(&self) -> bool {
+        self.session.fork.is_some() && self.record.run == 1 && self.state.native_id.is_none()
     }
 
     /// How long the transcript is before a message is typed.
@@ -346,6 +357,9 @@ impl Keeper {
             _ if seen.working => None,
             Some(typed) if !typed.is_empty() => {
                 Some(format!("{agent}'s prompt contains other text; send or clear it: ostler attach {id}"))
+            }
+            Some(_) if seen.begins && self.awaits_copy() => {
+                Some(format!("{agent} has not opened the copy of the conversation; check it: ostler attach {id}"))
             }
             Some(_) => None,
             None => Some(format!("{agent} does not show its prompt; check it: ostler attach {id}")),

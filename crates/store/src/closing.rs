@@ -67,13 +67,32 @@ pub fn publish(
         ..of(session, run.number)
     };
     outcome.closing = Some(Box::new(closing));
-    folder.even_when_full(|| run.publish_outcome(&outcome))?;
+    let mut written = folder.even_when_full(|| run.publish_outcome(&outcome));
+    // That it has ended matters more than a copy of what it said last: `logs` has all of it.
+    if written.as_ref().is_err_and(StoreError::is_full_disk) && shorten(&mut outcome) {
+        written = folder.even_when_full(|| run.publish_outcome(&outcome));
+    }
+    written?;
     let published = run.outcome()?.ok_or_else(|| StoreError::Missing { file: "outcome.json".to_owned() })?;
     // By what was published: whose was first may have read less than we have.
     if let Some(closing) = &published.closing {
         folder.lay_to_rest(run, closing.inbox);
     }
     Ok(Outcome { closing: None, ..published })
+}
+
+/// So much of an answer has room in an outcome on a full disk.
+const SHORT: usize = 1024;
+
+/// Cuts a long answer and says so. False when there is nothing to cut.
+fn shorten(outcome: &mut Outcome) -> bool {
+    let Some(text) = outcome.text.as_mut().filter(|text| text.len() > SHORT) else {
+        return false;
+    };
+    text.truncate(text.floor_char_boundary(SHORT));
+    text.push('…');
+    outcome.cause.push_str("; the disk was full, so only the beginning of its answer is kept here: see ostler logs");
+    true
 }
 
 /// Whether a signal is sent by somebody, and not by the kernel for a fault of the program.

@@ -115,6 +115,28 @@ fn stop_works_on_a_full_disk_and_the_outcome_is_recorded() {
 }
 
 #[test]
+fn a_long_answer_does_not_keep_the_end_from_being_recorded() {
+    if !root_for(WHAT) {
+        return;
+    }
+    let disk = SmallDisk::mount("32m");
+    let harness = harness_on(&disk);
+    let session = harness.detach(&["--keep", "demo"]);
+    let long = format!("say {}", "x".repeat(3_000_000));
+    harness.run_with_input(&["send", session.id(), "-"], long.as_bytes()).exits(0);
+    harness.run(&["wait", "--until", "turn", session.id()]).exits(0);
+    let _ballast = disk.fill();
+    harness.run(&["stop", session.id()]).exits(0);
+    let outcome = harness.run(&["show", "--json", session.id()]).exits(0).json()["outcome"].clone();
+    assert_eq!((&outcome["kind"], &outcome["saved"]), (&"succeeded".into(), &"verified".into()), "{outcome}");
+    let text = outcome["text"].as_str().unwrap();
+    assert!(text.starts_with("xxxx") && text.ends_with("x…") && text.len() < 2000, "{} bytes", text.len());
+    let logs = harness.run(&["logs", session.id()]).exits(0).stdout;
+    assert!(logs.contains(&"x".repeat(3_000_000)), "all of it is in the log");
+    harness.nothing_is_left();
+}
+
+#[test]
 fn a_message_that_does_not_fit_is_refused_and_the_next_one_after_that_arrives() {
     if !root_for(WHAT) {
         return;

@@ -148,14 +148,11 @@ fn tests(proven: &Path) -> Result<()> {
     }
     let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
     let threads = format!("--test-threads={}", AGENTS_PER_CORE * cores);
-    let mut with_agents = cargo_test_command(&home, &["--package", "ostler", "--test", REAL_AGENTS, "--", &threads]);
-    with_agents.env(proven::VARIABLE, proven);
+    let with_agents = ["--package", "ostler", "--test", REAL_AGENTS, "--", &threads];
+    let proving =
+        |arguments: &[&str]| workspace::run_visibly(cargo_test_command(&home, arguments).env(proven::VARIABLE, proven));
     // Each of them, so that one run shows all that fails.
-    let passed = [
-        cargo_test(&home, &["--workspace", "--exclude", "ostler"]),
-        cargo_test(&home, &product),
-        workspace::run_visibly(&mut with_agents),
-    ];
+    let passed = [cargo_test(&home, &["--workspace", "--exclude", "ostler"]), proving(&product), proving(&with_agents)];
     let failed: Vec<String> = passed.into_iter().filter_map(Result::err).map(|error| format!("{error:#}")).collect();
     if failed.is_empty() { Ok(()) } else { bail!("{}", failed.join("\n  ")) }
 }

@@ -1,5 +1,5 @@
-//! The command line, as it is typed. All of it in one file, although that is long: whoever adds a flag sees how the other
-//! commands call and describe theirs, and the file holds nothing but these definitions.
+//! The command line, as it is typed. All of it in one file, although that is long: a person who adds a flag sees how
+//! the other commands name and describe theirs, and the file holds nothing but these definitions.
 
 use crate::dashes;
 use clap::{Args, Parser, Subcommand};

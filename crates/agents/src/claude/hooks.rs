@@ -145,7 +145,7 @@ impl Decoder for Hooks {
         self.turn.as_ref().and_then(|turn| turn.prompt_id.as_deref()).map(saved::prompt).into_iter().collect()
     }
 
-    /// Whoever leaves in the middle of a turn has broken it off.
+    /// An agent that exits in the middle of a turn has interrupted it.
     fn turn_end_at_exit(&mut self, exit: Exit, complaint: Option<&str>) -> TurnEnd {
         match (exit.code, exit.signal) {
             (Some(_), _) => self.broken_off("exited before the end of its turn"),

@@ -83,11 +83,12 @@ impl Heard {
     }
 }
 
-/// How notes begin that have no tag around them: claude's after an interrupt, after an empty answer and before it guesses
-/// what the user may type next, codex's before a project's instructions, gemini's after an empty answer and after calls that repeat, qwen's before the
+/// How notes begin that have no tag around them: claude's after an interrupt, when a conversation is resumed whose last
+/// turn was cut off behind the result of a tool, after an empty answer and before it guesses what the user may type next, codex's before a project's instructions, gemini's after an empty answer and after calls that repeat, qwen's before the
 /// first message.
-const PHRASES: [&str; 7] = [
+const PHRASES: [&str; 8] = [
     "[Request interrupted by user",
+    "Continue from where you left off.",
     "[Your previous response had no visible output.",
     "[SUGGESTION MODE:",
     "# AGENTS.md instructions",

@@ -92,15 +92,14 @@ fn what_claude_uses_in_a_terminal_is_counted() {
     bed.agent.trust(&bed.harness.root().join("home"), &bed.work()).unwrap();
     let session = bed.detach(&["-t"], None);
     let show = || bed.harness.run(&["show", "--json", session.id()]).exits(0).json();
+    // A turn counts as one when it begins, and is in what was spent when it has ended.
+    let spent = || ostler_store::look::spent(&session.place().open().unwrap()).unwrap();
     let sends = |text: &str| {
-        let turns = session.look().turns;
+        let before = spent().len();
         bed.harness.run(&["send", session.id(), text]).exits(0);
-        session.until_look("the turn is counted", |view| {
-            view.turns > turns
-                && ostler_store::look::spent(&session.place().open().unwrap())
-                    .unwrap()
-                    .iter()
-                    .all(|turn| turn.tokens.is_some())
+        session.until_look("the turn is counted", |_| {
+            let turns = spent();
+            turns.len() > before && turns.iter().all(|turn| turn.tokens.is_some())
         });
     };
     sends("say one");

@@ -1,7 +1,7 @@
 //! What the tests of agents behind the Agent Client Protocol share: how each of the four is started.
 
 use crate::bed::Bed;
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 use ostler_testkit::{Output, Session};
 
 /// The command that speaks it, tools allowed as far as the program lets us.

@@ -3,8 +3,8 @@
 
 use crate::acp::{detach, follow};
 use crate::bed::{Bed, for_every_agent, tokens_of};
-use ostler_model::agents::Agent;
-use ostler_model::{INPUT_TOKENS, OUTPUT_TOKENS};
+use ostler_mock_llm::agents::Agent;
+use ostler_mock_llm::{INPUT_TOKENS, OUTPUT_TOKENS};
 use ostler_testkit::Who;
 
 #[test]

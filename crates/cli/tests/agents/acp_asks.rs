@@ -3,7 +3,7 @@
 
 use crate::acp::{detach, follow};
 use crate::bed::Bed;
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 use ostler_testkit::Who;
 
 #[test]

@@ -3,7 +3,7 @@
 
 use crate::acp::command;
 use crate::bed::{Bed, for_every_agent};
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 use ostler_testkit::{Session, Who};
 use rustix::process::Signal;
 

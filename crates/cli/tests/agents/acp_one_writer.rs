@@ -2,7 +2,7 @@
 
 use crate::acp::detach;
 use crate::bed::{Bed, for_every_agent};
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 use ostler_testkit::Who;
 
 /// The agent behind the program, and its own arguments that go on with a conversation.

@@ -3,7 +3,7 @@
 
 use crate::acp::{detach, follow};
 use crate::bed::{Bed, for_every_agent};
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 
 fn fails_on_a_bad_request(agent: Agent) {
     let Some(bed) = Bed::new(agent) else { return };

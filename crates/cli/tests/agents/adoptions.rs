@@ -4,8 +4,8 @@
 use crate::bed::{Bed, for_every_agent};
 use crate::person::Person;
 use crate::terminals_show_their_screen::ready;
-use ostler_model::Request;
-use ostler_model::agents::Agent;
+use ostler_mock_llm::Request;
+use ostler_mock_llm::agents::Agent;
 use ostler_testkit::{Started, patience};
 use serde_json::Value;
 use std::io::Write;

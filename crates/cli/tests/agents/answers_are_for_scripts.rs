@@ -1,7 +1,7 @@
 //! `$(ostler run AGENT "…")` is what the agent said last: its tools and everything else are on standard error.
 
 use crate::bed::{Bed, for_every_agent};
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 
 fn answers_a_script(agent: Agent) {
     let Some(bed) = Bed::new(agent) else { return };

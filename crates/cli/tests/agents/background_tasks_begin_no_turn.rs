@@ -2,8 +2,8 @@
 //! ends those tasks too, and must not have the model asked, and paid, for a turn that nobody sees.
 
 use crate::bed::Bed;
-use ostler_model::Request;
-use ostler_model::agents::Agent;
+use ostler_mock_llm::Request;
+use ostler_mock_llm::agents::Agent;
 use ostler_testkit::{Session, held, times};
 
 const PROMPT: &str = r#"tool Bash {"command":"sleep 300","run_in_background":true} ; say done"#;

@@ -1,8 +1,8 @@
 //! What one test gets: a home of its own, a model server, and a working directory whose name tells who quotes and encodes
 //! properly. At the end the harness proves that nothing of it is alive.
 
-use ostler_model::agents::{Agent, folder};
-use ostler_model::{Kind, Request, Server};
+use ostler_mock_llm::agents::{Agent, folder};
+use ostler_mock_llm::{Kind, Request, Server};
 use ostler_sys::process::{Identity, command_line};
 use ostler_testkit::{Harness, Output, Session, patience};
 use serde_json::Value;
@@ -185,7 +185,7 @@ impl Bed {
             Kind::Other => false,
         };
         let answers = self.server.requests().iter().filter(counts).count() as u64;
-        (answers * ostler_model::INPUT_TOKENS, answers * ostler_model::OUTPUT_TOKENS)
+        (answers * ostler_mock_llm::INPUT_TOKENS, answers * ostler_mock_llm::OUTPUT_TOKENS)
     }
 }
 
@@ -201,7 +201,7 @@ macro_rules! for_every_agent {
     ($promise:ident: $($name:ident $agent:ident),+ $(,)?) => {
         $(#[test]
         fn $name() {
-            $promise(ostler_model::agents::Agent::$agent);
+            $promise(ostler_mock_llm::agents::Agent::$agent);
         })+
     };
 }

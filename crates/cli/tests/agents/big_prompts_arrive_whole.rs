@@ -1,7 +1,7 @@
 //! A prompt of a megabyte, piped in, reaches the model byte for byte.
 
 use crate::bed::{Bed, for_every_agent};
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 
 fn takes_a_megabyte(agent: Agent) {
     let Some(bed) = Bed::new(agent) else { return };

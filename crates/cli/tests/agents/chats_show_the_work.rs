@@ -4,7 +4,7 @@
 use crate::bed::Bed;
 use crate::person::Person;
 use ostler_core::view::Phase;
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 use serde_json::json;
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::bed::Bed;
 use crate::person::Person;
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 
 const TWO_WRITES: &str =
     r#"tool Write {"file_path":"one","content":"1"} ; tool Write {"file_path":"two","content":"2"} ; say written"#;

@@ -2,7 +2,7 @@
 //! what it says.
 
 use crate::bed::Bed;
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 use ostler_testkit::Who;
 use rustix::process::Signal;
 

@@ -3,7 +3,7 @@
 
 use crate::bed::Bed;
 use crate::person::Person;
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 use ostler_testkit::{Session, Who};
 use serde_json::json;
 

@@ -5,7 +5,7 @@
 use crate::bed::Bed;
 use crate::person::Person;
 use crate::terminals_show_their_screen::ready;
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 use ostler_sys::process::{Identity, Pidfd, command_line};
 use ostler_testkit::{Session, patience};
 use rustix::process::Signal;

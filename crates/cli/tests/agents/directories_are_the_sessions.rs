@@ -1,7 +1,7 @@
 //! An agent works in the directory of its session, wherever it was started and resumed from.
 
 use crate::bed::{Bed, for_every_agent};
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 
 fn works_in_the_sessions_directory(agent: Agent) {
     let Some(mut bed) = Bed::new(agent) else { return };

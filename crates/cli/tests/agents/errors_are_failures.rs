@@ -2,7 +2,7 @@
 //! 0, whatever the agent calls it; unless trying again helped.
 
 use crate::bed::{Bed, for_every_agent};
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 use ostler_testkit::Output;
 use std::io::Write;
 

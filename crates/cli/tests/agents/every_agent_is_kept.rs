@@ -1,7 +1,7 @@
 //! Run, follow, a tool, a further message, wait, logs, resume: the same for every agent.
 
 use crate::bed::{Bed, for_every_agent, tokens_of};
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 
 fn is_followed_and_resumed(agent: Agent) {
     let Some(bed) = Bed::new(agent) else { return };

@@ -2,7 +2,7 @@
 //! is a failed turn with its reason, and the message waits. A program that was moved by an update is found again.
 
 use crate::bed::{Bed, for_every_agent};
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 

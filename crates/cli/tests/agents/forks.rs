@@ -1,7 +1,7 @@
 //! A fork by each agent's own means: the model knows what was said before, and the original's transcript is not touched.
 
 use crate::bed::{Bed, for_every_agent, tokens_of};
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 
 fn a_fork_knows_what_was_said(agent: Agent) {
     let Some(bed) = Bed::new(agent) else { return };
@@ -20,7 +20,7 @@ fn a_fork_knows_what_was_said(agent: Agent) {
     assert!(shown.native_id.is_some() && shown.native_id != before.native_id, "{shown:?}");
     if agent != Agent::Gemini {
         // What the original used is not the copy's; gemini counts what it asks on the side as well.
-        assert_eq!(tokens_of(&bed, &fork), (ostler_model::INPUT_TOKENS, ostler_model::OUTPUT_TOKENS));
+        assert_eq!(tokens_of(&bed, &fork), (ostler_mock_llm::INPUT_TOKENS, ostler_mock_llm::OUTPUT_TOKENS));
     }
     let told = bed.last_request();
     assert!(told.contains("say one") && told.contains("say two"), "{told}");

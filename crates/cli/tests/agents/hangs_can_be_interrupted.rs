@@ -2,7 +2,7 @@
 //! interrupt ends the turn, and that is what it is called.
 
 use crate::bed::{Bed, for_every_agent};
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 use ostler_testkit::Session;
 
 fn quiet_until_interrupted(bed: &Bed, session: Session<'_>) {

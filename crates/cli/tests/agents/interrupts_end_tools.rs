@@ -2,7 +2,7 @@
 //! next message.
 
 use crate::bed::{Bed, for_every_agent};
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 use ostler_testkit::{Who, patience};
 
 fn an_interrupt_ends_the_tool(agent: Agent) {

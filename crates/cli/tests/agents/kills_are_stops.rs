@@ -1,7 +1,7 @@
 //! `stop --kill` in the middle of a turn: the session was stopped, whichever agent it is, and has not failed.
 
 use crate::bed::{Bed, for_every_agent};
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 use ostler_sys::process::Pidfd;
 use ostler_testkit::Who;
 use rustix::process::Signal;

@@ -2,7 +2,7 @@
 //! gemini starts in the same folder, and files are emptied, cut and replaced behind an agent's back.
 
 use crate::bed::{Bed, for_every_agent};
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 
 fn is_brought_back(agent: Agent) {
     goes_on_whole_after(agent, |transcript| std::fs::remove_file(transcript).unwrap());

@@ -1,7 +1,7 @@
 //! Messages sent during a turn wait with us and reach the model in order, each once.
 
 use crate::bed::{Bed, for_every_agent};
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 
 fn three_messages_during_a_turn(agent: Agent) {
     let Some(bed) = Bed::new(agent) else { return };

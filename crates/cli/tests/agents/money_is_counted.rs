@@ -2,7 +2,7 @@
 //! process of its own or both in one, and over a resume.
 
 use crate::bed::{Bed, for_every_agent};
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 use ostler_testkit::patience;
 use serde_json::Value;
 
@@ -86,7 +86,7 @@ fn is_counted(agent: Agent) {
 /// In a terminal claude tells nothing of it; its transcript and its own records do.
 #[test]
 fn what_claude_uses_in_a_terminal_is_counted() {
-    const ANSWER: (u64, u64) = (ostler_model::INPUT_TOKENS, ostler_model::OUTPUT_TOKENS);
+    const ANSWER: (u64, u64) = (ostler_mock_llm::INPUT_TOKENS, ostler_mock_llm::OUTPUT_TOKENS);
     let answers = |count: u64| (count * ANSWER.0, count * ANSWER.1);
     let Some(bed) = Bed::new(Agent::Claude) else { return };
     bed.agent.trust(&bed.harness.root().join("home"), &bed.work()).unwrap();

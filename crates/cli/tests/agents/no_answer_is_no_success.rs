@@ -3,7 +3,7 @@
 
 use crate::bed::Bed;
 use crate::errors_are_failures::{failed, impatient};
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 
 #[test]
 fn gemini_that_stops_a_loop_has_failed() {

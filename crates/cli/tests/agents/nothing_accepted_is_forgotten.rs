@@ -2,7 +2,7 @@
 
 use crate::bed::{Bed, for_every_agent};
 use ostler_core::view::{Phase, View};
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 use ostler_testkit::{Session, Who};
 
 /// The conversation that goes on has both messages, each once and in order.

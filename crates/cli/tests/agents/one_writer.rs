@@ -1,7 +1,7 @@
 //! One conversation of a real agent, many who want it: one has it, the others are told who.
 
 use crate::bed::{Bed, for_every_agent};
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 use ostler_testkit::{Output, Started};
 
 #[test]

@@ -1,7 +1,7 @@
 //! opencode keeps its conversations in a database: that a turn is saved is proven by its rows, also when it was cut off.
 
 use crate::bed::Bed;
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 use ostler_testkit::{Session, Who};
 
 /// How a session ended, and whether its end is saved.

@@ -1,7 +1,7 @@
 //! What is piped into `run AGENT PROMPT` reaches the model after the prompt, and the prompt may begin with a dash.
 
 use crate::bed::{Bed, for_every_agent};
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 
 fn reads_what_is_piped_in(agent: Agent) {
     let Some(bed) = Bed::new(agent) else { return };

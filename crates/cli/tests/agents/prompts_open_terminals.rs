@@ -3,8 +3,8 @@
 
 use crate::bed::{Bed, for_every_agent};
 use crate::person::Person;
-use ostler_model::Request;
-use ostler_model::agents::Agent;
+use ostler_mock_llm::Request;
+use ostler_mock_llm::agents::Agent;
 use ostler_testkit::Session;
 
 /// What the model has seen of the conversation that asked it last.

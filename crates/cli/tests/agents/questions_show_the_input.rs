@@ -4,7 +4,7 @@
 use crate::acp;
 use crate::bed::Bed;
 use crate::person::Person;
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 use ostler_testkit::Session;
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 //! conversations.
 
 use crate::bed::Bed;
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 
 #[test]
 fn qwen_asks_and_the_answer_does_what_it_says() {

@@ -3,7 +3,7 @@
 //! see hangs_can_be_interrupted.)
 
 use crate::bed::Bed;
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 use ostler_testkit::Session;
 
 /// Alarms after a second, so that a test need not wait for minutes.

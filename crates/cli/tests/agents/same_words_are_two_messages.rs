@@ -2,7 +2,7 @@
 //! and the first message must not stand for the second.
 
 use crate::bed::{Bed, for_every_agent};
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 use ostler_testkit::{Session, Who};
 
 const TWIN: &str = "say twin";

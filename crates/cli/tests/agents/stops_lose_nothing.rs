@@ -2,7 +2,7 @@
 //! begins.
 
 use crate::bed::{Bed, for_every_agent};
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 use ostler_testkit::{Session, held, times};
 use serde_json::Value;
 

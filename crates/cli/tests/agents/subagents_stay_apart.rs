@@ -1,7 +1,7 @@
 //! What a subagent says and does is shown at the side, and is never the session's own word.
 
 use crate::bed::Bed;
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 use serde_json::json;
 
 #[test]

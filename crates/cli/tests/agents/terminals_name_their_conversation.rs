@@ -4,7 +4,7 @@
 use crate::bed::{Bed, for_every_agent};
 use crate::person::Person;
 use crate::terminals_show_their_screen::ready;
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 use ostler_testkit::{Session, Who};
 
 /// What it answers first.

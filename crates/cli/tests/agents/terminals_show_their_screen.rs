@@ -2,8 +2,8 @@
 
 use crate::bed::{Bed, for_every_agent};
 use crate::person::Person;
-use ostler_model::agents::Agent;
-use ostler_model::{Ending, Request};
+use ostler_mock_llm::agents::Agent;
+use ostler_mock_llm::{Ending, Request};
 
 fn in_a_terminal(agent: Agent) {
     let Some(bed) = Bed::new(agent) else { return };

@@ -4,7 +4,7 @@
 use crate::bed::{Bed, for_every_agent};
 use crate::person::Person;
 use ostler_core::view::Phase;
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 use ostler_sys::pause::{self, Point, Role};
 use ostler_testkit::Session;
 

@@ -1,7 +1,7 @@
 //! `logs` shows what an agent did with files and commands, and which of it failed.
 
 use crate::bed::Bed;
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 use serde_json::{Value, json};
 
 /// What `logs` says, for a person and for a program: the names and details of the tools, and whether each failed.

@@ -2,7 +2,7 @@
 //! conversation shorter by itself, and in another file after `/clear`.
 
 use crate::bed::Bed;
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 use serde_json::{Value, json};
 
 #[test]
@@ -26,7 +26,7 @@ fn opencode_that_shortens_its_conversation_by_itself_is_verified_and_its_own_pro
     assert!(requests.iter().any(|request| request.body.to_string().contains("Continue if you have next steps")));
     let outcome = bed.last().show().outcome().clone();
     assert_eq!((outcome.kind.as_str(), outcome.saved.as_str()), ("succeeded", "verified"), "{outcome:?}");
-    assert!(output.stdout.ends_with(&format!("{}\n", ostler_model::POLITE)), "{output:?}");
+    assert!(output.stdout.ends_with(&format!("{}\n", ostler_mock_llm::POLITE)), "{output:?}");
     let logs = bed.harness.run(&["logs", bed.last().id()]).exits(0).stdout;
     assert!(!logs.contains("Continue if you have next steps"), "{logs}");
     bed.proves("the agent shortens its conversation by itself: verified");

@@ -1,8 +1,8 @@
 //! What the model saw, and the transcript it came from.
 
 use crate::bed::Bed;
-use ostler_model::Request;
-use ostler_model::agents::Agent;
+use ostler_mock_llm::Request;
+use ostler_mock_llm::agents::Agent;
 use ostler_testkit::Session;
 use serde_json::Value;
 use std::path::PathBuf;

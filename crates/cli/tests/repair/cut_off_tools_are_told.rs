@@ -2,7 +2,7 @@
 
 use crate::bed::{Bed, for_every_agent};
 use crate::conversation::is_well_formed;
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 use ostler_sys::process::Identity;
 use ostler_testkit::{Session, Who};
 

@@ -2,7 +2,7 @@
 
 use crate::bed::Bed;
 use crate::conversation::{is_well_formed, transcript};
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 use serde_json::Value;
 
 struct Case {

@@ -3,7 +3,7 @@
 
 use crate::bed::Bed;
 use crate::conversation::is_well_formed;
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 use ostler_testkit::Output;
 use std::process::{Child, Stdio};
 

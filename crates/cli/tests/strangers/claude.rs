@@ -1,7 +1,7 @@
 //! Claude in another terminal.
 
 use crate::one_home::{OneHome, Stranger};
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 use ostler_testkit::Who;
 use serde_json::{Value, json};
 

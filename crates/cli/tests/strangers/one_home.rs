@@ -1,7 +1,7 @@
 //! A home that ostler and a stranger share: the stranger starts the agent itself, as from another terminal.
 
-use ostler_model::Server;
-use ostler_model::agents::Agent;
+use ostler_mock_llm::Server;
+use ostler_mock_llm::agents::Agent;
 use ostler_sys::process::{Identity, Pidfd};
 use ostler_testkit::{Harness, patience};
 use rustix::process::Signal;
@@ -104,7 +104,7 @@ impl OneHome {
 
     /// Waits until the model was asked for this many answers.
     pub fn asked_for(&self, answers: usize) {
-        let turns = |requests: &[ostler_model::Request]| requests.iter().filter(|one| one.turn().is_some()).count();
+        let turns = |requests: &[ostler_mock_llm::Request]| requests.iter().filter(|one| one.turn().is_some()).count();
         self.server.wait_for(|requests| turns(requests) >= answers).unwrap();
     }
 

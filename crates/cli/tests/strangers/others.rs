@@ -1,7 +1,7 @@
 //! Agents that keep no list of what runs: they are found by their locks and by the files that they hold open.
 
 use crate::one_home::OneHome;
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 
 #[test]
 fn a_strangers_codex_is_named_by_its_lock_until_it_is_killed() {

@@ -2,7 +2,7 @@
 //! while ours runs it is reported and left alone.
 
 use crate::one_home::{OneHome, Stranger};
-use ostler_model::agents::Agent;
+use ostler_mock_llm::agents::Agent;
 use ostler_testkit::Session;
 use serde_json::json;
 

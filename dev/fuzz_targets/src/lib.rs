@@ -1,0 +1,55 @@
+//! Every parser of bytes that somebody else wrote, as one function each. Whatever the bytes, the function returns; and what
+//! must hold for all of them is asserted in it.
+//!
+//! `cargo xtask fuzz` looks for bytes that break one; `tests/seeds.rs` replays what is kept below `dev/fuzz/seeds`, so that
+//! what was once found stays mended without anybody fuzzing.
+
+#![expect(clippy::unwrap_used, reason = "a broken promise is what is looked for")]
+
+mod files;
+mod output;
+mod records;
+mod screen;
+mod telling;
+
+/// What is to be broken.
+#[derive(Clone, Copy)]
+pub struct Target {
+    pub name: &'static str,
+    pub run: fn(&[u8]),
+}
+
+/// All of them, by the name of their folder of seeds.
+#[must_use]
+pub fn targets() -> Vec<Target> {
+    let target = |name, run| Target { name, run };
+    vec![
+        target("decoder-claude", output::claude),
+        target("decoder-codex", output::codex),
+        target("decoder-gemini", output::gemini),
+        target("decoder-opencode", output::opencode),
+        target("transcript-claude", output::claude_transcript),
+        target("transcript-codex", output::codex_transcript),
+        target("transcript-gemini", output::gemini_transcript),
+        target("rows-opencode", output::opencode_rows),
+        target("hooks", telling::hooks),
+        target("own-record", telling::own_record),
+        target("acp", telling::acp),
+        target("conversation", telling::conversation),
+        target("counted", telling::counted),
+        target("records", records::records),
+        target("journal", records::journal),
+        target("wire", records::wire),
+        target("terminal", screen::terminal),
+        target("snapshot", screen::snapshot),
+        target("text", screen::text),
+        target("folder", files::folder),
+        target("inbox", files::inbox),
+        target("feed", files::feed),
+    ]
+}
+
+/// The first byte as a number, and the rest.
+fn first(bytes: &[u8]) -> (usize, &[u8]) {
+    bytes.split_first().map_or((0, bytes), |(first, rest)| (usize::from(*first), rest))
+}

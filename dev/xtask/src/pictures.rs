@@ -1,0 +1,26 @@
+//! `cargo xtask pictures`: docs/pictures, made anew from a real run of the program. What draws them is a crate of the
+//! workspace, because it needs our own emulator; see dev/pictures.
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+
+use crate::processes::become_subreaper;
+use crate::workspace;
+
+pub fn run(arguments: &[String]) -> Result<()> {
+    if let Some(unknown) = arguments.first() {
+        bail!("`pictures` takes no arguments, not even {unknown}");
+    }
+    become_subreaper()?;
+    workspace::run_visibly(workspace::cargo().args(["build", "--package", "ostler"]))?;
+    draw(&workspace::root().join("docs/pictures"))
+}
+
+/// All of them, with the program that was built last.
+pub fn draw(folder: &Path) -> Result<()> {
+    let mut artist = workspace::cargo();
+    artist.args(["run", "--quiet", "--package", "ostler-pictures", "--"]);
+    artist.arg(workspace::target().join("debug/ostler")).arg(folder);
+    workspace::run_visibly(&mut artist)
+}

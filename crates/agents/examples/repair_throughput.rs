@@ -1,4 +1,4 @@
-//! How fast a transcript is looked at and mended, and in how much memory.
+//! How fast a transcript is looked at and repaired, and in how much memory.
 //!
 //! `cargo run --release -p ostler-agents --example repair_throughput FOLDER [MEGABYTES]` makes a transcript of claude in the
 //! folder, with a torn end, a broken line, a call without result and two writers, and prints a line of JSON.
@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let folder = arguments.next().ok_or("which folder?")?;
     let megabytes: u64 = arguments.next().map_or(Ok(1000), |number| number.parse())?;
-    let (damaged, mended) = (Path::new(&folder).join("damaged.jsonl"), Path::new(&folder).join("mended.jsonl"));
+    let (damaged, repaired) = (Path::new(&folder).join("damaged.jsonl"), Path::new(&folder).join("repaired.jsonl"));
     let lines = make(&damaged, megabytes * 1_000_000)?;
     let size = std::fs::metadata(&damaged)?.len();
 
@@ -25,12 +25,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let claude = Format::of_agent("claude").ok_or("no format")?;
     let examination = examine(claude, &source, Branches::Join)?;
     let (looked, worked_to_look) = (start.elapsed(), cpu_seconds()? - before);
-    let mut target = BufWriter::with_capacity(1 << 20, File::create(&mended)?);
+    let mut target = BufWriter::with_capacity(1 << 20, File::create(&repaired)?);
     examination.edits.apply(&source, &mut target)?;
     target.flush()?;
     let (written, worked_to_write) = (start.elapsed(), cpu_seconds()? - before);
     let start = Instant::now();
-    let again = examine(claude, File::open(&mended)?, Branches::Join)?;
+    let again = examine(claude, File::open(&repaired)?, Branches::Join)?;
     let verified = start.elapsed();
 
     let per = |seconds: f64| (size as f64 / 1e6 / seconds).round();
@@ -45,7 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         })
     );
     std::fs::remove_file(damaged)?;
-    std::fs::remove_file(mended)?;
+    std::fs::remove_file(repaired)?;
     Ok(())
 }
 

@@ -1,15 +1,15 @@
 //! What stands in a message, in the shape that all agents share: a text, or a list of parts some of which are texts.
 
-use crate::loose::Loose;
+use crate::any_json::AnyJson;
 use serde::Deserialize;
 
-pub type Content<'a> = Loose<'a, Part<'a>>;
+pub type Content<'a> = AnyJson<'a, Part<'a>>;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Part<'a> {
     #[serde(borrow)]
-    pub text: Loose<'a>,
+    pub text: AnyJson<'a>,
 }
 
 /// Its texts, in order.

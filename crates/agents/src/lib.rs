@@ -4,6 +4,7 @@
 //! turn is in its transcript. Everything else in ostler is the same for all of them.
 
 pub mod acp;
+pub mod any_json;
 pub mod claude;
 pub mod codex;
 pub mod command;
@@ -13,11 +14,9 @@ pub mod gemini;
 pub mod hook;
 pub mod installed;
 pub mod lines;
-pub mod loose;
 mod named;
 pub mod opencode;
 pub mod ownership;
-pub mod parting;
 pub mod prompt;
 pub mod qwen;
 pub mod reading;
@@ -27,6 +26,7 @@ pub mod replay;
 mod shapes;
 pub mod stored;
 pub mod stream_json;
+pub mod unsaved_on_exit;
 
 use ostler_core::fact::{Ask, Fact, Tokens, TurnEnd, Verdict};
 use ostler_core::outcome::{Exit, signal_name};
@@ -180,7 +180,7 @@ pub trait Agent:
     }
 
     /// Where its transcript of this conversation is.
-    fn transcript(&self, native_id: &str, cwd: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<Whereabouts>;
+    fn transcript(&self, native_id: &str, cwd: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<Location>;
 
     /// Whether this line of its transcript makes it a conversation that can be resumed. Some agents make the file before there
     /// is a message in it, and neither resume such a file nor begin another one of that name.
@@ -348,7 +348,7 @@ pub fn typeable(text: &str) -> String {
 
 /// Where a file is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Whereabouts {
+pub enum Location {
     At(String),
     /// Somewhere below a folder, under a name with this end.
     Below {
@@ -448,7 +448,7 @@ fn explained(what: String, complaint: Option<&str>) -> String {
 
 /// Where an agent tells us what happens to it, below the folder of its run, and a reader for that. `None`: nowhere.
 #[must_use]
-pub fn telling(agent: &dyn Agent, speaks: Speaks) -> Option<(&'static str, Box<dyn Decoder>)> {
+pub fn agent_feed(agent: &dyn Agent, speaks: Speaks) -> Option<(&'static str, Box<dyn Decoder>)> {
     match speaks {
         Speaks::Bytes => None,
         Speaks::Turns | Speaks::OneTurn => Some(("out", agent.decoder())),

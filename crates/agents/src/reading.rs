@@ -43,7 +43,7 @@ impl Reading {
         lines.feed(bytes, |line, place| {
             match line {
                 Line::Whole(line) => decoder.line(line, facts),
-                Line::TooLong { bytes } => facts.push(Fact::PassedOver { bytes }),
+                Line::TooLong { bytes } => facts.push(Fact::LineTooLong { bytes }),
             }
             facts.drain(..).for_each(|fact| each(place, fact));
         });

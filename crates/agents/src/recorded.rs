@@ -3,8 +3,8 @@
 //! In a terminal an agent draws, and what remains of a drawing is no conversation. Its transcript is one. Readers are pure:
 //! lines or rows in, items out; they survive whatever stands there, and pass over what they do not know.
 
+use crate::any_json::AnyJson;
 use crate::lines::{Line, Lines};
-use crate::loose::Loose;
 use jiff::Timestamp;
 use ostler_core::fact::{Fact, TurnEnd, Verdict};
 use serde::{Deserialize, Serialize};
@@ -115,7 +115,7 @@ impl Reading {
             match line {
                 Line::Whole(line) => recording.line(line, items),
                 Line::TooLong { bytes } => {
-                    items.push(Recorded { at: None, what: What::Agent(Fact::PassedOver { bytes }) });
+                    items.push(Recorded { at: None, what: What::Agent(Fact::LineTooLong { bytes }) });
                 }
             }
             items.drain(..).for_each(&mut each);
@@ -180,10 +180,10 @@ impl Items<'_> {
 }
 
 /// A time as transcripts write it.
-pub(crate) fn time(field: &Loose<'_>) -> Option<Timestamp> {
+pub(crate) fn time(field: &AnyJson<'_>) -> Option<Timestamp> {
     match field {
-        Loose::Text(text) => text.parse().ok(),
-        Loose::Count(ms) => Timestamp::from_millisecond(i64::try_from(*ms).ok()?).ok(),
-        Loose::Nothing | Loose::Amount(_) | Loose::Flag(_) | Loose::Object(_) | Loose::List(_) => None,
+        AnyJson::Text(text) => text.parse().ok(),
+        AnyJson::Count(ms) => Timestamp::from_millisecond(i64::try_from(*ms).ok()?).ok(),
+        AnyJson::Nothing | AnyJson::Amount(_) | AnyJson::Flag(_) | AnyJson::Object(_) | AnyJson::List(_) => None,
     }
 }

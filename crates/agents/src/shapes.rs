@@ -1,6 +1,6 @@
 //! Parts of lines that look the same whoever wrote them.
 
-use crate::loose::Loose;
+use crate::any_json::AnyJson;
 use ostler_core::fact::Tokens;
 use serde::Deserialize;
 
@@ -9,7 +9,7 @@ use serde::Deserialize;
 #[serde(default)]
 pub struct Problem<'a> {
     #[serde(borrow)]
-    pub message: Loose<'a>,
+    pub message: AnyJson<'a>,
 }
 
 /// What was used.
@@ -17,8 +17,8 @@ pub struct Problem<'a> {
 #[serde(default)]
 pub struct Usage<'a> {
     #[serde(borrow)]
-    input_tokens: Loose<'a>,
-    output_tokens: Loose<'a>,
+    input_tokens: AnyJson<'a>,
+    output_tokens: AnyJson<'a>,
 }
 
 impl Usage<'_> {

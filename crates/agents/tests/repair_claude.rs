@@ -114,8 +114,8 @@ fn conversation(turns: &[usize]) -> Writer {
     writer
 }
 
-/// Mends until nothing is left to mend, as the program does.
-fn mend_as(bytes: &[u8], branches: Branches) -> (Vec<u8>, Vec<Finding>) {
+/// Mends until nothing is left to repair, as the program does.
+fn repair_as(bytes: &[u8], branches: Branches) -> (Vec<u8>, Vec<Finding>) {
     let mut file = bytes.to_vec();
     let mut findings = Vec::new();
     for _ in 0..4 {
@@ -123,18 +123,18 @@ fn mend_as(bytes: &[u8], branches: Branches) -> (Vec<u8>, Vec<Finding>) {
         let mut out = Vec::new();
         examination.edits.apply(Cursor::new(&file), &mut out).unwrap();
         file = out;
-        let mends = examination.mends();
+        let repairs = examination.repairs();
         findings.extend(examination.findings);
-        if !mends {
+        if !repairs {
             break;
         }
-        findings.retain(|finding| finding.remedy() == Remedy::Mend);
+        findings.retain(|finding| finding.remedy() == Remedy::Repair);
     }
     (file, findings)
 }
 
-fn mend(bytes: &[u8]) -> (Vec<u8>, Vec<Finding>) {
-    mend_as(bytes, Branches::Join)
+fn repair(bytes: &[u8]) -> (Vec<u8>, Vec<Finding>) {
+    repair_as(bytes, Branches::Join)
 }
 
 fn records(bytes: &[u8]) -> Vec<Value> {
@@ -218,8 +218,8 @@ fn is_well_formed(bytes: &[u8]) {
 #[track_caller]
 fn is_left_alone(writer: &Writer) -> Vec<Finding> {
     let bytes = writer.bytes();
-    let (mended, findings) = mend(&bytes);
-    assert_eq!(String::from_utf8_lossy(&mended), String::from_utf8_lossy(&bytes), "{findings:?}");
+    let (repaired, findings) = repair(&bytes);
+    assert_eq!(String::from_utf8_lossy(&repaired), String::from_utf8_lossy(&bytes), "{findings:?}");
     assert!(findings.iter().all(|finding| finding.remedy() == Remedy::Note), "{findings:?}");
     findings
 }
@@ -284,12 +284,12 @@ fn a_cut_off_call_gets_a_result_and_the_conversation_ends_with_it() {
     let prompt = writer.prompt(Some(&uuid(writer.count)), "go");
     let calls = writer.calls(&prompt, &["a", "b", "c"]);
     writer.result(&calls[0], "a");
-    let (mended, findings) = mend(&writer.bytes());
+    let (repaired, findings) = repair(&writer.bytes());
     let told = || Finding::CallWithoutResult { tool: "Bash".to_owned() };
     assert_eq!(findings, [told(), told()]);
-    is_well_formed(&mended);
+    is_well_formed(&repaired);
     assert_eq!(
-        blocks(&shown(&mended), "tool_result", "content").iter().filter(|text| *text == MAY_HAVE_RUN).count(),
+        blocks(&shown(&repaired), "tool_result", "content").iter().filter(|text| *text == MAY_HAVE_RUN).count(),
         2
     );
 }
@@ -301,10 +301,10 @@ fn a_call_that_an_earlier_resume_left_out_is_brought_back() {
     writer.calls(&prompt, &["a"]);
     let answer = writer.answer(&prompt, "No response requested.");
     writer.turn(Some(&answer), 3, 1);
-    let (mended, findings) = mend(&writer.bytes());
+    let (repaired, findings) = repair(&writer.bytes());
     assert_eq!(findings, [Finding::CallWithoutResult { tool: "Bash".to_owned() }]);
-    is_well_formed(&mended);
-    assert!(blocks(&shown(&mended), "tool_use", "id").contains(&"a".to_owned()));
+    is_well_formed(&repaired);
+    assert!(blocks(&shown(&repaired), "tool_use", "id").contains(&"a".to_owned()));
 }
 
 /// Two turns from one message, written at once.
@@ -323,10 +323,10 @@ fn two_writers() -> Writer {
 
 #[test]
 fn what_two_processes_wrote_at_once_is_joined_into_one_conversation() {
-    let (mended, findings) = mend(&two_writers().bytes());
+    let (repaired, findings) = repair(&two_writers().bytes());
     assert_eq!(findings, [Finding::Joined { messages: 4 }]);
-    is_well_formed(&mended);
-    let texts = blocks(&shown(&mended), "text", "text");
+    is_well_formed(&repaired);
+    let texts = blocks(&shown(&repaired), "text", "text");
     assert!(texts.contains(&"reply one".to_owned()) && texts.contains(&"reply two".to_owned()), "{texts:?}");
 }
 
@@ -338,7 +338,7 @@ fn it_does_not_matter_whose_prompt_reached_the_file_first() {
         |text: &str| writer.lines.iter().position(|line| line.contains(&format!(r#""content":"{text}""#))).unwrap();
     let (one, two) = (prompt("one"), prompt("two"));
     writer.lines.swap(one, two);
-    assert_eq!(mend(&writer.bytes()).1, [Finding::Joined { messages: 4 }]);
+    assert_eq!(repair(&writer.bytes()).1, [Finding::Joined { messages: 4 }]);
 }
 
 /// The second process was told something, and had answered, before the first one got its answer from the model.
@@ -350,26 +350,26 @@ fn an_answer_that_comes_after_a_whole_turn_of_another_process_is_joined_in() {
     writer.turn(Some(&instead), 7, 1);
     let answer = writer.answer(&slow, "at last");
     writer.last_prompt(&answer, false);
-    let (mended, findings) = mend(&writer.bytes());
+    let (repaired, findings) = repair(&writer.bytes());
     assert!(matches!(findings[..], [Finding::Joined { .. }]), "{findings:?}");
-    is_well_formed(&mended);
-    let texts = blocks(&shown(&mended), "text", "text");
+    is_well_formed(&repaired);
+    let texts = blocks(&shown(&repaired), "text", "text");
     assert!(texts.contains(&"reply 7".to_owned()) && texts.contains(&"at last".to_owned()), "{texts:?}");
 }
 
 #[test]
 fn split_makes_two_conversations_of_them() {
     let bytes = two_writers().bytes();
-    let (mended, findings) = mend_as(&bytes, Branches::Split);
+    let (repaired, findings) = repair_as(&bytes, Branches::Split);
     let [Finding::Split { messages: 4, into }] = &findings[..] else { panic!("{findings:?}") };
     let examination = examine(format("claude"), Cursor::new(&bytes), Branches::Split).unwrap();
     let mut other = Vec::new();
     examination.moved[0].write(Cursor::new(&bytes), &mut other).unwrap();
-    for (file, has, lacks) in [(&mended, "reply one", "reply two"), (&other, "reply two", "reply one")] {
+    for (file, has, lacks) in [(&repaired, "reply one", "reply two"), (&other, "reply two", "reply one")] {
         is_well_formed(file);
         let texts = blocks(&shown(file), "text", "text");
         assert!(texts.contains(&has.to_owned()) && !texts.contains(&lacks.to_owned()), "{texts:?}");
-        assert_eq!(mend(file).1, [], "{}", String::from_utf8_lossy(file));
+        assert_eq!(repair(file).1, [], "{}", String::from_utf8_lossy(file));
     }
     assert!(records(&other).iter().all(|record| record["sessionId"] == into.as_str()));
 }
@@ -380,17 +380,17 @@ fn a_record_behind_a_torn_one_is_saved() {
     let mut lines = writer.lines.clone();
     let torn = lines.remove(4);
     lines[4] = format!("{}{}", &torn[..torn.len() / 2], lines[4]);
-    let (mended, findings) =
-        mend(lines.iter().flat_map(|line| [line.as_bytes(), b"\n"].concat()).collect::<Vec<_>>().as_slice());
+    let (repaired, findings) =
+        repair(lines.iter().flat_map(|line| [line.as_bytes(), b"\n"].concat()).collect::<Vec<_>>().as_slice());
     assert!(findings.contains(&Finding::Freed { line: 5, records: 1 }), "{findings:?}");
-    assert!(records(&mended).iter().any(|record| record["message"]["content"] == "prompt 1"));
+    assert!(records(&repaired).iter().any(|record| record["message"]["content"] == "prompt 1"));
 }
 
 #[test]
 fn an_empty_file_is_beyond_mending_and_nothing_is_invented() {
     for bytes in [&b""[..], b"\n\n"] {
-        let (mended, findings) = mend(bytes);
-        assert_eq!((mended.as_slice(), findings), (bytes, vec![Finding::Empty]));
+        let (repaired, findings) = repair(bytes);
+        assert_eq!((repaired.as_slice(), findings), (bytes, vec![Finding::Empty]));
     }
 }
 
@@ -472,13 +472,13 @@ proptest! {
         for damage in &damages {
             apply(&mut bytes, damage);
         }
-        let (mended, findings) = mend(&bytes);
-        is_well_formed(&mended);
-        let (again, more) = mend(&mended);
-        prop_assert!(more.iter().all(|finding| finding.remedy() != Remedy::Mend), "{more:?} after {findings:?}");
-        prop_assert_eq!(&again, &mended);
-        let text = String::from_utf8_lossy(&mended).into_owned();
-        let kept = said(&mended);
+        let (repaired, findings) = repair(&bytes);
+        is_well_formed(&repaired);
+        let (again, more) = repair(&repaired);
+        prop_assert!(more.iter().all(|finding| finding.remedy() != Remedy::Repair), "{more:?} after {findings:?}");
+        prop_assert_eq!(&again, &repaired);
+        let text = String::from_utf8_lossy(&repaired).into_owned();
+        let kept = said(&repaired);
         for says in said(&bytes) {
             let as_text = text.contains(&says.replace('\\', "\\\\").replace('"', "\\\""));
             prop_assert!(kept.contains(&says) || as_text, "lost {says}");

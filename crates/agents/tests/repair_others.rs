@@ -15,12 +15,12 @@ fn file(records: &[Value]) -> Vec<u8> {
     records.iter().flat_map(|record| format!("{record}\n").into_bytes()).collect()
 }
 
-fn mend(format: Format, bytes: &[u8]) -> (Vec<Value>, Vec<Finding>) {
+fn repair(format: Format, bytes: &[u8]) -> (Vec<Value>, Vec<Finding>) {
     let examination = examine(format, Cursor::new(bytes), Branches::Join).unwrap();
     let mut out = Vec::new();
     examination.edits.apply(Cursor::new(bytes), &mut out).unwrap();
     let again = examine(format, Cursor::new(&out), Branches::Join).unwrap();
-    assert!(!again.mends(), "{:?} after {:?}", again.findings, examination.findings);
+    assert!(!again.repairs(), "{:?} after {:?}", again.findings, examination.findings);
     let lines = out.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
     (lines.map(|line| serde_json::from_slice(line).unwrap()).collect(), examination.findings)
 }
@@ -48,11 +48,11 @@ fn rollout() -> Vec<Value> {
 
 #[test]
 fn a_rollout_is_left_alone_and_a_call_without_result_gets_one() {
-    assert_eq!(mend(format("codex"), &file(&rollout())).1, []);
-    let (mended, findings) = mend(format("codex"), &file(&rollout()[..5]));
+    assert_eq!(repair(format("codex"), &file(&rollout())).1, []);
+    let (repaired, findings) = repair(format("codex"), &file(&rollout()[..5]));
     assert_eq!(findings, [Finding::CallWithoutResult { tool: "exec_command".to_owned() }]);
     assert_eq!(
-        (&mended[4]["payload"]["call_id"], &mended[4]["payload"]["output"]),
+        (&repaired[4]["payload"]["call_id"], &repaired[4]["payload"]["output"]),
         (&json!("c"), &json!(MAY_HAVE_RUN))
     );
 }
@@ -62,34 +62,34 @@ fn a_result_without_its_call_stays_as_words_and_copies_go() {
     let mut records = rollout();
     records.remove(3);
     records.push(records[2].clone());
-    let (mended, findings) = mend(format("codex"), &file(&records));
+    let (repaired, findings) = repair(format("codex"), &file(&records));
     assert_eq!(findings, [Finding::Copies { records: 1 }, Finding::ResultWithoutCall]);
-    assert_eq!(mended.len(), 5);
-    assert_eq!((&mended[4]["payload"]["type"], &mended[4]["payload"]["role"]), (&json!("message"), &json!("user")));
-    assert!(mended[4]["payload"]["content"][0]["text"].as_str().unwrap().ends_with("\n\nout"));
+    assert_eq!(repaired.len(), 5);
+    assert_eq!((&repaired[4]["payload"]["type"], &repaired[4]["payload"]["role"]), (&json!("message"), &json!("user")));
+    assert!(repaired[4]["payload"]["content"][0]["text"].as_str().unwrap().ends_with("\n\nout"));
 }
 
 #[test]
 fn a_doubled_rollout_is_the_single_one_and_notes_that_are_alike_stay() {
     let once = rollout();
-    let (mended, findings) = mend(format("codex"), &file(&[once.clone(), once.clone()].concat()));
+    let (repaired, findings) = repair(format("codex"), &file(&[once.clone(), once.clone()].concat()));
     assert_eq!(findings, [Finding::Copies { records: once.len() }]);
     assert_eq!(findings[0].to_string(), "6 records are there twice: the copies removed");
-    assert_eq!(mended, once);
+    assert_eq!(repaired, once);
     let alike = [once.clone(), vec![once[4].clone()]].concat();
-    assert_eq!(mend(format("codex"), &file(&alike)).1, [], "two notes of one moment");
+    assert_eq!(repair(format("codex"), &file(&alike)).1, [], "two notes of one moment");
 }
 
 #[test]
 fn a_lost_beginning_is_made_anew_from_what_is_there_or_not_at_all() {
-    let (mended, findings) = mend(format("codex"), &file(&rollout()[1..]));
+    let (repaired, findings) = repair(format("codex"), &file(&rollout()[1..]));
     assert_eq!(findings, [Finding::BeginningMade]);
     assert_eq!(
-        (&mended[0]["type"], &mended[0]["payload"]["id"], &mended[0]["payload"]["cwd"]),
+        (&repaired[0]["type"], &repaired[0]["payload"]["id"], &repaired[0]["payload"]["cwd"]),
         (&json!("session_meta"), &json!("t"), &json!("/w"))
     );
     let bare = examine(format("codex"), Cursor::new(file(&rollout()[2..3])), Branches::Join).unwrap();
-    assert!(bare.is_beyond_mending() && !bare.mends(), "{:?}", bare.findings);
+    assert!(bare.cannot_be_repaired() && !bare.repairs(), "{:?}", bare.findings);
 }
 
 fn chat() -> Vec<Value> {
@@ -107,11 +107,11 @@ fn chat() -> Vec<Value> {
 
 #[test]
 fn a_chat_is_left_alone_and_one_that_was_cut_off_says_so() {
-    assert_eq!(mend(format("gemini"), &file(&chat())).1, []);
-    let (mended, findings) = mend(format("gemini"), &file(&chat()[..4]));
+    assert_eq!(repair(format("gemini"), &file(&chat())).1, []);
+    let (repaired, findings) = repair(format("gemini"), &file(&chat()[..4]));
     assert_eq!(findings, [Finding::CutOff]);
-    assert_eq!(mended[4]["type"], "user");
-    assert!(mended[4]["content"][0]["text"].as_str().unwrap().contains("may have run"));
+    assert_eq!(repaired[4]["type"], "user");
+    assert!(repaired[4]["content"][0]["text"].as_str().unwrap().contains("may have run"));
 }
 
 #[test]
@@ -120,20 +120,20 @@ fn messages_that_a_lost_list_was_to_bring_back_are_brought_back() {
     records.push(records[1].clone());
     let list = json!({ "$set": { "messages": [records[2], records[4], records[5], records[6]] } });
     let whole = [file(&records), file(std::slice::from_ref(&list))].concat();
-    assert_eq!(mend(format("gemini"), &whole).1, [], "as gemini does when it resumes");
+    assert_eq!(repair(format("gemini"), &whole).1, [], "as gemini does when it resumes");
     let torn = &whole[..whole.len() - 20];
-    let (mended, findings) = mend(format("gemini"), torn);
+    let (repaired, findings) = repair(format("gemini"), torn);
     assert!(matches!(findings[..], [Finding::TornTail { .. }, Finding::Emptied]), "{findings:?}");
-    assert_eq!(mended, chat());
+    assert_eq!(repaired, chat());
 }
 
 #[test]
 fn a_response_without_its_call_stays_as_words() {
     let mut records = chat();
     records.remove(4);
-    let (mended, findings) = mend(format("gemini"), &file(&records));
+    let (repaired, findings) = repair(format("gemini"), &file(&records));
     assert_eq!(findings, [Finding::ResultWithoutCall]);
-    assert!(mended[4]["content"][0]["text"].as_str().unwrap().ends_with("\n\nout"), "{mended:?}");
+    assert!(repaired[4]["content"][0]["text"].as_str().unwrap().ends_with("\n\nout"), "{repaired:?}");
 }
 
 #[test]

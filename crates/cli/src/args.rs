@@ -90,7 +90,7 @@ impl Command {
     /// What was typed, if it is one of the commands that are used most and all is well with it. To clap the definitions
     /// of all commands together are a tree that takes longer to build than most commands take to run; these few are looked
     /// at by themselves. Whatever else was typed, help and mistakes included, is for the whole tree.
-    pub fn named_alone(arguments: &[OsString]) -> Option<Command> {
+    pub fn parse_fast(arguments: &[OsString]) -> Option<Command> {
         fn of<A: Args>(words: &[OsString]) -> Option<A> {
             let alone = A::augment_args(clap::Command::new("ostler"));
             A::from_arg_matches(&alone.try_get_matches_from(words).ok()?).ok()
@@ -743,7 +743,7 @@ mod tests {
     fn a_command_looked_at_by_itself_is_the_one_that_the_whole_tree_finds() {
         let run = words("ostler run -d --name x --label a=b claude fix -- --verbose -d");
         let whole = Cli::try_parse_from(&run).ok().and_then(|cli| cli.command);
-        let [Some(Command::Run(alone)), Some(Command::Run(whole))] = [Command::named_alone(&run), whole] else {
+        let [Some(Command::Run(alone)), Some(Command::Run(whole))] = [Command::parse_fast(&run), whole] else {
             unreachable!("both are a run");
         };
         let told = |run: Run| (run.words, run.arguments, run.detach, run.name, run.labels);
@@ -753,7 +753,7 @@ mod tests {
     #[test]
     fn help_mistakes_and_other_commands_are_for_the_whole_tree() {
         for line in ["ostler", "ostler --help", "ostler run --help", "ostler ls --no-such-flag", "ostler doctor"] {
-            assert!(Command::named_alone(&words(line)).is_none(), "{line}");
+            assert!(Command::parse_fast(&words(line)).is_none(), "{line}");
         }
     }
 }

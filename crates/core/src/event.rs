@@ -22,10 +22,10 @@ pub struct Entry {
     /// How far the agent's output had been understood, when the event was found there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub out: Option<u64>,
-    /// The wish that this is the answer to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wish: Option<String>,
-    /// How far the inbox had been worked through, when this is the answer to a wish.
+    /// The request that this is the answer to.
+    #[serde(default, rename = "wish", skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
+    /// How far the inbox had been worked through, when this is the answer to a request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inbox: Option<u64>,
     #[serde(flatten)]
@@ -63,7 +63,7 @@ pub enum Event {
         #[serde(default)]
         now: bool,
     },
-    /// A wish that cannot be granted, and why.
+    /// A request that cannot be granted, and why.
     Refused {
         why: String,
     },
@@ -184,13 +184,15 @@ pub enum Event {
         text: String,
     },
     /// Somebody wants the running turn to end.
-    InterruptWanted {
+    #[serde(rename = "interrupt_wanted")]
+    InterruptRequested {
         by: String,
     },
     /// The agent was told, by its own means.
     InterruptSent,
     /// Somebody wants the session to end. Never forgotten, never taken back.
-    StopWanted {
+    #[serde(rename = "stop_wanted")]
+    StopRequested {
         by: String,
         why: String,
         how: StopHow,
@@ -246,8 +248,9 @@ pub enum Event {
     },
     /// Output moves again.
     Released,
-    /// The agent's transcript was mended; as it was it stands in `backup`.
-    Mended {
+    /// The agent's transcript was repaired; as it was it stands in `backup`.
+    #[serde(rename = "mended")]
+    Repaired {
         changes: Vec<String>,
         backup: String,
     },
@@ -349,9 +352,9 @@ mod tests {
             Event::Retrying { retry: Retry { reason: by(), attempt: Some(1) }, err: Some(2) },
             Event::RetryOver,
             Event::RetryAlarm { text: by() },
-            Event::InterruptWanted { by: by() },
+            Event::InterruptRequested { by: by() },
             Event::InterruptSent,
-            Event::StopWanted { by: by(), why: by(), how: StopHow::Kill, grace_ms: 1 },
+            Event::StopRequested { by: by(), why: by(), how: StopHow::Kill, grace_ms: 1 },
             Event::EndAsked,
             Event::Signalled { signal: 9 },
             Event::Exited { exit: Exit::UNKNOWN },
@@ -365,7 +368,7 @@ mod tests {
             Event::TrimmedErr { to: 1 },
             Event::Held { why: by(), remedy: by() },
             Event::Released,
-            Event::Mended { changes: vec![by()], backup: by() },
+            Event::Repaired { changes: vec![by()], backup: by() },
             Event::Adopted { by: by(), native_id: by(), transcript: by(), messages: 2 },
             Event::Alarm { text: by() },
         ];
@@ -375,7 +378,7 @@ mod tests {
                 ms: 1,
                 run: 1,
                 out: Some(2),
-                wish: Some(by()),
+                request: Some(by()),
                 inbox: Some(3),
                 event,
             };

@@ -36,7 +36,7 @@ pub enum Fact {
     /// A tool came back; with the name of its call, where the agent tells.
     ToolReturned { text: String, failed: bool, call: Option<String> },
     /// A subagent said or did this, in a conversation of its own below this one: shown, and never the agent's own word.
-    Below(Box<Fact>),
+    Subagent(Box<Fact>),
     /// It wants a permission or an answer and waits.
     Asked(Ask),
     /// It no longer waits for the answer to this.
@@ -46,13 +46,13 @@ pub enum Fact {
     /// The model's server did not answer, and the agent tries again.
     Retrying(Retry),
     /// Its protocol has it wait for this line, which is put into its input once under this name.
-    Owed { name: String, line: Vec<u8> },
+    ReplyDue { name: String, line: Vec<u8> },
     /// The turn is over, by the agent's own word.
     TurnEnded(TurnEnd),
     /// Something this version does not know.
     Unknown { kind: String },
     /// A line too long to be read.
-    PassedOver { bytes: u64 },
+    LineTooLong { bytes: u64 },
 }
 
 /// What else an agent tells about a call of a tool.
@@ -182,7 +182,7 @@ pub struct Tokens {
 
 impl std::ops::AddAssign for Tokens {
     fn add_assign(&mut self, more: Tokens) {
-        // Counts come from strangers.
+        // Counts come from foreign processes.
         self.input = self.input.saturating_add(more.input);
         self.output = self.output.saturating_add(more.output);
     }

@@ -195,7 +195,7 @@ fn verdict(state: &State, exit: Exit) -> (Kind, Source, String) {
         (true, None) => WITH_TASKS,
     };
     // Only a stop that reached the process before it ended by itself counts as one.
-    let stopped = state.stop.as_ref().filter(|_| state.was_pushed());
+    let stopped = state.stop.as_ref().filter(|_| state.end_requested());
     match state.plan.speaks {
         Speaks::Turns | Speaks::OneTurn | Speaks::Hooks if !state.turn_running() => {
             if let Some(TurnEnd { verdict, reason, .. }) = &state.last_turn {

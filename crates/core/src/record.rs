@@ -322,21 +322,21 @@ pub enum Ending {
 
 /// A line of `inbox.jsonl`: what somebody wants of the session. Durable before anyone is told that it was accepted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Wish {
-    /// Names the wish for whoever made it; also the message's id in the agent's own transcript.
+pub struct Request {
+    /// Names the request for whoever made it; also the message's id in the agent's own transcript.
     pub id: String,
     pub at: Timestamp,
     /// Who: a user and a process, in words.
     pub by: String,
-    /// The run it was meant for; a wish to end does not carry over to the next.
+    /// The run it was meant for; a request to end does not carry over to the next.
     pub run: u32,
     #[serde(flatten)]
-    pub want: Want,
+    pub kind: RequestKind,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "want", rename_all = "snake_case")]
-pub enum Want {
+pub enum RequestKind {
     /// Tell the agent this.
     Message {
         text: String,

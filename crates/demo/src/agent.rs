@@ -15,7 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use uuid::Uuid;
 
-use crate::face::{Content, Face, Message, Prompt, Question, Scene, Verdict, Wish};
+use crate::face::{Command, Content, Face, Message, Prompt, Question, Scene, Verdict};
 use crate::leave::{LastTurn, Leave, Trouble};
 use crate::options::{Options, Pace};
 use crate::protocol;
@@ -129,7 +129,7 @@ impl Agent {
         let input_ready = self.poll(until, also).map_err(|error| Leave::Trouble(Trouble::Wait(error)))?;
         self.signals.calm();
         if self.face.has_keyboard() && self.signals.take_interrupt() {
-            self.attend(Wish::Interrupt)?;
+            self.attend(Command::Interrupt)?;
         }
         if let Some(signal) = self.signals.end() {
             return Err(Leave::Signal(signal));
@@ -138,8 +138,8 @@ impl Agent {
             self.face.resized()?;
         }
         if input_ready {
-            for wish in self.face.hear()? {
-                self.attend(wish)?;
+            for command in self.face.hear()? {
+                self.attend(command)?;
             }
         }
         if self.transcript.due().is_some_and(|due| due <= Instant::now()) {
@@ -173,31 +173,31 @@ impl Agent {
         Ok(self.input == Input::Open && fds.last().is_some_and(|input| !input.revents().is_empty()))
     }
 
-    fn attend(&mut self, wish: Wish) -> Result<(), Leave> {
-        match wish {
-            Wish::Prompt(prompt) => {
+    fn attend(&mut self, command: Command) -> Result<(), Leave> {
+        match command {
+            Command::Prompt(prompt) => {
                 if self.transcript.accept(&prompt.uuid) {
                     self.queue.push_back(prompt);
                 }
             }
-            Wish::Interrupt => match self.turn {
+            Command::Interrupt => match self.turn {
                 TurnState::Running => self.turn = TurnState::Interrupted,
                 // Right behind a prompt that has not begun: it is that turn which is meant.
                 TurnState::None => self.interrupts_next = !self.queue.is_empty(),
                 TurnState::Interrupted => {}
             },
-            Wish::Answer { request_id, verdict } => {
+            Command::Answer { request_id, verdict } => {
                 if let Some(asked) = self.asked.as_mut().filter(|asked| asked.request_id == request_id) {
                     asked.verdict.get_or_insert(verdict);
                 }
             }
-            Wish::NoMoreInput => {
+            Command::NoMoreInput => {
                 self.input = Input::Ended;
                 if let Some(asked) = &mut self.asked {
                     asked.verdict.get_or_insert_with(nobody_answers);
                 }
             }
-            Wish::Quit => return Err(Leave::Quit),
+            Command::Quit => return Err(Leave::Quit),
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The two sides between which the agent works: what it is told ([`Wish`]) and what it shows ([`Scene`]). The headless
+//! The two sides between which the agent works: what it is told ([`Command`]) and what it shows ([`Scene`]). The headless
 //! face says it in JSON lines, the terminal face draws it; the agent cannot tell them apart.
 
 use std::os::fd::BorrowedFd;
@@ -8,11 +8,11 @@ use std::time::Duration;
 use crate::leave::Leave;
 
 pub trait Face {
-    /// What to poll for the next wish.
+    /// What to poll for the next command.
     fn input(&self) -> BorrowedFd<'_>;
 
-    /// The wishes that are there. Called when the input is readable, reads once, never waits for more.
-    fn hear(&mut self) -> Result<Vec<Wish>, Leave>;
+    /// The commands that are there. Called when the input is readable, reads once, never waits for more.
+    fn hear(&mut self) -> Result<Vec<Command>, Leave>;
 
     /// Whether SIGINT ends only the turn, as Ctrl-C on a keyboard does.
     fn has_keyboard(&self) -> bool;
@@ -25,7 +25,7 @@ pub trait Face {
 
 /// What the other side wants.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum Command {
     Prompt(Prompt),
     /// End the running turn.
     Interrupt,

@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::face::{Face, Prompt, Scene, Wish};
+use crate::face::{Command, Face, Prompt, Scene};
 use crate::leave::{Leave, Trouble};
 use crate::lines::Lines;
 use crate::options::Options;
@@ -59,7 +59,7 @@ impl Face for Headless {
         false
     }
 
-    fn hear(&mut self) -> Result<Vec<Wish>, Leave> {
+    fn hear(&mut self) -> Result<Vec<Command>, Leave> {
         let length = match rustix::io::read(&self.stdin, &mut self.buffer) {
             Ok(length) => length,
             Err(Errno::INTR | Errno::AGAIN) => return Ok(Vec::new()),
@@ -77,28 +77,28 @@ impl Face for Headless {
         } else {
             self.lines.feed(&self.buffer[..length], read)?;
         }
-        let mut wishes = Vec::new();
+        let mut commands = Vec::new();
         for message in incoming {
             match message {
                 Incoming::User { uuid, text } => {
                     let uuid = uuid.unwrap_or_else(|| Uuid::new_v4().to_string());
-                    wishes.push(Wish::Prompt(Prompt { uuid, text }));
+                    commands.push(Command::Prompt(Prompt { uuid, text }));
                 }
                 Incoming::Control { request_id, request } => {
                     self.say(&protocol::agrees(&request_id))?;
                     match request {
-                        Control::Interrupt => wishes.push(Wish::Interrupt),
+                        Control::Interrupt => commands.push(Command::Interrupt),
                         Control::Other => {}
                     }
                 }
-                Incoming::Answer { request_id, verdict } => wishes.push(Wish::Answer { request_id, verdict }),
+                Incoming::Answer { request_id, verdict } => commands.push(Command::Answer { request_id, verdict }),
                 Incoming::Unknown => {}
             }
         }
         if length == 0 {
-            wishes.push(Wish::NoMoreInput);
+            commands.push(Command::NoMoreInput);
         }
-        Ok(wishes)
+        Ok(commands)
     }
 
     fn show(&mut self, scene: Scene<'_>) -> Result<(), Leave> {

@@ -41,7 +41,7 @@ pub struct Change {
     pub new: &'static str,
 }
 
-/// What mends `greet.sh`.
+/// What repairs `greet.sh`.
 pub const MEND: Change = Change { old: "$nmae", new: "$name" };
 
 /// What makes `test.sh` look closer.
@@ -56,7 +56,7 @@ pub struct Scratch {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Progress {
     Broken,
-    Mended,
+    Repaired,
     WellTested,
 }
 
@@ -87,7 +87,7 @@ impl Scratch {
         }
         match std::fs::read_to_string(self.test())?.contains(ONE_MORE_CHECK.new) {
             true => Ok(Progress::WellTested),
-            false => Ok(Progress::Mended),
+            false => Ok(Progress::Repaired),
         }
     }
 }
@@ -111,7 +111,7 @@ mod tests {
         assert!(!test_passes(&scratch));
 
         assert!(!tools::edit(&scratch.program(), MEND.old, MEND.new).is_error);
-        assert_eq!(scratch.progress().unwrap(), Progress::Mended);
+        assert_eq!(scratch.progress().unwrap(), Progress::Repaired);
         assert!(test_passes(&scratch));
 
         assert!(!tools::edit(&scratch.test(), ONE_MORE_CHECK.old, ONE_MORE_CHECK.new).is_error);

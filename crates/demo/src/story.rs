@@ -15,14 +15,14 @@ pub fn play(turn: &mut Turn<'_>, prompt: &str) -> Result<Ending, Cut> {
     let traits = turn.traits();
     let found = Scratch::open(&traits.home, traits.session).and_then(|scratch| Ok((scratch.progress()?, scratch)));
     match found {
-        Ok((Progress::Broken, scratch)) => mend(turn, &scratch, prompt),
-        Ok((Progress::Mended, scratch)) => add_a_check(turn, &scratch, prompt),
+        Ok((Progress::Broken, scratch)) => repair(turn, &scratch, prompt),
+        Ok((Progress::Repaired, scratch)) => add_a_check(turn, &scratch, prompt),
         Ok((Progress::WellTested, scratch)) => look_again(turn, &scratch, prompt),
         Err(error) => give_up(turn, &error),
     }
 }
 
-fn mend(turn: &mut Turn<'_>, scratch: &Scratch, prompt: &str) -> Result<Ending, Cut> {
+fn repair(turn: &mut Turn<'_>, scratch: &Scratch, prompt: &str) -> Result<Ending, Cut> {
     turn.think()?;
     turn.say(&format!(
         "{}I am the demo agent: no model, but real tools. I have a small project with a bug in {}. First I run its test.",

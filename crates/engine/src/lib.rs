@@ -1,7 +1,7 @@
 //! What ostler can do, as a library: every verb is a typed function of [`Engine`].
 //!
 //! It never prints, never exits, and reads neither arguments nor the environment: home, settings and environment are passed in.
-//! What is worth telling while something takes long goes to a callback as a [`Notice`]; what fails is an [`Error`] that says
+//! What is worth reporting while something takes long goes to a callback as a [`Notice`]; what fails is an [`Error`] that says
 //! which session, what is wrong and which process is concerned. Words for people, hints and exit codes are made by the face.
 
 pub mod adopt;

@@ -1,4 +1,4 @@
-//! What is worth telling while a verb is at work. The text says what happened; a face adds what to do.
+//! What is worth reporting while a verb is at work. The text says what happened; a face adds what to do.
 
 use crate::session_ref::SessionRef;
 use ostler_core::id::SessionId;

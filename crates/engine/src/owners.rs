@@ -10,21 +10,21 @@ use ostler_store::folder::Folder;
 use ostler_store::home::Place;
 use ostler_sys::process::Identity;
 use ostler_writers::lock::{Occupant, Writers};
-use ostler_writers::{Conversation, Evidence, Holder, processes};
+use ostler_writers::{Conversation, ConversationOwner, Evidence, processes};
 use std::time::{Duration, Instant};
 
 /// Somebody who writes to a conversation.
 pub enum Writer {
     /// The agent of a session, which can be stopped as any other.
     Session(Occupant),
-    Stranger(Holder),
+    Foreign(ConversationOwner),
 }
 
 impl Writer {
     fn words(&self) -> String {
         match self {
             Writer::Session(occupant) => occupant.words(),
-            Writer::Stranger(stranger) => stranger.words(),
+            Writer::Foreign(foreign) => foreign.words(),
         }
     }
 
@@ -32,7 +32,7 @@ impl Writer {
     fn ending(&self) -> Result<Vec<Identity>> {
         let process = match self {
             Writer::Session(occupant) => occupant.process.as_ref(),
-            Writer::Stranger(stranger) => Some(&stranger.identity),
+            Writer::Foreign(foreign) => Some(&foreign.identity),
         };
         Ok(match process {
             Some(process) if process.is_ending()? => vec![process.clone()],
@@ -50,22 +50,27 @@ pub fn writers(environment: &Environment, agent: &str, native_id: &str) -> Resul
     };
     let session = Writers::open(&variable)?.occupant(&conversation)?;
     let agent = session.as_ref().and_then(|occupant| occupant.process.as_ref()).map(|process| process.pid());
-    let strangers = ostler_writers::strangers(&conversation, agent, &variable)?;
-    Ok(session.into_iter().map(Writer::Session).chain(strangers.into_iter().map(Writer::Stranger)).collect())
+    let foreign = ostler_writers::foreign(&conversation, agent, &variable)?;
+    Ok(session.into_iter().map(Writer::Session).chain(foreign.into_iter().map(Writer::Foreign)).collect())
 }
 
 /// Says of these processes which session of another home they belong to, and adds one that betrays itself by nothing but
 /// our lock.
-pub fn name_sessions(environment: &Environment, agent: &str, native_id: &str, holders: &mut Vec<Holder>) -> Result<()> {
+pub fn name_sessions(
+    environment: &Environment,
+    agent: &str,
+    native_id: &str,
+    owners: &mut Vec<ConversationOwner>,
+) -> Result<()> {
     for writer in writers(environment, agent, native_id)? {
         let Writer::Session(Occupant { session, process: Some(process), .. }) = writer else {
             continue;
         };
-        if let Some(holder) = holders.iter_mut().find(|holder| holder.identity == process) {
-            holder.session = Some(session);
+        if let Some(owner) = owners.iter_mut().find(|owner| owner.identity == process) {
+            owner.session = Some(session);
         } else if let Some(process) = processes::describe(&process) {
-            let found = Holder::new(agent, Some(native_id.to_owned()), Evidence::Lock, process);
-            holders.push(Holder { session: Some(session), ..found });
+            let found = ConversationOwner::new(agent, Some(native_id.to_owned()), Evidence::Lock, process);
+            owners.push(ConversationOwner { session: Some(session), ..found });
         }
     }
     Ok(())
@@ -76,7 +81,7 @@ pub fn refuse_others(environment: &Environment, agent: &str, native_id: &str, ow
     let own = own.map(|folder| rustix::fs::fstat(folder.dir())).transpose().map_err(std::io::Error::from)?;
     let is_own = |writer: &Writer| match writer {
         Writer::Session(occupant) => own.is_some_and(|own| occupant.folder_id == (own.st_dev, own.st_ino)),
-        Writer::Stranger(_) => false,
+        Writer::Foreign(_) => false,
     };
     let deadline = Instant::now() + ENDING;
     loop {
@@ -87,9 +92,7 @@ pub fn refuse_others(environment: &Environment, agent: &str, native_id: &str, ow
         // One that was killed a moment ago holds nothing for long.
         if !wait_for_one_of(&writer.ending()?, deadline)? {
             return Err(match writer {
-                Writer::Stranger(stranger) => {
-                    shared(stranger).unwrap_or_else(|| Error::Owned { owner: stranger.words() })
-                }
+                Writer::Foreign(foreign) => shared(foreign).unwrap_or_else(|| Error::Owned { owner: foreign.words() }),
                 Writer::Session(_) => Error::Owned { owner: writer.words() },
             });
         }
@@ -100,11 +103,11 @@ pub fn refuse_others(environment: &Environment, agent: &str, native_id: &str, ow
 const ENDING: Duration = Duration::from_secs(10);
 
 /// The conversation is open in a server that may have others open for the person: it is not ended for one of them.
-pub fn shared(stranger: &Holder) -> Option<Error> {
-    let how_to_end = ostler_agents::find(&stranger.agent)?.shared_by_many(&stranger.command)?;
+pub fn shared(foreign: &ConversationOwner) -> Option<Error> {
+    let how_to_end = ostler_agents::find(&foreign.agent)?.shared_by_many(&foreign.command)?;
     Some(Error::OwnedByServer {
-        owner: stranger.words(),
-        agent: stranger.agent.clone(),
+        owner: foreign.words(),
+        agent: foreign.agent.clone(),
         how_to_end: how_to_end.to_owned(),
     })
 }

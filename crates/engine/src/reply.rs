@@ -47,7 +47,7 @@ pub enum Reply {
 }
 
 /// Waits for the end of the turn that answers this message. `journal_before`: how long the journal was before the message.
-pub fn wait(place: &Place, wish: &str, journal_before: u64) -> Result<Reply> {
+pub fn wait(place: &Place, request: &str, journal_before: u64) -> Result<Reply> {
     // Subscribe first, look afterwards: what happens in between wakes us.
     let mut watch = Watch::state_only(place)?;
     let folder = place.open()?;
@@ -57,7 +57,7 @@ pub fn wait(place: &Place, wish: &str, journal_before: u64) -> Result<Reply> {
         let read = journal::read(folder.dir(), position)?;
         position = read.end;
         for entry in read.entries {
-            let ours = entry.wish.as_deref() == Some(wish);
+            let ours = entry.request.as_deref() == Some(request);
             stage = stage.after(entry.event, ours);
         }
         match stage {

@@ -2,10 +2,10 @@
 
 use crate::error::{Error, Result};
 use crate::settings::Engine;
-use ostler_core::record::{Want, Wish};
+use ostler_core::record::{Request, RequestKind};
 use ostler_core::view::View;
 use ostler_keeper::launch;
-use ostler_keeper::wire::{self, Reply, Request};
+use ostler_keeper::wire::{self, Call, Reply};
 use ostler_store::folder::Folder;
 use ostler_store::home::Place;
 use ostler_store::look::{Depth, look_to};
@@ -43,46 +43,46 @@ pub fn look_and_record_to(depth: Depth, place: &Place) -> Result<View> {
 }
 
 /// Makes a request and waits until it is accepted or refused. It is durable before this returns, whatever dies in between.
-pub fn make(engine: &Engine, place: &Place, want: Want) -> Result<Answered> {
+pub fn make(engine: &Engine, place: &Place, kind: RequestKind) -> Result<Answered> {
     let view = look_and_record_to(Depth::Awaited, place)?;
     if view.ended {
         return Ok(Answered::Ended(Box::new(view)));
     }
-    let wish = engine.wish(view.run, want);
-    write_down(engine, place, view, &wish)
+    let request = engine.request(view.run, kind);
+    write_down(engine, place, view, &request)
 }
 
 /// The same for what the session's next run has to know as well: it is written also when the session has ended.
-pub fn make_lasting(engine: &Engine, place: &Place, want: Want) -> Result<Answered> {
-    Ok(make_named(engine, place, want)?.0)
+pub fn make_lasting(engine: &Engine, place: &Place, kind: RequestKind) -> Result<Answered> {
+    Ok(make_named(engine, place, kind)?.0)
 }
 
 /// The same, with the id under which the journal has what became of it.
-pub fn make_named(engine: &Engine, place: &Place, want: Want) -> Result<(Answered, String)> {
+pub fn make_named(engine: &Engine, place: &Place, kind: RequestKind) -> Result<(Answered, String)> {
     let view = look_and_record_to(Depth::Awaited, place)?;
-    let wish = engine.wish(view.run, want);
-    Ok((write_down(engine, place, view, &wish)?, wish.id))
+    let request = engine.request(view.run, kind);
+    Ok((write_down(engine, place, view, &request)?, request.id))
 }
 
-fn write_down(engine: &Engine, place: &Place, view: View, wish: &Wish) -> Result<Answered> {
+fn write_down(engine: &Engine, place: &Place, view: View, request: &Request) -> Result<Answered> {
     let folder = place.open()?;
     if !folder.dir().is_ours()? {
         // Its keeper accepts requests of its owner only, and the owner could not read what we would write.
         return Err(Error::OtherUser { id: place.id });
     }
-    pause::at(Point::WishMeant);
-    inbox::append(&folder, wish)?;
-    if view.ended { Ok(Answered::Ended(Box::new(view))) } else { until_granted(engine, place, &folder, wish) }
+    pause::at(Point::RequestWritten);
+    inbox::append(&folder, request)?;
+    if view.ended { Ok(Answered::Ended(Box::new(view))) } else { until_granted(engine, place, &folder, request) }
 }
 
-fn until_granted(engine: &Engine, place: &Place, folder: &Folder, wish: &Wish) -> Result<Answered> {
+fn until_granted(engine: &Engine, place: &Place, folder: &Folder, request: &Request) -> Result<Answered> {
     // A holder, its keeper, and one that replaced either.
     let mut deaths = 3;
     loop {
         let Some(socket) = launch::reach(place, &engine.launcher)? else {
             let view = look_and_record_to(Depth::Awaited, place)?;
             if view.ended {
-                return Ok(already_answered(place, &wish.id)?.unwrap_or_else(|| Answered::Ended(Box::new(view))));
+                return Ok(already_answered(place, &request.id)?.unwrap_or_else(|| Answered::Ended(Box::new(view))));
             }
             // A helper closes its socket a moment before it exits.
             if deaths > 0 {
@@ -92,7 +92,7 @@ fn until_granted(engine: &Engine, place: &Place, folder: &Folder, wish: &Wish) -
             }
             return Err(Error::NoKeeper { id: place.id });
         };
-        if let Some(reply) = ask(folder, &socket, &wish.id)? {
+        if let Some(reply) = ask(folder, &socket, &request.id)? {
             return Ok(reply);
         }
         // The keeper went away; its replacement reads the same inbox.
@@ -134,7 +134,7 @@ pub fn nudge(folder: &Folder) -> Result<()> {
 }
 
 fn ask(folder: &Folder, socket: &OwnedFd, id: &str) -> Result<Option<Answered>> {
-    if socket::transmit(socket, &wire::encode(&Request::Wish { id: id.to_owned() }))? == Packet::HungUp {
+    if socket::transmit(socket, &wire::encode(&Call::Request { id: id.to_owned() }))? == Packet::HungUp {
         return Ok(None);
     }
     let mut buffer = vec![0; PACKET];
@@ -150,7 +150,7 @@ fn ask(folder: &Folder, socket: &OwnedFd, id: &str) -> Result<Option<Answered>> 
         }
         match socket::receive(socket, &mut buffer)? {
             Packet::Done(length) => match serde_json::from_slice(&buffer[..length]) {
-                Ok(Reply::Wish { id: of, refused }) if of == id => {
+                Ok(Reply::Request { id: of, refused }) if of == id => {
                     return Ok(Some(refused.map_or(Answered::Accepted, Answered::Refused)));
                 }
                 Ok(_) | Err(_) => {}

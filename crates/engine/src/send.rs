@@ -5,7 +5,7 @@ use crate::reply::{self, Reply};
 use crate::request::{self, Answered, look_and_record_to};
 use crate::session_ref::SessionRef;
 use crate::settings::Engine;
-use ostler_core::record::{Mode, Speaks, Want, Wish};
+use ostler_core::record::{Mode, Request, RequestKind, Speaks};
 use ostler_store::home::Place;
 use ostler_store::look::Depth;
 use ostler_store::{inbox, journal, look};
@@ -33,7 +33,7 @@ impl Engine {
     /// Sends a message. `now`: the running turn is interrupted for it.
     pub fn send(&self, place: &Place, text: String, now: bool) -> Result<Sent> {
         check(place)?;
-        lasting(self, place, Want::Message { text, now })
+        lasting(self, place, RequestKind::Message { text, now })
     }
 
     /// The same, and waits for the end of the turn that answers it.
@@ -48,8 +48,8 @@ impl Engine {
             return Err(Error::EndedForReply { session: (&view).into() });
         }
         let before = journal::size(folder.dir())?;
-        match request::make_named(self, place, Want::Message { text, now })? {
-            (Answered::Accepted, wish) => reply::wait(place, &wish, before),
+        match request::make_named(self, place, RequestKind::Message { text, now })? {
+            (Answered::Accepted, request) => reply::wait(place, &request, before),
             (Answered::Refused(why), _) => Err(Error::Refused { session: (&view).into(), why }),
             (Answered::Ended(_), _) => Ok(Reply::ForNextRun),
         }
@@ -62,7 +62,7 @@ impl Engine {
             return Err(Error::NotWaiting { session: SessionRef::at(place), n });
         }
         // Once it has ended no keeper is there to accept it, and none to deliver the message either: the next one reads both.
-        lasting(self, place, Want::Withdraw { n }).map(|_| ())
+        lasting(self, place, RequestKind::Withdraw { n }).map(|_| ())
     }
 
     /// Queues a message again of which it is not known whether the agent got it.
@@ -71,13 +71,13 @@ impl Engine {
         if !look_and_record_to(Depth::Awaited, place)?.maybe_delivered.contains(&n) {
             return Err(Error::NotUnclear { session: SessionRef::at(place) });
         }
-        lasting(self, place, Want::Again { n })
+        lasting(self, place, RequestKind::Again { n })
     }
 
     /// Answers a question.
     pub fn answer(&self, place: &Place, answer: Answer) -> Result<()> {
         let Answer { request, allow, always, text } = answer;
-        match request::make(self, place, Want::Answer { request: Some(request), allow, always, text })? {
+        match request::make(self, place, RequestKind::Answer { request: Some(request), allow, always, text })? {
             Answered::Accepted => Ok(()),
             Answered::Refused(why) => Err(Error::Refused { session: SessionRef::at(place), why }),
             Answered::Ended(_) => Err(Error::EndedAndAsksNothing { session: SessionRef::at(place) }),
@@ -86,7 +86,7 @@ impl Engine {
 
     /// Ends the running turn; the session goes on.
     pub fn interrupt(&self, place: &Place) -> Result<()> {
-        match request::make(self, place, Want::Interrupt)? {
+        match request::make(self, place, RequestKind::Interrupt)? {
             Answered::Accepted => Ok(()),
             Answered::Refused(why) => Err(Error::NothingToInterrupt { session: SessionRef::at(place), why: Some(why) }),
             Answered::Ended(_) => Err(Error::NothingToInterrupt { session: SessionRef::at(place), why: None }),
@@ -96,8 +96,8 @@ impl Engine {
     /// The texts of those that wait to be delivered, in their order.
     pub fn queued(&self, place: &Place) -> Result<Vec<String>> {
         let waiting = self.waiting(place)?.into_iter().filter(|message| !message.unclear);
-        let text = |want| if let Want::Message { text, .. } = want { Some(text) } else { None };
-        Ok(waiting.filter_map(|message| text(message.wish.want)).collect())
+        let text = |kind| if let RequestKind::Message { text, .. } = kind { Some(text) } else { None };
+        Ok(waiting.filter_map(|message| text(message.request.kind)).collect())
     }
 
     /// What still waits: what the keeper has taken in, and what it has not seen yet.
@@ -109,23 +109,26 @@ impl Engine {
         let typing: Vec<_> = state.feeding.filter(|_| state.plan.mode == Mode::Terminal).into_iter().collect();
         for (messages, unclear) in [(&state.maybe_delivered, true), (&typing, false), (&state.queue, false)] {
             for message in messages {
-                let wish = inbox::read_one(folder.dir(), message.at)?;
-                waiting.extend(wish.map(|wish| Waiting { n: message.n, wish, unclear }));
+                let request = inbox::read_one(folder.dir(), message.at)?;
+                waiting.extend(request.map(|request| Waiting { n: message.n, request, unclear }));
             }
         }
         let (unseen, _) = inbox::read(folder.dir(), state.inbox)?;
         let mut next = state.messages + 1;
         for placed in unseen {
-            match placed.wish.want {
-                Want::Message { .. } => {
-                    waiting.push(Waiting { n: next, wish: placed.wish, unclear: false });
+            match placed.request.kind {
+                RequestKind::Message { .. } => {
+                    waiting.push(Waiting { n: next, request: placed.request, unclear: false });
                     next += 1;
                 }
-                Want::Withdraw { n } => waiting.retain(|waits| waits.n != n),
-                Want::Again { n } => {
+                RequestKind::Withdraw { n } => waiting.retain(|waits| waits.n != n),
+                RequestKind::Again { n } => {
                     waiting.iter_mut().filter(|waits| waits.n == n).for_each(|waits| waits.unclear = false)
                 }
-                Want::Answer { .. } | Want::Interrupt | Want::Stop { .. } | Want::Unknown => {}
+                RequestKind::Answer { .. }
+                | RequestKind::Interrupt
+                | RequestKind::Stop { .. }
+                | RequestKind::Unknown => {}
             }
         }
         Ok(waiting)
@@ -135,13 +138,13 @@ impl Engine {
 /// A message that waits, or of which nothing tells whether the agent took it.
 pub struct Waiting {
     pub n: u64,
-    pub wish: Wish,
+    pub request: Request,
     /// Nothing tells whether the agent took it.
     pub unclear: bool,
 }
 
-fn lasting(engine: &Engine, place: &Place, want: Want) -> Result<Sent> {
-    match request::make_lasting(engine, place, want)? {
+fn lasting(engine: &Engine, place: &Place, kind: RequestKind) -> Result<Sent> {
+    match request::make_lasting(engine, place, kind)? {
         Answered::Accepted => Ok(Sent::Accepted),
         Answered::Refused(why) => Err(Error::Refused { session: SessionRef::at(place), why }),
         Answered::Ended(_) => Ok(Sent::ForNextRun),

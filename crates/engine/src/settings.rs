@@ -4,7 +4,7 @@ use crate::config::Config;
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use ostler_core::id::{SessionId, is_name};
-use ostler_core::record::{Want, Wish};
+use ostler_core::record::{Request, RequestKind};
 use ostler_keeper::launcher::Launcher;
 use ostler_store::home::{Home, Place};
 use ostler_sys::clock;
@@ -76,7 +76,7 @@ impl Engine {
 
     /// A request of ours.
     #[must_use]
-    pub fn wish(&self, run: u32, want: Want) -> Wish {
-        Wish { id: uuid::Uuid::new_v4().to_string(), at: clock::now(), by: self.actor(), run, want }
+    pub fn request(&self, run: u32, kind: RequestKind) -> Request {
+        Request { id: uuid::Uuid::new_v4().to_string(), at: clock::now(), by: self.actor(), run, kind }
     }
 }

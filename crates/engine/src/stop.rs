@@ -15,7 +15,7 @@ use crate::wait;
 use ostler_core::event::StopHow;
 use ostler_core::id::SessionId;
 use ostler_core::outcome::{Kind, Saved};
-use ostler_core::record::Want;
+use ostler_core::record::RequestKind;
 use ostler_core::view::View;
 use ostler_store::home::Place;
 use ostler_store::look::{Depth, look_to};
@@ -38,9 +38,9 @@ pub struct Stop {
 
 impl Stop {
     /// What the session's keeper is asked for.
-    fn want(&self) -> Want {
+    fn kind(&self) -> RequestKind {
         let grace_ms = u64::try_from(self.grace.as_millis()).unwrap_or(u64::MAX);
-        Want::Stop { how: self.how, grace_ms, why: self.why.clone() }
+        RequestKind::Stop { how: self.how, grace_ms, why: self.why.clone() }
     }
 }
 
@@ -122,7 +122,7 @@ impl Engine {
     pub fn ask_to_stop(&self, place: Place, stop: &Stop) -> Result<Stopping> {
         let asked = match damaged::tell_helpers(&place)? {
             Some(helpers) => Asked::Helpers(helpers),
-            None => Asked::Keeper(request::make(self, &place, stop.want())?),
+            None => Asked::Keeper(request::make(self, &place, stop.kind())?),
         };
         Ok(Stopping { place, grace: stop.grace, asked })
     }

@@ -17,7 +17,7 @@ use crate::session_ref::SessionRef;
 use crate::settings::Engine;
 use crate::stop;
 use ostler_core::event::StopHow;
-use ostler_core::record::Want;
+use ostler_core::record::RequestKind;
 use ostler_core::view::View;
 use ostler_keeper::keeper::started_by;
 use ostler_store::backwards;
@@ -25,7 +25,7 @@ use ostler_store::home::Place;
 use ostler_store::proof::find_transcript_with;
 use ostler_sys::notify::Watcher;
 use ostler_sys::process::Pidfd;
-use ostler_writers::Holder;
+use ostler_writers::ConversationOwner;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::Signal;
 use rustix::time::Timespec;
@@ -47,7 +47,7 @@ impl Engine {
         let writers = writers(&self.environment, view.conversation_agent(), native_id)?;
         refuse_shared(writers.iter().filter_map(|writer| match writer {
             Writer::Session(_) => None,
-            Writer::Stranger(stranger) => Some(stranger),
+            Writer::Foreign(foreign) => Some(foreign),
         }))?;
         for writer in writers {
             match writer {
@@ -55,7 +55,7 @@ impl Engine {
                     let path = PathBuf::from(&occupant.folder);
                     self.stop_for_takeover(&Place { id: occupant.session, path, archived: false }, tell)?;
                 }
-                Writer::Stranger(stranger) => self.end_foreign(&stranger, native_id, &view.cwd, tell)?,
+                Writer::Foreign(foreign) => self.end_foreign(&foreign, native_id, &view.cwd, tell)?,
             }
         }
         Ok(())
@@ -63,8 +63,8 @@ impl Engine {
 
     fn stop_for_takeover(&self, place: &Place, tell: &mut dyn FnMut(Notice)) -> Result<()> {
         let grace_ms = u64::try_from(self.config.grace.as_millis()).unwrap_or(u64::MAX);
-        let want = Want::Stop { how: StopHow::Interrupt, grace_ms, why: "resume --takeover".to_owned() };
-        let ended = stop::end(place, request::make(self, place, want)?)?;
+        let kind = RequestKind::Stop { how: StopHow::Interrupt, grace_ms, why: "resume --takeover".to_owned() };
+        let ended = stop::end(place, request::make(self, place, kind)?)?;
         if !ended.was_over && !ended.is_saved() {
             let session = SessionRef::from(&*ended.view);
             tell(Notice::NotSaved { session: session.clone() });
@@ -76,13 +76,13 @@ impl Engine {
     /// Ends a process that ostler did not start, once what it was told is on disk, and tells what of its last turn is.
     pub(crate) fn end_foreign(
         &self,
-        process: &Holder,
+        process: &ConversationOwner,
         native_id: &str,
         cwd: &str,
         tell: &mut dyn FnMut(Notice),
     ) -> Result<()> {
         wait_until_written(&self.environment, process, native_id, cwd)?;
-        end_stranger(process, self.config.grace, tell)?;
+        end_foreign(process, self.config.grace, tell)?;
         let saved = what_is_saved(&self.environment, process, native_id, cwd)?;
         tell(Notice::EndedForeign { process: process.words(), saved });
         Ok(())
@@ -90,8 +90,8 @@ impl Engine {
 }
 
 /// Refuses when one of these works for other conversations as well.
-pub(crate) fn refuse_shared<'a>(strangers: impl Iterator<Item = &'a Holder>) -> Result<()> {
-    strangers.filter_map(owners::shared).next().map_or(Ok(()), Err)
+pub(crate) fn refuse_shared<'a>(foreign: impl Iterator<Item = &'a ConversationOwner>) -> Result<()> {
+    foreign.filter_map(owners::shared).next().map_or(Ok(()), Err)
 }
 
 /// Agents write a little late (measured: up to 102 ms after a turn), and what is not written when one is asked to leave is
@@ -102,8 +102,13 @@ const WRITING: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// Waits until what a process was told is on disk, and what it has answered if it says that it is idle.
-fn wait_until_written(environment: &Environment, stranger: &Holder, native_id: &str, cwd: &str) -> Result<()> {
-    let Some(at) = kept_by(environment, stranger, native_id, cwd) else {
+fn wait_until_written(
+    environment: &Environment,
+    foreign: &ConversationOwner,
+    native_id: &str,
+    cwd: &str,
+) -> Result<()> {
+    let Some(at) = kept_by(environment, foreign, native_id, cwd) else {
         return Ok(());
     };
     // Without a watcher it is looked at again all the same.
@@ -119,7 +124,7 @@ fn wait_until_written(environment: &Environment, stranger: &Holder, native_id: &
             last = (stamp, Instant::now());
         }
         // A turn may have ended since: it is asked again each time.
-        let is_idle = is_idle(environment, stranger, native_id)?;
+        let is_idle = is_idle(environment, foreign, native_id)?;
         let is_written = |about: About| about.messages > 0 && !about.torn && (about.answered || !is_idle);
         // Its file may not be there yet.
         if last.1.elapsed() >= QUIET && about::said(&at).is_ok_and(is_written) {
@@ -135,17 +140,17 @@ fn wait_until_written(environment: &Environment, stranger: &Holder, native_id: &
 }
 
 /// Whether the process says that it works on nothing.
-fn is_idle(environment: &Environment, stranger: &Holder, native_id: &str) -> Result<bool> {
-    Ok(writers(environment, &stranger.agent, native_id)?.iter().any(|writer| match writer {
+fn is_idle(environment: &Environment, foreign: &ConversationOwner, native_id: &str) -> Result<bool> {
+    Ok(writers(environment, &foreign.agent, native_id)?.iter().any(|writer| match writer {
         Writer::Session(_) => false,
-        Writer::Stranger(now) => now.identity == stranger.identity && now.status.as_deref() == Some("idle"),
+        Writer::Foreign(now) => now.identity == foreign.identity && now.status.as_deref() == Some("idle"),
     }))
 }
 
-/// Where the conversation of a stranger is kept.
-fn kept_by(environment: &Environment, stranger: &Holder, native_id: &str, cwd: &str) -> Option<Stored> {
+/// Where the conversation of a foreign process is kept.
+fn kept_by(environment: &Environment, foreign: &ConversationOwner, native_id: &str, cwd: &str) -> Option<Stored> {
     let variable = environment.lookup();
-    let known = ostler_agents::find(&stranger.agent).filter(|known| known.stores(&variable).is_some())?;
+    let known = ostler_agents::find(&foreign.agent).filter(|known| known.stores(&variable).is_some())?;
     let agent = known.name();
     let file = find_transcript_with(known, native_id, cwd, &variable).or_else(|| known.database(&variable))?;
     let (native_id, file) = (native_id.to_owned(), PathBuf::from(file));
@@ -153,19 +158,19 @@ fn kept_by(environment: &Environment, stranger: &Holder, native_id: &str, cwd: &
 }
 
 /// Half of the grace for each way of asking. What it has started is ended after it: nobody else would.
-fn end_stranger(stranger: &Holder, grace: Duration, tell: &mut dyn FnMut(Notice)) -> Result<()> {
+fn end_foreign(foreign: &ConversationOwner, grace: Duration, tell: &mut dyn FnMut(Notice)) -> Result<()> {
     // In a terminal an interrupt only ends the turn; elsewhere it ends the process, its tools with it, and is noted.
-    let ways = match stranger.terminal {
+    let ways = match foreign.terminal {
         Some(_) => [Signal::TERM, Signal::HUP],
         None => [Signal::INT, Signal::TERM],
     };
-    let Some(process) = Pidfd::open(&stranger.identity)? else {
+    let Some(process) = Pidfd::open(&foreign.identity)? else {
         return Ok(());
     };
     let mut started = Vec::new();
     for signal in ways {
         // Whose parent is gone can no longer be told from others, so it is asked before.
-        started.extend(started_by(&stranger.identity)?);
+        started.extend(started_by(&foreign.identity)?);
         process.signal(signal)?;
         let limit = Timespec::try_from(grace / 2).ok();
         if poll(&mut [PollFd::new(&process, PollFlags::IN)], limit.as_ref()).map_err(std::io::Error::from)? > 0 {
@@ -175,28 +180,28 @@ fn end_stranger(stranger: &Holder, grace: Duration, tell: &mut dyn FnMut(Notice)
             return Ok(());
         }
     }
-    Err(Error::OwnerStays { owner: stranger.words() })
+    Err(Error::OwnerStays { owner: foreign.words() })
 }
 
-/// The stranger is gone: whatever will be in its transcript is in it.
-fn what_is_saved(environment: &Environment, stranger: &Holder, native_id: &str, cwd: &str) -> Result<String> {
-    let Some(at) = kept_by(environment, stranger, native_id, cwd) else {
-        return Err(not_whole(stranger));
+/// The foreign process is gone: whatever will be in its transcript is in it.
+fn what_is_saved(environment: &Environment, foreign: &ConversationOwner, native_id: &str, cwd: &str) -> Result<String> {
+    let Some(at) = kept_by(environment, foreign, native_id, cwd) else {
+        return Err(not_whole(foreign));
     };
     let in_file = at.queries().is_none();
     if in_file && !ends_whole(&at.file)? {
-        return Err(not_whole(stranger));
+        return Err(not_whole(foreign));
     }
     let place = if in_file { "transcript" } else { "database" };
     match about::said(&at)? {
-        About { messages: 0, .. } | About { torn: true, .. } => Err(not_whole(stranger)),
+        About { messages: 0, .. } | About { torn: true, .. } => Err(not_whole(foreign)),
         About { answered: true, .. } => Ok(format!("its last turn is in the {place}")),
         About { answered: false, .. } => Ok(format!("its last turn was cut off; the prompt is in the {place}")),
     }
 }
 
-fn not_whole(stranger: &Holder) -> Error {
-    Error::EndedDamaged { owner: stranger.words() }
+fn not_whole(foreign: &ConversationOwner) -> Error {
+    Error::EndedDamaged { owner: foreign.words() }
 }
 
 /// Whether the last line of a file is a record and has an end.

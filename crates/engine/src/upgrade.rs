@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::session_ref::SessionRef;
 use crate::settings::Engine;
 use ostler_keeper::launcher::Launcher;
-use ostler_keeper::wire::{self, Reply, Request};
+use ostler_keeper::wire::{self, Call, Reply};
 use ostler_keeper::{VERSION, launch};
 use ostler_store::home::Place;
 use ostler_store::{HelperRecord, look};
@@ -62,10 +62,10 @@ fn replace(engine: &Engine, place: &Place) -> Result<Option<(String, HelperRecor
         Launcher::ThisProgram => format!("/proc/{}/exe", std::process::id()),
         Launcher::Program(_) => engine.launcher.program()?.to_string_lossy().into_owned(),
     };
-    let request = Request::Upgrade { binary };
+    let request = Call::Upgrade { binary };
     let mut asked = false;
     loop {
-        // Starts a stand-in where both helpers are gone.
+        // Starts a replacement where both helpers are gone.
         let Some(keeper) = launch::reach(place, &engine.launcher)? else {
             return Ok(None);
         };
@@ -80,7 +80,7 @@ fn replace(engine: &Engine, place: &Place) -> Result<Option<(String, HelperRecor
             }
             return Err(Error::OldKeeperStays { id: place.id, version: after.version, new: VERSION });
         }
-        let message = if asked { &Request::Watch { state_only: false } } else { &request };
+        let message = if asked { &Call::Watch { state_only: false } } else { &request };
         if socket::transmit(&keeper, &wire::encode(message))? == Packet::HungUp {
             continue;
         }
@@ -89,7 +89,7 @@ fn replace(engine: &Engine, place: &Place) -> Result<Option<(String, HelperRecor
                 return Err(Error::KeeperStays { session: SessionRef::at(place), why });
             }
             Some(Reply::Upgrading) => asked = true,
-            Some(Reply::Changed { .. } | Reply::Wish { .. } | Reply::Keys { .. } | Reply::Unknown) | None => {}
+            Some(Reply::Changed { .. } | Reply::Request { .. } | Reply::Keys { .. } | Reply::Unknown) | None => {}
         }
         if Instant::now() >= deadline {
             return Err(Error::NoNewKeeper { session: SessionRef::at(place), seconds: LIMIT.as_secs() });
@@ -99,7 +99,7 @@ fn replace(engine: &Engine, place: &Place) -> Result<Option<(String, HelperRecor
 
 /// Whether whoever is at the other end of this connection keeps the session.
 fn answers(keeper: &OwnedFd, deadline: Instant) -> Result<bool> {
-    let sent = socket::transmit(keeper, &wire::encode(&Request::Watch { state_only: false }))?;
+    let sent = socket::transmit(keeper, &wire::encode(&Call::Watch { state_only: false }))?;
     Ok(sent != Packet::HungUp && hear(keeper, deadline)?.is_some())
 }
 

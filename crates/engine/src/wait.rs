@@ -139,7 +139,7 @@ impl Waited {
         Ok(())
     }
 
-    /// Takes the news of a session away. A keeper greets each client by telling that something has changed, in case that
+    /// Takes the news of a session away. A keeper greets each client with the news that something has changed, in case that
     /// something did between the client's request and its own look. What changes a session is in its journal.
     fn hear(&mut self) -> Result<()> {
         let greeted_at = self.greeted_at.take();

@@ -1,7 +1,7 @@
 //! Being told when something about a session may have changed.
 
 use crate::error::Result;
-use ostler_keeper::wire::{self, Reply, Request};
+use ostler_keeper::wire::{self, Call, Reply};
 use ostler_store::folder::Folder;
 use ostler_store::home::Place;
 use ostler_sys::process::{Identity, Pidfd};
@@ -50,8 +50,7 @@ impl Watch {
 
     fn subscribe(&mut self) -> Result<()> {
         if let Some(socket) = socket::reach(self.folder.dir())?
-            && socket::transmit(&socket, &wire::encode(&Request::Watch { state_only: self.state_only }))?
-                != Packet::HungUp
+            && socket::transmit(&socket, &wire::encode(&Call::Watch { state_only: self.state_only }))? != Packet::HungUp
         {
             rustix::io::ioctl_fionbio(&socket, true).map_err(std::io::Error::from)?;
             self.on = On::Keeper(socket);

@@ -1,7 +1,7 @@
 //! Which processes use a conversation, those of sessions and others.
 
 use crate::error::{Error, Result};
-use crate::foreign::{self, Evidence, Holder, processes};
+use crate::foreign::{self, ConversationOwner, Evidence, processes};
 use crate::list::{Listed, list};
 use crate::owners::name_sessions;
 use crate::settings::Engine;
@@ -19,27 +19,27 @@ pub struct Users {
     pub session: Option<SessionId>,
     pub agent: Option<String>,
     pub native_id: Option<String>,
-    pub holders: Vec<Holder>,
+    pub owners: Vec<ConversationOwner>,
 }
 
 impl Engine {
     /// Every process that uses the conversation of a session, or the conversation that an agent calls this.
     pub fn who(&self, word: &str) -> Result<Users> {
         let environment = &self.environment;
-        let holders = foreign::holders(&self.home, &environment.lookup())?;
+        let owners = foreign::owners(&self.home, &environment.lookup())?;
         let Some(view) = self.session_of(word)? else {
-            let running = holders.iter().filter_map(|holder| holder.native_id.as_deref());
+            let running = owners.iter().filter_map(|owner| owner.native_id.as_deref());
             let id = meant(word, running)?.unwrap_or(word).to_owned();
-            let mut holders: Vec<Holder> =
-                holders.into_iter().filter(|holder| holder.native_id.as_ref() == Some(&id)).collect();
+            let mut owners: Vec<ConversationOwner> =
+                owners.into_iter().filter(|owner| owner.native_id.as_ref() == Some(&id)).collect();
             for agent in ostler_agents::all() {
-                name_sessions(environment, agent.name(), &id, &mut holders)?;
+                name_sessions(environment, agent.name(), &id, &mut owners)?;
             }
-            return about_conversation(&id, holders);
+            return about_conversation(&id, owners);
         };
-        let mut users = about_session(&view, holders);
+        let mut users = about_session(&view, owners);
         if let Some(native_id) = &users.native_id {
-            name_sessions(environment, view.conversation_agent(), native_id, &mut users.holders)?;
+            name_sessions(environment, view.conversation_agent(), native_id, &mut users.owners)?;
         }
         Ok(users)
     }
@@ -87,45 +87,44 @@ fn meant<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Result<Option<
     }
 }
 
-fn about_session(view: &View, found: Vec<Holder>) -> Users {
-    let same = |holder: &Holder| match (&holder.native_id, &view.native_id) {
+fn about_session(view: &View, found: Vec<ConversationOwner>) -> Users {
+    let same = |owner: &ConversationOwner| match (&owner.native_id, &view.native_id) {
         (Some(one), Some(other)) => one == other,
         // Whoever has all the agent's conversations open may be at this one.
-        (None, Some(_)) => {
-            holder.agent == view.conversation_agent() && (!holder.ours || holder.session == Some(view.id))
-        }
-        (Some(_) | None, None) => holder.session == Some(view.id),
+        (None, Some(_)) => owner.agent == view.conversation_agent() && (!owner.ours || owner.session == Some(view.id)),
+        (Some(_) | None, None) => owner.session == Some(view.id),
     };
-    let mut holders: Vec<Holder> = found.into_iter().filter(same).collect();
+    let mut owners: Vec<ConversationOwner> = found.into_iter().filter(same).collect();
     if let Some(pid) = view.pid
-        && holders.iter().all(|holder| holder.pid != pid)
+        && owners.iter().all(|owner| owner.pid != pid)
     {
-        holders.extend(own_agent(view, pid));
+        owners.extend(own_agent(view, pid));
     }
     Users {
         schema: SCHEMA,
         session: Some(view.id),
         agent: Some(view.agent.clone()),
         native_id: view.native_id.clone(),
-        holders,
+        owners,
     }
 }
 
 /// The session's own process, of which the agent's files betray nothing.
-fn own_agent(view: &View, pid: i32) -> Option<Holder> {
+fn own_agent(view: &View, pid: i32) -> Option<ConversationOwner> {
     let process = processes::describe(&processes::of_this_user(pid).ok()??)?;
-    let mut holder = Holder::new(view.conversation_agent(), view.native_id.clone(), Evidence::Session, process);
-    (holder.ours, holder.session) = (true, Some(view.id));
-    Some(holder)
+    let mut owner =
+        ConversationOwner::new(view.conversation_agent(), view.native_id.clone(), Evidence::Session, process);
+    (owner.ours, owner.session) = (true, Some(view.id));
+    Some(owner)
 }
 
 /// A conversation that no session of ours knows.
-fn about_conversation(word: &str, holders: Vec<Holder>) -> Result<Users> {
-    if holders.is_empty() && !is_native_id(word) {
+fn about_conversation(word: &str, owners: Vec<ConversationOwner>) -> Result<Users> {
+    if owners.is_empty() && !is_native_id(word) {
         return Err(Error::NoConversation { word: word.to_owned() });
     }
-    let agent = holders.first().map(|holder| holder.agent.clone());
-    Ok(Users { schema: SCHEMA, session: None, agent, native_id: Some(word.to_owned()), holders })
+    let agent = owners.first().map(|owner| owner.agent.clone());
+    Ok(Users { schema: SCHEMA, session: None, agent, native_id: Some(word.to_owned()), owners })
 }
 
 /// Most agents name conversations by UUIDs, others by texts of their own.

@@ -58,32 +58,32 @@ pub fn begin(beginning: Beginning<'_>) -> Result<(), LaunchError> {
     let piped = beginning.piped.as_ref().map(|piped| rustix::io::fcntl_dupfd_cloexec(piped, 3));
     let piped = piped.transpose().map_err(io::Error::from)?;
     // Nobody can have opened one yet where nobody knows of the session.
-    let door = beginning.sessions.map(|_| socket::without_name()).transpose()?;
+    let listener = beginning.sessions.map(|_| socket::without_name()).transpose()?;
     let report = Cell::new(Some(report));
     let copy = || {
         // Ours alone to read: who waits for us to let go of it would wait for its own copy as well.
         drop(report.take());
         pause::act_as(Role::Beginner);
         let groups = groups.as_ref();
-        let beginner = Beginner { beginning: &beginning, groups, door: door.as_ref(), reporter: &reporter };
+        let beginner = Beginner { beginning: &beginning, groups, listener: listener.as_ref(), reporter: &reporter };
         beginner.become_holder(binary, piped);
     };
     spawn::branch_off(outside.as_ref().map(AsFd::as_fd), copy).map_err(StartError::Fork)?;
     drop(reporter);
     pause::at(Point::CopyMade);
-    if let Some(door) = door {
-        open_meanwhile(&door, beginning.folder);
+    if let Some(listener) = listener {
+        open_meanwhile(&listener, beginning.folder);
     }
     // The copy has emptied its own; ours is where it was.
     report.take().as_ref().map_or(Err(LaunchError::Killed), hear)
 }
 
-/// Opens the door while the copy is at work: to make a file may take longer than all the rest of a launch. The copy does
+/// Opens the socket while the copy is at work: to make a file may take longer than all the rest of a launch. The copy does
 /// it too before anybody can knock, and tells when it cannot be done, so this may fail, or never happen.
-fn open_meanwhile(door: &OwnedFd, folder: &Folder) {
+fn open_meanwhile(listener: &OwnedFd, folder: &Folder) {
     // On the processor that it shares with us, the copy goes first: it will pause when it waits for the agent.
     rustix::thread::sched_yield();
-    let _ = socket::open_as(door, folder.dir());
+    let _ = socket::open_as(listener, folder.dir());
 }
 
 /// The first words are all there is, though good news may come twice: waiting for the end would mean waiting until the copy
@@ -112,12 +112,12 @@ struct Beginner<'a> {
     beginning: &'a Beginning<'a>,
     groups: Option<&'a Base>,
     /// Of a new session, perhaps not open yet.
-    door: Option<&'a OwnedFd>,
+    listener: Option<&'a OwnedFd>,
     reporter: &'a OwnedFd,
 }
 
 impl Beginner<'_> {
-    /// Returns only when there is nothing to hold, or when the keeper will have to find a stand-in.
+    /// Returns only when there is nothing to hold, or when the keeper will have to find a replacement.
     fn become_holder(&self, binary: OwnedFd, piped: Option<OwnedFd>) {
         match self.start(binary, piped) {
             Ok(begun) => {
@@ -158,8 +158,8 @@ impl Beginner<'_> {
         let mut handles = Handles::default();
         handles.put(handles::FOLDER, beginning.folder.dir().duplicate()?.into());
         handles.put(handles::BINARY, binary);
-        if let Some(door) = self.door {
-            handles.put(handles::DOOR, rustix::io::fcntl_dupfd_cloexec(door, 3).map_err(io::Error::from)?);
+        if let Some(listener) = self.listener {
+            handles.put(handles::LISTENER, rustix::io::fcntl_dupfd_cloexec(listener, 3).map_err(io::Error::from)?);
         }
         let (line, keeper_line) = socket::pair()?;
         handles.put(handles::HOLDER_LINE, keeper_line);
@@ -193,10 +193,10 @@ impl Beginner<'_> {
         Ok(Begun { agent, handles, line, keeper })
     }
 
-    /// Shows the session to the world, with its door open.
+    /// Shows the session to the world, with its socket open.
     fn reveal(&self) -> io::Result<()> {
-        if let Some(door) = self.door {
-            socket::open_as(door, self.beginning.folder.dir())?;
+        if let Some(listener) = self.listener {
+            socket::open_as(listener, self.beginning.folder.dir())?;
         }
         let id = self.beginning.session.id;
         match self.beginning.sessions {
@@ -243,7 +243,7 @@ struct Begun {
 }
 
 impl Begun {
-    /// Goes on as the holder. When that fails we end, and the keeper finds a stand-in.
+    /// Goes on as the holder. When that fails we end, and the keeper finds a replacement.
     fn go_on(&self, beginning: &Beginning<'_>) {
         let number = beginning.run.number.to_string();
         let agent = self.agent.to_string();

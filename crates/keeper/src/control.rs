@@ -16,8 +16,8 @@ pub enum Order {
     UseBinary,
     /// Start the newest run, which has no process yet.
     StartRun,
-    /// Keep the door that comes with this packet: the other one cannot be found any more.
-    UseDoor,
+    /// Keep the socket that comes with this packet: the other one cannot be found any more.
+    UseListener,
     /// Keep the writer's lock that comes with this packet: the conversation is known now, or is another one.
     UseWriter,
 }
@@ -40,13 +40,13 @@ impl Order {
             Order::Finish => b'f',
             Order::UseBinary => b'b',
             Order::StartRun => b's',
-            Order::UseDoor => b'd',
+            Order::UseListener => b'd',
             Order::UseWriter => b'w',
         }
     }
 
     fn of(letter: u8) -> Option<Order> {
-        [Order::CloseInput, Order::Finish, Order::UseBinary, Order::StartRun, Order::UseDoor, Order::UseWriter]
+        [Order::CloseInput, Order::Finish, Order::UseBinary, Order::StartRun, Order::UseListener, Order::UseWriter]
             .into_iter()
             .find(|order| order.letter() == letter)
     }

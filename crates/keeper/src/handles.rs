@@ -15,7 +15,7 @@ use std::os::unix::ffi::OsStringExt;
 /// The session's folder.
 pub const FOLDER: &str = "folder";
 /// The socket at which clients knock; open as long as any helper lives.
-pub const DOOR: &str = "door";
+pub const LISTENER: &str = "door";
 /// Our own binary, to start the other helper from.
 pub const BINARY: &str = "binary";
 /// A pidfd of the agent.

@@ -11,7 +11,7 @@
 //! | SIGTERM                        | tells the keeper, who stops the session                                     |
 //! | "close input", "finish"        | does so                                                                     |
 //!
-//! A stand-in holder is the same without being anybody's parent: it watches the agent through its pidfd, and asks the
+//! A replacement holder is the same without being anybody's parent: it watches the agent through its pidfd, and asks the
 //! kernel how it ended.
 
 use crate::KEEPER;
@@ -93,7 +93,7 @@ fn run(arguments: &[String]) -> io::Result<()> {
     handles.close(LINE);
     let agent = match option(arguments, BEGUN).and_then(|pid| pid.parse().ok()) {
         Some(pid) => AgentWatch { process: child(pid)?, watch: Watch::Child },
-        None => stand_in(&folder, &run, &mut handles)?,
+        None => replacement(&folder, &run, &mut handles)?,
     };
     if matches!(agent.watch, Watch::Over) {
         // Whoever wrote it down may have told a keeper that was no longer listening.
@@ -122,11 +122,11 @@ fn run(arguments: &[String]) -> io::Result<()> {
 }
 
 /// Takes the place of a holder that is gone: the agent is somebody else's child.
-fn stand_in(folder: &Folder, run: &RunFolder, handles: &mut Handles) -> io::Result<AgentWatch> {
+fn replacement(folder: &Folder, run: &RunFolder, handles: &mut Handles) -> io::Result<AgentWatch> {
     let record = run.record().map_err(io::Error::other)?;
     let process = record.agent.ok_or_else(|| io::Error::other("no agent to stand in for"))?;
-    if handles.get(handles::DOOR).is_none() {
-        handles.put(handles::DOOR, socket::open(folder.dir())?);
+    if handles.get(handles::LISTENER).is_none() {
+        handles.put(handles::LISTENER, socket::open(folder.dir())?);
     }
     let me = helper_record()?;
     folder.even_when_full(|| folder.write_holder(&me)).map_err(io::Error::other)?;
@@ -144,7 +144,7 @@ fn stand_in(folder: &Folder, run: &RunFolder, handles: &mut Handles) -> io::Resu
             }
         }
     }
-    Ok(AgentWatch { process, watch: Watch::Stranger { exited_ms: None } })
+    Ok(AgentWatch { process, watch: Watch::Foreign { exited_ms: None } })
 }
 
 /// The value after a flag.
@@ -196,7 +196,7 @@ enum Watch {
     /// It is our child.
     Child,
     /// It is somebody else's; since when it is known to have exited.
-    Stranger {
+    Foreign {
         exited_ms: Option<u64>,
     },
     Over,
@@ -248,11 +248,11 @@ impl Holder {
                         }
                         self.keeper_died();
                     }
-                    Woken::Agent => self.stranger_exited(),
+                    Woken::Agent => self.foreign_exited(),
                     Woken::Door => self.start_keeper(),
                 }
             }
-            self.learn_strangers_end()?;
+            self.learn_foreign_end()?;
             self.end_agent_alone()?;
             if self.is_forgotten()? || self.is_alone_for_good() {
                 return Ok(());
@@ -275,13 +275,13 @@ impl Holder {
             Keeping::Pausing { until_ms } => deadline = Some(*until_ms),
             Keeping::GivenUp { until_ms } if since_boot_ms() < *until_ms => deadline = Some(*until_ms),
             Keeping::GivenUp { .. } => {
-                if let Some(door) = self.handles.get(handles::DOOR) {
+                if let Some(listener) = self.handles.get(handles::LISTENER) {
                     kinds.push(Woken::Door);
-                    fds.push(PollFd::new(door, PollFlags::IN));
+                    fds.push(PollFd::new(listener, PollFlags::IN));
                 }
             }
         }
-        if let (Watch::Stranger { exited_ms }, Some(agent)) = (&self.agent.watch, self.handles.get(handles::AGENT)) {
+        if let (Watch::Foreign { exited_ms }, Some(agent)) = (&self.agent.watch, self.handles.get(handles::AGENT)) {
             kinds.push(Woken::Agent);
             // Readable when it has exited; hung up when somebody has collected it.
             fds.push(PollFd::new(agent, if exited_ms.is_none() { PollFlags::IN } else { PollFlags::empty() }));
@@ -358,14 +358,14 @@ impl Holder {
         Ok(())
     }
 
-    fn stranger_exited(&mut self) {
-        if let Watch::Stranger { exited_ms } = &mut self.agent.watch {
+    fn foreign_exited(&mut self) {
+        if let Watch::Foreign { exited_ms } = &mut self.agent.watch {
             exited_ms.get_or_insert_with(since_boot_ms);
         }
     }
 
-    fn learn_strangers_end(&mut self) -> io::Result<()> {
-        let Watch::Stranger { exited_ms: Some(exited_ms) } = self.agent.watch else {
+    fn learn_foreign_end(&mut self) -> io::Result<()> {
+        let Watch::Foreign { exited_ms: Some(exited_ms) } = self.agent.watch else {
             return Ok(());
         };
         let status = match self.handles.copy(handles::AGENT)? {
@@ -430,9 +430,9 @@ impl Holder {
                     }
                 }
                 Some(Order::StartRun) => self.start_run(),
-                Some(Order::UseDoor) => {
-                    if let Some(door) = file {
-                        self.handles.put(handles::DOOR, door);
+                Some(Order::UseListener) => {
+                    if let Some(listener) = file {
+                        self.handles.put(handles::LISTENER, listener);
                     }
                 }
                 Some(Order::UseWriter) => {

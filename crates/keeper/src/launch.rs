@@ -1,11 +1,11 @@
 //! The client's side of starting a session: makes its folder and lets its run begin. And for an agent that has lost both
-//! helpers: starts a stand-in.
+//! helpers: starts a replacement.
 
 use crate::begin::{Beginning, begin};
 use crate::handles::{self, Handles, Helper, environment};
 use crate::launcher::{self, Launcher};
 use crate::{HOLDER, abandoned};
-use ostler_core::record::{Session, Wish};
+use ostler_core::record::{Request, Session};
 use ostler_store::folder::{After, Folder, RunFolder};
 use ostler_store::home::{Home, Place};
 use ostler_store::{RunRecord, StoreError, inbox, spare};
@@ -49,7 +49,7 @@ pub struct Launch<'a> {
     pub session: &'a Session,
     pub run: &'a RunRecord,
     /// Its first messages, in order.
-    pub prompts: &'a [Wish],
+    pub prompts: &'a [Request],
     /// What goes into the folder of the run, by name.
     pub files: &'a [(&'a str, Vec<u8>)],
     /// What the program reads, when something was piped in.
@@ -221,7 +221,7 @@ fn put_files(run: &RunFolder, files: &[(&str, Vec<u8>)]) -> Result<(), StoreErro
 }
 
 /// A connection to the keeper of a session that has not ended. Where both helpers are gone and the agent is not, a
-/// stand-in is started first. `None`: nobody is there any more.
+/// replacement is started first. `None`: nobody is there any more.
 pub fn reach(place: &Place, launcher: &Launcher) -> Result<Option<OwnedFd>, LaunchError> {
     let folder = place.open()?;
     if let Some(socket) = socket::reach(folder.dir())? {
@@ -249,7 +249,7 @@ pub fn reach(place: &Place, launcher: &Launcher) -> Result<Option<OwnedFd>, Laun
         return Ok(None);
     }
     // One holder at a time: where it lives, its next keeper makes the socket anew when it is told; one that is just dying
-    // has closed its door before anybody can see that it is gone.
+    // has closed its socket before anybody can see that it is gone.
     if let Some(holder) = folder.holder()?
         && let Some(holder) = Pidfd::open(&holder.process)?
         && !holder.has_exited()?
@@ -270,7 +270,7 @@ fn reopen(place: &Place, folder: &Folder, keeper: &Pidfd) -> Result<Option<Owned
     until_reachable(place, folder, keeper)
 }
 
-/// Waits until somebody opens the door, or until the helper whose doing that would be is gone.
+/// Waits until somebody opens the socket, or until the helper whose doing that would be is gone.
 fn until_reachable(place: &Place, folder: &Folder, helper: &Pidfd) -> Result<Option<OwnedFd>, LaunchError> {
     let watcher = Watcher::new()?;
     watcher.watch(&place.path)?;
@@ -290,7 +290,7 @@ fn until_reachable(place: &Place, folder: &Folder, helper: &Pidfd) -> Result<Opt
     Err(LaunchError::NotStarted(format!("{}: its socket is gone and its helpers do not answer", place.id)))
 }
 
-/// Starts a stand-in holder, once: of many who find the agent alone, one does it and the others wait for it.
+/// Starts a replacement holder, once: of many who find the agent alone, one does it and the others wait for it.
 fn rescue(folder: &Folder, run: u32, launcher: &Launcher) -> Result<(), LaunchError> {
     let file = folder.dir().file("rescue.lock", OFlags::RDWR | OFlags::CREATE)?;
     let _held = lock::exclusive(file)?;
@@ -300,15 +300,15 @@ fn rescue(folder: &Folder, run: u32, launcher: &Launcher) -> Result<(), LaunchEr
     let mut handles = Handles::default();
     handles.put(handles::FOLDER, folder.dir().duplicate()?.into());
     handles.put(handles::BINARY, launcher.open_program()?);
-    // The door is opened here, so that whoever is next finds it.
-    handles.put(handles::DOOR, socket::open(folder.dir())?);
+    // The socket is opened here, so that whoever is next finds it.
+    handles.put(handles::LISTENER, socket::open(folder.dir())?);
     if let Some(agent) = folder.run(run)?.record()?.agent
         && let Some(pidfd) = Pidfd::open(&agent)?
     {
         handles.put(handles::AGENT, pidfd.into());
     }
     let number = run.to_string();
-    let holder = Helper { word: HOLDER, flags: &["--stand-in", "--run", &number], more: &[] };
+    let holder = Helper { word: HOLDER, flags: &["--replacement", "--run", &number], more: &[] };
     handles.start_helper(&holder, &environment())?;
     Ok(())
 }

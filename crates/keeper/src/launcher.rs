@@ -17,7 +17,7 @@
 
 use crate::handles::environment;
 use crate::launch::{Launch, LaunchError, Resume, hidden_name, launch_here, resume_here, stands_after_all};
-use ostler_core::record::{Session, Wish};
+use ostler_core::record::{Request, Session};
 use ostler_store::folder::Folder;
 use ostler_store::home::{Home, Place};
 use ostler_store::{RunRecord, StoreError};
@@ -85,7 +85,7 @@ struct Order {
 
 #[derive(Serialize, Deserialize)]
 enum Task {
-    Launch { home: PathBuf, prompts: Vec<Wish> },
+    Launch { home: PathBuf, prompts: Vec<Request> },
     Resume { folder: PathBuf },
 }
 

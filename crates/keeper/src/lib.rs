@@ -14,8 +14,8 @@
 //! * The [`keeper`] has no possessions. Everything it decides follows from files, so its replacement decides the same.
 //! * Bytes never pass through the memory of either: the kernel moves them, and the positions of the open files, which
 //!   both share, say how far.
-//! * A keeper whose holder died starts a stand-in with the same descriptors. A command that finds an agent with neither
-//!   starts a stand-in with what can still be had.
+//! * A keeper whose holder died starts a replacement with the same descriptors. A command that finds an agent with neither
+//!   starts a replacement with what can still be had.
 //!
 //! [`handles`] is the contract between the two, by name, so that either may be of another version. [`launch`] is the
 //! client's side of starting a session, [`wire`] what clients and keeper say to each other.
@@ -34,8 +34,8 @@ pub mod keeper;
 pub mod launch;
 pub mod launcher;
 pub mod program;
+pub mod put_ended;
 pub mod scope;
-pub mod shelve;
 mod start;
 pub mod wire;
 mod writing;

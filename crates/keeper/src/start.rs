@@ -79,9 +79,9 @@ pub fn start(
     let agent_lock = lock::exclusive_within(lock_file, UNTIL_GONE)?
         .ok_or_else(|| io::Error::other("a process of an earlier run is still alive; see ostler doctor"))?;
     let occupied = Occupied::take(folder, session, &record, handles)?;
-    // A new session's door is opened before anybody is shown it, and a further run goes on behind the same one.
-    if handles.get(handles::DOOR).is_none() {
-        handles.put(handles::DOOR, socket::open(folder.dir())?);
+    // A new session's socket is opened before anybody is shown it, and a further run goes on behind the same one.
+    if handles.get(handles::LISTENER).is_none() {
+        handles.put(handles::LISTENER, socket::open(folder.dir())?);
     }
 
     // Unlike the session, the group is of this machine: a copied home has sessions of the same ids.

@@ -11,14 +11,15 @@ use serde::{Deserialize, Serialize};
 /// From client to keeper.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
-pub enum Request {
+pub enum Call {
     /// Tell me whenever anything changes; with `state_only` not when there is only more output.
     Watch {
         #[serde(default, skip_serializing_if = "is_false")]
         state_only: bool,
     },
-    /// I have put a wish into the inbox; tell me what became of it.
-    Wish { id: String },
+    /// I have put a request into the inbox; tell me what became of it.
+    #[serde(rename = "wish")]
+    Request { id: String },
     /// I show the terminal to a person; `client` names me for as long as I live.
     Attach {
         client: String,
@@ -44,8 +45,9 @@ pub enum Reply {
         #[serde(default, skip_serializing_if = "is_false")]
         output_only: bool,
     },
-    /// Your wish was granted, or why not.
-    Wish { id: String, refused: Option<String> },
+    /// Your request was granted, or why not.
+    #[serde(rename = "wish")]
+    Request { id: String, refused: Option<String> },
     /// I have this many of your keys.
     Keys { received: u64 },
     /// I am leaving; my replacement will answer on a new connection.
@@ -66,7 +68,7 @@ const KEYS: u8 = 1;
 /// What a packet from a client is.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Incoming<'a> {
-    Request(Request),
+    Call(Call),
     Keys { position: u64, keys: &'a [u8] },
     Nonsense,
 }
@@ -78,7 +80,7 @@ pub fn parse(packet: &[u8]) -> Incoming<'_> {
             Some((position, keys)) => Incoming::Keys { position: u64::from_le_bytes(*position), keys },
             None => Incoming::Nonsense,
         },
-        json => serde_json::from_slice(json).map_or(Incoming::Nonsense, Incoming::Request),
+        json => serde_json::from_slice(json).map_or(Incoming::Nonsense, Incoming::Call),
     }
 }
 
@@ -94,7 +96,7 @@ pub fn keys(position: u64, keys: &[u8]) -> Vec<u8> {
 /// How many keys fit into one packet.
 pub const KEYS_AT_ONCE: usize = 32 * 1024;
 
-/// Requests and replies are plain data and always have a JSON form.
+/// Calls and replies are plain data and always have a JSON form.
 #[must_use]
 pub fn encode<T: Serialize>(message: &T) -> Vec<u8> {
     serde_json::to_vec(message).unwrap_or_default()
@@ -107,9 +109,9 @@ mod tests {
 
     #[test]
     fn clients_and_keepers_of_before_understand_and_are_understood() {
-        let watch = Request::Watch { state_only: false };
+        let watch = Call::Watch { state_only: false };
         assert_eq!(encode(&watch), br#"{"op":"watch"}"#);
-        assert_eq!(parse(br#"{"op":"watch"}"#), Incoming::Request(watch));
+        assert_eq!(parse(br#"{"op":"watch"}"#), Incoming::Call(watch));
         let changed = Reply::Changed { output_only: false };
         assert_eq!(encode(&changed), br#"{"say":"changed"}"#);
         assert_eq!(serde_json::from_slice::<Reply>(br#"{"say":"changed"}"#).unwrap(), changed);

@@ -1,7 +1,7 @@
 //! Which conversation a session writes to, and having it alone.
 //!
 //! Where its name is known beforehand the holder takes the conversation before the agent runs, and the agent inherits the
-//! lock. Where the agent tells it later, or changes it, the keeper takes it then (`keeper::conversing`).
+//! lock. Where the agent tells it later, or changes it, the keeper takes it then (`keeper::conversation_lock`).
 
 use crate::handles::{self, Handles};
 use crate::start::NotStarted;

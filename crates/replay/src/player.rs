@@ -85,7 +85,7 @@ impl Count {
     }
 }
 
-/// SIGINT ends us like any program, unless the recorded agent took it as a wish.
+/// SIGINT ends us like any program, unless the recorded agent took it as a request.
 fn listen(run: &Run) -> io::Result<Option<Signals>> {
     let took = run.steps.iter().any(|step| step.deed == Deed::Interrupted);
     let died = run.end() == Some(End::Signal(Signal::INT.as_raw()));

@@ -61,7 +61,7 @@ pub enum Deed {
     Reads(Text),
     /// Its input ended.
     InputEnds,
-    /// It was sent SIGINT, the one signal that agents take as a wish.
+    /// It was sent SIGINT, the one signal that agents take as a request.
     Interrupted,
     Prints(Text),
     /// On its standard error.

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_and_other_versions_are_told_apart() {
+    fn foreign_processes_and_other_versions_are_told_apart() {
         assert_eq!(read(b""), Err(DamagedSnapshot::NotASnapshot));
         assert_eq!(read(b"{}"), Err(DamagedSnapshot::NotASnapshot));
         assert_eq!(read(b"\x7fELF\n"), Err(DamagedSnapshot::NotASnapshot));

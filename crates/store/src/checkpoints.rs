@@ -38,7 +38,7 @@ pub struct Checkpoint {
     pub copy: u32,
     /// How much of it.
     pub length: u64,
-    /// That it differs from earlier copies is known and right: it was put back or mended by us.
+    /// That it differs from earlier copies is known and right: it was put back or repaired by us.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub settled: bool,
 }

@@ -52,7 +52,7 @@ pub fn publish(
     let (tokens, cost_usd) = state.spending.of_session();
     let closing = Closing {
         native_id: state.native_id.clone().or_else(|| record.native_id.clone()),
-        transcript: proof::whereabouts(record, state),
+        transcript: proof::location(record, state),
         conversation_agent: ostler_agents::keeps_conversation(session, record).map(|agent| agent.name().to_owned()),
         branch: branch::of(Path::new(&session.cwd)),
         turns: state.turns,
@@ -76,7 +76,7 @@ pub fn publish(
     let published = run.outcome()?.ok_or_else(|| StoreError::Missing { file: "outcome.json".to_owned() })?;
     // By what was published: whose was first may have read less than we have.
     if let Some(closing) = &published.closing {
-        folder.lay_to_rest(run, closing.inbox);
+        folder.write_summary(run, closing.inbox);
     }
     Ok(Outcome { closing: None, ..published })
 }
@@ -149,7 +149,7 @@ pub fn record_if_lost(folder: &Folder) -> Result<(), StoreError> {
     let outcome = unrecorded_outcome(folder, &run, &session, &record, &state)?;
     let note = |event: Event| {
         let (at, ms, run) = (clock::now(), since_boot_ms(), run.number);
-        let entry = Entry { at, ms, run, out: None, wish: None, inbox: None, event };
+        let entry = Entry { at, ms, run, out: None, request: None, inbox: None, event };
         folder.even_when_full(|| Journal::open(folder.dir())?.append(&entry))
     };
     if let Some(event) = fate_of_last(folder, &session, &record, &state)? {

@@ -10,7 +10,7 @@ use ostler_agents::recorded::{self, Recorded, What};
 use ostler_core::event::Event;
 use ostler_core::fact::{Fact, TurnEnd, Verdict};
 use ostler_core::outcome::{Kind, Outcome, Source};
-use ostler_core::record::Want;
+use ostler_core::record::RequestKind;
 use ostler_sys::dir::Dir;
 use rustix::fs::OFlags;
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -225,8 +225,8 @@ impl<'a> Reader<'a> {
                 Event::Feeding { n, .. } => {
                     self.broken_off = false;
                     let Some(&at) = self.places.get(&n) else { continue };
-                    match inbox::read_one(self.folder.dir(), at)?.map(|wish| wish.want) {
-                        Some(Want::Message { text, .. }) => Item::Told { n, text },
+                    match inbox::read_one(self.folder.dir(), at)?.map(|request| request.kind) {
+                        Some(RequestKind::Message { text, .. }) => Item::Told { n, text },
                         _ => continue,
                     }
                 }
@@ -319,7 +319,7 @@ fn open_run(folder: &Folder, number: u32, position: u64) -> Result<Option<Run>, 
         }));
     }
     let agent = ostler_agents::find_for(&session.agent, &record.plan);
-    let Some((name, decoder)) = agent.and_then(|agent| ostler_agents::telling(agent, record.plan.speaks)) else {
+    let Some((name, decoder)) = agent.and_then(|agent| ostler_agents::agent_feed(agent, record.plan.speaks)) else {
         return Ok(None);
     };
     let times = Times::read(run.dir(), name)?;

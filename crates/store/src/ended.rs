@@ -4,7 +4,7 @@
 //! It is derived and may be deleted. A command that finds sessions at rest which are not in it writes it again, with them. Each
 //! record holds the date on which the session's folder last changed. Asking for 10,000 dates takes longer than all the rest of
 //! a list, so the dates of all folders are compared once an hour and after a boot. In between, a record counts unless the session
-//! is named in `woken/`: everything that writes to a session at rest notes it there first ([`crate::rest`]).
+//! is named in `woken/`: everything that writes to a session at rest notes it there first ([`crate::summary`]).
 //! Only an ostler from before this file does not; what it resumes is listed after the next comparison.
 //!
 //! * `table`: the bytes. `woken`: the sessions whose record does not count. `roll`: which sessions there are.
@@ -14,13 +14,13 @@ mod table;
 mod woken;
 
 use crate::journal::mark_of;
-use crate::rest::glance;
+use crate::summary::read_summary;
 use ostler_core::id::SessionId;
 use ostler_core::outcome::Closing;
 use ostler_sys::clock;
 use ostler_sys::dir::{Date, Dir, FileStat, Sync};
 use ostler_sys::process::boot_id;
-use ostler_sys::threads::side_by_side;
+use ostler_sys::threads::parallel;
 use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::path::Path;
@@ -134,7 +134,7 @@ impl EndedIndex {
             }
         };
         let threads = if self.table.len() < HANDFUL { 1 } else { 8 };
-        let changed = side_by_side(threads, work).concat();
+        let changed = parallel(threads, work).concat();
         self.changed.extend(changed);
         (self.trusted, self.compared_now) = (true, true);
     }
@@ -149,7 +149,7 @@ impl EndedIndex {
     pub fn learn(&self, sessions: &Dir, id: SessionId) -> Option<Closing> {
         // Asked for first: what happens after that is seen by the next who asks.
         let changed = sessions.changed(id.as_str()).ok()??;
-        let (_, closing) = glance(sessions, id)?;
+        let (_, closing) = read_summary(sessions, id)?;
         self.add(changed, &closing);
         Some(closing)
     }

@@ -9,7 +9,7 @@ use ostler_agents::Agent;
 use ostler_agents::reading::Reading;
 use ostler_core::fact::Fact;
 use ostler_core::life::{Given, Message, State};
-use ostler_core::record::{Session, Want, Wish};
+use ostler_core::record::{Request, RequestKind, Session};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
@@ -38,8 +38,8 @@ impl Ended<'_> {
         holds: impl Fn(&'static dyn Agent, &Kept, &[String]) -> Result<Option<bool>, E>,
     ) -> Result<Fate, E> {
         let agent = ostler_agents::keeps_conversation(self.session, self.record);
-        let wish = inbox::read_one(self.folder.dir(), self.message.at)?;
-        let (Some(agent), Some(Wish { want: Want::Message { text, .. }, .. })) = (agent, wish) else {
+        let request = inbox::read_one(self.folder.dir(), self.message.at)?;
+        let (Some(agent), Some(Request { kind: RequestKind::Message { text, .. }, .. })) = (agent, request) else {
             // There is nothing that could be given again.
             return Ok(Fate::Taken);
         };
@@ -121,7 +121,7 @@ impl Ended<'_> {
         let plan = &self.record.plan;
         let run = self.folder.run(self.record.run)?;
         let agent = ostler_agents::find_for(&self.session.agent, plan);
-        let Some((name, decoder)) = agent.and_then(|agent| ostler_agents::telling(agent, plan.speaks)) else {
+        let Some((name, decoder)) = agent.and_then(|agent| ostler_agents::agent_feed(agent, plan.speaks)) else {
             return Ok(false);
         };
         let mut position = self.given.out;

@@ -61,9 +61,9 @@ impl Folder {
         session
     }
 
-    /// Gives it another name. From then on nobody takes a glance for enough: the note of a session at rest has the old one.
+    /// Gives it another name. From then on the summary is not enough any more: the note of a session at rest has the old one.
     pub fn rename(&self, home: &Home, id: SessionId, renamed: &Renamed) -> Result<(), StoreError> {
-        let _awake = self.wake()?;
+        let _dropped = self.drop_summary()?;
         ended::note(&home.open_or_make(home.root())?, id).map_err(StoreError::io("woken"))?;
         write(&self.dir, RENAMED, renamed)
     }
@@ -176,8 +176,8 @@ impl Folder {
         let begun = (|| {
             let run = RunFolder { dir: runs.open_dir(&hidden).map_err(StoreError::io(&hidden))?, number: record.run };
             run.write_record(record)?;
-            let _awake = match after {
-                After::Rest => Some(self.wake()?),
+            let _dropped = match after {
+                After::Rest => Some(self.drop_summary()?),
                 After::Running => None,
             };
             runs.rename_new(&hidden, &runs, &number).map_err(StoreError::io(format!("runs/{number}")))?;

@@ -47,17 +47,17 @@ impl Place {
 
 /// A folder of session folders, held open.
 #[derive(Debug)]
-pub struct Shelf {
+pub struct SessionsDir {
     pub dir: Dir,
     pub ids: Vec<SessionId>,
     path: PathBuf,
     pub archived: bool,
 }
 
-impl Shelf {
+impl SessionsDir {
     /// `None`: there is no such folder (any more).
-    fn open(path: PathBuf, archived: bool) -> Result<Option<Shelf>, StoreError> {
-        Shelf::open_with(path, archived, |dir| {
+    fn open(path: PathBuf, archived: bool) -> Result<Option<SessionsDir>, StoreError> {
+        SessionsDir::open_with(path, archived, |dir| {
             let mut ids = Vec::new();
             dir.each_name(|name| ids.extend(SessionId::from_bytes(name))).map(|()| ids)
         })
@@ -67,21 +67,21 @@ impl Shelf {
         path: PathBuf,
         archived: bool,
         list: impl FnOnce(&Dir) -> io::Result<Vec<SessionId>>,
-    ) -> Result<Option<Shelf>, StoreError> {
+    ) -> Result<Option<SessionsDir>, StoreError> {
         let dir = match Dir::open(&path) {
             Ok(dir) => dir,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(StoreError::io(path.to_string_lossy())(error)),
         };
         let ids = list(&dir).map_err(StoreError::io(path.to_string_lossy()))?;
-        Ok(Some(Shelf { dir, ids, path, archived }))
+        Ok(Some(SessionsDir { dir, ids, path, archived }))
     }
 
     /// The one on which a session stands, with nothing else on it.
-    pub fn with(place: &Place) -> Result<Shelf, StoreError> {
+    pub fn with(place: &Place) -> Result<SessionsDir, StoreError> {
         let path = place.path.parent().unwrap_or(&place.path).to_owned();
         let dir = Dir::open(&path).map_err(StoreError::io(path.to_string_lossy()))?;
-        Ok(Shelf { dir, ids: vec![place.id], path, archived: place.archived })
+        Ok(SessionsDir { dir, ids: vec![place.id], path, archived: place.archived })
     }
 
     fn places(&self) -> impl Iterator<Item = Place> {
@@ -148,29 +148,30 @@ impl Home {
 
     /// Every session that was not put away, in no order. Nothing here yet is an empty list.
     pub fn live_places(&self) -> Result<Vec<Place>, StoreError> {
-        Ok(Shelf::open(self.sessions(), false)?.iter().flat_map(Shelf::places).collect())
+        Ok(SessionsDir::open(self.sessions(), false)?.iter().flat_map(SessionsDir::places).collect())
     }
 
     /// Everything that was put away.
     pub fn archived_places(&self) -> Result<Vec<Place>, StoreError> {
-        Ok(self.archive_shelves()?.iter().flat_map(Shelf::places).collect())
+        Ok(self.archive_dirs()?.iter().flat_map(SessionsDir::places).collect())
     }
 
     /// Where sessions are: those of today and, if wanted, those that were put away.
-    pub fn shelves(&self, archived: bool) -> Result<Vec<Shelf>, StoreError> {
-        let mut shelves: Vec<Shelf> = Shelf::open(self.sessions(), false)?.into_iter().collect();
+    pub fn sessions_dirs(&self, archived: bool) -> Result<Vec<SessionsDir>, StoreError> {
+        let mut sessions_dirs: Vec<SessionsDir> = SessionsDir::open(self.sessions(), false)?.into_iter().collect();
         if archived {
-            shelves.extend(self.archive_shelves()?);
+            sessions_dirs.extend(self.archive_dirs()?);
         }
-        Ok(shelves)
+        Ok(sessions_dirs)
     }
 
-    fn archive_shelves(&self) -> Result<Vec<Shelf>, StoreError> {
+    fn archive_dirs(&self) -> Result<Vec<SessionsDir>, StoreError> {
         let archive = self.archive();
         // Whatever else lies there is not ours, and keeps nobody from being listed.
         let months = names(&archive)?.into_iter().filter(|name| is_month(name));
-        let shelves = months.map(|month| Shelf::open(archive.join(month), true)).collect::<Result<Vec<_>, _>>()?;
-        Ok(shelves.into_iter().flatten().collect())
+        let sessions_dirs =
+            months.map(|month| SessionsDir::open(archive.join(month), true)).collect::<Result<Vec<_>, _>>()?;
+        Ok(sessions_dirs.into_iter().flatten().collect())
     }
 
     /// Names in the sessions folder that are no session ids: left by somebody else, or by a launch that was killed.
@@ -198,14 +199,15 @@ impl Home {
         };
         known.save(self);
         if stale {
-            let known = KnownShelf { index: EndedIndex::default(), shelf: Shelf::open(self.sessions(), false)? };
+            let known =
+                KnownDir { index: EndedIndex::default(), sessions_dir: SessionsDir::open(self.sessions(), false)? };
             self.select_known(word, &selector, &known)
         } else {
             found
         }
     }
 
-    fn select_known(&self, word: &str, selector: &Selector, live: &KnownShelf) -> Result<Place, NotFound> {
+    fn select_known(&self, word: &str, selector: &Selector, live: &KnownDir) -> Result<Place, NotFound> {
         if *selector == Selector::Newest {
             let newest =
                 live.all().filter_map(|known| Some((known.created?, known))).max_by_key(|(created, _)| *created);
@@ -224,7 +226,7 @@ impl Home {
         if !begun.is_empty() {
             return the_only(word, &begun);
         }
-        let begun: Vec<Known<'_>> = archive.iter().flat_map(KnownShelf::all).filter(begins_name).collect();
+        let begun: Vec<Known<'_>> = archive.iter().flat_map(KnownDir::all).filter(begins_name).collect();
         let found = match one_of(begun.iter().filter(|known| is_name(known))) {
             Some(place) => Ok(place),
             None => the_only(word, &begun),
@@ -252,34 +254,37 @@ impl Home {
 
     /// The sessions that came from this one, the oldest first.
     pub fn children_of(&self, id: SessionId) -> Result<Vec<Place>, StoreError> {
-        let mut shelves = vec![self.known_live()?];
-        shelves.extend(self.known_archive()?);
-        let all = shelves.iter().flat_map(KnownShelf::all);
+        let mut sessions_dirs = vec![self.known_live()?];
+        sessions_dirs.extend(self.known_archive()?);
+        let all = sessions_dirs.iter().flat_map(KnownDir::all);
         let mut children: Vec<_> =
             all.filter(|known| known.parent == Some(id)).map(|known| (known.created, known.place())).collect();
         children.sort_by_key(|(created, _)| *created);
-        shelves.into_iter().for_each(|shelf| shelf.save(self));
+        sessions_dirs.into_iter().for_each(|sessions_dir| sessions_dir.save(self));
         Ok(children.into_iter().map(|(_, place)| place).collect())
     }
 
     /// Those that were not put away, and what is known of those that have ended.
-    pub fn known_live(&self) -> Result<KnownShelf, StoreError> {
-        KnownShelf::open(self, self.sessions(), false, self.ended_index())
+    pub fn known_live(&self) -> Result<KnownDir, StoreError> {
+        KnownDir::open(self, self.sessions(), false, self.ended_index())
     }
 
     /// The same for each month of the archive.
-    pub fn known_archive(&self) -> Result<Vec<KnownShelf>, StoreError> {
+    pub fn known_archive(&self) -> Result<Vec<KnownDir>, StoreError> {
         let archive = self.archive();
         let months = names(&archive)?.into_iter().filter(|name| is_month(name));
-        let known = |month: String| {
-            KnownShelf::open(self, archive.join(&month), true, EndedIndex::of_month(&self.root, &month))
-        };
+        let known =
+            |month: String| KnownDir::open(self, archive.join(&month), true, EndedIndex::of_month(&self.root, &month));
         months.map(known).collect()
     }
 
     pub fn count_archived(&self) -> Result<usize, StoreError> {
         let months = self.known_archive()?;
-        Ok(months.iter().filter_map(|month| month.shelf.as_ref()).map(|shelf| shelf.ids.len()).sum())
+        Ok(months
+            .iter()
+            .filter_map(|month| month.sessions_dir.as_ref())
+            .map(|sessions_dir| sessions_dir.ids.len())
+            .sum())
     }
 
     /// What is known of sessions that have ended.
@@ -317,7 +322,7 @@ pub fn is_month(name: &str) -> bool {
 /// A session, what it is called, when it was created and what it came from; of a damaged folder nothing is known.
 struct Known<'a> {
     id: SessionId,
-    shelf: &'a Shelf,
+    sessions_dir: &'a SessionsDir,
     name: Option<Cow<'a, str>>,
     created: Option<Timestamp>,
     parent: Option<SessionId>,
@@ -325,22 +330,22 @@ struct Known<'a> {
 
 impl Known<'_> {
     fn place(&self) -> Place {
-        self.shelf.place(self.id)
+        self.sessions_dir.place(self.id)
     }
 }
 
 /// The sessions of a folder, and what is known of those that have ended.
 #[derive(Debug)]
-pub struct KnownShelf {
+pub struct KnownDir {
     /// `None`: there is no such folder.
-    pub shelf: Option<Shelf>,
+    pub sessions_dir: Option<SessionsDir>,
     pub index: EndedIndex,
 }
 
-impl KnownShelf {
-    fn open(home: &Home, path: PathBuf, archived: bool, index: EndedIndex) -> Result<KnownShelf, StoreError> {
-        let shelf = Shelf::open_with(path, archived, |dir| index.ids(&home.root, dir))?;
-        Ok(KnownShelf { shelf, index })
+impl KnownDir {
+    fn open(home: &Home, path: PathBuf, archived: bool, index: EndedIndex) -> Result<KnownDir, StoreError> {
+        let sessions_dir = SessionsDir::open_with(path, archived, |dir| index.ids(&home.root, dir))?;
+        Ok(KnownDir { sessions_dir, index })
     }
 
     fn all(&self) -> impl Iterator<Item = Known<'_>> {
@@ -349,16 +354,25 @@ impl KnownShelf {
 
     /// Those that have ended from the index, which learns those that it does not have.
     fn those(&self, wanted: impl Fn(SessionId) -> bool) -> impl Iterator<Item = Known<'_>> {
-        let ids = self.shelf.iter().flat_map(|shelf| shelf.ids.iter().map(move |&id| (shelf, id)));
-        ids.filter(move |&(_, id)| wanted(id)).map(|(shelf, id)| {
+        let ids = self
+            .sessions_dir
+            .iter()
+            .flat_map(|sessions_dir| sessions_dir.ids.iter().map(move |&id| (sessions_dir, id)));
+        ids.filter(move |&(_, id)| wanted(id)).map(|(sessions_dir, id)| {
             if let Some(ended) = self.index.once(id) {
-                return Known { id, shelf, name: ended.name, created: Some(ended.created), parent: ended.parent };
+                return Known {
+                    id,
+                    sessions_dir,
+                    name: ended.name,
+                    created: Some(ended.created),
+                    parent: ended.parent,
+                };
             }
-            let learned = self.index.learn(&shelf.dir, id).map(|closing| closing.session);
-            let session = learned.or_else(|| shelf.place(id).open().and_then(|folder| folder.session()).ok());
+            let learned = self.index.learn(&sessions_dir.dir, id).map(|closing| closing.session);
+            let session = learned.or_else(|| sessions_dir.place(id).open().and_then(|folder| folder.session()).ok());
             let created = session.as_ref().map(|session| session.created);
             let parent = session.as_ref().and_then(|session| session.parent);
-            Known { id, shelf, name: session.and_then(|session| session.name).map(Cow::Owned), created, parent }
+            Known { id, sessions_dir, name: session.and_then(|session| session.name).map(Cow::Owned), created, parent }
         })
     }
 

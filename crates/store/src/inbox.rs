@@ -4,7 +4,7 @@
 use crate::StoreError;
 use crate::folder::Folder;
 use crate::journal::append_line;
-use ostler_core::record::{Want, Wish};
+use ostler_core::record::{Request, RequestKind};
 use ostler_sys::dir::{Dir, Sync};
 use rustix::fs::OFlags;
 use std::fs::File;
@@ -12,42 +12,42 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 
 pub const NAME: &str = "inbox.jsonl";
 
-/// Appends a wish, durably; on a full disk out of the reserve. Wishes to end come first there: they are small.
-pub fn append(folder: &Folder, wish: &Wish) -> Result<(), StoreError> {
-    append_to(folder, wish, Sync::Yes)
+/// Appends a request, durably; on a full disk out of the reserve. Requests to end come first there: they are small.
+pub fn append(folder: &Folder, request: &Request) -> Result<(), StoreError> {
+    append_to(folder, request, Sync::Yes)
 }
 
 /// The same in a folder that has no name itself yet: with that, the keeper syncs the names in it.
-pub fn append_unnamed(folder: &Folder, wish: &Wish) -> Result<(), StoreError> {
-    append_to(folder, wish, Sync::Bytes)
+pub fn append_unnamed(folder: &Folder, request: &Request) -> Result<(), StoreError> {
+    append_to(folder, request, Sync::Bytes)
 }
 
-fn append_to(folder: &Folder, wish: &Wish, sync: Sync) -> Result<(), StoreError> {
-    let line = crate::folder::to_json(wish);
-    let _awake = folder.wake()?;
+fn append_to(folder: &Folder, request: &Request, sync: Sync) -> Result<(), StoreError> {
+    let line = crate::folder::to_json(request);
+    let _dropped = folder.drop_summary()?;
     let once = || append_line(folder.dir(), NAME, &line, sync);
-    match &wish.want {
-        Want::Message { .. } => once(),
-        Want::Withdraw { .. }
-        | Want::Again { .. }
-        | Want::Answer { .. }
-        | Want::Interrupt
-        | Want::Stop { .. }
-        | Want::Unknown => folder.even_when_full(once),
+    match &request.kind {
+        RequestKind::Message { .. } => once(),
+        RequestKind::Withdraw { .. }
+        | RequestKind::Again { .. }
+        | RequestKind::Answer { .. }
+        | RequestKind::Interrupt
+        | RequestKind::Stop { .. }
+        | RequestKind::Unknown => folder.even_when_full(once),
     }
 }
 
-/// A wish and where it stands in the file.
+/// A request and where it stands in the file.
 #[derive(Debug)]
 pub struct Placed {
-    pub wish: Wish,
+    pub request: Request,
     /// Position of its line.
     pub at: u64,
     /// Position behind it.
     pub end: u64,
 }
 
-/// Whole wishes from `position` on, and the position behind the last of them.
+/// Whole requests from `position` on, and the position behind the last of them.
 pub fn read(dir: &Dir, position: u64) -> Result<(Vec<Placed>, u64), StoreError> {
     let file = match dir.file(NAME, OFlags::RDONLY) {
         Ok(file) => File::from(file),
@@ -59,25 +59,25 @@ pub fn read(dir: &Dir, position: u64) -> Result<(Vec<Placed>, u64), StoreError> 
     }
     let mut reader = BufReader::new(file);
     reader.seek(SeekFrom::Start(position)).map_err(StoreError::io(NAME))?;
-    let (mut wishes, mut at) = (Vec::new(), position);
+    let (mut requests, mut at) = (Vec::new(), position);
     let mut line = Vec::new();
     loop {
         line.clear();
         reader.read_until(b'\n', &mut line).map_err(StoreError::io(NAME))?;
         if !line.ends_with(b"\n") {
-            return Ok((wishes, at));
+            return Ok((requests, at));
         }
-        // A torn line that was ended by the next writer is no wish: nobody was told that it was accepted.
+        // A torn line that was ended by the next writer is no request: nobody was told that it was accepted.
         let end = at + line.len() as u64;
-        if let Ok(wish) = serde_json::from_slice(&line) {
-            wishes.push(Placed { wish, at, end });
+        if let Ok(request) = serde_json::from_slice(&line) {
+            requests.push(Placed { request, at, end });
         }
         at = end;
     }
 }
 
-/// The wish that stands at this position; none where there is no such line, or no inbox any more.
-pub fn read_one(dir: &Dir, at: u64) -> Result<Option<Wish>, StoreError> {
+/// The request that stands at this position; none where there is no such line, or no inbox any more.
+pub fn read_one(dir: &Dir, at: u64) -> Result<Option<Request>, StoreError> {
     let mut file = match dir.file(NAME, OFlags::RDONLY) {
         Ok(file) => File::from(file),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),

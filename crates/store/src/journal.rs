@@ -114,9 +114,9 @@ pub fn newest<T>(dir: &Dir, mut find: impl FnMut(Entry) -> Option<T>) -> Result<
     Ok(found)
 }
 
-/// What became of a wish: granted, or refused and why. `None`: nothing yet.
-pub fn answer(dir: &Dir, wish: &str) -> Result<Option<Option<String>>, StoreError> {
-    newest(dir, |entry| (entry.wish.as_deref() == Some(wish)).then(|| refusal(entry.event)))
+/// What became of a request: granted, or refused and why. `None`: nothing yet.
+pub fn answer(dir: &Dir, request: &str) -> Result<Option<Option<String>>, StoreError> {
+    newest(dir, |entry| (entry.request.as_deref() == Some(request)).then(|| refusal(entry.event)))
 }
 
 /// Why it was refused.
@@ -235,7 +235,7 @@ mod tests {
             ms: n,
             run: 1,
             out: None,
-            wish: None,
+            request: None,
             inbox: None,
             event: Event::Delivered { n },
         }

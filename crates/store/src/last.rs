@@ -120,8 +120,9 @@ fn last_drawn(run: &Dir) -> Result<Option<String>, StoreError> {
 
 fn last_said(run: &Dir, agent: &str, plan: &Plan) -> Result<Option<String>, StoreError> {
     for length in LOOKED_AT {
-        let telling = ostler_agents::find_for(agent, plan).and_then(|agent| ostler_agents::telling(agent, plan.speaks));
-        let Some((name, mut decoder)) = telling else {
+        let agent_feed =
+            ostler_agents::find_for(agent, plan).and_then(|agent| ostler_agents::agent_feed(agent, plan.speaks));
+        let Some((name, mut decoder)) = agent_feed else {
             return Ok(None);
         };
         let mut facts = Vec::new();
@@ -154,19 +155,19 @@ fn said(fact: Fact) -> Option<String> {
         | Fact::Recalled { .. }
         | Fact::Opened { .. }
         | Fact::NotOpened { .. }
-        | Fact::Owed { .. }
+        | Fact::ReplyDue { .. }
         | Fact::TurnStarted
         | Fact::Saying { .. }
         | Fact::Thought { .. }
         | Fact::Model { .. }
         | Fact::ToolReturned { .. }
-        | Fact::Below(_)
+        | Fact::Subagent(_)
         | Fact::AskClosed { .. }
         | Fact::Background { .. }
         | Fact::Retrying(_)
         | Fact::TurnEnded(_)
         | Fact::Unknown { .. }
-        | Fact::PassedOver { .. } => None,
+        | Fact::LineTooLong { .. } => None,
     }
 }
 

@@ -5,7 +5,7 @@
 //! * [`journal`], [`inbox`], [`feed`]: the files that grow, each with its own rule for a torn end.
 //! * [`progress`]: what the keeper has understood of a long journal, so that readers need not begin at its beginning.
 //! * [`look`]: what is true of a session now, from files and kernel, without locks.
-//! * `helpers`: who keeps it. [`overview`]: many of them, in little time. `rest`: those that have ended, at one glance.
+//! * `helpers`: who keeps it. [`overview`]: many of them, in little time. `summary`: the summary of those that have ended.
 //! * [`ended`]: those that ended earlier, in one file, for lists and lookups.
 //! * [`last`]: the last line of a session, for lists. [`branch`]: what git has checked out where it works.
 //! * [`pieces`], [`backwards`]: files of any length, in little memory, from their beginning or their end.
@@ -18,8 +18,9 @@
 //! * [`conversation`]: what was said, for `logs`; [`recorded`]: the same by the agent's own transcript. [`times`]: when.
 //! * [`terminal`]: the screen of a terminal session.
 //!
-//! Raw bytes first, meaning second: a wrong decoder is mended by decoding again.
+//! Raw bytes first, meaning second: a wrong decoder is repaired by decoding again.
 
+pub mod agent_feed;
 pub mod archived;
 pub mod backwards;
 pub mod branch;
@@ -46,11 +47,10 @@ pub mod printed;
 pub mod progress;
 pub mod proof;
 pub mod recorded;
-mod rest;
 pub mod room;
 pub mod spare;
 pub mod statistics;
-pub mod telling;
+mod summary;
 pub mod terminal;
 pub mod times;
 

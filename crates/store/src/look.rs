@@ -5,13 +5,13 @@
 //! keeper are found gone, in this order, and exit, outcome and output have been read once more after that, is a session
 //! called lost.
 
+use crate::agent_feed::AgentFeed;
 use crate::folder::{Folder, RunFolder};
 use crate::helpers::{Helpers, agent_lives, lives};
 use crate::home::Place;
 use crate::last::{self, Streams};
 use crate::pieces::Pieces;
 use crate::progress::{self, Heard, Past};
-use crate::telling::Telling;
 use crate::{RunRecord, StoreError, archived, branch, inbox, journal, proof};
 use jiff::Timestamp;
 use ostler_core::SCHEMA;
@@ -20,7 +20,7 @@ use ostler_core::id::SessionId;
 use ostler_core::life::{Conversation, Held, Process, State, event_of, step};
 use ostler_core::limits::counted;
 use ostler_core::outcome::{Closing, Exit, Outcome, Saved, judge};
-use ostler_core::record::{Plan, Session, Speaks, Want};
+use ostler_core::record::{Plan, RequestKind, Session, Speaks};
 use ostler_core::spending::Spent;
 use ostler_core::view::{LastTurn, Phase, RetryingNow, View};
 use ostler_sys::clock::{self, since_boot_ms};
@@ -294,14 +294,14 @@ impl Newer {
 }
 
 fn newer_than(dir: &Dir, position: u64) -> Result<Newer, StoreError> {
-    let (wishes, _) = inbox::read(dir, position)?;
+    let (requests, _) = inbox::read(dir, position)?;
     let mut newer = Newer::default();
-    for placed in wishes {
-        match placed.wish.want {
-            Want::Message { .. } => newer.messages = newer.messages.saturating_add(1),
-            Want::Withdraw { n } => newer.withdrawn.push(n),
-            Want::Again { n } => newer.again.push(n),
-            Want::Answer { .. } | Want::Interrupt | Want::Stop { .. } | Want::Unknown => {}
+    for placed in requests {
+        match placed.request.kind {
+            RequestKind::Message { .. } => newer.messages = newer.messages.saturating_add(1),
+            RequestKind::Withdraw { n } => newer.withdrawn.push(n),
+            RequestKind::Again { n } => newer.again.push(n),
+            RequestKind::Answer { .. } | RequestKind::Interrupt | RequestKind::Stop { .. } | RequestKind::Unknown => {}
         }
     }
     Ok(newer)
@@ -451,7 +451,7 @@ pub fn started(record: &RunRecord) -> Entry {
         ms: record.started_ms,
         run: record.run,
         out: None,
-        wish: None,
+        request: None,
         inbox: None,
         event: Event::Started { plan: record.plan.clone() },
     }
@@ -466,7 +466,7 @@ fn fold_output(
     heard: Option<Heard>,
 ) -> Result<State, StoreError> {
     let agent = ostler_agents::find_for(&session.agent, plan);
-    let Some(source) = agent.and_then(|agent| ostler_agents::telling(agent, plan.speaks)) else {
+    let Some(source) = agent.and_then(|agent| ostler_agents::agent_feed(agent, plan.speaks)) else {
         return Ok(state);
     };
     // Hooks are few, and what one means may depend on what came before it in its turn; an output may be long. Whether a turn
@@ -475,16 +475,16 @@ fn fold_output(
     let whole_turn = state.plan.speaks == Speaks::Hooks || state.plan.opens && !within_line;
     let begins = if whole_turn { state.turn_out } else { state.understood };
     let heard = heard.filter(|heard| !within_line && heard.position > begins);
-    let mut telling = match (heard, whole_turn) {
-        (Some(heard), _) => Telling::going_on(&heard, begins, source, &state, session),
-        (None, true) => Telling::from(begins, source, &state, session),
-        (None, false) => Telling::behind(&state, source, session),
+    let mut agent_feed = match (heard, whole_turn) {
+        (Some(heard), _) => AgentFeed::going_on(&heard, begins, source, &state, session),
+        (None, true) => AgentFeed::from(begins, source, &state, session),
+        (None, false) => AgentFeed::behind(&state, source, session),
     };
-    let Some(mut pieces) = telling.pieces(run)? else {
+    let Some(mut pieces) = agent_feed.pieces(run)? else {
         return Ok(state);
     };
     // Piece by piece, so that a long past is never in memory as a whole.
-    while let Some(facts) = telling.read(&mut pieces)? {
+    while let Some(facts) = agent_feed.read(&mut pieces)? {
         for (out, fact) in facts {
             let Some(event) = event_of(fact, &state) else {
                 continue;
@@ -494,7 +494,7 @@ fn fold_output(
                 ms: since_boot_ms(),
                 run: state.run,
                 out: Some(out),
-                wish: None,
+                request: None,
                 inbox: None,
                 event,
             };
@@ -526,7 +526,7 @@ fn fill(
     let state = &folded.state;
     view.native_id = state.native_id.clone().or_else(|| record.native_id.clone());
     view.conversation_agent = ostler_agents::keeps_conversation(session, record).map(|agent| agent.name().to_owned());
-    view.transcript = proof::whereabouts(record, state);
+    view.transcript = proof::location(record, state);
     view.turns = state.turns;
     (view.tokens, view.cost_usd) = state.spending.of_session();
     let unclear: Vec<u64> = state.maybe_delivered.iter().map(|message| message.n).collect();

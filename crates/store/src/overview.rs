@@ -3,10 +3,10 @@
 use crate::StoreError;
 use crate::branch;
 use crate::folder::Folder;
-use crate::home::Shelf;
+use crate::home::SessionsDir;
 use crate::look::{Depth, Newer, blank, ended, look_at, own};
-use crate::rest::glance;
 use crate::room::is_nearly_full;
+use crate::summary::read_summary;
 use ostler_core::id::SessionId;
 use ostler_core::view::View;
 use ostler_sys::dir::Dir;
@@ -16,10 +16,10 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::Path;
 
-/// A look at the sessions of a shelf, in one thread.
+/// A look at the sessions of one folder, in one thread.
 #[derive(Debug)]
 pub struct Overview<'a> {
-    shelf: &'a Shelf,
+    sessions_dir: &'a SessionsDir,
     /// Its own handle: one that threads share is counted with every call, and they wait for each other's count.
     dir: Dir,
     depth: Depth,
@@ -28,10 +28,10 @@ pub struct Overview<'a> {
 }
 
 impl<'a> Overview<'a> {
-    pub fn over(shelf: &'a Shelf) -> Result<Overview<'a>, StoreError> {
-        let dir = shelf.dir.open_dir(".").map_err(StoreError::io("sessions"))?;
+    pub fn over(sessions_dir: &'a SessionsDir) -> Result<Overview<'a>, StoreError> {
+        let dir = sessions_dir.dir.open_dir(".").map_err(StoreError::io("sessions"))?;
         let depth = if is_nearly_full(&dir).unwrap_or(false) { Depth::Everything } else { Depth::Listed };
-        Ok(Overview { shelf, dir, depth, branches: RefCell::default() })
+        Ok(Overview { sessions_dir, dir, depth, branches: RefCell::default() })
     }
 
     /// Whether somebody holds the lock of its agent: all that can be said of one that cannot be looked at.
@@ -41,11 +41,11 @@ impl<'a> Overview<'a> {
         file.and_then(lock::try_exclusive).is_ok_and(|held| held.is_none())
     }
 
-    /// Looks at one of many: at most of them a glance is enough.
+    /// Looks at one of many: for most of them the summary is enough.
     pub fn look(&self, id: SessionId) -> Result<View, StoreError> {
         // What was put away may have been changed since by others, which only a closer look tells.
-        if !self.shelf.archived
-            && let Some((outcome, closing)) = glance(&self.dir, id)
+        if !self.sessions_dir.archived
+            && let Some((outcome, closing)) = read_summary(&self.dir, id)
         {
             let mut view = blank(&closing.session, closing.run, false);
             ended(outcome, Some(closing), Newer::default(), &mut view);
@@ -53,7 +53,7 @@ impl<'a> Overview<'a> {
         }
         let look = || {
             let dir = self.dir.open_dir_or_link(id.as_str()).map_err(StoreError::io(id.as_str()))?;
-            own(look_at(self.depth, &Folder::new(dir), self.shelf.archived)?, id)
+            own(look_at(self.depth, &Folder::new(dir), self.sessions_dir.archived)?, id)
         };
         let mut view = look().map_err(|error| error.of(id))?;
         if !view.ended {

@@ -132,7 +132,7 @@ mod tests {
     }
 
     fn entry(ms: u64, event: Event) -> Entry {
-        Entry { at: Timestamp::UNIX_EPOCH, ms, run: 1, out: None, wish: None, inbox: None, event }
+        Entry { at: Timestamp::UNIX_EPOCH, ms, run: 1, out: None, request: None, inbox: None, event }
     }
 
     /// A session with entries before and behind its progress.

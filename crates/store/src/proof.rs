@@ -3,11 +3,11 @@
 
 use crate::folder::Folder;
 use crate::{RunRecord, StoreError, backwards, database, inbox};
-use ostler_agents::{Agent, Whereabouts, parting};
+use ostler_agents::{Agent, Location, unsaved_on_exit};
 use ostler_core::fact::{Tokens, TurnEnd, Verdict};
 use ostler_core::life::{Message, State};
 use ostler_core::outcome::Exit;
-use ostler_core::record::{Mode, Session, Speaks, Want, Wish};
+use ostler_core::record::{Mode, Request, RequestKind, Session, Speaks};
 use ostler_core::view::View;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -26,7 +26,7 @@ pub fn marks(
         Some(turn) if !state.turn_is_told() => turn.messages.clone(),
         Some(_) | None => so_far,
     };
-    marks = parting::names_to_find(marks, state.exit.is_some_and(Exit::is_by_request));
+    marks = unsaved_on_exit::names_to_find(marks, state.exit.is_some_and(Exit::is_by_request));
     // What was typed has no name of ours in the transcript; the turn's own marks name it.
     if let Some(prompt) = state.last_fed
         && state.plan.speaks != Speaks::Hooks
@@ -44,14 +44,16 @@ fn was_a_command(folder: &Folder, state: &State, prompt: Message) -> Result<bool
     if state.turn_is_told() || !state.last_turn.as_ref().is_some_and(without_model) {
         return Ok(false);
     }
-    let wish = inbox::read_one(folder.dir(), prompt.at)?;
-    Ok(matches!(wish.map(|wish| wish.want), Some(Want::Message { text, .. }) if text.trim_start().starts_with('/')))
+    let request = inbox::read_one(folder.dir(), prompt.at)?;
+    Ok(
+        matches!(request.map(|request| request.kind), Some(RequestKind::Message { text, .. }) if text.trim_start().starts_with('/')),
+    )
 }
 
 /// What to look for to know that the agent has this message.
 pub fn mark_of(agent: &dyn Agent, folder: &Folder, mode: Mode, message: Message) -> Result<Option<String>, StoreError> {
     Ok(match inbox::read_one(folder.dir(), message.at)? {
-        Some(Wish { id, want: Want::Message { text, .. }, .. }) => Some(match mode {
+        Some(Request { id, kind: RequestKind::Message { text, .. }, .. }) => Some(match mode {
             Mode::Headless => agent.mark(&id, &text),
             // Typed, it has no name of ours.
             Mode::Terminal => agent.mark_of_words(&ostler_agents::typeable(&text)),
@@ -75,8 +77,8 @@ pub fn find_transcript_with(
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Option<String> {
     match agent.transcript(native_id, cwd, variable)? {
-        Whereabouts::At(path) => Some(path),
-        Whereabouts::Below { folder, name_ends_with } => {
+        Location::At(path) => Some(path),
+        Location::Below { folder, name_ends_with } => {
             let mut open = vec![std::path::PathBuf::from(folder)];
             // A copy of a conversation may have two files of its name: it goes on in the newer one.
             let mut newest: Option<(std::time::SystemTime, String)> = None;
@@ -136,7 +138,7 @@ pub fn begun_with(
 }
 
 /// How far the transcript has been written before a run of an agent that takes one message per run: whoever of those is
-/// told the same words twice has to be found telling them twice.
+/// told the same words twice has to be found saying them twice.
 #[must_use]
 pub fn written_before(record: &RunRecord) -> u64 {
     let transcript = record.transcript.as_ref().filter(|_| record.plan.speaks == Speaks::OneTurn);
@@ -220,17 +222,17 @@ pub fn own_transcript<'a>(record: &'a RunRecord, state: &'a State) -> Option<&'a
 
 /// Where the conversation is, for a person: its file, or the database that it is in.
 #[must_use]
-pub fn whereabouts(record: &RunRecord, state: &State) -> Option<String> {
+pub fn location(record: &RunRecord, state: &State) -> Option<String> {
     own_transcript(record, state).or(record.database.as_ref()).cloned()
 }
 
-/// The file of this conversation alone, which may be copied, mended and put back. A database has others in it, too.
+/// The file of this conversation alone, which may be copied, repaired and put back. A database has others in it, too.
 pub fn own_file(folder: &Folder, view: &View) -> Result<Option<String>, StoreError> {
-    let Some(whereabouts) = &view.transcript else {
+    let Some(location) = &view.transcript else {
         return Ok(None);
     };
     let database = folder.run(view.run)?.record()?.database;
-    Ok(Some(whereabouts).filter(|path| database.as_ref() != Some(*path)).cloned())
+    Ok(Some(location).filter(|path| database.as_ref() != Some(*path)).cloned())
 }
 
 /// The same for a finished turn of an agent that is gone: whatever will be in the transcript is in it.

@@ -8,7 +8,7 @@ use crate::folder::Folder;
 use ostler_sys::dir::{Dir, free_space};
 use std::io;
 
-/// Kept free for the stop wish, the exit and the outcome of a session on a full disk.
+/// Kept free for the stop request, the exit and the outcome of a session on a full disk.
 const RESERVE: u64 = 64 * 1024;
 const RESERVED: &str = "keeper.lock";
 /// So much must be free before output that met a full disk goes on: several times what is kept in reserve for records.

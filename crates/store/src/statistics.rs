@@ -152,7 +152,7 @@ mod tests {
 
     fn entry(ms: u64, event: Event) -> Entry {
         let at = Timestamp::from_millisecond(i64::try_from(ms).unwrap()).unwrap();
-        Entry { at, ms, run: 1, out: None, wish: None, inbox: None, event }
+        Entry { at, ms, run: 1, out: None, request: None, inbox: None, event }
     }
 
     fn started(speaks: Speaks) -> Event {

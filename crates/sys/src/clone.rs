@@ -15,13 +15,13 @@ use std::io;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A copy of us, and both go on.
-    Beside,
+    Fork,
     /// A copy of us, and we are suspended until it has run `exec` or left.
-    Before,
+    VforkCopy,
     /// We are suspended in the same way, and it lives on our memory. The kernel that kills it for want of memory kills
     /// us as well, so not for one that may have but little. If it is killed otherwise it may leave our memory in the middle of
     /// a change. (On processors for which nobody has written the few instructions, a copy.)
-    Within,
+    VforkShared,
 }
 
 /// A new process; its end is told to us by SIGCHLD.
@@ -48,12 +48,12 @@ pub(crate) fn make(kind: Kind, cgroup: Option<BorrowedFd<'_>>, life: &dyn Fn()) 
         arguments.cgroup = group.as_raw_fd() as u64;
     }
     let pid = match kind {
-        Kind::Beside => copied(&mut arguments, life),
-        Kind::Before => {
+        Kind::Fork => copied(&mut arguments, life),
+        Kind::VforkCopy => {
             arguments.flags |= libc::CLONE_VFORK as u64;
             copied(&mut arguments, life)
         }
-        Kind::Within => {
+        Kind::VforkShared => {
             arguments.flags |= libc::CLONE_VFORK as u64;
             within::lent(&mut arguments, life)
         }

@@ -1,4 +1,4 @@
-//! Being told when a stranger changes a file.
+//! Being told when a foreign process changes a file.
 //!
 //! A user has 128 inotify instances in all, so this is used only where the writer cannot tell us (an agent's
 //! transcript, somebody else's sessions), and everyone who uses it has a way to go on without.

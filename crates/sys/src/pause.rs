@@ -89,8 +89,8 @@ points! {
     KeeperStarted "keeper-started" [Beginner],
     LauncherTold "launcher-told" [Beginner],
     // A session that begins as an ended one.
-    ShelfFilled "shelf-filled" [Client],
-    ShelfShown "shelf-shown" [Client],
+    EndedFilled "ended-filled" [Client],
+    EndedShown "ended-shown" [Client],
     // A further run.
     RunBegun "run-begun" [Client],
     NextRunMade "next-run-made" [Keeper],
@@ -113,7 +113,7 @@ points! {
     LaunchSynced "launch-synced" [Keeper],
     KeeperReady "keeper-ready" [Keeper],
     HolderReplaced "holder-replaced" [Keeper],
-    WishGranted "wish-granted" [Keeper],
+    RequestGranted "request-granted" [Keeper],
     StopSynced "stop-synced" [Keeper],
     FeedingNoted "feeding-noted" [Keeper],
     MessageFed "message-fed" [Keeper],
@@ -129,8 +129,8 @@ points! {
     EndNoted "end-noted" [Keeper],
     SocketRemoved "socket-removed" [Keeper],
     HolderFinished "holder-finished" [Keeper],
-    // Wishing.
-    WishMeant "wish-meant" [Client],
+    // Requests.
+    RequestWritten "request-written" [Client],
     // Files.
     ReplacementWritten "replacement-written" [Beginner, Holder, Keeper],
     ReplacementNamed "replacement-named" [Beginner, Holder, Keeper],

@@ -1,6 +1,6 @@
 //! Who a process is, whether it lives, and the only way to signal one.
 //!
-//! The race this solves: between noting a pid and using it the process may end and the number go to a stranger
+//! The race this solves: between noting a pid and using it the process may end and the number go to a foreign process
 //! (`pid_max` is often 32768). So a record carries the start time and the boot, and a signal is sent through a pidfd that
 //! was opened *before* the start time was compared: from then on the descriptor can only ever mean that process.
 

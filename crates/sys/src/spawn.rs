@@ -6,7 +6,7 @@
 //! even after the binary on disk was replaced or deleted).
 //!
 //! `start` returns once the new program really runs: we are suspended until the child has either run `exec` or left
-//! ([`Kind::Within`]), and in a pipe lies what went wrong, or nothing. The child may do things of its own before it runs the
+//! ([`Kind::VforkShared`]), and in a pipe lies what went wrong, or nothing. The child may do things of its own before it runs the
 //! program.
 
 #![expect(unsafe_code, reason = "clone3, exec and the child's life between them; each block says why it is sound")]
@@ -138,8 +138,8 @@ impl Start<'_> {
     pub fn start_after(&self, memory: Memory, first: &First<'_>) -> Result<Started, StartError> {
         let parent = rustix::process::getpid();
         let kind = match memory {
-            Memory::Lent => Kind::Within,
-            Memory::Copied => Kind::Before,
+            Memory::Lent => Kind::VforkShared,
+            Memory::Copied => Kind::VforkCopy,
         };
         let (started, report) =
             self.begin(kind, &|contained, reporter| do_first(first, contained, parent, reporter))?;
@@ -149,12 +149,12 @@ impl Start<'_> {
     /// Returns as soon as the child exists. It has the descriptors from its first moment, whatever becomes of us; whether
     /// it gets to run the program shows in whether it lives.
     pub fn start_unseen(&self) -> Result<Started, StartError> {
-        self.begin(Kind::Beside, &|_, _| ()).map(|(started, _report)| started)
+        self.begin(Kind::Fork, &|_, _| ()).map(|(started, _report)| started)
     }
 
     /// The same, but the child does something first, and only when it has run the program, or left, do we go on.
     pub fn start_unseen_after(&self, first: &dyn Fn()) -> Result<Started, StartError> {
-        self.begin(Kind::Within, &|_, _| first()).map(|(started, _report)| started)
+        self.begin(Kind::VforkShared, &|_, _| first()).map(|(started, _report)| started)
     }
 
     /// Becomes the program: the same process, with the same children, and the same signals blocked and ignored. Returns
@@ -343,7 +343,7 @@ pub fn branch_off(cgroup: Option<BorrowedFd<'_>>, life: impl FnOnce()) -> io::Re
             life();
         }
     };
-    clone::make(Kind::Beside, cgroup, &child).map(drop)
+    clone::make(Kind::Fork, cgroup, &child).map(drop)
 }
 
 fn errno() -> i32 {
@@ -547,7 +547,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_tells_how_a_stranger_collected_child_ended() {
+    fn the_kernel_tells_how_a_foreign_process_collected_child_ended() {
         let child = start(&["sh", "-c", "exit 7"], None).unwrap();
         let pidfd = Pidfd::adopt(child.pidfd, &Identity::of(child.pid).unwrap().unwrap());
         poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], None).unwrap();

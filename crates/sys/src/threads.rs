@@ -4,7 +4,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity,
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Does `work` in this thread and in others, as many as there are processors for us, and hands over what each of them found.
-pub fn side_by_side<T: Send>(at_most: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
+pub fn parallel<T: Send>(at_most: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
     let allowed = sched_getaffinity(None).ok();
     let processors = allowed.as_ref().map_or(1, |allowed| usize::try_from(allowed.count()).unwrap_or(1));
     let threads = processors.min(at_most);

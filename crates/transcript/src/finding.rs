@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remedy {
     /// The file is changed.
-    Mend,
+    Repair,
     /// Worth knowing; the file is right as it is, or nobody can tell what would be.
     Note,
     /// Nothing in the file can bring it back.
@@ -99,7 +99,7 @@ impl Finding {
             | Finding::Split { .. }
             | Finding::BeginningMade
             | Finding::Emptied
-            | Finding::CutOff => Remedy::Mend,
+            | Finding::CutOff => Remedy::Repair,
             Finding::TooLong { .. } | Finding::SameId | Finding::LeftAside { .. } => Remedy::Note,
             Finding::Empty | Finding::NoBeginning | Finding::Shrunken { .. } => Remedy::None,
         }

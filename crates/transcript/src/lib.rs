@@ -55,13 +55,13 @@ pub struct Examination {
 impl Examination {
     /// Whether the file is to be changed.
     #[must_use]
-    pub fn mends(&self) -> bool {
+    pub fn repairs(&self) -> bool {
         !self.edits.is_empty()
     }
 
-    /// Whether something is wrong that cannot be mended from the file itself.
+    /// Whether something is wrong that cannot be repaired from the file itself.
     #[must_use]
-    pub fn is_beyond_mending(&self) -> bool {
+    pub fn cannot_be_repaired(&self) -> bool {
         self.findings.iter().any(|finding| finding.remedy() == Remedy::None)
     }
 }

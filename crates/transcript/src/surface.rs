@@ -85,8 +85,8 @@ pub fn read<T: Records>(source: impl Read, records: &mut T) -> io::Result<Surfac
         for range in salvage::records(bytes, T::OPENINGS) {
             let (start, end) = (line.start + range.start as u64, line.start + range.end as u64);
             if std::str::from_utf8(&bytes[range.clone()]).is_ok() && records.take(start, &bytes[range.clone()]) {
-                let parting = if count == 0 { "" } else { "\n" };
-                surface.edits.replace(kept_to, start, parting);
+                let unsaved_on_exit = if count == 0 { "" } else { "\n" };
+                surface.edits.replace(kept_to, start, unsaved_on_exit);
                 kept_to = end;
                 count += 1;
                 lost = lost.saturating_sub(range.len());

@@ -143,7 +143,7 @@ impl Conversation {
                 self.writing = None;
                 self.tool(fact, false);
             }
-            Fact::Below(fact) => {
+            Fact::Subagent(fact) => {
                 self.writing = None;
                 self.below(fact);
             }
@@ -163,7 +163,7 @@ impl Conversation {
                     self.push(Entry::Note(Tone::Bad, reason.clone()));
                 }
             }
-            Fact::PassedOver { bytes } => {
+            Fact::LineTooLong { bytes } => {
                 let text = format!("a line of {} is too long to show; ostler logs --raw has it", size(*bytes));
                 self.end_with(Entry::Note(Tone::Quiet, text), true);
             }
@@ -183,7 +183,7 @@ impl Conversation {
             | Fact::Behind { .. }
             | Fact::Recalled { .. }
             | Fact::Opened { .. }
-            | Fact::Owed { .. }
+            | Fact::ReplyDue { .. }
             | Fact::TurnStarted
             | Fact::Background { .. }
             | Fact::Unknown { .. } => {}

@@ -5,14 +5,18 @@
 
 use crate::locks;
 use crate::processes::{descends_from, describe};
-use crate::{Evidence, Holder, Variable};
+use crate::{ConversationOwner, Evidence, Variable};
 use ostler_agents::Agent;
 use std::io;
 use std::path::Path;
 use std::time::SystemTime;
 
 /// Every conversation of this agent that a process of this user writes to, or only who writes to one of them.
-pub fn locked(agent: &dyn Agent, variable: Variable<'_>, conversation: Option<&str>) -> io::Result<Vec<Holder>> {
+pub fn locked(
+    agent: &dyn Agent,
+    variable: Variable<'_>,
+    conversation: Option<&str>,
+) -> io::Result<Vec<ConversationOwner>> {
     let Some(folder) = agent.locks(variable) else {
         return Ok(Vec::new());
     };
@@ -32,8 +36,9 @@ pub fn locked(agent: &dyn Agent, variable: Variable<'_>, conversation: Option<&s
     let locks = locks::now()?;
     for (native_id, file) in files {
         for who in locks::on(&file, &locks)? {
-            let holder = |process| Holder::new(agent.name(), Some(native_id.clone()), Evidence::Lock, process);
-            found.extend(describe(&who).map(holder));
+            let owner =
+                |process| ConversationOwner::new(agent.name(), Some(native_id.clone()), Evidence::Lock, process);
+            found.extend(describe(&who).map(owner));
         }
     }
     Ok(found)
@@ -47,11 +52,11 @@ pub fn conversation_of(
     known: Option<&str>,
     variable: Variable<'_>,
 ) -> io::Result<Option<String>> {
-    let is_its = |holder: &Holder| holder.pid == pid || descends_from(holder.pid, pid);
+    let is_its = |owner: &ConversationOwner| owner.pid == pid || descends_from(owner.pid, pid);
     let mut held: Vec<(Option<SystemTime>, String)> = locked(agent, variable, None)?
         .into_iter()
         .filter(is_its)
-        .filter_map(|holder| holder.native_id)
+        .filter_map(|owner| owner.native_id)
         .map(|id| (taken_at(agent, &id, variable), id))
         .collect();
     held.sort();

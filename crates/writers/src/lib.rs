@@ -6,7 +6,7 @@
 //! * [`lock`]: of all sessions of a user, in whatever home, one has a conversation. A kernel lock that the agent inherits,
 //!   and beside it who that is, because a lock can be dropped by a launcher or leak into a tool that outlives everybody.
 //! * [`conversation`]: what a conversation is to that lock: an agent, its config folder, and its own id.
-//! * [`strangers()`]: processes that nobody of us started and that have the same conversation, from the agents' own
+//! * [`foreign processes()`]: processes that nobody of us started and that have the same conversation, from the agents' own
 //!   registries and locks: cheap enough to be asked before every delivery.
 //! * [`everywhere()`]: every process that holds any conversation, for people who want to see them all.
 //! * [`processes`]: what the kernel tells about a process, for people to recognise it by.
@@ -18,7 +18,7 @@
 
 pub mod conversation;
 mod conversation_locks;
-mod holder;
+mod conversation_owner;
 pub mod lock;
 mod locks;
 mod open_files;
@@ -26,7 +26,7 @@ pub mod processes;
 mod registry;
 
 pub use conversation::Conversation;
-pub use holder::{Evidence, Holder, Variable};
+pub use conversation_owner::{ConversationOwner, Evidence, Variable};
 pub use open_files::conversation_in;
 pub use registry::stale as stale_records;
 
@@ -34,17 +34,17 @@ use ostler_agents::Agent;
 use std::io;
 
 /// Every process that holds a conversation below this home, each named once, with the best evidence there is.
-pub fn everywhere(variable: Variable<'_>) -> io::Result<Vec<Holder>> {
+pub fn everywhere(variable: Variable<'_>) -> io::Result<Vec<ConversationOwner>> {
     let mut found = Vec::new();
     for agent in ostler_agents::all() {
         found.extend(by_own_word(agent, variable, None)?);
     }
     found.extend(open_files::held(variable)?);
-    Ok(holder::once_each(found))
+    Ok(conversation_owner::once_each(found))
 }
 
 /// The processes that an agent itself tells of, or only those at one conversation.
-fn by_own_word(agent: &dyn Agent, variable: Variable<'_>, at: Option<&str>) -> io::Result<Vec<Holder>> {
+fn by_own_word(agent: &dyn Agent, variable: Variable<'_>, at: Option<&str>) -> io::Result<Vec<ConversationOwner>> {
     let mut found = registry::registered(agent, variable, at)?;
     found.extend(conversation_locks::locked(agent, variable, at)?);
     Ok(found)
@@ -68,14 +68,19 @@ pub fn conversation_of(
 
 /// The processes that hold this one conversation, but for `agent` and what it has started. Asks only what that one
 /// agent writes down about itself: no walk through all processes.
-pub fn strangers(conversation: &Conversation, agent: Option<i32>, variable: Variable<'_>) -> io::Result<Vec<Holder>> {
+pub fn foreign(
+    conversation: &Conversation,
+    agent: Option<i32>,
+    variable: Variable<'_>,
+) -> io::Result<Vec<ConversationOwner>> {
     let Some(keeps) = ostler_agents::find(&conversation.agent) else {
         return Ok(Vec::new());
     };
     let found = by_own_word(keeps, variable, Some(&conversation.native_id))?;
-    let is_ours =
-        |holder: &Holder| agent.is_some_and(|agent| holder.pid == agent || processes::descends_from(holder.pid, agent));
-    Ok(found.into_iter().filter(|holder| !is_ours(holder)).collect())
+    let is_ours = |owner: &ConversationOwner| {
+        agent.is_some_and(|agent| owner.pid == agent || processes::descends_from(owner.pid, agent))
+    };
+    Ok(found.into_iter().filter(|owner| !is_ours(owner)).collect())
 }
 
 /// One test at a time: a process that another one is starting has all our descriptors, and locks, until its exec.

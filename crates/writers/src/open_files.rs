@@ -3,7 +3,7 @@
 //! Which conversation a file is, its name or its first line says; a database is all of them.
 
 use crate::processes::{self, describe, writable_files};
-use crate::{Evidence, Holder, Variable};
+use crate::{ConversationOwner, Evidence, Variable};
 use ostler_agents::Agent;
 use ostler_agents::stored::ConversationFile;
 use std::io::{self, BufRead, Read};
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 const FIRST_LINE: u64 = 1 << 20;
 
 /// Every process of this user that holds the file of a conversation open for writing.
-pub fn held(variable: Variable<'_>) -> io::Result<Vec<Holder>> {
+pub fn held(variable: Variable<'_>) -> io::Result<Vec<ConversationOwner>> {
     // As the kernel would call the folder, because that is how it names open files.
     let below = |agent: &dyn Agent| std::fs::canonicalize(agent.open_files(variable)?).ok();
     let agents: Vec<(&dyn Agent, PathBuf)> =
@@ -31,7 +31,9 @@ pub fn held(variable: Variable<'_>) -> io::Result<Vec<Holder>> {
                     None => continue,
                 };
                 let process = describe(&who);
-                found.extend(process.map(|process| Holder::new(agent.name(), native_id, Evidence::OpenFile, process)));
+                found.extend(
+                    process.map(|process| ConversationOwner::new(agent.name(), native_id, Evidence::OpenFile, process)),
+                );
             }
         }
     }
@@ -96,7 +98,7 @@ mod tests {
         let mut child = std::process::Command::new("sleep").arg("600").stdout(file).spawn().unwrap();
         let path = home.path().to_string_lossy().into_owned();
         let variable = |name: &str| (name == "HOME").then(|| path.clone());
-        let found: Vec<_> = held(&variable).unwrap().into_iter().map(|holder| (holder.agent, holder.pid)).collect();
+        let found: Vec<_> = held(&variable).unwrap().into_iter().map(|owner| (owner.agent, owner.pid)).collect();
         assert_eq!(found, [("opencode".to_owned(), i32::try_from(child.id()).unwrap())]);
         child.kill().unwrap();
         child.wait().unwrap();

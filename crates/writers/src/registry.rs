@@ -4,7 +4,7 @@
 //! kernel knows a process of this user with that number and that start; what does not count is stale.
 
 use crate::processes::{self, describe};
-use crate::{Evidence, Holder, Variable};
+use crate::{ConversationOwner, Evidence, Variable};
 use jiff::Timestamp;
 use ostler_agents::Agent;
 use ostler_agents::ownership::Registered;
@@ -28,7 +28,7 @@ fn process(record: &Registered, written: Option<Timestamp>) -> io::Result<Option
 }
 
 /// Every process of this agent that runs with this home, or only those at one conversation.
-pub fn registered(agent: &dyn Agent, variable: Variable<'_>, at: Option<&str>) -> io::Result<Vec<Holder>> {
+pub fn registered(agent: &dyn Agent, variable: Variable<'_>, at: Option<&str>) -> io::Result<Vec<ConversationOwner>> {
     let mut found = Vec::new();
     for file in files(agent, variable) {
         let Some((record, written)) = read(agent, &file) else {
@@ -40,11 +40,11 @@ pub fn registered(agent: &dyn Agent, variable: Variable<'_>, at: Option<&str>) -
         let Some(process) = process(&record, written)?.and_then(|living| describe(&living)) else {
             continue;
         };
-        let mut holder = Holder::new(agent.name(), record.native_id, Evidence::Registry, process);
+        let mut owner = ConversationOwner::new(agent.name(), record.native_id, Evidence::Registry, process);
         // Where the conversation is, whatever the process has moved to since.
-        holder.cwd = record.cwd.or(holder.cwd);
-        holder.status = record.status;
-        found.push(holder);
+        owner.cwd = record.cwd.or(owner.cwd);
+        owner.status = record.status;
+        found.push(owner);
     }
     Ok(found)
 }
@@ -117,7 +117,7 @@ mod tests {
         ostler_agents::find("claude").unwrap()
     }
 
-    fn all(variable: Variable<'_>) -> io::Result<Vec<Holder>> {
+    fn all(variable: Variable<'_>) -> io::Result<Vec<ConversationOwner>> {
         registered(claude(), variable, None)
     }
 
@@ -142,7 +142,7 @@ mod tests {
             json!("no record at all"),
         ]);
         let found = look(&home, all).unwrap();
-        let ids: Vec<_> = found.iter().map(|holder| (holder.native_id.as_deref(), holder.pid)).collect();
+        let ids: Vec<_> = found.iter().map(|owner| (owner.native_id.as_deref(), owner.pid)).collect();
         assert_eq!(ids, [(Some("right"), who.pid())]);
         assert_eq!(found[0].cwd.as_deref(), Some("/w"));
         assert_eq!(look(&home, all_stale).unwrap().len(), 3);

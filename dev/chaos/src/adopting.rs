@@ -19,15 +19,15 @@ pub fn live_through(program: &Path, role: Role, point: Point, nth: usize) -> (bo
     let token = pauses.join(format!("{}.kill", pause::token(role, point)));
     std::fs::write(&token, vec![b'x'; nth]).expect("a token");
     harness.run(&["adopt", ID]);
-    let struck = !token.exists();
+    let injected = !token.exists();
     let before = listed(&harness);
-    let shown_already = point == Point::ShelfShown;
-    assert_eq!(before, usize::from(!struck || shown_already), "a session or none");
+    let shown_already = point == Point::EndedShown;
+    assert_eq!(before, usize::from(!injected || shown_already), "a session or none");
     harness.run(&["adopt", ID]).exits(if before == 1 { 7 } else { 0 });
     assert_eq!(listed(&harness), 1, "one session and not two");
     let said = harness.run(&["logs", "@last"]).exits(0).stdout;
     assert!(said.contains("what was asked") && said.contains("what was said"), "{said}");
-    (struck, 2)
+    (injected, 2)
 }
 
 fn listed(harness: &Harness) -> usize {

@@ -1,10 +1,10 @@
 //! Faults on purpose: real processes are killed, stopped, starved and lied to, and after each fault everything that was
 //! promised is held against the kernel, the agent's own transcript and the model's record.
 //!
-//! * [`stage`]: one session, the people who use it, and what must hold in the end.
-//! * [`cast`]: the agents: the demo, one with a process per message, and the real claude where it is installed.
+//! * [`fixture`]: one session, the people who use it, and what must hold in the end.
+//! * [`agents`]: the agents: the demo, one with a process per message, and the real claude where it is installed.
 //! * [`witness`]: looks on all the time: no wrong status, never two writers.
-//! * [`fault`], [`strike`], [`round`]: what can befall it, doing that, and one fault from the seed to the verdict.
+//! * [`fault`], [`inject`], [`round`]: what can befall it, doing that, and one fault from the seed to the verdict.
 //! * [`power`]: cuts the power at every moment of a session's life.
 //! * [`points`]: kills at every pause point in turn, by every kind of process.
 //!
@@ -14,15 +14,15 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "what is promised and does not hold fails the run")]
 
 mod adopting;
-pub mod cast;
+pub mod agents;
 pub mod fault;
+pub mod fixture;
+pub mod inject;
 pub mod points;
 pub mod power;
 pub mod random;
 pub mod reused;
 pub mod round;
-pub mod stage;
-pub mod strike;
 pub mod witness;
 
 /// Does something that may find a broken promise. The error says which.

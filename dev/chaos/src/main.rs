@@ -90,7 +90,7 @@ fn run(asked: &Asked, begun: Instant) -> BTreeMap<Fault, Row> {
         let fault = Random::new(!seed).pick(&possible);
         let row = rows.entry(fault).or_default();
         match attempt(|| round::play(&asked.means, fault, seed)) {
-            Ok(verdict) if verdict.struck => {
+            Ok(verdict) if verdict.injected => {
                 row.count += 1;
                 row.looks += verdict.looks;
             }

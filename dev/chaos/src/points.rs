@@ -2,8 +2,8 @@
 //! which the point is certainly passed.
 
 use crate::adopting;
-use crate::cast::Cast;
-use crate::stage::Stage;
+use crate::agents::Agents;
+use crate::fixture::Fixture;
 use ostler_sys::pause::{self, Point, Role};
 use ostler_sys::process::{Identity, command_line};
 use ostler_testkit::Who;
@@ -58,73 +58,73 @@ pub fn all() -> Vec<(Role, Point)> {
 /// Lives through such a life with a death at this point. Panics when anything that was promised does not hold, or when
 /// nobody passed the point.
 pub fn kill_at(program: &Path, role: Role, point: Point) {
-    let (struck, _) = live_through(program, role, point, 1);
-    assert!(struck, "nobody passed {}", pause::token(role, point));
+    let (injected, _) = live_through(program, role, point, 1);
+    assert!(injected, "nobody passed {}", pause::token(role, point));
 }
 
 /// The same for the `nth` who passes, if there are so many; whether there were, and how often it was looked at.
 pub fn live_through(program: &Path, role: Role, point: Point, nth: usize) -> (bool, u64) {
-    if matches!(point, Point::ShelfFilled | Point::ShelfShown) {
+    if matches!(point, Point::EndedFilled | Point::EndedShown) {
         return adopting::live_through(program, role, point, nth);
     }
     let life = life_that_passes(role, point);
-    let cast = if life == Life::Turns { Cast::Turns } else { Cast::Demo };
-    let stage = Stage::new(program, cast).expect("built in");
-    stage.arm(role, point, nth);
-    stage.launch(match life {
+    let agents = if life == Life::Turns { Agents::Turns } else { Agents::Demo };
+    let fixture = Fixture::new(program, agents).expect("built in");
+    fixture.arm(role, point, nth);
+    fixture.launch(match life {
         Life::Interrupted => Some("sleep"),
         Life::Strays => Some("leave"),
         _ => None,
     });
     // The death of a process that starts the next one may end the session, as it is promised to.
-    stage.truth.may_end();
+    fixture.truth.may_end();
     if point == Point::KeeperDied {
         // The keeper was killed before, and its holder now, before there was another: nobody holds the agent's input.
-        stage.truth.may_be_lost();
-        stage.agent_killed.store(true, Ordering::SeqCst);
+        fixture.truth.may_be_lost();
+        fixture.agent_killed.store(true, Ordering::SeqCst);
     }
     if point == Point::RunStarted {
         // A holder that dies when it has started the next process of an agent with one per message, and before there is
         // a keeper for it, takes that process's input along. The message waits for the next resume.
-        stage.truth.may_be_lost();
+        fixture.truth.may_be_lost();
     }
-    let witness = stage.look_on();
-    let session = stage.session();
+    let witness = fixture.look_on();
+    let session = fixture.session();
     match life {
         Life::Talk | Life::Turns | Life::Killed | Life::Strays | Life::Resumed => {}
         Life::Interrupted => {
             let tool = |process: &Identity| command_line(process.pid()) == ["sleep", "1000"];
-            session.until("the tool runs", || stage.harness.alive().iter().any(tool).then_some(()));
-            stage.typed_again(&["interrupt", session.id()], &[0]);
+            session.until("the tool runs", || fixture.harness.alive().iter().any(tool).then_some(()));
+            fixture.typed_again(&["interrupt", session.id()], &[0]);
         }
         Life::KeeperLost => drop(session.kill(Who::Keeper)),
         Life::HolderLost => drop(session.kill(Who::Holder)),
         Life::EveryoneLost => {
             session.until_look("a first answer", |view| view.turns == 1);
-            stage.truth.may_be_lost();
-            stage.agent_killed.store(true, Ordering::SeqCst);
+            fixture.truth.may_be_lost();
+            fixture.agent_killed.store(true, Ordering::SeqCst);
             session.orphan();
             session.kill_if_alive(Who::Agent);
         }
     }
-    stage.settle();
+    fixture.settle();
     match life {
         Life::Resumed | Life::Killed => {
-            stage.until_saved();
+            fixture.until_saved();
             let how: &[&str] = if life == Life::Killed { &["stop", "--kill"] } else { &["stop"] };
-            stage.typed_again(&[how, &[session.id()]].concat(), &[0, 6, 8]);
-            stage.settle();
+            fixture.typed_again(&[how, &[session.id()]].concat(), &[0, 6, 8]);
+            fixture.settle();
         }
         Life::Talk | Life::Turns | Life::Strays | Life::Interrupted => {}
         Life::KeeperLost | Life::HolderLost | Life::EveryoneLost => {}
     }
     if point == Point::RunStarted {
         // What a process without input makes of its turn is a failure, and said to be one.
-        stage.typed_again(&["stop", session.id()], &[0, 8]);
+        fixture.typed_again(&["stop", session.id()], &[0, 8]);
         let looks = witness.saw_nothing_wrong();
-        stage.harness.nothing_is_left();
-        return (stage.has_struck(role, point), looks);
+        fixture.harness.nothing_is_left();
+        return (fixture.has_struck(role, point), looks);
     }
-    let looks = stage.judge(witness, &["succeeded"]);
-    (stage.has_struck(role, point), looks)
+    let looks = fixture.judge(witness, &["succeeded"]);
+    (fixture.has_struck(role, point), looks)
 }

@@ -1,10 +1,10 @@
 //! One fault, from the seed to the verdict.
 
-use crate::cast::Cast;
+use crate::agents::Agents;
 use crate::fault::{Fault, Means};
+use crate::fixture::Fixture;
 use crate::random::Random;
-use crate::stage::Stage;
-use crate::{points, reused, strike};
+use crate::{inject, points, reused};
 use ostler_testkit::misbehave::pattern;
 use ostler_testkit::{Harness, Poller, SmallDisk, Who};
 use std::sync::atomic::Ordering;
@@ -12,8 +12,8 @@ use std::sync::atomic::Ordering;
 /// What a fault came to.
 #[derive(Clone, Debug, Default)]
 pub struct Verdict {
-    /// Whether it struck at all: a pause point may not be passed in the life that it was meant for.
-    pub struck: bool,
+    /// Whether it injected at all: a pause point may not be passed in the life that it was meant for.
+    pub injected: bool,
     /// How often the session was looked at meanwhile.
     pub looks: u64,
     /// In words that say it again.
@@ -34,13 +34,13 @@ pub fn play(means: &Means, fault: Fault, seed: u64) -> Verdict {
 }
 
 /// Real claude takes seconds; it comes now and then.
-fn cast(fault: Fault, random: &mut Random) -> Cast {
+fn agents(fault: Fault, random: &mut Random) -> Agents {
     match (fault, random.below(8)) {
-        (Fault::StopAgent | Fault::KillAgent, 0..=5) | (Fault::OlderBinary, _) => Cast::Demo,
-        (_, 0) => Cast::Claude,
-        (Fault::StopAgent | Fault::KillAgent | Fault::KillEveryone | Fault::KillBothHelpers, _) => Cast::Demo,
-        (_, 1 | 2) => Cast::Turns,
-        (_, _) => Cast::Demo,
+        (Fault::StopAgent | Fault::KillAgent, 0..=5) | (Fault::OlderBinary, _) => Agents::Demo,
+        (_, 0) => Agents::Claude,
+        (Fault::StopAgent | Fault::KillAgent | Fault::KillEveryone | Fault::KillBothHelpers, _) => Agents::Demo,
+        (_, 1 | 2) => Agents::Turns,
+        (_, _) => Agents::Demo,
     }
 }
 
@@ -48,37 +48,37 @@ fn cast(fault: Fault, random: &mut Random) -> Cast {
 fn conversation(means: &Means, fault: Fault, random: &mut Random) -> Verdict {
     let disk = (fault == Fault::FullDisk).then(|| SmallDisk::mount("6m"));
     let home = disk.as_ref().map(|disk| disk.path().join("ostler"));
-    let wanted = cast(fault, random);
-    let stage = match Stage::in_home(&means.program, wanted, home.clone()) {
-        Ok(stage) => stage,
-        Err(_) => Stage::in_home(&means.program, Cast::Demo, home).expect("built in"),
+    let wanted = agents(fault, random);
+    let fixture = match Fixture::in_home(&means.program, wanted, home.clone()) {
+        Ok(fixture) => fixture,
+        Err(_) => Fixture::in_home(&means.program, Agents::Demo, home).expect("built in"),
     };
-    stage.launch(None);
-    strike::widen(&stage, fault);
-    let witness = stage.look_on();
+    fixture.launch(None);
+    inject::widen(&fixture, fault);
+    let witness = fixture.look_on();
     let messages = 1 + random.below(3);
     let disk = disk.as_ref();
     std::thread::scope(|scope| {
-        let striking = scope.spawn(|| strike::strike(&stage, fault, &strike::With { means, disk }, random));
+        let striking = scope.spawn(|| inject::inject(&fixture, fault, &inject::With { means, disk }, random));
         for _ in 0..messages {
-            stage.send();
+            fixture.send();
         }
         if let Err(payload) = striking.join() {
             std::panic::resume_unwind(payload);
         }
     });
-    stage.may_refuse.store(false, Ordering::SeqCst);
-    stage.settle();
-    let looks = stage.judge(witness, &["succeeded"]);
-    Verdict { struck: true, looks, what: format!("{:?}", stage.cast) }
+    fixture.may_refuse.store(false, Ordering::SeqCst);
+    fixture.settle();
+    let looks = fixture.judge(witness, &["succeeded"]);
+    Verdict { injected: true, looks, what: format!("{:?}", fixture.agents) }
 }
 
 /// Any point, passed for the first, second or third time.
 fn pause_point(means: &Means, random: &mut Random) -> Verdict {
     let (role, point) = random.pick(&points::all());
     let nth = 1 + random.below(3);
-    let (struck, looks) = points::live_through(&means.program, role, point, nth);
-    Verdict { struck, looks, what: format!("{} {nth}", ostler_sys::pause::token(role, point)) }
+    let (injected, looks) = points::live_through(&means.program, role, point, nth);
+    Verdict { injected, looks, what: format!("{} {nth}", ostler_sys::pause::token(role, point)) }
 }
 
 /// A program whose output must not lack a byte, and whose exit code is its outcome.
@@ -97,10 +97,10 @@ fn command(means: &Means, fault: Fault, random: &mut Random) -> Verdict {
     let who = if matches!(fault, Fault::KillKeeper | Fault::StopKeeper) { Who::Keeper } else { Who::Holder };
     let kills = matches!(fault, Fault::KillKeeper | Fault::KillHolder);
     for _ in 0..=random.below(3) {
-        strike::hit(&session, who, kills, random);
+        inject::hit(&session, who, kills, random);
     }
     std::fs::write(&flag, "").expect("a flag");
-    strike::hit(&session, who, kills, random);
+    inject::hit(&session, who, kills, random);
     harness.run(&["wait", session.id()]).exits(i32::try_from(code).expect("0 or 1"));
     let mut wanted = pattern(length);
     wanted.extend(b"end\n");
@@ -108,5 +108,5 @@ fn command(means: &Means, fault: Fault, random: &mut Random) -> Verdict {
     assert!(found == wanted, "{} bytes of output instead of {}", found.len(), wanted.len());
     let looks = poller.saw_nothing_wrong();
     harness.nothing_is_left();
-    Verdict { struck: true, looks, what: format!("a command, {length} bytes") }
+    Verdict { injected: true, looks, what: format!("a command, {length} bytes") }
 }

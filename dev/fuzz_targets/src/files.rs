@@ -62,15 +62,15 @@ pub fn folder(bytes: &[u8]) {
     let _ = terminal::now(run.dir()).unwrap();
 }
 
-/// Every wish is found again at its own place.
+/// Every request is found again at its own place.
 pub fn inbox(bytes: &[u8]) {
     let home = folder_with(3, bytes);
     let dir = Dir::open(home.path()).unwrap();
-    let (wishes, end) = inbox::read(&dir, 0).unwrap();
+    let (requests, end) = inbox::read(&dir, 0).unwrap();
     assert!(end <= bytes.len() as u64);
-    for placed in wishes {
+    for placed in requests {
         assert!(placed.at < placed.end && placed.end <= end);
-        assert_eq!(inbox::read_one(&dir, placed.at).unwrap(), Some(placed.wish));
+        assert_eq!(inbox::read_one(&dir, placed.at).unwrap(), Some(placed.request));
     }
 }
 

@@ -2,15 +2,15 @@
 //! must hold for all of them is asserted in it.
 //!
 //! `cargo xtask fuzz` looks for bytes that break one; `tests/seeds.rs` replays what is kept below `dev/fuzz/seeds`, so that
-//! what was once found stays mended without anybody fuzzing.
+//! what was once found stays repaired without anybody fuzzing.
 
 #![expect(clippy::unwrap_used, reason = "a broken promise is what is looked for")]
 
+mod agent_feed;
 mod files;
 mod output;
 mod records;
 mod screen;
-mod telling;
 
 /// What is to be broken.
 #[derive(Clone, Copy)]
@@ -32,11 +32,11 @@ pub fn targets() -> Vec<Target> {
         target("transcript-codex", output::codex_transcript),
         target("transcript-gemini", output::gemini_transcript),
         target("rows-opencode", output::opencode_rows),
-        target("hooks", telling::hooks),
-        target("own-record", telling::own_record),
-        target("acp", telling::acp),
-        target("conversation", telling::conversation),
-        target("counted", telling::counted),
+        target("hooks", agent_feed::hooks),
+        target("own-record", agent_feed::own_record),
+        target("acp", agent_feed::acp),
+        target("conversation", agent_feed::conversation),
+        target("counted", agent_feed::counted),
         target("records", records::records),
         target("journal", records::journal),
         target("wire", records::wire),

@@ -64,20 +64,20 @@ fn said(fact: &Fact) -> usize {
             let edits: usize = call.edits.iter().map(|edit| edit.path.len() + edit.old.len() + edit.new.len()).sum();
             name.len() + detail.len() + edits
         }
-        Fact::Below(fact) => said(fact),
+        Fact::Subagent(fact) => said(fact),
         Fact::Native { id } => id.len(),
         Fact::Transcript { path } => path.len(),
         Fact::Behind { agent } => agent.len(),
         Fact::Recalled { last, .. } => last.len(),
         Fact::Opened { native_id } => native_id.as_ref().map_or(0, String::len),
         Fact::NotOpened { reason } => reason.len(),
-        Fact::Owed { name, line } => name.len() + line.len(),
+        Fact::ReplyDue { name, line } => name.len() + line.len(),
         Fact::Asked(ask) => ask.text.len(),
         Fact::AskClosed { request } => request.len(),
         Fact::Background { task, .. } => task.len(),
         Fact::Retrying(retry) => retry.reason.len(),
         Fact::TurnEnded(end) => end.text.as_ref().map_or(0, String::len),
-        Fact::Ready | Fact::TurnStarted | Fact::Unknown { .. } | Fact::PassedOver { .. } => 0,
+        Fact::Ready | Fact::TurnStarted | Fact::Unknown { .. } | Fact::LineTooLong { .. } => 0,
     }
 }
 

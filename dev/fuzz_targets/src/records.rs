@@ -5,8 +5,8 @@ use crate::first;
 use ostler_core::event::{Entry, Event};
 use ostler_core::life::{State, step};
 use ostler_core::outcome::{Exit, Outcome, judge};
-use ostler_core::record::{Ending, Mode, Plan, Session, Speaks, Wish};
-use ostler_keeper::wire::{self, Incoming, Reply, Request};
+use ostler_core::record::{Ending, Mode, Plan, Request, Session, Speaks};
+use ostler_keeper::wire::{self, Call, Incoming, Reply};
 use ostler_store::{HelperRecord, RunRecord};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -30,7 +30,7 @@ pub fn records(bytes: &[u8]) {
         comes_back::<Exit>,
         comes_back::<Outcome>,
         comes_back::<Entry>,
-        comes_back::<Wish>,
+        comes_back::<Request>,
     ];
     kinds[which % kinds.len()](bytes);
 }
@@ -64,10 +64,10 @@ pub fn journal(bytes: &[u8]) {
 pub fn wire(bytes: &[u8]) {
     match wire::parse(bytes) {
         Incoming::Keys { position, keys } => assert_eq!(wire::keys(position, keys), bytes),
-        Incoming::Request(request) => {
+        Incoming::Call(request) => {
             let again = wire::encode(&request);
-            let known = request != Request::Unknown;
-            assert!(!known || wire::parse(&again) == Incoming::Request(request));
+            let known = request != Call::Unknown;
+            assert!(!known || wire::parse(&again) == Incoming::Call(request));
         }
         Incoming::Nonsense => {}
     }

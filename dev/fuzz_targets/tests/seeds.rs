@@ -1,4 +1,4 @@
-//! Every input that is kept below `dev/fuzz/seeds` is survived: what fuzzing has found once stays mended.
+//! Every input that is kept below `dev/fuzz/seeds` is survived: what fuzzing has found once stays repaired.
 
 use std::path::Path;
 

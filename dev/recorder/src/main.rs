@@ -5,11 +5,11 @@
 //! chance is taken over from the one before ([`likeness`]): so a new version of an agent is this one command, and what the
 //! diff shows is what has changed.
 
+mod fixture;
 mod likeness;
 mod normal;
 mod process;
 mod scene;
-mod stage;
 mod words;
 
 use anyhow::{Context, Result, bail};
@@ -57,7 +57,7 @@ fn run(mut words: impl Iterator<Item = String>) -> Result<()> {
 fn record(scene: &Scene) -> Result<()> {
     let file = folder().join(scene.agent.name()).join(format!("{}.rec", scene.name));
     let before = read(&file)?;
-    let mut recording = stage::record(scene)?;
+    let mut recording = fixture::record(scene)?;
     match &before {
         Some(before) => likeness::keep(&mut recording, before),
         None => likeness::round(&mut recording),

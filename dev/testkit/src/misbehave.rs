@@ -163,14 +163,14 @@ fn wait_for(file: Option<&Path>, tells: bool) {
 
 fn knock(folder: &Path) {
     let answer = Dir::open(folder).and_then(|folder| socket::reach(&folder));
-    let door = match answer {
-        Ok(Some(door)) => door,
+    let listener = match answer {
+        Ok(Some(listener)) => listener,
         Ok(None) => return say("nobody there"),
         Err(error) => return say(&format!("cannot knock: {error}")),
     };
     // One who is turned away may learn it when speaking or when listening.
-    let spoken = socket::transmit(&door, br#"{"op":"watch"}"#);
-    let heard = socket::receive(&door, &mut [0; 1024]);
+    let spoken = socket::transmit(&listener, br#"{"op":"watch"}"#);
+    let heard = socket::receive(&listener, &mut [0; 1024]);
     match (spoken, heard) {
         (Ok(Packet::HungUp), _) | (_, Ok(Packet::HungUp)) => say("turned away"),
         (Ok(_), Ok(Packet::Done(_))) => say("answered"),

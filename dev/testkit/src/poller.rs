@@ -3,7 +3,7 @@
 use crate::session::Session;
 use ostler_core::view::{Phase, View};
 use ostler_store::StoreError;
-use ostler_store::home::{Home, Place, Shelf};
+use ostler_store::home::{Home, Place, SessionsDir};
 use ostler_store::look::look;
 use ostler_store::overview::Overview;
 use std::collections::BTreeMap;
@@ -87,7 +87,7 @@ impl Poller {
 
 /// The way in which `ls` looks at many.
 fn look_as_a_list(place: &Place) -> Result<View, StoreError> {
-    Overview::over(&Shelf::with(place)?)?.look(place.id)
+    Overview::over(&SessionsDir::with(place)?)?.look(place.id)
 }
 
 fn what_is_wrong(seen: Result<View, StoreError>, right: impl Fn(&View) -> bool) -> Option<String> {

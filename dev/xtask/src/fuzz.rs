@@ -1,7 +1,7 @@
 //! `cargo xtask fuzz`: looks for bytes that break a parser, with cargo-fuzz, each target for a while.
 //!
 //! It starts from the seeds in `dev/fuzz/seeds`; what it learns stays below `target/fuzz`, what breaks a parser is named and
-//! belongs into the seeds once it is mended. Sanitizers need a nightly compiler and are left out: nothing but the kernel
+//! belongs into the seeds once it is repaired. Sanitizers need a nightly compiler and are left out: nothing but the kernel
 //! module is `unsafe`, and a panic, an overflow or an endless loop shows without them.
 
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 //!
 //! As a child subreaper we inherit every orphan below us, so "our descendants" is a complete answer: nothing can leave
 //! that tree. A process is its id together with its start time, and a signal goes through a pidfd that was compared
-//! with both; process ids are reused within minutes on a busy machine, and a stranger must never be hit.
+//! with both; process ids are reused within minutes on a busy machine, and a foreign process must never be hit.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -258,8 +258,8 @@ mod tests {
         let _mine = CHILDREN.lock().unwrap();
         let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
         let real = Identity::of(i32::try_from(child.id()).unwrap()).unwrap();
-        let stranger = Identity { start_ticks: real.start_ticks + 1, ..real };
-        stranger.signal(Signal::KILL).unwrap();
+        let foreign = Identity { start_ticks: real.start_ticks + 1, ..real };
+        foreign.signal(Signal::KILL).unwrap();
         assert!(child.try_wait().unwrap().is_none());
         real.signal(Signal::KILL).unwrap();
         assert!(!child.wait().unwrap().success());

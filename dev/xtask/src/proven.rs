@@ -1,7 +1,7 @@
 //! docs/agents.md: what works with which agent, written from the tests that passed, so that it cannot be wrong.
 //!
-//! A test against a real agent ends by naming what it has proven (`bed.proves("…")`), or what it has seen ostler call
-//! impossible with that agent (`bed.proves_impossible("…", "why")`); that is all it takes to add a row.
+//! A test against a real agent ends by naming what it has proven (`fixture.proves("…")`), or what it has seen ostler call
+//! impossible with that agent (`fixture.proves_impossible("…", "why")`); that is all it takes to add a row.
 //! Only a run in which everything passed is believed. Neither the order of the tests nor of the agents matters.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +21,7 @@ const HEAD: &str = "\
 # Agents and what works with them
 
 `cargo xtask test` writes this file from the tests that passed against these very versions; do not edit it. A row is what a
-test names at its end (`bed.proves(\"…\")`).
+test names at its end (`fixture.proves(\"…\")`).
 
 - ✔ proven with this agent in this mode
 - ✘ not possible with this agent; a test has seen ostler say so when it matters, and the number has the reason

@@ -55,7 +55,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
         eprintln!("{missing}; tests that need it will say so");
     }
 
-    // Every check runs, so that one run shows all there is to mend; only tests without a binary are pointless.
+    // Every check runs, so that one run shows all there is to repair; only tests without a binary are pointless.
     let mut failed = Vec::new();
     let mut check = |result: Result<()>| match result {
         Ok(()) => true,

@@ -143,7 +143,7 @@ impl AcpLines {
             },
             (Question::Load, None) if self.history_first => self.open(None, facts),
             (Question::Load, None) => {
-                facts.push(Fact::Owed { name: wire::READY.to_owned(), line: wire::ready() });
+                facts.push(Fact::ReplyDue { name: wire::READY.to_owned(), line: wire::ready() });
             }
         }
     }
@@ -164,7 +164,7 @@ impl AcpLines {
             _ => None,
         };
         let Some(Permission { tool_call, options }) = permission else {
-            facts.push(Fact::Owed { name: format!("declined-{id}"), line: wire::method_not_found(id, method) });
+            facts.push(Fact::ReplyDue { name: format!("declined-{id}"), line: wire::method_not_found(id, method) });
             return;
         };
         self.end_texts(facts);

@@ -14,7 +14,7 @@ use crate::installed::Installed;
 use crate::ownership::Ownership;
 use crate::repair::Repair;
 use crate::stored::Stored;
-use crate::{Agent, Answer, Decoder, Launch, Launching, Message, Opening, Whereabouts};
+use crate::{Agent, Answer, Decoder, Launch, Launching, Location, Message, Opening};
 use adapters::Behind;
 use ostler_core::fact::Ask;
 use ostler_core::record::{Ending, Mode, Plan, Speaks};
@@ -114,7 +114,7 @@ impl Agent for Acp {
     }
 
     /// Each agent behind the protocol keeps its own, and does not say where.
-    fn transcript(&self, _: &str, _: &str, _: &dyn Fn(&str) -> Option<String>) -> Option<Whereabouts> {
+    fn transcript(&self, _: &str, _: &str, _: &dyn Fn(&str) -> Option<String>) -> Option<Location> {
         None
     }
 

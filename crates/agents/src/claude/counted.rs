@@ -4,7 +4,7 @@
 
 use super::saved::{self, Above, Climbed, climb};
 use crate::Count;
-use crate::loose::{Loose, tolerantly};
+use crate::any_json::{AnyJson, tolerantly};
 use crate::stream_json::{Usage, tokens};
 use ostler_core::fact::Tokens;
 use serde::Deserialize;
@@ -19,22 +19,22 @@ const FAR_ABOVE: usize = 100;
 #[serde(default)]
 struct Line<'a> {
     #[serde(borrow)]
-    uuid: Loose<'a>,
+    uuid: AnyJson<'a>,
     #[serde(rename = "parentUuid")]
-    parent: Loose<'a>,
+    parent: AnyJson<'a>,
     #[serde(rename = "promptId")]
-    prompt_id: Loose<'a>,
+    prompt_id: AnyJson<'a>,
     #[serde(rename = "isSidechain")]
-    is_sidechain: Loose<'a>,
-    message: Loose<'a, Message<'a>>,
+    is_sidechain: AnyJson<'a>,
+    message: AnyJson<'a, Message<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Message<'a> {
     #[serde(borrow)]
-    id: Loose<'a>,
-    usage: Loose<'a, Usage<'a>>,
+    id: AnyJson<'a>,
+    usage: AnyJson<'a, Usage<'a>>,
 }
 
 pub struct Counted<'a> {
@@ -67,7 +67,7 @@ impl<'a> Counted<'a> {
         if line.is_sidechain.flag() == Some(true) {
             return;
         }
-        let text = |field: &Loose<'_>| field.text().map(str::to_owned);
+        let text = |field: &AnyJson<'_>| field.text().map(str::to_owned);
         if let Some(uuid) = text(&line.uuid) {
             self.above.insert(uuid, Above { parent: text(&line.parent), prompt_id: text(&line.prompt_id) });
         }

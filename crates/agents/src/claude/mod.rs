@@ -12,7 +12,7 @@ mod stored;
 
 use crate::recorded::Recording;
 use crate::stream_json::{self, StreamJson};
-use crate::{Agent, Answer, Count, Decoder, Launch, Launching, Search, Striking, Whereabouts, named};
+use crate::{Agent, Answer, Count, Decoder, Launch, Launching, Location, Search, Striking, named};
 use ostler_core::fact::Ask;
 use ostler_core::record::{Ending, Mode, Plan, Speaks};
 
@@ -148,8 +148,8 @@ impl Agent for Claude {
         stream_json::longer(ask)
     }
 
-    fn transcript(&self, native_id: &str, cwd: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<Whereabouts> {
-        config_folder(variable).map(|folder| Whereabouts::At(stream_json::transcript(&folder, cwd, native_id)))
+    fn transcript(&self, native_id: &str, cwd: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<Location> {
+        config_folder(variable).map(|folder| Location::At(stream_json::transcript(&folder, cwd, native_id)))
     }
 
     fn begins_with(&self, line: &[u8]) -> bool {

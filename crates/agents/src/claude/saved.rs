@@ -2,8 +2,8 @@
 //! terminal there are only the turn's name (`promptId` in the transcript) and what was said last.
 
 use crate::Search;
+use crate::any_json::{AnyJson, tolerantly};
 use crate::content::{self, Content};
-use crate::loose::{Loose, tolerantly};
 use crate::stream_json;
 use serde::Deserialize;
 use std::collections::HashMap;
@@ -51,13 +51,13 @@ pub fn is_mark(mark: &str) -> bool {
 #[serde(default)]
 struct Line<'a> {
     #[serde(rename = "type", borrow)]
-    kind: Loose<'a>,
-    uuid: Loose<'a>,
+    kind: AnyJson<'a>,
+    uuid: AnyJson<'a>,
     #[serde(rename = "parentUuid")]
-    parent: Loose<'a>,
+    parent: AnyJson<'a>,
     #[serde(rename = "promptId")]
-    prompt_id: Loose<'a>,
-    message: Loose<'a, Message<'a>>,
+    prompt_id: AnyJson<'a>,
+    message: AnyJson<'a, Message<'a>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -107,7 +107,7 @@ impl<'a> Saved<'a> {
     }
 
     fn take_in(&mut self, line: &Line<'_>) {
-        let text = |field: &Loose<'_>| field.text().map(str::to_owned);
+        let text = |field: &AnyJson<'_>| field.text().map(str::to_owned);
         if let Some(found) = line.prompt_id.text() {
             self.prompts.retain(|prompt| *prompt != found);
         }
@@ -186,7 +186,7 @@ pub fn climb(mut place: String, above: &HashMap<String, Above>) -> Climbed<'_> {
     Climbed::Nowhere
 }
 
-fn ends_with(message: &Loose<'_, Message<'_>>, said: &str) -> bool {
+fn ends_with(message: &AnyJson<'_, Message<'_>>, said: &str) -> bool {
     let parts = message.object().map_or(&[][..], |message| message.content.list());
     parts.iter().filter_map(|part| part.text.text()).any(|text| text.trim_end().ends_with(said))
 }

@@ -8,11 +8,11 @@ mod screen;
 mod server;
 mod stored;
 
+use crate::any_json::{AnyJson, tolerantly};
 use crate::content::{self, Content};
-use crate::loose::{Loose, tolerantly};
 use crate::recorded::Recording;
 use crate::shapes::{Problem, Usage};
-use crate::{Agent, Decoder, Launch, Launching, Whereabouts, named, one_turn, prompt, silent_terminal};
+use crate::{Agent, Decoder, Launch, Launching, Location, named, one_turn, prompt, silent_terminal};
 use ostler_core::fact::{Call, Fact, Retry, Tokens, TurnEnd, Verdict};
 use ostler_core::record::Mode;
 use serde::{Deserialize, Serialize};
@@ -99,14 +99,9 @@ impl Agent for Codex {
         Some(b"\x1b".to_vec())
     }
 
-    fn transcript(
-        &self,
-        native_id: &str,
-        _cwd: &str,
-        variable: &dyn Fn(&str) -> Option<String>,
-    ) -> Option<Whereabouts> {
+    fn transcript(&self, native_id: &str, _cwd: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<Location> {
         let home = self.conversations_folder(variable)?;
-        Some(Whereabouts::Below { folder: format!("{home}/sessions"), name_ends_with: format!("-{native_id}.jsonl") })
+        Some(Location::Below { folder: format!("{home}/sessions"), name_ends_with: format!("-{native_id}.jsonl") })
     }
 
     /// Its own ids for messages are not in its output, so the text itself is looked for.
@@ -151,14 +146,14 @@ pub fn used_by_thread(line: &[u8]) -> Option<Tokens> {
 #[serde(default)]
 struct Recorded<'a> {
     #[serde(borrow)]
-    payload: Loose<'a, Payload<'a>>,
+    payload: AnyJson<'a, Payload<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Payload<'a> {
     #[serde(borrow)]
-    role: Loose<'a>,
+    role: AnyJson<'a>,
     content: Content<'a>,
 }
 
@@ -167,26 +162,26 @@ struct Payload<'a> {
 #[serde(default)]
 struct Line<'a> {
     #[serde(rename = "type", borrow)]
-    kind: Loose<'a>,
-    thread_id: Loose<'a>,
-    item: Loose<'a, Item<'a>>,
-    error: Loose<'a, Problem<'a>>,
-    message: Loose<'a>,
-    usage: Loose<'a, Usage<'a>>,
+    kind: AnyJson<'a>,
+    thread_id: AnyJson<'a>,
+    item: AnyJson<'a, Item<'a>>,
+    error: AnyJson<'a, Problem<'a>>,
+    message: AnyJson<'a>,
+    usage: AnyJson<'a, Usage<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Item<'a> {
     #[serde(rename = "type", borrow)]
-    kind: Loose<'a>,
-    id: Loose<'a>,
-    text: Loose<'a>,
-    command: Loose<'a>,
-    aggregated_output: Loose<'a>,
-    exit_code: Loose<'a>,
-    status: Loose<'a>,
-    changes: Loose<'a, Change<'a>>,
+    kind: AnyJson<'a>,
+    id: AnyJson<'a>,
+    text: AnyJson<'a>,
+    command: AnyJson<'a>,
+    aggregated_output: AnyJson<'a>,
+    exit_code: AnyJson<'a>,
+    status: AnyJson<'a>,
+    changes: AnyJson<'a, Change<'a>>,
 }
 
 /// What it does to one file.
@@ -194,8 +189,8 @@ struct Item<'a> {
 #[serde(default)]
 struct Change<'a> {
     #[serde(borrow)]
-    path: Loose<'a>,
-    kind: Loose<'a>,
+    path: AnyJson<'a>,
+    kind: AnyJson<'a>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -320,7 +315,7 @@ pub(crate) fn reason(message: &str) -> String {
     #[serde(default)]
     struct Inner<'a> {
         #[serde(borrow)]
-        error: Loose<'a, Problem<'a>>,
+        error: AnyJson<'a, Problem<'a>>,
     }
     let inner = serde_json::from_str::<Inner<'_>>(message).ok();
     let words = inner.as_ref().and_then(|inner| inner.error.object()?.message.text()).unwrap_or(message);

@@ -1,7 +1,7 @@
 //! The conversation in a transcript of Codex.
 
+use crate::any_json::{AnyJson, tolerantly};
 use crate::content::{Content, texts};
-use crate::loose::{Loose, tolerantly};
 use crate::recorded::{Items, Recorded, Recording, time};
 use crate::stream_json::{detail_of, first_line};
 use ostler_core::fact::{Call, Fact};
@@ -12,48 +12,48 @@ use serde_json::Value;
 #[serde(default)]
 struct Line<'a> {
     #[serde(rename = "type", borrow)]
-    kind: Loose<'a>,
-    timestamp: Loose<'a>,
-    payload: Loose<'a, Payload<'a>>,
+    kind: AnyJson<'a>,
+    timestamp: AnyJson<'a>,
+    payload: AnyJson<'a, Payload<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Payload<'a> {
     #[serde(rename = "type", borrow)]
-    kind: Loose<'a>,
-    role: Loose<'a>,
+    kind: AnyJson<'a>,
+    role: AnyJson<'a>,
     content: Content<'a>,
     summary: Content<'a>,
-    name: Loose<'a>,
-    call_id: Loose<'a>,
+    name: AnyJson<'a>,
+    call_id: AnyJson<'a>,
     /// JSON as a text.
-    arguments: Loose<'a>,
-    input: Loose<'a>,
+    arguments: AnyJson<'a>,
+    input: AnyJson<'a>,
     output: Content<'a>,
     #[serde(rename = "internal_chat_message_metadata_passthrough")]
-    metadata: Loose<'a, Metadata<'a>>,
+    metadata: AnyJson<'a, Metadata<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Metadata<'a> {
     #[serde(borrow, rename = "content_item_metadata")]
-    items: Loose<'a, ItemMetadata<'a>>,
+    items: AnyJson<'a, ItemMetadata<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct ItemMetadata<'a> {
     #[serde(borrow)]
-    provenance: Loose<'a, Provenance<'a>>,
+    provenance: AnyJson<'a, Provenance<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Provenance<'a> {
     #[serde(rename = "type", borrow)]
-    kind: Loose<'a>,
+    kind: AnyJson<'a>,
 }
 
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@ use crate::installed::Installed;
 use crate::ownership::Ownership;
 use crate::repair::Repair;
 use crate::stored::Stored;
-use crate::{Agent, Decoder, Keys, Launch, Launching, Whereabouts};
+use crate::{Agent, Decoder, Keys, Launch, Launching, Location};
 use ostler_core::fact::Fact;
 use ostler_core::record::{Ending, Mode, Plan, Speaks};
 
@@ -60,7 +60,7 @@ impl Agent for Command {
         Keys { at_once: typed(text), after_a_pause: Vec::new() }
     }
 
-    fn transcript(&self, _: &str, _: &str, _: &dyn Fn(&str) -> Option<String>) -> Option<Whereabouts> {
+    fn transcript(&self, _: &str, _: &str, _: &dyn Fn(&str) -> Option<String>) -> Option<Location> {
         None
     }
 

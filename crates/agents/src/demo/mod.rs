@@ -9,7 +9,7 @@ use crate::recorded::Recording;
 use crate::repair::Repair;
 use crate::stored::Stored;
 use crate::stream_json::{self, StreamJson};
-use crate::{Agent, Answer, Decoder, Keys, Launch, Launching, Search, Striking, Whereabouts, named};
+use crate::{Agent, Answer, Decoder, Keys, Launch, Launching, Location, Search, Striking, named};
 use ostler_core::fact::Ask;
 use ostler_core::record::{Ending, Mode, Plan, Speaks};
 
@@ -99,8 +99,8 @@ impl Agent for Demo {
         stream_json::longer(ask)
     }
 
-    fn transcript(&self, native_id: &str, cwd: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<Whereabouts> {
-        home(variable).map(|home| Whereabouts::At(stream_json::transcript(&home, cwd, native_id)))
+    fn transcript(&self, native_id: &str, cwd: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<Location> {
+        home(variable).map(|home| Location::At(stream_json::transcript(&home, cwd, native_id)))
     }
 
     fn mark_of_words(&self, text: &str) -> String {

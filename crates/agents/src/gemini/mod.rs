@@ -10,10 +10,10 @@ mod retries;
 mod screen;
 mod stored;
 
+use crate::any_json::{AnyJson, tolerantly};
 use crate::content::{self, Content};
-use crate::loose::{Loose, tolerantly};
 use crate::recorded::Recording;
-use crate::{Agent, Decoder, Launch, Launching, Whereabouts, named, one_turn, prompt, silent_terminal};
+use crate::{Agent, Decoder, Launch, Launching, Location, named, one_turn, prompt, silent_terminal};
 use ostler_core::record::Mode;
 use output::GeminiLines;
 use serde::Deserialize;
@@ -90,15 +90,10 @@ impl Agent for Gemini {
         Some(b"\x1b".to_vec())
     }
 
-    fn transcript(
-        &self,
-        native_id: &str,
-        _cwd: &str,
-        variable: &dyn Fn(&str) -> Option<String>,
-    ) -> Option<Whereabouts> {
+    fn transcript(&self, native_id: &str, _cwd: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<Location> {
         let folder = self.conversations_folder(variable)?;
         let short = native_id.get(..8)?;
-        Some(Whereabouts::Below { folder: format!("{folder}/tmp"), name_ends_with: format!("-{short}.jsonl") })
+        Some(Location::Below { folder: format!("{folder}/tmp"), name_ends_with: format!("-{short}.jsonl") })
     }
 
     /// What it sets up the context with is no message to it.
@@ -142,7 +137,7 @@ impl Agent for Gemini {
 #[serde(default)]
 struct Recorded<'a> {
     #[serde(rename = "type", borrow)]
-    kind: Loose<'a>,
+    kind: AnyJson<'a>,
     content: Content<'a>,
 }
 

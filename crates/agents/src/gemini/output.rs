@@ -4,9 +4,9 @@
 //! tool call), and the reason of a failure may stand in an earlier line than the result. So a turn is a success when there
 //! is an answer and no error came after it.
 
+use crate::any_json::{AnyJson, tolerantly};
 use crate::codex;
 use crate::lines::LINE_LIMIT;
-use crate::loose::{Loose, tolerantly};
 use crate::shapes::{Problem, Usage};
 use crate::stream_json::{ToolInput, first_line, tool_detail, tool_edits};
 use crate::{Decoder, cut_off};
@@ -25,19 +25,19 @@ const COMMAND_FAILED: [&str; 3] = ["Command exited with code: ", "Command termin
 #[serde(default)]
 struct Line<'a> {
     #[serde(rename = "type", borrow)]
-    kind: Loose<'a>,
-    session_id: Loose<'a>,
-    role: Loose<'a>,
-    content: Loose<'a>,
-    model: Loose<'a>,
-    tool_name: Loose<'a>,
-    tool_id: Loose<'a>,
-    parameters: Loose<'a, ToolInput<'a>>,
-    output: Loose<'a>,
-    status: Loose<'a>,
-    stats: Loose<'a, Usage<'a>>,
-    error: Loose<'a, Problem<'a>>,
-    message: Loose<'a>,
+    kind: AnyJson<'a>,
+    session_id: AnyJson<'a>,
+    role: AnyJson<'a>,
+    content: AnyJson<'a>,
+    model: AnyJson<'a>,
+    tool_name: AnyJson<'a>,
+    tool_id: AnyJson<'a>,
+    parameters: AnyJson<'a, ToolInput<'a>>,
+    output: AnyJson<'a>,
+    status: AnyJson<'a>,
+    stats: AnyJson<'a, Usage<'a>>,
+    error: AnyJson<'a, Problem<'a>>,
+    message: AnyJson<'a>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]

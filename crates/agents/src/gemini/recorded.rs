@@ -2,8 +2,8 @@
 //! second time only what is new in it counts.
 
 use super::codes;
+use crate::any_json::{AnyJson, tolerantly};
 use crate::content::{Content, texts};
-use crate::loose::{Loose, tolerantly};
 use crate::recorded::{Items, Recorded, Recording, time};
 use crate::stream_json::{ToolInput, tool_detail};
 use ostler_core::fact::{Call, Fact};
@@ -13,57 +13,57 @@ use serde::Deserialize;
 #[serde(default)]
 struct Line<'a> {
     #[serde(borrow)]
-    id: Loose<'a>,
+    id: AnyJson<'a>,
     #[serde(rename = "type")]
-    kind: Loose<'a>,
-    timestamp: Loose<'a>,
+    kind: AnyJson<'a>,
+    timestamp: AnyJson<'a>,
     content: Content<'a>,
-    thoughts: Loose<'a, Thought<'a>>,
+    thoughts: AnyJson<'a, Thought<'a>>,
     #[serde(rename = "toolCalls")]
-    tools: Loose<'a, Tool<'a>>,
+    tools: AnyJson<'a, Tool<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Thought<'a> {
     #[serde(borrow)]
-    subject: Loose<'a>,
-    description: Loose<'a>,
+    subject: AnyJson<'a>,
+    description: AnyJson<'a>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Tool<'a> {
     #[serde(borrow)]
-    id: Loose<'a>,
-    name: Loose<'a>,
-    args: Loose<'a, ToolInput<'a>>,
-    status: Loose<'a>,
-    result: Loose<'a, ToolResult<'a>>,
+    id: AnyJson<'a>,
+    name: AnyJson<'a>,
+    args: AnyJson<'a, ToolInput<'a>>,
+    status: AnyJson<'a>,
+    result: AnyJson<'a, ToolResult<'a>>,
     #[serde(rename = "resultDisplay")]
-    shown: Loose<'a>,
+    shown: AnyJson<'a>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct ToolResult<'a> {
     #[serde(borrow, rename = "functionResponse")]
-    response: Loose<'a, FunctionResponse<'a>>,
+    response: AnyJson<'a, FunctionResponse<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct FunctionResponse<'a> {
     #[serde(borrow)]
-    response: Loose<'a, Response<'a>>,
+    response: AnyJson<'a, Response<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Response<'a> {
     #[serde(borrow)]
-    output: Loose<'a>,
-    error: Loose<'a>,
+    output: AnyJson<'a>,
+    error: AnyJson<'a>,
 }
 
 /// Remembers what it has read of the newest message.

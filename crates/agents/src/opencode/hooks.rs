@@ -1,9 +1,9 @@
-//! What opencode tells from a terminal, where its output is a drawing: our plugin (`telling.js`) puts what happens on lines of
+//! What opencode tells from a terminal, where its output is a drawing: our plugin (`agent_feed.js`) puts what happens on lines of
 //! a file, in the shape of its headless output, and here those lines become facts.
 
 use super::{OpencodeLines, saving};
 use crate::Decoder;
-use crate::loose::{Loose, tolerantly};
+use crate::any_json::{AnyJson, tolerantly};
 use crate::stream_json::detail_of;
 use ostler_core::fact::{Ask, Fact, TurnEnd, Verdict};
 use ostler_core::outcome::Exit;
@@ -15,27 +15,27 @@ use serde_json::Value;
 #[serde(default)]
 struct Told<'a> {
     #[serde(rename = "type", borrow)]
-    kind: Loose<'a>,
+    kind: AnyJson<'a>,
     #[serde(rename = "sessionID")]
-    session_id: Loose<'a>,
-    part: Loose<'a, Prompted<'a>>,
-    ask: Loose<'a, Asked<'a>>,
+    session_id: AnyJson<'a>,
+    part: AnyJson<'a, Prompted<'a>>,
+    ask: AnyJson<'a, Asked<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Prompted<'a> {
     #[serde(borrow)]
-    id: Loose<'a>,
-    length: Loose<'a>,
+    id: AnyJson<'a>,
+    length: AnyJson<'a>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Asked<'a> {
     #[serde(borrow)]
-    id: Loose<'a>,
-    tool: Loose<'a>,
+    id: AnyJson<'a>,
+    tool: AnyJson<'a>,
     input: Value,
 }
 

@@ -1,5 +1,6 @@
 //! opencode. One process per turn, and no event that ends it: the end of the process is the end of the turn.
 
+mod agent_feed;
 mod hooks;
 mod installed;
 mod ownership;
@@ -7,14 +8,13 @@ mod recorded;
 mod saving;
 mod screen;
 mod stored;
-mod telling;
 
-use crate::loose::{Loose, tolerantly};
+use crate::any_json::{AnyJson, tolerantly};
 use crate::recorded::Recording;
 use crate::repair::Repair;
 use crate::shapes;
 use crate::stream_json::{ToolInput, tool_detail, tool_edits};
-use crate::{Agent, Decoder, Launch, Launching, Row, Whereabouts, named, one_turn, prompt, silent_terminal};
+use crate::{Agent, Decoder, Launch, Launching, Location, Row, named, one_turn, prompt, silent_terminal};
 use ostler_core::fact::{Call, Fact, Tokens, TurnEnd, Verdict};
 use ostler_core::outcome::Exit;
 use ostler_core::record::{Mode, Speaks};
@@ -46,7 +46,7 @@ impl Agent for Opencode {
         }
         argv.extend(session.model.iter().flat_map(|model| ["--model".to_owned(), model.clone()]));
         argv.extend(session.arguments.iter().cloned());
-        let variable = telling::variable(request);
+        let variable = agent_feed::variable(request);
         if session.mode == Mode::Terminal {
             let mut how = silent_terminal(argv, request);
             if variable.is_some() {
@@ -61,9 +61,12 @@ impl Agent for Opencode {
         match request.session.mode {
             // What it writes to is there from the beginning, so that it can be watched.
             Mode::Terminal => {
-                vec![(telling::PLUGIN_FILE, telling::PLUGIN.as_bytes().to_vec()), (telling::TOLD_FILE, Vec::new())]
+                vec![
+                    (agent_feed::PLUGIN_FILE, agent_feed::PLUGIN.as_bytes().to_vec()),
+                    (agent_feed::TOLD_FILE, Vec::new()),
+                ]
             }
-            Mode::Headless => vec![(telling::PLUGIN_FILE, telling::NAMING_PLUGIN.as_bytes().to_vec())],
+            Mode::Headless => vec![(agent_feed::PLUGIN_FILE, agent_feed::NAMING_PLUGIN.as_bytes().to_vec())],
         }
     }
 
@@ -76,7 +79,7 @@ impl Agent for Opencode {
     }
 
     fn told_conversation(&self, line: &[u8], pid: i32) -> Option<String> {
-        telling::conversation(line, pid)
+        agent_feed::conversation(line, pid)
     }
 
     fn prompt(&self) -> Option<fn(&prompt::Screen<'_>) -> prompt::Seen> {
@@ -119,7 +122,7 @@ impl Agent for Opencode {
     }
 
     /// There is no file of a conversation; all are in the database.
-    fn transcript(&self, _: &str, _: &str, _: &dyn Fn(&str) -> Option<String>) -> Option<Whereabouts> {
+    fn transcript(&self, _: &str, _: &str, _: &dyn Fn(&str) -> Option<String>) -> Option<Location> {
         None
     }
 
@@ -154,36 +157,36 @@ impl Agent for Opencode {
 #[serde(default)]
 struct Line<'a> {
     #[serde(rename = "type", borrow)]
-    kind: Loose<'a>,
+    kind: AnyJson<'a>,
     #[serde(rename = "sessionID")]
-    session_id: Loose<'a>,
-    part: Loose<'a, Part<'a>>,
-    error: Loose<'a, Problem<'a>>,
+    session_id: AnyJson<'a>,
+    part: AnyJson<'a, Part<'a>>,
+    error: AnyJson<'a, Problem<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Part<'a> {
     #[serde(borrow)]
-    id: Loose<'a>,
-    text: Loose<'a>,
-    tool: Loose<'a>,
-    state: Loose<'a, ToolState<'a>>,
-    tokens: Loose<'a, Used<'a>>,
-    cost: Loose<'a>,
+    id: AnyJson<'a>,
+    text: AnyJson<'a>,
+    tool: AnyJson<'a>,
+    state: AnyJson<'a, ToolState<'a>>,
+    tokens: AnyJson<'a, Used<'a>>,
+    cost: AnyJson<'a>,
     /// Set on a text that nobody wrote to anybody: what opencode tells its model by itself.
-    synthetic: Loose<'a>,
+    synthetic: AnyJson<'a>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct ToolState<'a> {
     #[serde(borrow)]
-    status: Loose<'a>,
-    input: Loose<'a, ToolInput<'a>>,
-    output: Loose<'a>,
-    error: Loose<'a>,
-    metadata: Loose<'a, Metadata<'a>>,
+    status: AnyJson<'a>,
+    input: AnyJson<'a, ToolInput<'a>>,
+    output: AnyJson<'a>,
+    error: AnyJson<'a>,
+    metadata: AnyJson<'a, Metadata<'a>>,
 }
 
 /// What a tool says beside its output: a command, how it exited.
@@ -191,7 +194,7 @@ struct ToolState<'a> {
 #[serde(default)]
 struct Metadata<'a> {
     #[serde(borrow)]
-    exit: Loose<'a>,
+    exit: AnyJson<'a>,
 }
 
 impl ToolState<'_> {
@@ -207,23 +210,24 @@ impl ToolState<'_> {
 #[serde(default)]
 struct Used<'a> {
     #[serde(borrow)]
-    input: Loose<'a>,
-    output: Loose<'a>,
-    reasoning: Loose<'a>,
-    cache: Loose<'a, Cached<'a>>,
+    input: AnyJson<'a>,
+    output: AnyJson<'a>,
+    reasoning: AnyJson<'a>,
+    cache: AnyJson<'a, Cached<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Cached<'a> {
     #[serde(borrow)]
-    read: Loose<'a>,
-    write: Loose<'a>,
+    read: AnyJson<'a>,
+    write: AnyJson<'a>,
 }
 
 impl Used<'_> {
     fn tokens(&self) -> Tokens {
-        let sum = |counts: &[&Loose<'_>]| counts.iter().filter_map(|count| count.count()).fold(0, u64::saturating_add);
+        let sum =
+            |counts: &[&AnyJson<'_>]| counts.iter().filter_map(|count| count.count()).fold(0, u64::saturating_add);
         let mut input = vec![&self.input];
         input.extend(self.cache.object().into_iter().flat_map(|cached| [&cached.read, &cached.write]));
         Tokens { input: sum(&input), output: sum(&[&self.output, &self.reasoning]) }
@@ -234,9 +238,9 @@ impl Used<'_> {
 #[serde(default)]
 struct Problem<'a> {
     #[serde(borrow)]
-    name: Loose<'a>,
-    message: Loose<'a>,
-    data: Loose<'a, shapes::Problem<'a>>,
+    name: AnyJson<'a>,
+    message: AnyJson<'a>,
+    data: AnyJson<'a, shapes::Problem<'a>>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]

@@ -1,7 +1,7 @@
 //! The conversation in the rows of opencode's database.
 
 use super::ToolState;
-use crate::loose::Loose;
+use crate::any_json::AnyJson;
 use crate::recorded::{Items, Recorded, RecordedRow, Recording, time};
 use crate::stream_json::tool_detail;
 use ostler_core::fact::{Call, Fact};
@@ -11,33 +11,33 @@ use serde::Deserialize;
 #[serde(default)]
 struct Message<'a> {
     #[serde(borrow)]
-    role: Loose<'a>,
-    time: Loose<'a, Times<'a>>,
+    role: AnyJson<'a>,
+    time: AnyJson<'a, Times<'a>>,
     /// Set on what stands for everything before it.
-    summary: Loose<'a>,
+    summary: AnyJson<'a>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Times<'a> {
     #[serde(borrow)]
-    created: Loose<'a>,
-    start: Loose<'a>,
-    end: Loose<'a>,
+    created: AnyJson<'a>,
+    start: AnyJson<'a>,
+    end: AnyJson<'a>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Part<'a> {
     #[serde(rename = "type", borrow)]
-    kind: Loose<'a>,
-    text: Loose<'a>,
-    synthetic: Loose<'a>,
-    tool: Loose<'a>,
+    kind: AnyJson<'a>,
+    text: AnyJson<'a>,
+    synthetic: AnyJson<'a>,
+    tool: AnyJson<'a>,
     #[serde(rename = "callID")]
-    call_id: Loose<'a>,
-    state: Loose<'a, ToolState<'a>>,
-    time: Loose<'a, Times<'a>>,
+    call_id: AnyJson<'a>,
+    state: AnyJson<'a, ToolState<'a>>,
+    time: AnyJson<'a, Times<'a>>,
 }
 
 #[derive(Debug, Default)]

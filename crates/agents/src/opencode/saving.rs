@@ -5,7 +5,7 @@
 //! length, a tool its result. (Killed at the end of a turn it leaves the message without its end time and the text whole.)
 
 use crate::Row;
-use crate::loose::{Loose, tolerantly};
+use crate::any_json::{AnyJson, tolerantly};
 use serde::Deserialize;
 
 const PROMPT: &str = "prompt ";
@@ -35,31 +35,31 @@ pub fn part_of(id: &str, length: u64) -> String {
 #[serde(default)]
 struct Message<'a> {
     #[serde(borrow)]
-    role: Loose<'a>,
-    time: Loose<'a, Time<'a>>,
+    role: AnyJson<'a>,
+    time: AnyJson<'a, Time<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Time<'a> {
     #[serde(borrow)]
-    created: Loose<'a>,
+    created: AnyJson<'a>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Part<'a> {
     #[serde(rename = "type", borrow)]
-    kind: Loose<'a>,
-    text: Loose<'a>,
-    state: Loose<'a, ToolState<'a>>,
+    kind: AnyJson<'a>,
+    text: AnyJson<'a>,
+    state: AnyJson<'a, ToolState<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct ToolState<'a> {
     #[serde(borrow)]
-    status: Loose<'a>,
+    status: AnyJson<'a>,
 }
 
 /// Strikes out the mark that this row is.

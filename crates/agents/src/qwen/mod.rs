@@ -19,7 +19,7 @@ mod stored;
 
 use crate::recorded::Recording;
 use crate::stream_json::{self, folder_name};
-use crate::{Agent, Answer, Decoder, Launch, Launching, Whereabouts, named, prompt, silent_terminal};
+use crate::{Agent, Answer, Decoder, Launch, Launching, Location, named, prompt, silent_terminal};
 use ostler_core::fact::Ask;
 use ostler_core::record::{Ending, Mode, Plan, Speaks};
 use output::QwenLines;
@@ -113,10 +113,10 @@ impl Agent for Qwen {
         set("QWEN_RUNTIME_DIR").or_else(|| set("QWEN_HOME")).or_else(|| set("HOME").map(|home| format!("{home}/.qwen")))
     }
 
-    fn transcript(&self, native_id: &str, cwd: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<Whereabouts> {
+    fn transcript(&self, native_id: &str, cwd: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<Location> {
         let home = self.conversations_folder(variable)?;
         let project = folder_name(cwd);
-        Some(Whereabouts::At(format!("{home}/projects/{project}/{}/{native_id}.jsonl", stored::CHATS)))
+        Some(Location::At(format!("{home}/projects/{project}/{}/{native_id}.jsonl", stored::CHATS)))
     }
 
     fn begins_with(&self, line: &[u8]) -> bool {

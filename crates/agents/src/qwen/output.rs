@@ -7,7 +7,7 @@
 //! * An interrupt is confirmed, and then it exits: the confirmation is the end of the turn.
 
 use crate::Decoder;
-use crate::loose::{Loose, tolerantly};
+use crate::any_json::{AnyJson, tolerantly};
 use crate::stream_json::{StreamJson, Usage, first_line, tokens};
 use ostler_core::fact::{Fact, Tokens, TurnEnd, Verdict};
 use ostler_core::outcome::Exit;
@@ -36,18 +36,18 @@ const ERROR: &str = "[API Error: ";
 #[serde(default)]
 struct Line<'a> {
     #[serde(rename = "type", borrow)]
-    kind: Loose<'a>,
-    subtype: Loose<'a>,
-    parent_tool_use_id: Loose<'a>,
-    message: Loose<'a, Message<'a>>,
-    response: Loose<'a, Response<'a>>,
+    kind: AnyJson<'a>,
+    subtype: AnyJson<'a>,
+    parent_tool_use_id: AnyJson<'a>,
+    message: AnyJson<'a, Message<'a>>,
+    response: AnyJson<'a, Response<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Message<'a> {
     #[serde(borrow)]
-    usage: Loose<'a, Usage<'a>>,
+    usage: AnyJson<'a, Usage<'a>>,
 }
 
 /// An answer to one of our requests.
@@ -55,14 +55,14 @@ struct Message<'a> {
 #[serde(default)]
 struct Response<'a> {
     #[serde(borrow)]
-    response: Loose<'a, Confirmed<'a>>,
+    response: AnyJson<'a, Confirmed<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Confirmed<'a> {
     #[serde(borrow)]
-    subtype: Loose<'a>,
+    subtype: AnyJson<'a>,
 }
 
 /// What a line is, beside what [`StreamJson`] makes of it.
@@ -141,7 +141,7 @@ impl QwenLines {
             }
             // Each turn begins with one.
             self.working |= line.kind.is("system") && line.subtype.is("init");
-            if line.kind.is("assistant") && line.parent_tool_use_id == Loose::Nothing {
+            if line.kind.is("assistant") && line.parent_tool_use_id == AnyJson::Nothing {
                 let used = line.message.object().and_then(|message| message.usage.object()).and_then(tokens);
                 if let Some(more) = used {
                     *self.used.get_or_insert_default() += more;

@@ -1,7 +1,7 @@
 //! Qwen's transcript: a tree of records, of which `user`, `assistant` and `tool_result` have a message made of parts; `system`
 //! records are about the program itself.
 
-use crate::loose::{Loose, tolerantly};
+use crate::any_json::{AnyJson, tolerantly};
 use crate::recorded::{Items, Recorded, Recording, time};
 use crate::stream_json::{ToolInput, tool_detail, tool_edits};
 use ostler_core::fact::{Call, Fact};
@@ -11,51 +11,51 @@ use serde::Deserialize;
 #[serde(default)]
 struct Line<'a> {
     #[serde(rename = "type", borrow)]
-    kind: Loose<'a>,
-    timestamp: Loose<'a>,
-    message: Loose<'a, Message<'a>>,
+    kind: AnyJson<'a>,
+    timestamp: AnyJson<'a>,
+    message: AnyJson<'a, Message<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Message<'a> {
     #[serde(borrow)]
-    parts: Loose<'a, Part<'a>>,
+    parts: AnyJson<'a, Part<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Part<'a> {
     #[serde(borrow)]
-    text: Loose<'a>,
-    thought: Loose<'a>,
-    function_call: Loose<'a, FunctionCall<'a>>,
-    function_response: Loose<'a, FunctionResponse<'a>>,
+    text: AnyJson<'a>,
+    thought: AnyJson<'a>,
+    function_call: AnyJson<'a, FunctionCall<'a>>,
+    function_response: AnyJson<'a, FunctionResponse<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct FunctionCall<'a> {
     #[serde(borrow)]
-    id: Loose<'a>,
-    name: Loose<'a>,
-    args: Loose<'a, ToolInput<'a>>,
+    id: AnyJson<'a>,
+    name: AnyJson<'a>,
+    args: AnyJson<'a, ToolInput<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct FunctionResponse<'a> {
     #[serde(borrow)]
-    id: Loose<'a>,
-    response: Loose<'a, Response<'a>>,
+    id: AnyJson<'a>,
+    response: AnyJson<'a, Response<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Response<'a> {
     #[serde(borrow)]
-    output: Loose<'a>,
-    error: Loose<'a>,
+    output: AnyJson<'a>,
+    error: AnyJson<'a>,
 }
 
 impl<'a> Line<'a> {

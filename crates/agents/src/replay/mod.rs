@@ -8,7 +8,7 @@ use crate::installed::Installed;
 use crate::ownership::Ownership;
 use crate::repair::Repair;
 use crate::stored::Stored;
-use crate::{Agent, Answer, Decoder, Keys, Launch, Launching, Message, Search, Whereabouts};
+use crate::{Agent, Answer, Decoder, Keys, Launch, Launching, Location, Message, Search};
 use ostler_core::fact::Ask;
 use ostler_core::record::Session;
 use std::sync::LazyLock;
@@ -67,8 +67,7 @@ impl Agent for Replay {
         argv.extend(words.next());
         argv.extend(["--conversation".to_owned(), request.native_id.to_owned()]);
         argv.extend(home(request.variable).into_iter().flat_map(|home| ["--home".to_owned(), home]));
-        if let Some(Whereabouts::At(path)) = self.transcript(request.native_id, &request.session.cwd, request.variable)
-        {
+        if let Some(Location::At(path)) = self.transcript(request.native_id, &request.session.cwd, request.variable) {
             argv.extend(["--transcript".to_owned(), path]);
         }
         argv.extend(words);
@@ -103,7 +102,7 @@ impl Agent for Replay {
         self.of.longer(ask)
     }
 
-    fn transcript(&self, native_id: &str, cwd: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<Whereabouts> {
+    fn transcript(&self, native_id: &str, cwd: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<Location> {
         let home = home(variable).filter(|_| self.saves)?;
         self.of.transcript(native_id, cwd, &|name| (name == "HOME").then(|| home.clone()))
     }

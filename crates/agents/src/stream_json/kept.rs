@@ -1,6 +1,6 @@
 //! What is kept: where the transcript of a conversation is, and what its lines say.
 
-use crate::loose::Loose;
+use crate::any_json::AnyJson;
 use memchr::memmem;
 use serde::Deserialize;
 
@@ -25,11 +25,11 @@ pub fn strike(line: &[u8], wanted: &mut Vec<&str>) {
     #[serde(default)]
     struct Named<'a> {
         #[serde(borrow)]
-        uuid: Loose<'a>,
+        uuid: AnyJson<'a>,
     }
     // Most lines are of other turns: only one with the letters of an id in it is worth reading.
     if wanted.iter().any(|id| memmem::find(line, id.as_bytes()).is_some())
-        && let Ok(Named { uuid: Loose::Text(uuid) }) = serde_json::from_slice::<Named<'_>>(line)
+        && let Ok(Named { uuid: AnyJson::Text(uuid) }) = serde_json::from_slice::<Named<'_>>(line)
     {
         wanted.retain(|id| *id != uuid);
     }

@@ -11,9 +11,9 @@ pub mod recorded;
 pub use input::{answer, interrupt, longer, message};
 pub use kept::{ends_with_answer, folder_name, is_message, strike, transcript};
 
+use crate::any_json::{AnyJson, tolerantly};
 use crate::content::{Content, Part, texts};
-use crate::loose::{Loose, tolerantly};
-use crate::{Decoder, parting};
+use crate::{Decoder, unsaved_on_exit};
 use ostler_core::fact::{Ask, Call, Edit, Fact, Retry, Tokens, TurnEnd, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -31,38 +31,38 @@ pub struct StreamJson {
     #[serde(serialize_with = "crate::newest")]
     messages: Vec<String>,
     /// What may be about its breaking off, until it goes on.
-    parting: Vec<String>,
+    unsaved_on_exit: Vec<String>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Line<'a> {
     #[serde(rename = "type", borrow)]
-    kind: Loose<'a>,
-    subtype: Loose<'a>,
-    session_id: Loose<'a>,
-    model: Loose<'a>,
-    uuid: Loose<'a>,
+    kind: AnyJson<'a>,
+    subtype: AnyJson<'a>,
+    session_id: AnyJson<'a>,
+    model: AnyJson<'a>,
+    uuid: AnyJson<'a>,
     /// Set on what a subagent says, which is not the main conversation.
-    parent_tool_use_id: Loose<'a>,
-    message: Loose<'a, Message<'a>>,
-    request_id: Loose<'a>,
+    parent_tool_use_id: AnyJson<'a>,
+    message: AnyJson<'a, Message<'a>>,
+    request_id: AnyJson<'a>,
     request: Option<&'a RawValue>,
-    event: Loose<'a, StreamEvent<'a>>,
-    is_error: Loose<'a>,
-    result: Loose<'a>,
-    total_cost_usd: Loose<'a>,
-    usage: Loose<'a, Usage<'a>>,
-    api_error_status: Loose<'a>,
+    event: AnyJson<'a, StreamEvent<'a>>,
+    is_error: AnyJson<'a>,
+    result: AnyJson<'a>,
+    total_cost_usd: AnyJson<'a>,
+    usage: AnyJson<'a, Usage<'a>>,
+    api_error_status: AnyJson<'a>,
     /// Set on a message that stands for an error of the model's server.
-    error: Loose<'a>,
-    attempt: Loose<'a>,
-    error_status: Loose<'a>,
-    num_turns: Loose<'a>,
-    terminal_reason: Loose<'a>,
+    error: AnyJson<'a>,
+    attempt: AnyJson<'a>,
+    error_status: AnyJson<'a>,
+    num_turns: AnyJson<'a>,
+    terminal_reason: AnyJson<'a>,
     errors: Option<&'a RawValue>,
-    task_id: Loose<'a>,
-    patch: Loose<'a, Patch<'a>>,
+    task_id: AnyJson<'a>,
+    patch: AnyJson<'a, Patch<'a>>,
 }
 
 impl Line<'_> {
@@ -73,7 +73,7 @@ impl Line<'_> {
 
     /// Of the end of a turn: nothing was done, and no reason is given why it ended, as there is after an interrupt.
     fn never_began(&self) -> bool {
-        self.num_turns.count() == Some(0) && self.terminal_reason == Loose::Nothing
+        self.num_turns.count() == Some(0) && self.terminal_reason == AnyJson::Nothing
     }
 }
 
@@ -82,14 +82,14 @@ impl Line<'_> {
 #[serde(default)]
 struct Patch<'a> {
     #[serde(borrow)]
-    status: Loose<'a>,
+    status: AnyJson<'a>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Message<'a> {
     #[serde(borrow)]
-    content: Loose<'a, Block<'a>>,
+    content: AnyJson<'a, Block<'a>>,
 }
 
 /// A part of a message, of whichever kind.
@@ -97,22 +97,22 @@ struct Message<'a> {
 #[serde(default)]
 struct Block<'a> {
     #[serde(rename = "type", borrow)]
-    kind: Loose<'a>,
-    text: Loose<'a>,
-    thinking: Loose<'a>,
-    id: Loose<'a>,
-    tool_use_id: Loose<'a>,
-    name: Loose<'a>,
-    input: Loose<'a, ToolInput<'a>>,
+    kind: AnyJson<'a>,
+    text: AnyJson<'a>,
+    thinking: AnyJson<'a>,
+    id: AnyJson<'a>,
+    tool_use_id: AnyJson<'a>,
+    name: AnyJson<'a>,
+    input: AnyJson<'a, ToolInput<'a>>,
     content: Content<'a>,
-    is_error: Loose<'a>,
+    is_error: AnyJson<'a>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct StreamEvent<'a> {
     #[serde(borrow)]
-    delta: Loose<'a, Part<'a>>,
+    delta: AnyJson<'a, Part<'a>>,
 }
 
 /// What an answer used, as the model's own protocol says it.
@@ -120,10 +120,10 @@ struct StreamEvent<'a> {
 #[serde(default)]
 pub(crate) struct Usage<'a> {
     #[serde(borrow)]
-    input_tokens: Loose<'a>,
-    cache_creation_input_tokens: Loose<'a>,
-    cache_read_input_tokens: Loose<'a>,
-    output_tokens: Loose<'a>,
+    input_tokens: AnyJson<'a>,
+    cache_creation_input_tokens: AnyJson<'a>,
+    cache_read_input_tokens: AnyJson<'a>,
+    output_tokens: AnyJson<'a>,
 }
 
 /// Of a tool's arguments the one that tells a person what the call does.
@@ -131,30 +131,30 @@ pub(crate) struct Usage<'a> {
 #[serde(default)]
 pub struct ToolInput<'a> {
     #[serde(borrow)]
-    command: Loose<'a>,
-    file_path: Loose<'a>,
+    command: AnyJson<'a>,
+    file_path: AnyJson<'a>,
     /// The same, as opencode spells it.
     #[serde(rename = "filePath")]
-    camel_file_path: Loose<'a>,
-    path: Loose<'a>,
-    pattern: Loose<'a>,
-    query: Loose<'a>,
-    url: Loose<'a>,
-    description: Loose<'a>,
-    prompt: Loose<'a>,
+    camel_file_path: AnyJson<'a>,
+    path: AnyJson<'a>,
+    pattern: AnyJson<'a>,
+    query: AnyJson<'a>,
+    url: AnyJson<'a>,
+    description: AnyJson<'a>,
+    prompt: AnyJson<'a>,
     /// Of a tool that has nothing but words.
-    text: Loose<'a>,
-    questions: Loose<'a, Question<'a>>,
-    old_string: Loose<'a>,
-    new_string: Loose<'a>,
+    text: AnyJson<'a>,
+    questions: AnyJson<'a, Question<'a>>,
+    old_string: AnyJson<'a>,
+    new_string: AnyJson<'a>,
     /// The same two, as opencode spells them.
     #[serde(rename = "oldString")]
-    camel_old: Loose<'a>,
+    camel_old: AnyJson<'a>,
     #[serde(rename = "newString")]
-    camel_new: Loose<'a>,
+    camel_new: AnyJson<'a>,
     /// Of a file that is written whole.
-    content: Loose<'a>,
-    edits: Loose<'a, Change<'a>>,
+    content: AnyJson<'a>,
+    edits: AnyJson<'a, Change<'a>>,
 }
 
 /// One of several edits of a file.
@@ -162,8 +162,8 @@ pub struct ToolInput<'a> {
 #[serde(default)]
 struct Change<'a> {
     #[serde(borrow)]
-    old_string: Loose<'a>,
-    new_string: Loose<'a>,
+    old_string: AnyJson<'a>,
+    new_string: AnyJson<'a>,
 }
 
 /// Of a tool that is a question itself.
@@ -171,7 +171,7 @@ struct Change<'a> {
 #[serde(default)]
 struct Question<'a> {
     #[serde(borrow)]
-    question: Loose<'a>,
+    question: AnyJson<'a>,
 }
 
 /// A task that was put into the background, or what became of it.
@@ -199,7 +199,7 @@ fn retry(line: &Line<'_>) -> Retry {
 
 /// The first line of it; empty when there is none.
 #[must_use]
-pub fn tool_detail(input: &Loose<'_, ToolInput<'_>>) -> String {
+pub fn tool_detail(input: &AnyJson<'_, ToolInput<'_>>) -> String {
     let Some(input) = input.object() else {
         return String::new();
     };
@@ -227,7 +227,7 @@ pub fn tool_detail(input: &Loose<'_, ToolInput<'_>>) -> String {
 
 /// What the call changes in files.
 #[must_use]
-pub fn tool_edits(input: &Loose<'_, ToolInput<'_>>) -> Vec<Edit> {
+pub fn tool_edits(input: &AnyJson<'_, ToolInput<'_>>) -> Vec<Edit> {
     let Some(input) = input.object() else {
         return Vec::new();
     };
@@ -248,7 +248,7 @@ pub fn tool_edits(input: &Loose<'_, ToolInput<'_>>) -> Vec<Edit> {
 /// The same of arguments that were kept as a whole.
 #[must_use]
 pub fn detail_of(input: &Value) -> String {
-    Loose::deserialize(input).map(|input| tool_detail(&input)).unwrap_or_default()
+    AnyJson::deserialize(input).map(|input| tool_detail(&input)).unwrap_or_default()
 }
 
 impl Decoder for StreamJson {
@@ -259,7 +259,11 @@ impl Decoder for StreamJson {
     }
 
     fn messages_so_far(&self) -> Vec<String> {
-        self.messages.iter().cloned().chain(self.parting.iter().map(|name| parting::word(name))).collect()
+        self.messages
+            .iter()
+            .cloned()
+            .chain(self.unsaved_on_exit.iter().map(|name| unsaved_on_exit::word(name)))
+            .collect()
     }
 
     crate::remembers_its_turn!();
@@ -271,7 +275,7 @@ impl StreamJson {
         let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else {
             return false;
         };
-        let main = line.parent_tool_use_id == Loose::Nothing;
+        let main = line.parent_tool_use_id == AnyJson::Nothing;
         match line.kind.text().unwrap_or("an object without a type") {
             "stream_event" if main => {
                 let delta = line.event.object().and_then(|event| event.delta.object());
@@ -285,7 +289,7 @@ impl StreamJson {
             "assistant" if main => {
                 self.remember(&line.uuid);
                 // The end of the turn says it again, and nobody has said it.
-                if line.error == Loose::Nothing {
+                if line.error == AnyJson::Nothing {
                     blocks(&line.message, facts);
                 }
             }
@@ -294,8 +298,8 @@ impl StreamJson {
                 results(&line.message, &mut found);
                 if found.iter().any(|fact| matches!(fact, Fact::ToolReturned { failed: false, .. })) {
                     self.remember(&line.uuid);
-                } else if self.parting.len() < MESSAGES_LIMIT {
-                    self.parting.extend(name(&line.uuid));
+                } else if self.unsaved_on_exit.len() < MESSAGES_LIMIT {
+                    self.unsaved_on_exit.extend(name(&line.uuid));
                 }
                 facts.append(&mut found);
             }
@@ -314,9 +318,9 @@ impl StreamJson {
         true
     }
 
-    /// A message after which the turn goes on, so that what came before it was no parting.
-    fn remember(&mut self, uuid: &Loose<'_>) {
-        self.messages.append(&mut self.parting);
+    /// A message after which the turn goes on, so that what came before it was not said on exit.
+    fn remember(&mut self, uuid: &AnyJson<'_>) {
+        self.messages.append(&mut self.unsaved_on_exit);
         if self.messages.len() >= MESSAGES_LIMIT {
             self.messages.drain(..MESSAGES_LIMIT / 2);
         }
@@ -363,7 +367,7 @@ impl StreamJson {
     }
 }
 
-fn name(uuid: &Loose<'_>) -> Option<String> {
+fn name(uuid: &AnyJson<'_>) -> Option<String> {
     uuid.text().filter(|name| name.len() <= NAME_LIMIT).map(str::to_owned)
 }
 
@@ -373,7 +377,7 @@ fn first_error(errors: Option<&RawValue>) -> Option<String> {
 }
 
 /// A number, or a word for one.
-fn status(status: &Loose<'_>) -> Option<String> {
+fn status(status: &AnyJson<'_>) -> Option<String> {
     status.count().map(|number| number.to_string()).or_else(|| status.text().map(str::to_owned))
 }
 
@@ -391,7 +395,7 @@ pub(crate) fn first_line(text: &str) -> String {
 }
 
 /// The parts of an assistant's message.
-fn blocks(message: &Loose<'_, Message<'_>>, facts: &mut Vec<Fact>) {
+fn blocks(message: &AnyJson<'_, Message<'_>>, facts: &mut Vec<Fact>) {
     for block in message.object().map_or(&[][..], |message| message.content.list()) {
         match block.kind.text() {
             Some("text") => facts.extend(block.text.text().map(|text| Fact::Said { text: text.to_owned() })),
@@ -409,14 +413,18 @@ fn blocks(message: &Loose<'_, Message<'_>>, facts: &mut Vec<Fact>) {
 }
 
 /// The same of a subagent.
-fn below(message: &Loose<'_, Message<'_>>, read: fn(&Loose<'_, Message<'_>>, &mut Vec<Fact>), facts: &mut Vec<Fact>) {
+fn below(
+    message: &AnyJson<'_, Message<'_>>,
+    read: fn(&AnyJson<'_, Message<'_>>, &mut Vec<Fact>),
+    facts: &mut Vec<Fact>,
+) {
     let mut found = Vec::new();
     read(message, &mut found);
-    facts.extend(found.into_iter().map(|fact| Fact::Below(Box::new(fact))));
+    facts.extend(found.into_iter().map(|fact| Fact::Subagent(Box::new(fact))));
 }
 
 /// What came back from tools.
-fn results(message: &Loose<'_, Message<'_>>, facts: &mut Vec<Fact>) {
+fn results(message: &AnyJson<'_, Message<'_>>, facts: &mut Vec<Fact>) {
     for block in message.object().map_or(&[][..], |message| message.content.list()) {
         if block.kind.is("tool_result") {
             facts.push(Fact::ToolReturned {
@@ -433,9 +441,9 @@ fn asked(line: &Line<'_>) -> Option<Fact> {
     #[serde(default)]
     struct Request<'a> {
         #[serde(borrow)]
-        subtype: Loose<'a>,
-        tool_name: Loose<'a>,
-        description: Loose<'a>,
+        subtype: AnyJson<'a>,
+        tool_name: AnyJson<'a>,
+        description: AnyJson<'a>,
         input: Option<&'a RawValue>,
         permission_suggestions: Option<&'a RawValue>,
     }

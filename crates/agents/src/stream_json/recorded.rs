@@ -1,7 +1,7 @@
 //! The conversation in a transcript of Claude Code (and of the demo agent, which keeps it in the same way).
 
 use super::{Message, blocks, results};
-use crate::loose::{Loose, tolerantly};
+use crate::any_json::{AnyJson, tolerantly};
 use crate::recorded::{Items, Recorded, Recording, time};
 use ostler_core::fact::Fact;
 use serde::Deserialize;
@@ -12,20 +12,20 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 #[serde(default)]
 struct Line<'a> {
     #[serde(rename = "type", borrow)]
-    kind: Loose<'a>,
-    timestamp: Loose<'a>,
-    uuid: Loose<'a>,
+    kind: AnyJson<'a>,
+    timestamp: AnyJson<'a>,
+    uuid: AnyJson<'a>,
     #[serde(rename = "parentUuid")]
-    parent: Loose<'a>,
+    parent: AnyJson<'a>,
     /// Said by claude to itself: not shown in its terminal either.
     #[serde(rename = "isMeta")]
-    is_meta: Loose<'a>,
+    is_meta: AnyJson<'a>,
     /// What stands for everything before it, after claude has made the conversation shorter.
     #[serde(rename = "isCompactSummary")]
-    is_summary: Loose<'a>,
+    is_summary: AnyJson<'a>,
     #[serde(rename = "isSidechain")]
-    is_sidechain: Loose<'a>,
-    message: Loose<'a, Message<'a>>,
+    is_sidechain: AnyJson<'a>,
+    message: AnyJson<'a, Message<'a>>,
 }
 
 /// What claude writes as a user's message when a turn is interrupted.
@@ -116,7 +116,7 @@ impl Transcript {
 }
 
 /// A number for the name of a line: there are many, and all are remembered.
-fn numbered(name: &Loose<'_>) -> Option<u64> {
+fn numbered(name: &AnyJson<'_>) -> Option<u64> {
     let mut hasher = DefaultHasher::new();
     name.text()?.hash(&mut hasher);
     Some(hasher.finish())
@@ -146,12 +146,12 @@ fn understand(line: &[u8], understood: &mut Understood) -> bool {
     }
     let is_below = line.is_sidechain.flag() == Some(true);
     for fact in facts {
-        items.fact(if is_below { Fact::Below(Box::new(fact)) } else { fact });
+        items.fact(if is_below { Fact::Subagent(Box::new(fact)) } else { fact });
     }
     true
 }
 
-fn told(message: &Loose<'_, Message<'_>>, items: &mut Items<'_>) {
+fn told(message: &AnyJson<'_, Message<'_>>, items: &mut Items<'_>) {
     let Some(message) = message.object() else {
         return;
     };
@@ -291,7 +291,7 @@ mod tests {
             What::Told { text },
             What::Agent(Fact::Thought { .. }),
             What::Agent(Fact::TurnEnded(_)),
-            What::Agent(Fact::Below(_)),
+            What::Agent(Fact::Subagent(_)),
         ] = &whats[..]
         else {
             unreachable!("{whats:?}")

@@ -90,7 +90,7 @@ fn what_it_says_of_its_breaking_off_need_not_be_saved_by_one_that_was_told_to_en
     for line in [&failed("first"), said, &failed("last"), note] {
         decoder.line(line.as_bytes(), &mut Vec::new());
     }
-    let to_find = |told| parting::names_to_find(decoder.messages_so_far(), told);
+    let to_find = |told| unsaved_on_exit::names_to_find(decoder.messages_so_far(), told);
     assert_eq!(to_find(true), ["first", "said"], "it went on after the first failure");
     assert_eq!(to_find(false), ["first", "said", "last", "note"]);
 }
@@ -115,7 +115,7 @@ fn what_a_subagent_says_and_does_is_told_apart() {
     let call = Call { id: Some("c".to_owned()), edits: Vec::new() };
     let called = Fact::ToolCalled { name: "Bash".to_owned(), detail: "id".to_owned(), call };
     let returned = Fact::ToolReturned { text: "root".to_owned(), failed: false, call: Some("c".to_owned()) };
-    assert_eq!(facts, [said, called, returned].map(|fact| Fact::Below(Box::new(fact))));
+    assert_eq!(facts, [said, called, returned].map(|fact| Fact::Subagent(Box::new(fact))));
 }
 
 #[test]

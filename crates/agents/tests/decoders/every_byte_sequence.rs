@@ -111,7 +111,7 @@ fn a_line_too_long_to_read_is_counted_and_what_follows_is_understood() {
         pieces.extend([b"\"}\n", sample.output.as_bytes()]);
         let facts = sample.facts(&pieces);
         let bytes = (28 + count * piece.len() + 2) as u64;
-        assert_eq!(facts.first(), Some(&Fact::PassedOver { bytes }), "{}", sample.agent.name());
+        assert_eq!(facts.first(), Some(&Fact::LineTooLong { bytes }), "{}", sample.agent.name());
         assert!(facts.contains(&Fact::Said { text: "all done".to_owned() }));
     }
 }

@@ -1,4 +1,4 @@
-//! What strangers print is survived: every sequence of bytes, in bounded memory, with what is sound in it understood.
+//! What foreign processes print is survived: every sequence of bytes, in bounded memory, with what is sound in it understood.
 
 #![expect(clippy::unwrap_used, reason = "a test that finds no value has failed")]
 

@@ -39,7 +39,7 @@ pub fn run(context: &Context, args: &Agents) -> Result<Code> {
 
 fn known(context: &Context) -> Vec<Listed> {
     let agents: Vec<_> = installed::known().collect();
-    let programs: Vec<Option<PathBuf>> = agents.iter().map(|agent| installed::whereabouts(*agent)).collect();
+    let programs: Vec<Option<PathBuf>> = agents.iter().map(|agent| installed::location(*agent)).collect();
     let others =
         agents.iter().zip(&programs).map(|(agent, path)| path.clone().filter(|_| installed::is_program(*agent)));
     let versions = installed::versions(&context.engine.environment, &others.collect::<Vec<_>>());

@@ -49,8 +49,8 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> u8 {
         return answered.unwrap_or_else(|failure| complain(&failure)).number();
     }
     let arguments = dashes::mark(arguments);
-    let named_alone = Command::named_alone(&arguments).map(|command| Ok(Cli { command: Some(command) }));
-    let done = match named_alone.unwrap_or_else(|| usage::parse(&arguments)) {
+    let parse_fast = Command::parse_fast(&arguments).map(|command| Ok(Cli { command: Some(command) }));
+    let done = match parse_fast.unwrap_or_else(|| usage::parse(&arguments)) {
         Ok(cli) => dispatch(cli),
         Err(error) => usage::explain(&error, &arguments),
     };

@@ -1,4 +1,4 @@
-//! `ostler repair`: what is wrong with a transcript, and mending it.
+//! `ostler repair`: what is wrong with a transcript, and repairing it.
 
 use super::ls::tilde;
 use crate::args::Repair;
@@ -13,7 +13,7 @@ use ostler_engine::repair::file::Looked;
 use ostler_engine::repair::lost::Kept;
 use ostler_engine::repair::rehearsal::Rehearsal;
 use ostler_engine::repair::target::Target;
-use ostler_engine::repair::{changes, holder, note, split_off};
+use ostler_engine::repair::{changes, note, owner, split_off};
 use ostler_store::checkpoints;
 use ostler_store::folder::Folder;
 use ostler_sys::clock;
@@ -24,15 +24,15 @@ pub fn run(context: &Context, args: &Repair) -> Result<Code> {
     let target = Target::find(&context.engine, &args.id)?;
     let shown = |path: &Path| tilde(&path.to_string_lossy());
     if let Some(id) = &target.native_id
-        && let Some(holder) = holder(&context.engine, target.format, id)?
+        && let Some(owner) = owner(&context.engine, target.format, id)?
     {
-        let terminal = holder.terminal.as_ref().map(|terminal| format!(" on {terminal}")).unwrap_or_default();
+        let terminal = owner.terminal.as_ref().map(|terminal| format!(" on {terminal}")).unwrap_or_default();
         return Err(Failure::new(
             Code::Refused,
             format!(
                 "process {}{terminal} is using the conversation ({}); end it first",
-                holder.pid,
-                words(&holder.command)
+                owner.pid,
+                words(&owner.command)
             ),
         ));
     }
@@ -56,11 +56,11 @@ pub fn run(context: &Context, args: &Repair) -> Result<Code> {
         None => Lost::Nothing,
     };
     let looked = Looked::at(file, target.format, branches).map_err(cannot)?;
-    let beyond = looked.examination.is_beyond_mending();
-    if !looked.examination.mends() {
+    let beyond = looked.examination.cannot_be_repaired();
+    if !looked.examination.repairs() {
         report(&looked.examination.findings, "to repair")?;
         return match (lost, beyond) {
-            (Lost::ToBringBack, _) => not_mended(&whole(&as_it_is()?)),
+            (Lost::ToBringBack, _) => not_repaired(&whole(&as_it_is()?)),
             (Lost::Nothing | Lost::BroughtBack, true) => {
                 say!("cannot be repaired, no copy has it: {}", whole(&looked)).map(|()| Code::Failed)
             }
@@ -68,10 +68,10 @@ pub fn run(context: &Context, args: &Repair) -> Result<Code> {
             (Lost::Nothing, false) => say!("nothing to repair: {}", whole(&looked)).map(|()| Code::Succeeded),
         };
     }
-    let written = looked.mend().map_err(cannot)?;
+    let written = looked.repair().map_err(cannot)?;
     if args.dry_run {
         report(&written.findings, "to repair")?;
-        return not_mended(&whole(&as_it_is()?));
+        return not_repaired(&whole(&as_it_is()?));
     }
     report(&written.findings, "repaired")?;
     if let (Some(view), Some(_still)) = (&target.session, &still) {
@@ -83,8 +83,8 @@ pub fn run(context: &Context, args: &Repair) -> Result<Code> {
     for (id, path) in &written.moved {
         // What leaves may be cut off too.
         let other = Looked::at(path, target.format, Branches::Join).map_err(cannot)?;
-        if other.examination.mends() {
-            std::fs::remove_file(other.mend().map_err(cannot)?.backup).map_err(cannot)?;
+        if other.examination.repairs() {
+            std::fs::remove_file(other.repair().map_err(cannot)?.backup).map_err(cannot)?;
         }
         let goes_on = match &target.session {
             Some(view) => {
@@ -98,7 +98,7 @@ pub fn run(context: &Context, args: &Repair) -> Result<Code> {
     Ok(if beyond { Code::Failed } else { Code::Succeeded })
 }
 
-fn not_mended(whole: &str) -> Result<Code> {
+fn not_repaired(whole: &str) -> Result<Code> {
     say!("not repaired yet: {whole}; repair it: run this without --dry-run").map(|()| Code::Failed)
 }
 
@@ -145,10 +145,10 @@ fn settle(folder: &Folder, transcript: &Path) -> Result<()> {
     Ok(())
 }
 
-fn report(findings: &[Finding], mending: &str) -> Result<()> {
+fn report(findings: &[Finding], repairing: &str) -> Result<()> {
     for finding in findings {
         match finding.remedy() {
-            Remedy::Mend => say!("{mending}: {finding}")?,
+            Remedy::Repair => say!("{repairing}: {finding}")?,
             Remedy::Note => say!("note: {finding}")?,
             Remedy::None => say!("cannot be repaired: {finding}")?,
         }

@@ -9,7 +9,7 @@ use crate::say::say;
 use crate::ui::called::called_at;
 use crate::ui::table::{Cell, lay_out};
 use ostler_core::fact::{TurnEnd, Verdict};
-use ostler_core::record::Want;
+use ostler_core::record::RequestKind;
 use ostler_engine::reply::Reply;
 use ostler_engine::send::{Sent, Waiting};
 use ostler_store::home::Place;
@@ -73,16 +73,16 @@ fn reply(place: &Place, end: &TurnEnd, as_json: bool) -> Result<Code> {
 
 fn list(context: &Context, place: &Place, as_json: bool) -> Result<Code> {
     let mut rows = Vec::new();
-    for Waiting { n, wish, unclear } in context.engine.waiting(place)? {
-        let Want::Message { text, .. } = wish.want else { continue };
+    for Waiting { n, request, unclear } in context.engine.waiting(place)? {
+        let RequestKind::Message { text, .. } = request.kind else { continue };
         if as_json {
             let state = if unclear { "maybe_delivered" } else { "waits" };
-            say!("{}", json!({ "n": n, "state": state, "at": wish.at, "by": wish.by, "text": text }))?;
+            say!("{}", json!({ "n": n, "state": state, "at": request.at, "by": request.by, "text": text }))?;
         } else {
             rows.push(vec![
                 Cell::new(&n.to_string()),
                 Cell::new(if unclear { "may have been delivered" } else { "waits" }),
-                Cell::new(&wish.by),
+                Cell::new(&request.by),
                 Cell::new(text.lines().next().unwrap_or_default()),
             ]);
         }

@@ -21,25 +21,25 @@ pub fn run(context: &Context, args: &Who) -> Result<Code> {
 }
 
 fn as_text(answer: &Users, word: &str, style: Style) -> String {
-    if answer.holders.is_empty() {
+    if answer.owners.is_empty() {
         return format!("no process is using {}\n", ostler_screen::printable(word));
     }
     let head = |text: &str| Cell::painted(text, move |text| style.dim(text));
     let mut rows = vec![["PID", "WHOSE", "AGE", "TERMINAL", "KNOWN BY", "COMMAND"].map(head).into()];
-    rows.extend(answer.holders.iter().map(|holder| {
-        let whose = match holder.session {
-            Some(session) if holder.ours => format!("session {session}"),
+    rows.extend(answer.owners.iter().map(|owner| {
+        let whose = match owner.session {
+            Some(session) if owner.ours => format!("session {session}"),
             Some(session) => format!("session {session}, another home"),
             None => "not started by ostler".to_owned(),
         };
-        let certain = if holder.native_id.is_some() || holder.ours { "" } else { ", perhaps another conversation" };
+        let certain = if owner.native_id.is_some() || owner.ours { "" } else { ", perhaps another conversation" };
         vec![
-            Cell::painted(&holder.pid.to_string(), move |text| style.bold(text)),
+            Cell::painted(&owner.pid.to_string(), move |text| style.bold(text)),
             Cell::new(&whose),
-            Cell::new(&age(clock::now().as_second() - holder.since.as_second())),
-            Cell::new(holder.terminal.as_deref().unwrap_or("-")),
-            Cell::new(&format!("{}{certain}", holder.known_by.words())),
-            Cell::new(&command_words(holder)),
+            Cell::new(&age(clock::now().as_second() - owner.since.as_second())),
+            Cell::new(owner.terminal.as_deref().unwrap_or("-")),
+            Cell::new(&format!("{}{certain}", owner.known_by.words())),
+            Cell::new(&command_words(owner)),
         ]
     }));
     lay_out(&rows, None)

@@ -131,7 +131,7 @@ impl Talk {
                         .push_str(&format!("  {}\n", style.dim(&format!("… {} more lines", lines.len() - TOOL_LINES))));
                 }
             }
-            Fact::Below(fact) => {
+            Fact::Subagent(fact) => {
                 self.end_streamed(said);
                 self.show_below(fact, about);
             }
@@ -146,7 +146,7 @@ impl Talk {
                 }
                 self.ended_with.clone_from(&end.reason);
             }
-            Fact::PassedOver { bytes } => {
+            Fact::LineTooLong { bytes } => {
                 self.end_streamed(said);
                 let line = format!("a line of {} is too long to show; see ostler logs --raw", size(*bytes));
                 about.push_str(&format!("  {}\n", style.dim(&line)));
@@ -164,7 +164,7 @@ impl Talk {
             | Fact::Behind { .. }
             | Fact::Recalled { .. }
             | Fact::Opened { .. }
-            | Fact::Owed { .. }
+            | Fact::ReplyDue { .. }
             | Fact::TurnStarted
             | Fact::AskClosed { .. }
             | Fact::Background { .. }

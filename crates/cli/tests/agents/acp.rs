@@ -1,6 +1,6 @@
 //! What the tests of agents behind the Agent Client Protocol share: how each of the four is started.
 
-use crate::bed::Bed;
+use crate::fixture::Fixture;
 use ostler_mock_llm::agents::Agent;
 use ostler_testkit::{Output, Session};
 
@@ -16,29 +16,29 @@ pub fn command(agent: Agent) -> &'static [&'static str] {
     }
 }
 
-fn words<'a>(bed: &'a Bed, work: &'a str, flags: &[&'a str], prompt: &[&'a str]) -> Vec<&'a str> {
-    [&["--cwd", work], flags, &["acp"], prompt, &["--"], command(bed.agent)].concat()
+fn words<'a>(fixture: &'a Fixture, work: &'a str, flags: &[&'a str], prompt: &[&'a str]) -> Vec<&'a str> {
+    [&["--cwd", work], flags, &["acp"], prompt, &["--"], command(fixture.agent)].concat()
 }
 
 /// Runs the agent and follows it to its end.
 #[track_caller]
-pub fn follow(bed: &Bed, prompt: &str) -> Output {
-    let work = bed.work();
-    bed.harness.run(&[&["run"], &words(bed, work.to_str().unwrap(), &[], &[prompt])[..]].concat())
+pub fn follow(fixture: &Fixture, prompt: &str) -> Output {
+    let work = fixture.work();
+    fixture.harness.run(&[&["run"], &words(fixture, work.to_str().unwrap(), &[], &[prompt])[..]].concat())
 }
 
 /// A session in the background.
 #[track_caller]
-pub fn detach<'a>(bed: &'a Bed, flags: &[&str], prompt: Option<&str>) -> Session<'a> {
-    let work = bed.work();
+pub fn detach<'a>(fixture: &'a Fixture, flags: &[&str], prompt: Option<&str>) -> Session<'a> {
+    let work = fixture.work();
     let prompt: Vec<&str> = prompt.into_iter().collect();
-    bed.harness.detach(&words(bed, work.to_str().unwrap(), flags, &prompt))
+    fixture.harness.detach(&words(fixture, work.to_str().unwrap(), flags, &prompt))
 }
 
 /// A session of gemini in the background that stays, and asks nobody before it uses a tool.
 #[track_caller]
-pub fn detach_fearless<'a>(bed: &'a Bed, prompt: &str) -> Session<'a> {
-    let work = bed.work();
-    let words = words(bed, work.to_str().unwrap(), &["--keep"], &[prompt]);
-    bed.harness.detach(&[&words[..], &["--yolo"]].concat())
+pub fn detach_fearless<'a>(fixture: &'a Fixture, prompt: &str) -> Session<'a> {
+    let work = fixture.work();
+    let words = words(fixture, work.to_str().unwrap(), &["--keep"], &[prompt]);
+    fixture.harness.detach(&[&words[..], &["--yolo"]].concat())
 }

@@ -2,65 +2,65 @@
 //! not forgotten, in its first run and in a later one.
 
 use crate::acp::command;
-use crate::bed::{Bed, for_every_agent};
+use crate::fixture::{Fixture, for_every_agent};
 use ostler_mock_llm::agents::Agent;
 use ostler_testkit::{Session, Who};
 use rustix::process::Signal;
 
 /// A session of it that asks nobody, as far as it can be told so.
-fn start<'a>(bed: &'a Bed, prompt: &str) -> Session<'a> {
-    let work = bed.work();
+fn start<'a>(fixture: &'a Fixture, prompt: &str) -> Session<'a> {
+    let work = fixture.work();
     let mut words = vec!["--cwd", work.to_str().unwrap(), "acp", prompt, "--"];
-    words.extend(command(bed.agent));
-    if bed.agent == Agent::Gemini {
+    words.extend(command(fixture.agent));
+    if fixture.agent == Agent::Gemini {
         words.push("--yolo");
     }
-    let session = bed.harness.detach(&words);
-    if bed.agent == Agent::ClaudeAcp {
-        bed.harness.run(&["wait", session.id(), "--until", "asking"]).exits(4);
-        bed.harness.run(&["answer", session.id(), "--allow"]).exits(0);
+    let session = fixture.harness.detach(&words);
+    if fixture.agent == Agent::ClaudeAcp {
+        fixture.harness.run(&["wait", session.id(), "--until", "asking"]).exits(4);
+        fixture.harness.run(&["answer", session.id(), "--allow"]).exits(0);
     }
     session
 }
 
 fn killed_it_neither_repeats_nor_forgets(agent: Agent) {
-    let Some(bed) = Bed::new(agent) else { return };
-    let tool = bed.tool("echo ran >> proof; mkfifo gate; cat gate");
+    let Some(fixture) = Fixture::new(agent) else { return };
+    let tool = fixture.tool("echo ran >> proof; mkfifo gate; cat gate");
     let prompt = format!("{tool} ; say never");
-    let session = start(&bed, &prompt);
-    bed.process("cat gate");
+    let session = start(&fixture, &prompt);
+    fixture.process("cat gate");
     session.kill(Who::Agent);
-    bed.harness.run(&["wait", session.id()]).exits(1);
+    fixture.harness.run(&["wait", session.id()]).exits(1);
     let killed = session.look();
     assert_eq!((killed.queued, &killed.maybe_delivered[..]), (0, &[][..]), "it was taken");
     let cause = killed.outcome.unwrap().cause;
     assert_eq!(cause, "the agent was killed by SIGKILL");
 
-    bed.harness.run(&["resume", "-d", "--keep", session.id(), "say more"]).exits(0);
-    bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+    fixture.harness.run(&["resume", "-d", "--keep", session.id(), "say more"]).exits(0);
+    fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
     let shown = session.show();
     assert_eq!(shown.last.as_deref(), Some("more"), "without notices of the program");
-    assert_eq!(bed.written("proof"), "ran\n", "the tool ran once");
-    assert_eq!(bed.seen(), [prompt.as_str(), "say more"]);
+    assert_eq!(fixture.written("proof"), "ran\n", "the tool ran once");
+    assert_eq!(fixture.seen(), [prompt.as_str(), "say more"]);
 
     // Its launcher stands still, but the program that reads does not.
     if agent != Agent::CodexAcp {
         session.signal(Who::Agent, Signal::STOP);
-        bed.harness.run(&["send", session.id(), "say later"]).exits(0);
+        fixture.harness.run(&["send", session.id(), "say later"]).exits(0);
         session.until_look("it is in the pipe", |view| view.queued == 0);
         session.kill(Who::Agent);
-        bed.harness.run(&["wait", session.id()]).exits(1);
+        fixture.harness.run(&["wait", session.id()]).exits(1);
         let killed = session.look();
         assert_eq!(killed.queued, 1, "nobody has read it");
         assert_eq!(killed.outcome.unwrap().cause, "the agent was killed by SIGKILL", "and not for what it printed");
-        let output = bed.harness.run(&["resume", session.id()]).exits(0);
+        let output = fixture.harness.run(&["resume", session.id()]).exits(0);
         assert!(output.stdout.ends_with("later\n"), "{output:?}");
-        assert_eq!(bed.seen(), [prompt.as_str(), "say more", "say later"]);
-        assert_eq!(bed.written("proof"), "ran\n");
-        bed.proves("acp: killed before it had read a message: it waits for the resume");
+        assert_eq!(fixture.seen(), [prompt.as_str(), "say more", "say later"]);
+        assert_eq!(fixture.written("proof"), "ran\n");
+        fixture.proves("acp: killed before it had read a message: it waits for the resume");
     }
     session.stop();
-    bed.proves("acp: killed in the middle of a tool: neither tool nor message is repeated");
+    fixture.proves("acp: killed in the middle of a tool: neither tool nor message is repeated");
 }
 
 for_every_agent!(killed_it_neither_repeats_nor_forgets:

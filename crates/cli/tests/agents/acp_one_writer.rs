@@ -1,7 +1,7 @@
 //! A conversation has one writer, whichever way it is reached: through the Agent Client Protocol or by the agent itself.
 
 use crate::acp::detach;
-use crate::bed::{Bed, for_every_agent};
+use crate::fixture::{Fixture, for_every_agent};
 use ostler_mock_llm::agents::Agent;
 use ostler_testkit::Who;
 
@@ -17,43 +17,43 @@ fn itself(agent: Agent) -> (&'static str, &'static str) {
 }
 
 fn a_conversation_has_one_writer_whichever_way_it_is_reached(agent: Agent) {
-    let Some(bed) = Bed::new(agent) else { return };
+    let Some(fixture) = Fixture::new(agent) else { return };
     let (name, goes_on) = itself(agent);
-    let session = detach(&bed, &["--keep"], Some("say one"));
-    bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+    let session = detach(&fixture, &["--keep"], Some("say one"));
+    fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
     let native_id = session.show().native_id.unwrap();
-    let work = bed.work();
+    let work = fixture.work();
     let own = |flags: &[&str], message: &str| {
         let place = ["run", "--cwd", work.to_str().unwrap()];
-        bed.harness.run(&[&place, flags, &[name, message, "--", goes_on, &native_id]].concat())
+        fixture.harness.run(&[&place, flags, &[name, message, "--", goes_on, &native_id]].concat())
     };
     let refused = own(&[], "say two").exits(7);
     assert!(refused.complaint().contains(&format!("session {} in ", session.id())), "{refused:?}");
 
     // What the program has started is its own.
-    let foreign = bed.harness.run(&["ls", "--foreign", "--json"]).exits(0).json();
+    let foreign = fixture.harness.run(&["ls", "--foreign", "--json"]).exits(0).json();
     assert_eq!(foreign.as_array().map(Vec::len), Some(0), "{foreign:#}");
-    let holders = bed.harness.run(&["who", "--json", &native_id]).exits(0).json()["holders"].clone();
+    let holders = fixture.harness.run(&["who", "--json", &native_id]).exits(0).json()["holders"].clone();
     let holders = holders.as_array().unwrap();
     assert!(!holders.is_empty() && holders.iter().all(|holder| holder["session"] == session.id()), "{holders:#?}");
-    let doctor = bed.harness.run(&["doctor"]);
+    let doctor = fixture.harness.run(&["doctor"]);
     assert!(!doctor.stdout.contains(&native_id), "{doctor:?}");
     session.stop();
 
     let id = own(&["-d", "--keep"], "say two").exits(0).stdout.trim_end().to_owned();
-    let itself = bed.harness.session(&id);
-    bed.harness.run(&["wait", itself.id(), "--until", "turn"]).exits(0);
-    let refused = bed.harness.run(&["resume", session.id(), "say three"]).exits(7);
+    let itself = fixture.harness.session(&id);
+    fixture.harness.run(&["wait", itself.id(), "--until", "turn"]).exits(0);
+    let refused = fixture.harness.run(&["resume", session.id(), "say three"]).exits(7);
     assert!(refused.complaint().contains(&format!("session {} in ", itself.id())), "{refused:?}");
     itself.stop();
     // Gemini would have its minute waited out first.
     if agent != Agent::Gemini {
-        bed.harness.run(&["resume", session.id(), "say three"]).exits(0);
-        let told = bed.last_request();
+        fixture.harness.run(&["resume", session.id(), "say three"]).exits(0);
+        let told = fixture.last_request();
         assert!(["say one", "say two", "say three"].iter().all(|said| told.contains(said)), "{told}");
     }
-    bed.harness.nothing_is_left();
-    bed.proves("acp: a conversation has one writer, whichever way it is reached");
+    fixture.harness.nothing_is_left();
+    fixture.proves("acp: a conversation has one writer, whichever way it is reached");
 }
 
 for_every_agent!(a_conversation_has_one_writer_whichever_way_it_is_reached:
@@ -66,22 +66,22 @@ for_every_agent!(a_conversation_has_one_writer_whichever_way_it_is_reached:
 /// Through a command that tells nothing, the program itself tells which agent it is.
 #[test]
 fn a_program_behind_a_script_tells_which_agent_it_is() {
-    let Some(bed) = Bed::new(Agent::Gemini) else { return };
-    let script = bed.harness.root().join("mine");
+    let Some(fixture) = Fixture::new(Agent::Gemini) else { return };
+    let script = fixture.harness.root().join("mine");
     std::fs::write(&script, "exec gemini --acp\n").unwrap();
-    let config = bed.harness.root().join("home/.config/ostler");
+    let config = fixture.harness.root().join("home/.config/ostler");
     std::fs::create_dir_all(&config).unwrap();
     let mine = format!("[agents.mine]\ncommand = ['sh', {script:?}]\nprotocol = 'acp'\n");
     std::fs::write(config.join("config.toml"), mine).unwrap();
-    let work = bed.work();
-    let session = bed.harness.detach(&["--cwd", work.to_str().unwrap(), "--keep", "mine", "say one"]);
-    bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+    let work = fixture.work();
+    let session = fixture.harness.detach(&["--cwd", work.to_str().unwrap(), "--keep", "mine", "say one"]);
+    fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
     let native_id = session.show().native_id.unwrap();
     let words = ["run", "--cwd", work.to_str().unwrap(), "gemini", "say two", "--", "--resume", &native_id];
-    bed.harness.run(&words).exits(7);
+    fixture.harness.run(&words).exits(7);
     let before = session.kill(Who::Keeper);
     session.replaced(Who::Keeper, &before);
-    bed.harness.run(&words).exits(7);
+    fixture.harness.run(&words).exits(7);
     session.stop();
-    bed.harness.nothing_is_left();
+    fixture.harness.nothing_is_left();
 }

@@ -2,19 +2,19 @@
 //! its reason, a hang goes on until it is interrupted.
 
 use crate::acp::{detach, follow};
-use crate::bed::{Bed, for_every_agent};
+use crate::fixture::{Fixture, for_every_agent};
 use ostler_mock_llm::agents::Agent;
 
 fn fails_on_a_bad_request(agent: Agent) {
-    let Some(bed) = Bed::new(agent) else { return };
-    let output = follow(&bed, "fail 400 always").exits(1);
-    let session = bed.last();
+    let Some(fixture) = Fixture::new(agent) else { return };
+    let output = follow(&fixture, "fail 400 always").exits(1);
+    let session = fixture.last();
     let outcome = session.show().outcome().clone();
     assert_eq!((outcome.kind.as_str(), outcome.source.as_str()), ("failed", "agent"), "{outcome:?}");
     assert!(outcome.cause.contains("scripted failure 400"), "{outcome:?}");
     assert!(output.stderr.contains(&outcome.cause), "{output:?}");
-    bed.harness.run(&["wait", session.id()]).exits(1);
-    bed.proves("acp: HTTP 400: failed, with the reason");
+    fixture.harness.run(&["wait", session.id()]).exits(1);
+    fixture.proves("acp: HTTP 400: failed, with the reason");
 }
 
 for_every_agent!(fails_on_a_bad_request:
@@ -26,41 +26,41 @@ for_every_agent!(fails_on_a_bad_request:
 
 #[test]
 fn a_hang_can_be_interrupted_and_the_same_process_takes_the_next_message() {
-    let Some(bed) = Bed::new(Agent::Gemini) else { return };
-    let session = detach(&bed, &["--keep"], Some("hang"));
-    bed.asked_for(1);
+    let Some(fixture) = Fixture::new(Agent::Gemini) else { return };
+    let session = detach(&fixture, &["--keep"], Some("hang"));
+    fixture.asked_for(1);
     let quiet = session.until_look("it is quiet", |view| view.quiet_s >= 1);
     assert_eq!((quiet.state.word(), quiet.alive), ("working", true), "{quiet:?}");
-    bed.harness.run(&["interrupt", session.id()]).exits(0);
-    bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(6);
-    bed.harness.run(&["send", session.id(), "say again"]).exits(0);
-    bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+    fixture.harness.run(&["interrupt", session.id()]).exits(0);
+    fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(6);
+    fixture.harness.run(&["send", session.id(), "say again"]).exits(0);
+    fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
     let shown = session.show();
     assert_eq!((shown.turns, shown.pid, shown.last.as_deref()), (2, quiet.pid, Some("again")), "{shown:?}");
     session.stop();
-    bed.harness.nothing_is_left();
-    bed.proves("acp: hang: working and quiet, until interrupted");
+    fixture.harness.nothing_is_left();
+    fixture.proves("acp: hang: working and quiet, until interrupted");
 }
 
 #[test]
 fn a_stop_in_the_middle_of_a_turn_breaks_it_off_and_leaves_nothing() {
-    let Some(bed) = Bed::new(Agent::Gemini) else { return };
-    let session = detach(&bed, &[], Some("hang"));
-    bed.asked_for(1);
-    bed.harness.run(&["stop", session.id()]).exits(0);
+    let Some(fixture) = Fixture::new(Agent::Gemini) else { return };
+    let session = detach(&fixture, &[], Some("hang"));
+    fixture.asked_for(1);
+    fixture.harness.run(&["stop", session.id()]).exits(0);
     assert_eq!(session.show().outcome().kind, "stopped");
-    bed.harness.nothing_is_left();
-    bed.proves("acp: stop in the middle of a turn: stopped, nothing left running");
+    fixture.harness.nothing_is_left();
+    fixture.proves("acp: stop in the middle of a turn: stopped, nothing left running");
 }
 
 /// Agents call it the end of a turn; that the model said nothing at all is no success. And what failed on the way is said.
 fn no_answer_is_no_success(agent: Agent) {
-    let Some(bed) = Bed::new(agent) else { return };
-    follow(&bed, "empty").exits(1);
-    let outcome = bed.last().show().outcome().clone();
+    let Some(fixture) = Fixture::new(agent) else { return };
+    follow(&fixture, "empty").exits(1);
+    let outcome = fixture.last().show().outcome().clone();
     assert_eq!((outcome.kind.as_str(), outcome.text), ("failed", None));
     assert!(outcome.cause.contains("without an answer"), "{}", outcome.cause);
-    bed.proves("acp: an empty answer is a failure");
+    fixture.proves("acp: an empty answer is a failure");
 }
 
 for_every_agent!(no_answer_is_no_success:
@@ -72,11 +72,11 @@ for_every_agent!(no_answer_is_no_success:
 
 #[test]
 fn a_command_that_failed_is_a_failed_tool_though_opencode_calls_it_completed() {
-    let Some(bed) = Bed::new(Agent::Opencode) else { return };
-    follow(&bed, &format!("{} ; say after", bed.tool("false"))).exits(0);
-    let logs = bed.harness.run(&["logs", "--json", "@last"]).exits(0).stdout;
+    let Some(fixture) = Fixture::new(Agent::Opencode) else { return };
+    follow(&fixture, &format!("{} ; say after", fixture.tool("false"))).exits(0);
+    let logs = fixture.harness.run(&["logs", "--json", "@last"]).exits(0).stdout;
     let items = logs.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
     let returned: Vec<_> = items.filter(|item| item["kind"] == "tool_returned").collect();
     assert!(returned.iter().any(|item| item["failed"] == true), "{returned:?}");
-    bed.proves("acp: a failed tool is marked failed");
+    fixture.proves("acp: a failed tool is marked failed");
 }

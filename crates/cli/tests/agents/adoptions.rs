@@ -1,7 +1,7 @@
 //! Conversations that real agents began outside ostler: adopting costs nothing, what was said before is there, the agent goes
 //! on where it was, and a process that has the conversation open is named, or ended with its turn saved.
 
-use crate::bed::{Bed, for_every_agent};
+use crate::fixture::{Fixture, for_every_agent};
 use crate::person::Person;
 use crate::terminals_show_their_screen::ready;
 use ostler_mock_llm::Request;
@@ -13,10 +13,10 @@ use std::path::PathBuf;
 use std::process::{Child, Stdio};
 
 /// The agent itself, without ostler, in the working directory.
-fn outside(bed: &Bed, arguments: &[&str], prompt: &str) -> Child {
-    let words = bed.agent.program().unwrap();
-    let mut command = bed.harness.command(&words[0]);
-    command.args(&words[1..]).args(arguments).current_dir(bed.work());
+fn outside(fixture: &Fixture, arguments: &[&str], prompt: &str) -> Child {
+    let words = fixture.agent.program().unwrap();
+    let mut command = fixture.harness.command(&words[0]);
+    command.args(&words[1..]).args(arguments).current_dir(fixture.work());
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(prompt.as_bytes()).unwrap();
     child
@@ -36,8 +36,8 @@ fn one_turn(agent: Agent) -> &'static [&'static str] {
 }
 
 /// One turn outside ostler, and the agent's name for the conversation.
-fn converse(bed: &Bed, prompt: &str) -> String {
-    let output = outside(bed, one_turn(bed.agent), prompt).wait_with_output().unwrap();
+fn converse(fixture: &Fixture, prompt: &str) -> String {
+    let output = outside(fixture, one_turn(fixture.agent), prompt).wait_with_output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let id = lines.into_iter().find_map(|line| {
@@ -47,56 +47,56 @@ fn converse(bed: &Bed, prompt: &str) -> String {
     id.unwrap_or_else(|| panic!("it told no name: {text}"))
 }
 
-fn turns(bed: &Bed) -> usize {
-    bed.server.requests().iter().filter(|request: &&Request| request.turn().is_some()).count()
+fn turns(fixture: &Fixture) -> usize {
+    fixture.server.requests().iter().filter(|request: &&Request| request.turn().is_some()).count()
 }
 
 #[track_caller]
-fn logs(bed: &Bed, id: &str) -> String {
-    bed.harness.run(&["logs", id]).exits(0).stdout
+fn logs(fixture: &Fixture, id: &str) -> String {
+    fixture.harness.run(&["logs", id]).exits(0).stdout
 }
 
 fn is_adopted(agent: Agent) {
-    let Some(bed) = Bed::new(agent) else { return };
-    let tool = bed.tool("echo from the tool");
-    let native_id = converse(&bed, &format!("{tool} ; say one"));
-    let asked = turns(&bed);
+    let Some(fixture) = Fixture::new(agent) else { return };
+    let tool = fixture.tool("echo from the tool");
+    let native_id = converse(&fixture, &format!("{tool} ; say one"));
+    let asked = turns(&fixture);
     // Enough of it to be the only one.
-    let adopted = bed.harness.run(&["adopt", &native_id[..native_id.len() - 3], "--name", "mine"]).exits(0);
+    let adopted = fixture.harness.run(&["adopt", &native_id[..native_id.len() - 3], "--name", "mine"]).exits(0);
     let id = adopted.stdout.trim_end().to_owned();
     assert!(adopted.stderr.contains(&format!("adopted as {id}: {} {native_id}", agent.name())), "{adopted:?}");
-    assert_eq!(turns(&bed), asked, "adopting costs nothing");
-    let before = logs(&bed, &id);
+    assert_eq!(turns(&fixture), asked, "adopting costs nothing");
+    let before = logs(&fixture, &id);
     for said in ["say one", "from the tool", "\none\n"] {
         assert!(before.contains(said), "{said:?} was said before: {before}");
     }
-    let shown = bed.harness.run(&["show", "--json", &id]).exits(0).json();
+    let shown = fixture.harness.run(&["show", "--json", &id]).exits(0).json();
     assert_eq!(shown["native_id"], native_id.as_str());
     assert_eq!(shown["adopted"]["messages"], 2, "{shown}");
     assert_eq!((&shown["alive"], &shown["last"]), (&Value::from(false), &Value::from("one")), "{shown}");
-    let words = bed.harness.run(&["show", "mine"]).exits(0).stdout;
+    let words = fixture.harness.run(&["show", "mine"]).exits(0).stdout;
     assert!(words.contains("started outside ostler, 2 messages before; by tester"), "{words}");
-    let events = bed.harness.run(&["events"]).exits(0).stdout;
+    let events = fixture.harness.run(&["events"]).exits(0).stdout;
     assert_eq!(events.matches("\"adopted\"").count(), 1, "{events}");
-    let again = bed.harness.run(&["adopt", &native_id]).exits(7);
+    let again = fixture.harness.run(&["adopt", &native_id]).exits(7);
     assert!(
         again.complaint().contains(&format!("already kept: mine ({id}); continue it: ostler resume {id}")),
         "{again:?}"
     );
 
-    let output = bed.harness.run(&["resume", "mine", "say two"]).exits(0);
+    let output = fixture.harness.run(&["resume", "mine", "say two"]).exits(0);
     assert_eq!(output.stdout, "two\n", "{output:?}");
-    let told = bed.last_request();
+    let told = fixture.last_request();
     assert!(told.contains("say one") && told.contains("say two"), "{told}");
-    let all = logs(&bed, &id);
+    let all = logs(&fixture, &id);
     assert!(all.starts_with(&before), "what was said before stays: {all}");
     for said in ["say one", "\none\n", "say two", "\ntwo\n"] {
         assert_eq!(all.matches(said).count(), 1, "{said:?} once: {all}");
     }
-    let view = bed.harness.session(&id).show();
+    let view = fixture.harness.session(&id).show();
     assert_eq!((view.outcome().kind.as_str(), view.turns), ("succeeded", 1), "{view:?}");
     assert_ne!(view.outcome().saved, "unverified");
-    bed.proves("adopts a conversation from outside, with what was said before");
+    fixture.proves("adopts a conversation from outside, with what was said before");
 }
 
 for_every_agent!(is_adopted:
@@ -109,33 +109,33 @@ for_every_agent!(is_adopted:
 
 /// Somebody at a terminal gets the conversation back in one.
 fn opens_in_a_terminal(agent: Agent) {
-    let Some(bed) = Bed::new(agent) else { return };
-    agent.trust(&bed.harness.root().join("home"), &bed.work()).unwrap();
-    let native_id = converse(&bed, "stream 3 1");
-    let mut person = Person::runs(&bed.harness, (40, 120), &["adopt", &native_id]);
+    let Some(fixture) = Fixture::new(agent) else { return };
+    agent.trust(&fixture.harness.root().join("home"), &fixture.work()).unwrap();
+    let native_id = converse(&fixture, "stream 3 1");
+    let mut person = Person::runs(&fixture.harness, (40, 120), &["adopt", &native_id]);
     person.sees("word1 word2 word3");
-    let session = bed.last();
+    let session = fixture.last();
     let shown = session.show();
     assert_eq!(shown.mode, "terminal");
     // Not what it draws below the conversation.
     assert_eq!(shown.last.as_deref(), Some("word1 word2 word3"));
-    bed.harness.run(&["send", session.id(), "stream 5 1"]).exits(0);
+    fixture.harness.run(&["send", session.id(), "stream 5 1"]).exits(0);
     person.sees("word4 word5");
-    let told = bed.last_request();
+    let told = fixture.last_request();
     assert!(told.contains("stream 3 1") && told.contains("stream 5 1"), "{told}");
     person.types(b"\x1c");
     person.is_left_with(0);
-    bed.harness.run(&["stop", session.id()]).exits(0);
+    fixture.harness.run(&["stop", session.id()]).exits(0);
     // The same when it is opened again and nothing is said.
     let (last, run) = (session.show().last.unwrap_or_default(), session.show().run);
     assert!(last.contains("word4 word5"), "{last}");
-    bed.harness.run(&["resume", "-d", session.id()]).exits(0);
+    fixture.harness.run(&["resume", "-d", session.id()]).exits(0);
     let out = session.path().join(format!("runs/{}/out", run + 1));
     session.until("it draws", || std::fs::metadata(&out).is_ok_and(|stat| stat.len() > 2000).then_some(()));
     assert_eq!(session.show().last.as_deref(), Some(last.as_str()));
-    bed.harness.run(&["stop", session.id()]).exits(0);
+    fixture.harness.run(&["stop", session.id()]).exits(0);
     assert_eq!(session.show().last, Some(last));
-    bed.proves("terminal: opens an adopted conversation");
+    fixture.proves("terminal: opens an adopted conversation");
 }
 
 for_every_agent!(opens_in_a_terminal:
@@ -148,18 +148,18 @@ for_every_agent!(opens_in_a_terminal:
 const TAKEN_OVER: &str = "terminal: adopts a conversation that a process has open, with `--takeover`";
 
 /// The agent in somebody's terminal, with one turn behind it.
-fn at_a_terminal(bed: &Bed) -> Person {
-    bed.agent.trust(&bed.harness.root().join("home"), &bed.work()).unwrap();
-    let program = bed.agent.program().unwrap();
-    let work = bed.work();
+fn at_a_terminal(fixture: &Fixture) -> Person {
+    fixture.agent.trust(&fixture.harness.root().join("home"), &fixture.work()).unwrap();
+    let program = fixture.agent.program().unwrap();
+    let work = fixture.work();
     let mut words = vec!["env", "-C", work.to_str().unwrap(), "GEMINI_CLI_NO_RELAUNCH=true"];
     words.extend(program.iter().map(|word| word.to_str().unwrap()));
-    if bed.agent == Agent::Codex {
+    if fixture.agent == Agent::Codex {
         // Else the conversation is in a server that is shared with others.
         words.push("--no-daemon");
     }
-    let mut person = Person::runs_program(&bed.harness, (40, 120), &words);
-    person.sees(ready(bed.agent));
+    let mut person = Person::runs_program(&fixture.harness, (40, 120), &words);
+    person.sees(ready(fixture.agent));
     person.types(b"stream 3 1");
     person.sees("stream 3 1");
     person.types(b"\r");
@@ -168,31 +168,31 @@ fn at_a_terminal(bed: &Bed) -> Person {
 }
 
 fn is_taken_over(agent: Agent) {
-    let Some(bed) = Bed::new(agent) else { return };
-    let mut person = at_a_terminal(&bed);
-    let home = bed.harness.root().join("home");
+    let Some(fixture) = Fixture::new(agent) else { return };
+    let mut person = at_a_terminal(&fixture);
+    let home = fixture.harness.root().join("home");
     let holder = patience::until("it is seen", &[&home], || {
-        let listed = bed.harness.run(&["ls", "--foreign", "--json"]).exits(0).json();
+        let listed = fixture.harness.run(&["ls", "--foreign", "--json"]).exits(0).json();
         listed.as_array().unwrap().first().cloned()
     });
     // opencode's processes are seen, and their conversations are not.
     let id = holder["native_id"].as_str().unwrap_or("ses_").to_owned();
     let name = format!("process {} (pts/", holder["pid"]);
-    let refused = bed.harness.run(&["adopt", &id]).exits(7);
+    let refused = fixture.harness.run(&["adopt", &id]).exits(7);
     assert!(refused.complaint().contains(&name), "{refused:?}");
     assert!(refused.complaint().contains("take over: ostler adopt --takeover "), "{refused:?}");
-    assert_eq!(bed.harness.ls().len(), 0, "nothing was made");
-    let output = bed.harness.run(&["adopt", "--takeover", &id, "say after"]).exits(0);
+    assert_eq!(fixture.harness.ls().len(), 0, "nothing was made");
+    let output = fixture.harness.run(&["adopt", "--takeover", &id, "say after"]).exits(0);
     assert!(output.stderr.contains(&format!("ended {name}")), "{output:?}");
     assert!(output.stderr.contains("its last turn is in the "), "{output:?}");
     assert_eq!(output.stdout, "after\n");
     person.waits();
-    let told = bed.last_request();
+    let told = fixture.last_request();
     assert!(told.contains("stream 3 1") && told.contains("say after"), "{told}");
-    let said = logs(&bed, "@last");
+    let said = logs(&fixture, "@last");
     assert_eq!(said.matches("word1 word2 word3").count(), 1, "{said}");
     assert_eq!(said.matches("after\n").count(), 2, "told and said: {said}");
-    bed.proves(TAKEN_OVER);
+    fixture.proves(TAKEN_OVER);
 }
 
 for_every_agent!(is_taken_over:
@@ -203,45 +203,45 @@ for_every_agent!(is_taken_over:
 
 #[test]
 fn a_gemini_in_a_terminal_cannot_be_seen_and_that_is_said() {
-    let Some(bed) = Bed::new(Agent::Gemini) else { return };
-    let _person = at_a_terminal(&bed);
+    let Some(fixture) = Fixture::new(Agent::Gemini) else { return };
+    let _person = at_a_terminal(&fixture);
     let chats = |project: PathBuf| std::fs::read_dir(project.join("chats")).into_iter().flatten().flatten();
-    let tmp = bed.harness.root().join("home/.gemini/tmp");
+    let tmp = fixture.harness.root().join("home/.gemini/tmp");
     let file = patience::until("its file is there", &[&tmp], || {
         let projects = std::fs::read_dir(&tmp).ok()?.flatten().map(|entry| entry.path());
         let is_answered = |file: &PathBuf| std::fs::read_to_string(file).is_ok_and(|text| text.contains("word3"));
         projects.flat_map(chats).map(|entry| entry.path()).find(is_answered)
     });
-    let adopted = bed.harness.run(&["adopt", "-d", file.to_str().unwrap()]).exits(0);
+    let adopted = fixture.harness.run(&["adopt", "-d", file.to_str().unwrap()]).exits(0);
     assert!(adopted.stderr.contains("gemini does not tell which process has a conversation open"), "{adopted:?}");
-    bed.proves_impossible(TAKEN_OVER, "It leaves no trace of which process has a conversation open.");
+    fixture.proves_impossible(TAKEN_OVER, "It leaves no trace of which process has a conversation open.");
 }
 
 #[test]
 fn a_turn_that_takeover_cuts_off_leaves_no_tool_behind() {
-    let Some(bed) = Bed::new(Agent::Claude) else { return };
-    let (tool, words) = bed.endless_tool();
-    let mut claude = outside(&bed, one_turn(bed.agent), &tool);
-    let tool = bed.process(words);
-    let home = bed.harness.root().join("home");
+    let Some(fixture) = Fixture::new(Agent::Claude) else { return };
+    let (tool, words) = fixture.endless_tool();
+    let mut claude = outside(&fixture, one_turn(fixture.agent), &tool);
+    let tool = fixture.process(words);
+    let home = fixture.harness.root().join("home");
     let id = patience::until("it is seen", &[&home], || {
-        let listed = bed.harness.run(&["ls", "--foreign", "--json"]).exits(0).json();
+        let listed = fixture.harness.run(&["ls", "--foreign", "--json"]).exits(0).json();
         listed[0]["native_id"].as_str().map(str::to_owned)
     });
-    let adopted = bed.harness.run(&["adopt", "-d", "--takeover", &id]).exits(0);
+    let adopted = fixture.harness.run(&["adopt", "-d", "--takeover", &id]).exits(0);
     assert!(adopted.stderr.contains(&format!("ended process {} (", claude.id())), "{adopted:?}");
     claude.wait().unwrap();
     assert!(!tool.may_live(), "the tool goes with it");
-    bed.harness.run(&["resume", "@last", "say two"]).exits(0);
-    assert!(bed.last_request().contains("mkfifo gate"), "the prompt that was cut off is not forgotten");
+    fixture.harness.run(&["resume", "@last", "say two"]).exits(0);
+    assert!(fixture.last_request().contains("mkfifo gate"), "the prompt that was cut off is not forgotten");
 }
 
 #[test]
 fn a_conversation_of_a_session_in_another_home_is_not_adopted() {
-    let Some(bed) = Bed::new(Agent::Claude) else { return };
+    let Some(fixture) = Fixture::new(Agent::Claude) else { return };
     let elsewhere = |words: &[&str]| {
-        let mut command = bed.harness.command(bed.harness.program());
-        command.args(words).env("OSTLER_HOME", bed.harness.root().join("another")).current_dir(bed.work());
+        let mut command = fixture.harness.command(fixture.harness.program());
+        command.args(words).env("OSTLER_HOME", fixture.harness.root().join("another")).current_dir(fixture.work());
         Started::new(command, None).finish()
     };
     let id = elsewhere(&["run", "-d", "--keep", "claude", "say one"]).exits(0).stdout;
@@ -251,13 +251,13 @@ fn a_conversation_of_a_session_in_another_home_is_not_adopted() {
     let native_id = shown["native_id"].as_str().unwrap();
     // Claude writes a little late.
     let transcript = PathBuf::from(shown["transcript"].as_str().unwrap());
-    patience::until("its transcript is on disk", &[&bed.harness.root().join("home")], || {
+    patience::until("its transcript is on disk", &[&fixture.harness.root().join("home")], || {
         transcript.exists().then_some(())
     });
     for flags in [&["adopt"][..], &["adopt", "--takeover"]] {
-        let refused = bed.harness.run(&[flags, &[native_id]].concat()).exits(7);
+        let refused = fixture.harness.run(&[flags, &[native_id]].concat()).exits(7);
         assert!(refused.complaint().contains(&format!("session {id} in ")), "{refused:?}");
     }
-    assert_eq!(bed.harness.ls().len(), 0);
+    assert_eq!(fixture.harness.ls().len(), 0);
     elsewhere(&["stop", id]).exits(0);
 }

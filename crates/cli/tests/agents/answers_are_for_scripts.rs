@@ -1,15 +1,15 @@
 //! `$(ostler run AGENT "…")` is what the agent said last: its tools and everything else are on standard error.
 
-use crate::bed::{Bed, for_every_agent};
+use crate::fixture::{Fixture, for_every_agent};
 use ostler_mock_llm::agents::Agent;
 
 fn answers_a_script(agent: Agent) {
-    let Some(bed) = Bed::new(agent) else { return };
-    let prompt = format!("{} ; say the answer", bed.tool("echo from a tool"));
-    let output = bed.follow(&prompt).exits(0);
+    let Some(fixture) = Fixture::new(agent) else { return };
+    let prompt = format!("{} ; say the answer", fixture.tool("echo from a tool"));
+    let output = fixture.follow(&prompt).exits(0);
     assert_eq!(output.stdout, "the answer\n", "{output:?}");
     assert!(output.stderr.contains("from a tool") && !output.stderr.contains("the answer\n\n"), "{output:?}");
-    bed.proves("a script gets the final answer alone");
+    fixture.proves("a script gets the final answer alone");
 }
 
 for_every_agent!(answers_a_script:

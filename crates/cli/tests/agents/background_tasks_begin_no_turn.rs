@@ -1,7 +1,7 @@
 //! Claude hears of the end of what it has put into its background, and begins a turn about it. Whoever ends the session
 //! ends those tasks too, and must not have the model asked, and paid, for a turn that nobody sees.
 
-use crate::bed::Bed;
+use crate::fixture::Fixture;
 use ostler_mock_llm::Request;
 use ostler_mock_llm::agents::Agent;
 use ostler_testkit::{Session, held, times};
@@ -10,9 +10,9 @@ const PROMPT: &str = r#"tool Bash {"command":"sleep 300","run_in_background":tru
 
 /// Two answers, the call and the words, and nothing else; the words are the answer, and saved; the task is gone and named.
 #[track_caller]
-fn ended_with_its_turn(bed: &Bed, session: &Session<'_>, turns: usize) {
-    bed.harness.nothing_is_left();
-    let asked = bed.server.requests().iter().filter_map(Request::turn).count();
+fn ended_with_its_turn(fixture: &Fixture, session: &Session<'_>, turns: usize) {
+    fixture.harness.nothing_is_left();
+    let asked = fixture.server.requests().iter().filter_map(Request::turn).count();
     assert_eq!(asked, 2 * turns, "the model is asked for nothing after the end of the turn");
     let shown = session.show();
     let outcome = shown.outcome();
@@ -23,29 +23,29 @@ fn ended_with_its_turn(bed: &Bed, session: &Session<'_>, turns: usize) {
 
 #[test]
 fn claude_that_is_stopped_hears_nothing_of_the_end_of_its_tasks() {
-    let Some(bed) = Bed::new(Agent::Claude) else { return };
+    let Some(fixture) = Fixture::new(Agent::Claude) else { return };
     let rounds = times(3, 20);
     for round in 1..=rounds {
-        let session = bed.detach(&["--keep"], Some(PROMPT));
-        bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
-        bed.harness.run(&["stop", session.id()]).exits(0);
-        ended_with_its_turn(&bed, &session, round);
+        let session = fixture.detach(&["--keep"], Some(PROMPT));
+        fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+        fixture.harness.run(&["stop", session.id()]).exits(0);
+        ended_with_its_turn(&fixture, &session, round);
     }
-    let last = bed.last();
-    bed.harness.run(&["resume", last.id(), "say after"]).exits(0);
-    assert!(bed.last_request().contains(r#""text":"done""#), "the conversation goes on where it ended");
-    bed.proves("stop while a task runs in the background: no further turn");
+    let last = fixture.last();
+    fixture.harness.run(&["resume", last.id(), "say after"]).exits(0);
+    assert!(fixture.last_request().contains(r#""text":"done""#), "the conversation goes on where it ended");
+    fixture.proves("stop while a task runs in the background: no further turn");
     held("`stop` with a task in the background", rounds, "no further request to the model, the reply saved");
 }
 
 #[test]
 fn claude_that_is_done_hears_nothing_of_the_end_of_its_tasks() {
-    let Some(bed) = Bed::new(Agent::Claude) else { return };
+    let Some(fixture) = Fixture::new(Agent::Claude) else { return };
     let rounds = times(2, 10);
     for round in 1..=rounds {
-        let output = bed.follow(PROMPT).exits(0);
+        let output = fixture.follow(PROMPT).exits(0);
         assert_eq!(output.stdout, "done\n", "{output:?}");
-        ended_with_its_turn(&bed, &bed.last(), round);
+        ended_with_its_turn(&fixture, &fixture.last(), round);
     }
     held("the end of `run` with a task in the background", rounds, "no further request to the model, the reply saved");
 }
@@ -53,13 +53,13 @@ fn claude_that_is_done_hears_nothing_of_the_end_of_its_tasks() {
 /// While it is kept, it may begin turns of its own: they are seen like any other.
 #[test]
 fn claude_that_is_kept_answers_to_the_end_of_its_tasks_in_a_turn_that_is_seen() {
-    let Some(bed) = Bed::new(Agent::Claude) else { return };
+    let Some(fixture) = Fixture::new(Agent::Claude) else { return };
     let prompt = r#"tool Bash {"command":"mkfifo gate; cat gate","run_in_background":true} ; say done"#;
-    let session = bed.detach(&["--keep"], Some(prompt));
-    bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
-    bed.process("cat gate");
-    std::fs::write(bed.work().join("gate"), "over").unwrap();
+    let session = fixture.detach(&["--keep"], Some(prompt));
+    fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+    fixture.process("cat gate");
+    std::fs::write(fixture.work().join("gate"), "over").unwrap();
     session.until_look("a turn about it", |view| view.turns == 2);
-    bed.harness.run(&["stop", session.id()]).exits(0);
+    fixture.harness.run(&["stop", session.id()]).exits(0);
     assert_eq!(session.show().outcome().saved, "verified");
 }

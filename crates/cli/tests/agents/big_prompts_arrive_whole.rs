@@ -1,22 +1,22 @@
 //! A prompt of a megabyte, piped in, reaches the model byte for byte.
 
-use crate::bed::{Bed, for_every_agent};
+use crate::fixture::{Fixture, for_every_agent};
 use ostler_mock_llm::agents::Agent;
 
 fn takes_a_megabyte(agent: Agent) {
-    let Some(bed) = Bed::new(agent) else { return };
+    let Some(fixture) = Fixture::new(agent) else { return };
     let mut prompt = "say read all of it ;".to_owned();
     while prompt.len() < 1 << 20 {
         prompt.push_str(&format!(" {:09} é\"\\", prompt.len()));
     }
     prompt.push_str(" end");
-    let words = bed.words(&[], Some("-"));
+    let words = fixture.words(&[], Some("-"));
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    bed.harness.run_with_input(&words, prompt.as_bytes()).exits(0);
-    let seen = bed.seen();
+    fixture.harness.run_with_input(&words, prompt.as_bytes()).exits(0);
+    let seen = fixture.seen();
     assert_eq!(seen.len(), 1, "one message");
     assert!(seen[0] == prompt, "{} bytes became {}", prompt.len(), seen[0].len());
-    bed.proves("prompt of a megabyte");
+    fixture.proves("prompt of a megabyte");
 }
 
 for_every_agent!(takes_a_megabyte:
@@ -30,11 +30,11 @@ for_every_agent!(takes_a_megabyte:
 /// It takes a megabyte of characters and no more, and says so beside the conversation.
 #[test]
 fn what_codex_finds_too_long_is_a_failure_with_its_reason_in_one_line() {
-    let Some(bed) = Bed::new(Agent::Codex) else { return };
-    let prompt = bed.harness.root().join("prompt");
+    let Some(fixture) = Fixture::new(Agent::Codex) else { return };
+    let prompt = fixture.harness.root().join("prompt");
     std::fs::write(&prompt, "long ".repeat(600_000)).unwrap();
-    let output = bed.harness.run(&["run", "-f", prompt.to_str().unwrap(), "codex"]).exits(1);
-    let shown = bed.last().show();
+    let output = fixture.harness.run(&["run", "-f", prompt.to_str().unwrap(), "codex"]).exits(1);
+    let shown = fixture.last().show();
     let cause = &shown.outcome().cause;
     assert!(cause.contains("Input exceeds the maximum length") && !cause.contains('\n'), "{shown:?}");
     assert!(output.stderr.contains(cause.as_str()) && shown.last.as_ref() == Some(cause), "{output:?}");

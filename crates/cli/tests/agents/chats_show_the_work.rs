@@ -1,7 +1,7 @@
 //! The chat shows what a real agent said and did: Markdown as it is meant, a tool call in one line, a change of a file as a
 //! diff, files by their place below the working directory.
 
-use crate::bed::Bed;
+use crate::fixture::Fixture;
 use crate::person::Person;
 use ostler_core::view::Phase;
 use ostler_mock_llm::agents::Agent;
@@ -9,14 +9,14 @@ use serde_json::json;
 
 #[test]
 fn claude_shows_a_tool_call_a_diff_and_markdown() {
-    let Some(bed) = Bed::new(Agent::Claude) else { return };
-    let file = bed.work().join("src/made.rs");
+    let Some(fixture) = Fixture::new(Agent::Claude) else { return };
+    let file = fixture.work().join("src/made.rs");
     let write = format!("tool Write {}", json!({ "file_path": file, "content": "fn main() {\n    one();\n}\n" }));
     let change = json!({ "file_path": file, "old_string": "    one();", "new_string": "    two();" });
     let text = "say # Done\n\nThe **call** is `two()` now.\n\n- first\n- second\n";
-    let script = format!("{write} ; tool Edit {change} ; {} ; {text}", bed.tool("seq 1 12; exit 3"));
-    let session = bed.detach(&["--keep"], Some(&script));
-    let mut person = Person::runs(&bed.harness, (70, 100), &["attach", session.id()]);
+    let script = format!("{write} ; tool Edit {change} ; {} ; {text}", fixture.tool("seq 1 12; exit 3"));
+    let session = fixture.detach(&["--keep"], Some(&script));
+    let mut person = Person::runs(&fixture.harness, (70, 100), &["attach", session.id()]);
     // It may run commands; whether it may change files it asks, and the change stands above the question.
     for tool in ["Write", "Edit"] {
         person.sees(&format!("asks: {tool}"));
@@ -26,7 +26,7 @@ fn claude_shows_a_tool_call_a_diff_and_markdown() {
     }
     person.sees("idle since");
     session.until_look("the turn is over", |view| view.turns == 1 && view.state == Phase::Idle);
-    assert_eq!(bed.written("src/made.rs"), "fn main() {\n    two();\n}\n");
+    assert_eq!(fixture.written("src/made.rs"), "fn main() {\n    two();\n}\n");
     let rows = person.screen.text();
     let has = |wanted: &[&str]| rows.windows(wanted.len()).any(|rows| rows == wanted);
     assert!(has(&["● Write src/made.rs +3 -0", "  + fn main() {", "  +     one();", "  + }"]), "{rows:#?}");
@@ -43,5 +43,5 @@ fn claude_shows_a_tool_call_a_diff_and_markdown() {
     person.sees_that("the answer", |person| person.screen.text().iter().any(|row| row == "once more"));
     person.types(b"\x1c");
     person.is_left_with(0);
-    bed.proves("the chat shows tool calls, diffs and Markdown");
+    fixture.proves("the chat shows tool calls, diffs and Markdown");
 }

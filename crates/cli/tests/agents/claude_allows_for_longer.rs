@@ -1,6 +1,6 @@
 //! `answer --allow --always`: what claude proposes is allowed for the rest of its process, and for no longer.
 
-use crate::bed::Bed;
+use crate::fixture::Fixture;
 use crate::person::Person;
 use ostler_mock_llm::agents::Agent;
 
@@ -8,9 +8,9 @@ const TWO_WRITES: &str =
     r#"tool Write {"file_path":"one","content":"1"} ; tool Write {"file_path":"two","content":"2"} ; say written"#;
 
 /// Every file below a folder that may hold settings.
-fn settings(bed: &Bed) -> Vec<(String, String)> {
+fn settings(fixture: &Fixture) -> Vec<(String, String)> {
     let mut found = Vec::new();
-    for folder in [bed.harness.root().join("home/.claude"), bed.work().join(".claude")] {
+    for folder in [fixture.harness.root().join("home/.claude"), fixture.work().join(".claude")] {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
             let name = entry.path().to_string_lossy().into_owned();
             if name.contains("settings") {
@@ -23,37 +23,37 @@ fn settings(bed: &Bed) -> Vec<(String, String)> {
 
 #[test]
 fn the_same_kind_is_not_asked_again_until_the_next_process_and_nothing_is_written_down() {
-    let Some(bed) = Bed::new(Agent::Claude) else { return };
-    let session = bed.detach_strict(&["--keep"], TWO_WRITES);
-    bed.harness.run(&["wait", session.id(), "--until", "asking"]).exits(4);
-    let shown = bed.harness.run(&["show", session.id()]).exits(0);
+    let Some(fixture) = Fixture::new(Agent::Claude) else { return };
+    let session = fixture.detach_strict(&["--keep"], TWO_WRITES);
+    fixture.harness.run(&["wait", session.id(), "--until", "asking"]).exits(4);
+    let shown = fixture.harness.run(&["show", session.id()]).exits(0);
     assert!(shown.stdout.contains("for the rest of the run: every edit in the working directory"), "{shown:?}");
-    bed.harness.run(&["answer", session.id(), "--deny", "--always"]).exits(2);
-    bed.harness.run(&["answer", session.id(), "--allow", "--always"]).exits(0);
-    bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
-    assert_eq!((bed.written("one"), bed.written("two")), ("1".to_owned(), "2".to_owned()));
+    fixture.harness.run(&["answer", session.id(), "--deny", "--always"]).exits(2);
+    fixture.harness.run(&["answer", session.id(), "--allow", "--always"]).exits(0);
+    fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+    assert_eq!((fixture.written("one"), fixture.written("two")), ("1".to_owned(), "2".to_owned()));
     let journal = std::fs::read_to_string(session.path().join("journal.jsonl")).unwrap();
     let answers: Vec<&str> = journal.lines().filter(|line| line.contains(r#""what":"answered""#)).collect();
     assert_eq!(answers.len(), 1, "asked once: {answers:?}");
     assert!(answers[0].contains(r#""always":"every edit in the working directory""#), "{answers:?}");
     assert!(answers[0].contains(r#""by":""#), "{answers:?}");
-    assert_eq!(settings(&bed), [], "nobody's settings were written");
+    assert_eq!(settings(&fixture), [], "nobody's settings were written");
     session.stop();
 
-    bed.harness.run(&["resume", "-d", "--keep", session.id(), &TWO_WRITES.replace("say", "say again")]).exits(0);
-    bed.harness.run(&["wait", session.id(), "--until", "asking"]).exits(4);
+    fixture.harness.run(&["resume", "-d", "--keep", session.id(), &TWO_WRITES.replace("say", "say again")]).exits(0);
+    fixture.harness.run(&["wait", session.id(), "--until", "asking"]).exits(4);
     session.stop();
 }
 
 #[test]
 fn a_person_who_watches_may_allow_for_longer_with_one_word() {
-    let Some(bed) = Bed::new(Agent::Claude) else { return };
-    let work = bed.work();
+    let Some(fixture) = Fixture::new(Agent::Claude) else { return };
+    let work = fixture.work();
     let mut person =
-        Person::runs(&bed.harness, (24, 120), &["run", "--cwd", work.to_str().unwrap(), "claude", TWO_WRITES]);
+        Person::runs(&fixture.harness, (24, 120), &["run", "--cwd", work.to_str().unwrap(), "claude", TWO_WRITES]);
     person.sees("a: always every edit in the working directory");
     person.types(b"a\r");
     person.sees("written");
     person.is_left_with(0);
-    assert_eq!(bed.written("two"), "2");
+    assert_eq!(fixture.written("two"), "2");
 }

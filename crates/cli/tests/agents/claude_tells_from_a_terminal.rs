@@ -1,20 +1,20 @@
 //! Claude in a terminal tells of its turns, questions and conversations through hooks: nothing is read off its screen, and
 //! what is said about it is as right as of a headless session.
 
-use crate::bed::Bed;
+use crate::fixture::Fixture;
 use crate::person::Person;
 use ostler_mock_llm::agents::Agent;
 use ostler_testkit::{Session, Who};
 use serde_json::json;
 
 /// A session in a terminal whose tools need leave.
-fn in_a_terminal<'a>(bed: &'a Bed, arguments: &[&str]) -> Session<'a> {
-    let work = bed.work();
+fn in_a_terminal<'a>(fixture: &'a Fixture, arguments: &[&str]) -> Session<'a> {
+    let work = fixture.work();
     let words = [&["-t", "--cwd", work.to_str().unwrap(), "claude"], arguments].concat();
-    bed.harness.detach(&words)
+    fixture.harness.detach(&words)
 }
 
-impl Bed {
+impl Fixture {
     fn tells(&self, session: &Session<'_>, message: &str) {
         self.harness.run(&["send", session.id(), message]).exits(0);
     }
@@ -26,22 +26,22 @@ impl Bed {
 
 #[test]
 fn turns_are_seen_counted_and_saved_and_the_next_run_goes_on() {
-    let Some(bed) = Bed::of_trusting_claude() else { return };
-    let session = in_a_terminal(&bed, &[]);
-    bed.tells(&session, "say one");
-    bed.waits(&session, "turn", 0);
+    let Some(fixture) = Fixture::of_trusting_claude() else { return };
+    let session = in_a_terminal(&fixture, &[]);
+    fixture.tells(&session, "say one");
+    fixture.waits(&session, "turn", 0);
     let shown = session.show();
     assert_eq!((shown.state.as_str(), shown.turns, shown.last.as_deref()), ("idle", 1, Some("one")));
 
-    bed.tells(&session, "stream 1000 20");
-    bed.asked_for(2);
+    fixture.tells(&session, "stream 1000 20");
+    fixture.asked_for(2);
     assert_eq!(session.show().state, "working");
-    bed.harness.run(&["interrupt", session.id()]).exits(0);
-    bed.waits(&session, "turn", 6);
+    fixture.harness.run(&["interrupt", session.id()]).exits(0);
+    fixture.waits(&session, "turn", 6);
 
-    bed.tells(&session, "say three");
-    bed.waits(&session, "turn", 0);
-    bed.harness.run(&["stop", session.id()]).exits(0);
+    fixture.tells(&session, "say three");
+    fixture.waits(&session, "turn", 0);
+    fixture.harness.run(&["stop", session.id()]).exits(0);
     let shown = session.show();
     let outcome = shown.outcome();
     assert_eq!((outcome.kind.as_str(), outcome.saved.as_str(), outcome.turns), ("succeeded", "verified", 3));
@@ -49,49 +49,49 @@ fn turns_are_seen_counted_and_saved_and_the_next_run_goes_on() {
     let transcript = std::fs::read_to_string(shown.transcript.as_deref().unwrap()).unwrap();
     assert!(transcript.contains("say three"), "{transcript}");
 
-    bed.harness.run(&["resume", "-d", session.id()]).exits(0);
-    bed.tells(&session, "say four");
-    bed.waits(&session, "turn", 0);
+    fixture.harness.run(&["resume", "-d", session.id()]).exits(0);
+    fixture.tells(&session, "say four");
+    fixture.waits(&session, "turn", 0);
     let again = session.show();
     assert_eq!((again.native_id, again.turns, again.last.as_deref()), (shown.native_id, 4, Some("four")));
     session.stop();
-    bed.saw_once(&["say one", "stream 1000 20", "say three", "say four"]);
+    fixture.saw_once(&["say one", "stream 1000 20", "say three", "say four"]);
 }
 
 #[test]
 fn a_question_shows_until_it_is_answered_on_the_screen() {
-    let Some(bed) = Bed::of_trusting_claude() else { return };
-    let session = in_a_terminal(&bed, &[]);
+    let Some(fixture) = Fixture::of_trusting_claude() else { return };
+    let session = in_a_terminal(&fixture, &[]);
     // Allowed, the tool runs until it is let go: the question is over long before the tool is.
-    bed.tells(&session, &format!("{} ; say asked", bed.tool("mkfifo gate; cat gate")));
-    bed.waits(&session, "asking", 4);
+    fixture.tells(&session, &format!("{} ; say asked", fixture.tool("mkfifo gate; cat gate")));
+    fixture.waits(&session, "asking", 4);
     let ask = session.show().asking.unwrap();
     assert_eq!((&ask["tool"], &ask["input"]["command"]), (&json!("Bash"), &json!("mkfifo gate; cat gate")));
-    let refused = bed.harness.run(&["answer", session.id(), "--allow"]).exits(1);
+    let refused = fixture.harness.run(&["answer", session.id(), "--allow"]).exits(1);
     assert!(refused.complaint().contains(&format!("ostler attach {}", session.id())), "{refused:?}");
 
-    let mut person = Person::runs(&bed.harness, (40, 120), &["attach", session.id()]);
+    let mut person = Person::runs(&fixture.harness, (40, 120), &["attach", session.id()]);
     person.sees("Do you want to proceed?");
     person.types(b"1");
     session.until_look("the question is answered", |view| view.state.word() == "working" && view.asking.is_none());
-    bed.process("cat gate");
-    std::fs::write(bed.work().join("gate"), "").unwrap();
-    bed.waits(&session, "turn", 0);
+    fixture.process("cat gate");
+    std::fs::write(fixture.work().join("gate"), "").unwrap();
+    fixture.waits(&session, "turn", 0);
     assert_eq!(session.show().last.as_deref(), Some("asked"));
 
-    bed.tells(&session, &format!("{} ; say never", bed.tool("touch never")));
-    bed.waits(&session, "asking", 4);
+    fixture.tells(&session, &format!("{} ; say never", fixture.tool("touch never")));
+    fixture.waits(&session, "asking", 4);
     person.sees("touch never");
     person.sees("Do you want to proceed?");
     person.types(b"\x1b");
     session.until_look("the turn is broken off", |view| view.state.word() == "idle" && view.turns == 2);
-    assert!(!bed.work().join("never").exists());
+    assert!(!fixture.work().join("never").exists());
     person.types(b"\x1c");
     person.is_left_with(0);
     session.stop();
     assert_eq!(session.show().outcome().kind, "interrupted");
-    bed.proves("terminal: permission: shown in `ls`, answered on the screen");
-    bed.proves_impossible(
+    fixture.proves("terminal: permission: shown in `ls`, answered on the screen");
+    fixture.proves_impossible(
         "terminal: permission: answered with `ostler answer`",
         "What a key means depends on the dialog that is open; `answer` is refused and names `ostler attach`.",
     );
@@ -99,56 +99,56 @@ fn a_question_shows_until_it_is_answered_on_the_screen() {
 
 #[test]
 fn an_api_error_is_a_failed_turn() {
-    let Some(bed) = Bed::of_trusting_claude() else { return };
-    let session = in_a_terminal(&bed, &[]);
-    bed.tells(&session, "fail 400 always");
-    bed.waits(&session, "turn", 1);
-    bed.harness.run(&["stop", session.id()]).exits(0);
+    let Some(fixture) = Fixture::of_trusting_claude() else { return };
+    let session = in_a_terminal(&fixture, &[]);
+    fixture.tells(&session, "fail 400 always");
+    fixture.waits(&session, "turn", 1);
+    fixture.harness.run(&["stop", session.id()]).exits(0);
     let outcome = session.show().outcome().clone();
     assert_eq!((outcome.kind.as_str(), outcome.saved.as_str()), ("failed", "verified"), "{outcome:?}");
 }
 
 #[test]
 fn a_prompt_taken_back_before_the_first_word_ends_the_turn() {
-    let Some(bed) = Bed::of_trusting_claude() else { return };
-    let session = in_a_terminal(&bed, &[]);
-    bed.tells(&session, "hang");
-    bed.asked_for(1);
+    let Some(fixture) = Fixture::of_trusting_claude() else { return };
+    let session = in_a_terminal(&fixture, &[]);
+    fixture.tells(&session, "hang");
+    fixture.asked_for(1);
     session.until_look("it works", |view| view.state.word() == "working");
     // Claude writes nothing down about this one, and puts the prompt back into its line.
-    bed.harness.run(&["send", session.id(), "say instead", "--now"]).exits(0);
+    fixture.harness.run(&["send", session.id(), "say instead", "--now"]).exits(0);
     session.until_look("both turns are over", |view| view.turns == 2 && view.queued == 0);
     assert_eq!(session.show().last.as_deref(), Some("instead"));
     session.stop();
-    assert_eq!(bed.seen().last().map(String::as_str), Some("say instead"));
+    assert_eq!(fixture.seen().last().map(String::as_str), Some("say instead"));
 }
 
 #[test]
 fn clear_and_resume_inside_it_change_the_conversation_and_everything_follows() {
-    let Some(bed) = Bed::of_trusting_claude() else { return };
-    let session = in_a_terminal(&bed, &[]);
-    bed.tells(&session, "say one");
-    bed.waits(&session, "turn", 0);
+    let Some(fixture) = Fixture::of_trusting_claude() else { return };
+    let session = in_a_terminal(&fixture, &[]);
+    fixture.tells(&session, "say one");
+    fixture.waits(&session, "turn", 0);
     let first = session.show();
-    bed.tells(&session, "/clear");
+    fixture.tells(&session, "/clear");
     let second = session.until_look("another conversation", |view| view.native_id != first.native_id);
     assert_ne!(second.transcript, first.transcript);
     session.until_look("no turn is running", |view| view.state.word() == "idle");
     assert_eq!(session.show().turns, 1, "a command of claude's own is no turn");
     // The turn that was left behind with its conversation is saved in its own transcript.
-    bed.harness.run(&["stop", session.id()]).exits(0);
+    fixture.harness.run(&["stop", session.id()]).exits(0);
     let shown = session.show();
     assert_eq!((shown.outcome().saved.as_str(), &shown.native_id), ("verified", &second.native_id));
 
-    bed.harness.run(&["resume", "-d", session.id()]).exits(0);
-    bed.tells(&session, "say two");
-    bed.waits(&session, "turn", 0);
+    fixture.harness.run(&["resume", "-d", session.id()]).exits(0);
+    fixture.tells(&session, "say two");
+    fixture.waits(&session, "turn", 0);
     assert_eq!(session.show().transcript, shown.transcript);
-    bed.tells(&session, &format!("/resume {}", first.native_id.as_deref().unwrap()));
+    fixture.tells(&session, &format!("/resume {}", first.native_id.as_deref().unwrap()));
     session.until_look("the first conversation", |view| view.native_id == first.native_id);
     session.until_look("no turn is running", |view| view.state.word() == "idle");
-    bed.tells(&session, "say three");
-    bed.waits(&session, "turn", 0);
+    fixture.tells(&session, "say three");
+    fixture.waits(&session, "turn", 0);
     session.stop();
     let shown = session.show();
     assert_eq!((&shown.native_id, &shown.transcript), (&first.native_id, &first.transcript));
@@ -157,35 +157,35 @@ fn clear_and_resume_inside_it_change_the_conversation_and_everything_follows() {
 
 #[test]
 fn the_persons_own_hooks_run_beside_ours_from_their_file_and_from_their_arguments() {
-    let Some(bed) = Bed::of_trusting_claude() else { return };
-    let claude = bed.harness.root().join("home/.claude");
+    let Some(fixture) = Fixture::of_trusting_claude() else { return };
+    let claude = fixture.harness.root().join("home/.claude");
     let hook = |word: &str| {
         let command = format!("echo {word} >> theirs");
         json!({ "hooks": { "Stop": [{ "hooks": [{ "type": "command", "command": command }] }] } }).to_string()
     };
     std::fs::create_dir_all(&claude).unwrap();
     std::fs::write(claude.join("settings.json"), hook("own")).unwrap();
-    std::fs::write(bed.work().join("given.json"), hook("given")).unwrap();
+    std::fs::write(fixture.work().join("given.json"), hook("given")).unwrap();
     for (round, settings) in ["given.json".to_owned(), hook("given")].iter().enumerate() {
-        let session = in_a_terminal(&bed, &["--", "--settings", settings]);
-        bed.tells(&session, "say one");
-        bed.waits(&session, "turn", 0);
+        let session = in_a_terminal(&fixture, &["--", "--settings", settings]);
+        fixture.tells(&session, "say one");
+        fixture.waits(&session, "turn", 0);
         session.stop();
-        let mut ran: Vec<String> = bed.written("theirs").lines().map(str::to_owned).collect();
+        let mut ran: Vec<String> = fixture.written("theirs").lines().map(str::to_owned).collect();
         ran.sort();
         assert_eq!(ran, [vec!["given"; round + 1], vec!["own"; round + 1]].concat());
     }
     assert_eq!(std::fs::read_to_string(claude.join("settings.json")).unwrap(), hook("own"), "nobody wrote to it");
-    assert_eq!(std::fs::read_to_string(bed.work().join("given.json")).unwrap(), hook("given"));
+    assert_eq!(std::fs::read_to_string(fixture.work().join("given.json")).unwrap(), hook("given"));
 }
 
 #[test]
 fn what_happens_while_no_keeper_lives_is_known_at_once_and_counted_once() {
-    let Some(bed) = Bed::of_trusting_claude() else { return };
-    let session = in_a_terminal(&bed, &[]);
-    bed.tells(&session, "say one");
-    bed.waits(&session, "turn", 0);
-    let mut person = Person::runs(&bed.harness, (40, 120), &["attach", session.id()]);
+    let Some(fixture) = Fixture::of_trusting_claude() else { return };
+    let session = in_a_terminal(&fixture, &[]);
+    fixture.tells(&session, "say one");
+    fixture.waits(&session, "turn", 0);
+    let mut person = Person::runs(&fixture.harness, (40, 120), &["attach", session.id()]);
     person.sees("for shortcuts");
     person.types(b"stream 30 40");
     person.sees("stream 30 40");
@@ -207,11 +207,11 @@ fn what_happens_while_no_keeper_lives_is_known_at_once_and_counted_once() {
 
 #[test]
 fn a_subagent_is_not_the_turn() {
-    let Some(bed) = Bed::of_trusting_claude() else { return };
-    let session = in_a_terminal(&bed, &[]);
+    let Some(fixture) = Fixture::of_trusting_claude() else { return };
+    let session = in_a_terminal(&fixture, &[]);
     let task = json!({ "description": "d", "prompt": "say from below", "subagent_type": "general-purpose" });
-    bed.tells(&session, &format!("tool Agent {task} ; say above"));
-    bed.waits(&session, "turn", 0);
+    fixture.tells(&session, &format!("tool Agent {task} ; say above"));
+    fixture.waits(&session, "turn", 0);
     session.stop();
     let shown = session.show();
     assert_eq!((shown.outcome().text.as_deref(), shown.turns), (Some("above"), 1));
@@ -219,12 +219,12 @@ fn a_subagent_is_not_the_turn() {
 
 #[test]
 fn a_message_waits_for_the_prompt_and_never_answers_a_dialog() {
-    let Some(bed) = Bed::new(Agent::Claude) else { return };
-    let home = bed.harness.root().join("home");
+    let Some(fixture) = Fixture::new(Agent::Claude) else { return };
+    let home = fixture.harness.root().join("home");
     Agent::Claude.trust(&home, &home.join("elsewhere")).unwrap();
-    let session = in_a_terminal(&bed, &[]);
-    bed.tells(&session, "say hello");
-    let mut person = Person::runs(&bed.harness, (40, 120), &["attach", session.id()]);
+    let session = in_a_terminal(&fixture, &[]);
+    fixture.tells(&session, "say hello");
+    let mut person = Person::runs(&fixture.harness, (40, 120), &["attach", session.id()]);
     person.sees("Yes, I trust this folder");
     assert_eq!(std::fs::read(session.run_file("in")).unwrap(), b"", "nothing was typed");
     person.types(b"\r");
@@ -233,5 +233,5 @@ fn a_message_waits_for_the_prompt_and_never_answers_a_dialog() {
     person.types(b"\x1c");
     person.is_left_with(0);
     session.stop();
-    bed.saw_once(&["say hello"]);
+    fixture.saw_once(&["say hello"]);
 }

@@ -1,19 +1,19 @@
 //! An agent works in the directory of its session, wherever it was started and resumed from.
 
-use crate::bed::{Bed, for_every_agent};
+use crate::fixture::{Fixture, for_every_agent};
 use ostler_mock_llm::agents::Agent;
 
 fn works_in_the_sessions_directory(agent: Agent) {
-    let Some(mut bed) = Bed::new(agent) else { return };
+    let Some(mut fixture) = Fixture::new(agent) else { return };
     // As a shell says it that is somewhere else; some agents believe that rather than the kernel.
-    bed.harness.set("PWD", "/");
-    bed.follow(&format!("{} ; say done", bed.tool("pwd > where"))).exits(0);
-    let here = format!("{}\n", bed.work().display());
-    assert_eq!(bed.written("where"), here);
-    let again = format!("{} ; say again", bed.tool("pwd > again"));
-    bed.harness.run(&["resume", bed.last().id(), &again]).exits(0);
-    assert_eq!(bed.written("again"), here);
-    bed.proves("works in the session's directory, wherever it is resumed from");
+    fixture.harness.set("PWD", "/");
+    fixture.follow(&format!("{} ; say done", fixture.tool("pwd > where"))).exits(0);
+    let here = format!("{}\n", fixture.work().display());
+    assert_eq!(fixture.written("where"), here);
+    let again = format!("{} ; say again", fixture.tool("pwd > again"));
+    fixture.harness.run(&["resume", fixture.last().id(), &again]).exits(0);
+    assert_eq!(fixture.written("again"), here);
+    fixture.proves("works in the session's directory, wherever it is resumed from");
 }
 
 for_every_agent!(works_in_the_sessions_directory:

@@ -1,17 +1,17 @@
 //! What the model's server answers with an error is a failure with its reason in one line, never a success and never exit
 //! 0, whatever the agent calls it; unless trying again helped.
 
-use crate::bed::{Bed, for_every_agent};
+use crate::fixture::{Fixture, for_every_agent};
 use ostler_mock_llm::agents::Agent;
 use ostler_testkit::Output;
 use std::io::Write;
 
 /// The agents' own patience, cut short where they let us.
-pub fn impatient(bed: Option<Bed>) -> Option<Bed> {
-    let mut bed = bed?;
-    let home = bed.harness.root().join("home");
-    match bed.agent {
-        Agent::Claude | Agent::ClaudeAcp => bed.harness.set("CLAUDE_CODE_MAX_RETRIES", "1"),
+pub fn impatient(fixture: Option<Fixture>) -> Option<Fixture> {
+    let mut fixture = fixture?;
+    let home = fixture.harness.root().join("home");
+    match fixture.agent {
+        Agent::Claude | Agent::ClaudeAcp => fixture.harness.set("CLAUDE_CODE_MAX_RETRIES", "1"),
         Agent::Codex | Agent::CodexAcp => {
             // The provider's table is the last one in the file.
             let mut config = std::fs::OpenOptions::new().append(true).open(home.join(".codex/config.toml")).unwrap();
@@ -27,7 +27,7 @@ pub fn impatient(bed: Option<Bed>) -> Option<Bed> {
         // They know no such limit.
         Agent::Opencode | Agent::Qwen => {}
     }
-    Some(bed)
+    Some(fixture)
 }
 
 /// How many lines give this as the cause. That it was tried again for the same reason is another thing.
@@ -36,9 +36,9 @@ fn said(text: &str, cause: &str) -> usize {
 }
 
 #[track_caller]
-pub fn failed(bed: &Bed, output: Output, reasons: &[&str]) {
+pub fn failed(fixture: &Fixture, output: Output, reasons: &[&str]) {
     let output = output.exits(1);
-    let session = bed.last();
+    let session = fixture.last();
     let shown = session.show();
     let outcome = shown.outcome();
     assert_eq!(outcome.kind, "failed", "{outcome:?}");
@@ -47,15 +47,15 @@ pub fn failed(bed: &Bed, output: Output, reasons: &[&str]) {
     assert_eq!(said(&output.stderr, &outcome.cause), 1, "said once: {output:?}");
     assert_eq!(output.stdout, "", "an error is no answer");
     assert_eq!(shown.last.as_deref(), Some(outcome.cause.as_str()));
-    let logs = bed.harness.run(&["logs", session.id()]).exits(0).stdout;
+    let logs = fixture.harness.run(&["logs", session.id()]).exits(0).stdout;
     assert_eq!(said(&logs, &outcome.cause), 1, "{logs}");
-    bed.harness.run(&["wait", session.id()]).exits(1);
+    fixture.harness.run(&["wait", session.id()]).exits(1);
 }
 
 fn fails_on_a_bad_request(agent: Agent) {
-    let Some(bed) = Bed::new(agent) else { return };
-    failed(&bed, bed.follow("fail 400 always"), &["400", "scripted failure"]);
-    bed.proves("HTTP 400: failed, with the reason");
+    let Some(fixture) = Fixture::new(agent) else { return };
+    failed(&fixture, fixture.follow("fail 400 always"), &["400", "scripted failure"]);
+    fixture.proves("HTTP 400: failed, with the reason");
 }
 
 for_every_agent!(fails_on_a_bad_request:
@@ -67,9 +67,9 @@ for_every_agent!(fails_on_a_bad_request:
 );
 
 fn fails_on_a_rate_limit_for_ever(agent: Agent) {
-    let Some(bed) = impatient(Bed::new(agent)) else { return };
-    failed(&bed, bed.follow("fail 429 always"), &["429", "scripted failure"]);
-    bed.proves("HTTP 429 for ever: failed, with the reason");
+    let Some(fixture) = impatient(Fixture::new(agent)) else { return };
+    failed(&fixture, fixture.follow("fail 429 always"), &["429", "scripted failure"]);
+    fixture.proves("HTTP 429 for ever: failed, with the reason");
 }
 
 // opencode tries for ever, and codex when there is no server: see hangs_can_be_interrupted.
@@ -80,9 +80,9 @@ for_every_agent!(fails_on_a_rate_limit_for_ever:
 );
 
 fn fails_on_an_overload_for_ever(agent: Agent) {
-    let Some(bed) = impatient(Bed::new(agent)) else { return };
-    failed(&bed, bed.follow("fail 529 always"), &["529", "scripted failure"]);
-    bed.proves("HTTP 529 for ever: failed, with the reason");
+    let Some(fixture) = impatient(Fixture::new(agent)) else { return };
+    failed(&fixture, fixture.follow("fail 529 always"), &["529", "scripted failure"]);
+    fixture.proves("HTTP 529 for ever: failed, with the reason");
 }
 
 for_every_agent!(fails_on_an_overload_for_ever:
@@ -92,11 +92,11 @@ for_every_agent!(fails_on_an_overload_for_ever:
 );
 
 fn succeeds_when_trying_again_helped(agent: Agent) {
-    let Some(bed) = Bed::new(agent) else { return };
-    let output = bed.follow("fail 529 once ; say better").exits(0);
+    let Some(fixture) = Fixture::new(agent) else { return };
+    let output = fixture.follow("fail 529 once ; say better").exits(0);
     assert_eq!(output.stdout, "better\n", "{output:?}");
-    assert_eq!(bed.last().show().outcome().kind, "succeeded");
-    bed.proves("HTTP 529 once: succeeded after the retry");
+    assert_eq!(fixture.last().show().outcome().kind, "succeeded");
+    fixture.proves("HTTP 529 once: succeeded after the retry");
 }
 
 for_every_agent!(succeeds_when_trying_again_helped:
@@ -108,9 +108,9 @@ for_every_agent!(succeeds_when_trying_again_helped:
 );
 
 fn fails_without_a_server(agent: Agent) {
-    let Some(bed) = impatient(Bed::with_dead_server(agent)) else { return };
-    failed(&bed, bed.follow("say hello"), &["Unable to connect", "ConnectionRefused", "fetch failed"]);
-    bed.proves("no server: failed, with the reason");
+    let Some(fixture) = impatient(Fixture::with_dead_server(agent)) else { return };
+    failed(&fixture, fixture.follow("say hello"), &["Unable to connect", "ConnectionRefused", "fetch failed"]);
+    fixture.proves("no server: failed, with the reason");
 }
 
 for_every_agent!(fails_without_a_server:

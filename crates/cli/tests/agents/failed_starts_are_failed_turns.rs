@@ -1,7 +1,7 @@
 //! Agents that run one process per turn: a process that cannot be started, or that exits before it has taken its message,
 //! is a failed turn with its reason, and the message waits. A program that was moved by an update is found again.
 
-use crate::bed::{Bed, for_every_agent};
+use crate::fixture::{Fixture, for_every_agent};
 use ostler_mock_llm::agents::Agent;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -35,50 +35,50 @@ fn normal(path: &Path) -> PathBuf {
 }
 
 fn fails_with_a_reason_and_keeps_the_message(agent: Agent) {
-    let Some(mut bed) = Bed::new(agent) else { return };
-    let root = bed.harness.root().to_owned();
+    let Some(mut fixture) = Fixture::new(agent) else { return };
+    let root = fixture.harness.root().to_owned();
     let bin = root.join("bin");
     std::fs::create_dir(&bin).unwrap();
     let command = bin.join(agent.name());
     symlink(install(&root.join("v1"), agent), &command).unwrap();
-    let path = bed.harness.variable("PATH").unwrap().into_string().unwrap();
-    bed.harness.set("PATH", format!("{}:{path}", bin.display()));
+    let path = fixture.harness.variable("PATH").unwrap().into_string().unwrap();
+    fixture.harness.set("PATH", format!("{}:{path}", bin.display()));
 
-    let session = bed.detach(&["--keep"], Some("say one"));
-    let waited = bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+    let session = fixture.detach(&["--keep"], Some("say one"));
+    let waited = fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
     assert_eq!(waited.stdout, format!("{} state=idle turn=succeeded\n", session.id()));
 
     // An update: the old folder is gone, the command leads to the new one.
     std::fs::remove_dir_all(root.join("v1")).unwrap();
     std::fs::remove_file(&command).unwrap();
     symlink(install(&root.join("v2"), agent), &command).unwrap();
-    bed.harness.run(&["send", session.id(), "say two"]).exits(0);
-    bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+    fixture.harness.run(&["send", session.id(), "say two"]).exits(0);
+    fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
     let shown = session.show();
     assert_eq!((shown.state.as_str(), shown.last.as_deref()), ("idle", Some("two")), "{shown:?}");
 
     // The working folder is gone.
     let elsewhere = root.join("elsewhere");
-    std::fs::rename(bed.work(), &elsewhere).unwrap();
-    bed.harness.run(&["send", session.id(), "say three"]).exits(0);
-    let waited = bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(1);
+    std::fs::rename(fixture.work(), &elsewhere).unwrap();
+    fixture.harness.run(&["send", session.id(), "say three"]).exits(0);
+    let waited = fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(1);
     assert!(waited.stdout.contains("status=failed"), "{waited:?}");
     let shown = session.show();
     let outcome = shown.outcome();
     assert_eq!((outcome.kind.as_str(), outcome.source.as_str()), ("failed", "ostler"), "{outcome:?}");
-    assert!(outcome.cause.contains(bed.work().to_str().unwrap()), "no reason: {outcome:?}");
+    assert!(outcome.cause.contains(fixture.work().to_str().unwrap()), "no reason: {outcome:?}");
     assert_eq!((shown.queued, shown.turns, shown.run), (1, 2, 3), "{shown:?}");
-    let listed = bed.harness.run(&["ls"]).exits(0).stdout;
+    let listed = fixture.harness.run(&["ls"]).exits(0).stdout;
     assert!(listed.contains("failed") && listed.contains("cannot start"), "{listed}");
 
     // The cause is gone: the message that waited is delivered, once.
-    std::fs::rename(&elsewhere, bed.work()).unwrap();
-    let resumed = bed.harness.run(&["resume", session.id()]).exits(0);
+    std::fs::rename(&elsewhere, fixture.work()).unwrap();
+    let resumed = fixture.harness.run(&["resume", session.id()]).exits(0);
     assert_eq!(resumed.stdout, "three\n", "{resumed:?}");
     assert_eq!((session.show().queued, session.show().outcome().saved.as_str()), (0, "verified"));
-    bed.saw_once(&["say one", "say two", "say three"]);
-    bed.proves("a further process that cannot start: failed turn, the message waits");
-    bed.proves("an update that moves the program");
+    fixture.saw_once(&["say one", "say two", "say three"]);
+    fixture.proves("a further process that cannot start: failed turn, the message waits");
+    fixture.proves("an update that moves the program");
 }
 
 for_every_agent!(fails_with_a_reason_and_keeps_the_message:
@@ -88,18 +88,18 @@ for_every_agent!(fails_with_a_reason_and_keeps_the_message:
 );
 
 fn exits_at_once(agent: Agent, reason: &str) {
-    let Some(bed) = Bed::new(agent) else { return };
-    let work = bed.work();
+    let Some(fixture) = Fixture::new(agent) else { return };
+    let work = fixture.work();
     let words =
         ["run", "-d", "--keep", "--cwd", work.to_str().unwrap(), agent.name(), "say one", "--", "--no-such-flag"];
-    let session = bed.harness.run(&words).exits(0).stdout;
-    let session = bed.harness.session(session.trim_end());
-    let waited = bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(1);
+    let session = fixture.harness.run(&words).exits(0).stdout;
+    let session = fixture.harness.session(session.trim_end());
+    let waited = fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(1);
     let shown = session.show();
     assert!(shown.outcome().cause.contains(reason), "{shown:?}");
     assert!(waited.stdout.contains(reason), "{waited:?}");
     assert_eq!((shown.outcome().kind.as_str(), shown.queued), ("failed", 1), "{shown:?}");
-    bed.proves("a process that exits at once: the reason, and the message waits");
+    fixture.proves("a process that exits at once: the reason, and the message waits");
 }
 
 #[test]

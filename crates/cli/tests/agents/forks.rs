@@ -1,39 +1,39 @@
 //! A fork by each agent's own means: the model knows what was said before, and the original's transcript is not touched.
 
-use crate::bed::{Bed, for_every_agent, tokens_of};
+use crate::fixture::{Fixture, for_every_agent, tokens_of};
 use ostler_mock_llm::agents::Agent;
 
 fn a_fork_knows_what_was_said(agent: Agent) {
-    let Some(bed) = Bed::new(agent) else { return };
-    bed.follow("say one").exits(0);
-    let original = bed.last();
+    let Some(fixture) = Fixture::new(agent) else { return };
+    fixture.follow("say one").exits(0);
+    let original = fixture.last();
     let before = original.show();
     // opencode's database is the copy's as well.
     let file = before.transcript.as_deref().filter(|_| agent != Agent::Opencode);
     let said = file.map(|file| std::fs::read(file).unwrap());
-    let fork = bed.harness.run(&["fork", "-d", original.id(), "say two"]).exits(0);
-    let fork = bed.harness.session(fork.stdout.trim_end());
-    bed.harness.run(&["wait", fork.id()]).exits(0);
+    let fork = fixture.harness.run(&["fork", "-d", original.id(), "say two"]).exits(0);
+    let fork = fixture.harness.session(fork.stdout.trim_end());
+    fixture.harness.run(&["wait", fork.id()]).exits(0);
     let shown = fork.show();
     assert_eq!((shown.outcome().kind.as_str(), shown.last.as_deref()), ("succeeded", Some("two")), "{shown:?}");
     assert_ne!(shown.outcome().saved, "unverified");
     assert!(shown.native_id.is_some() && shown.native_id != before.native_id, "{shown:?}");
     if agent != Agent::Gemini {
         // What the original used is not the copy's; gemini counts what it asks on the side as well.
-        assert_eq!(tokens_of(&bed, &fork), (ostler_mock_llm::INPUT_TOKENS, ostler_mock_llm::OUTPUT_TOKENS));
+        assert_eq!(tokens_of(&fixture, &fork), (ostler_mock_llm::INPUT_TOKENS, ostler_mock_llm::OUTPUT_TOKENS));
     }
-    let told = bed.last_request();
+    let told = fixture.last_request();
     assert!(told.contains("say one") && told.contains("say two"), "{told}");
     // Each goes its own way.
-    bed.harness.run(&["resume", fork.id(), "say three"]).exits(0);
-    let told = bed.last_request();
+    fixture.harness.run(&["resume", fork.id(), "say three"]).exits(0);
+    let told = fixture.last_request();
     assert!(told.contains("say one") && told.contains("say two") && told.contains("say three"), "{told}");
     assert!(said == file.map(|file| std::fs::read(file).unwrap()), "the original's transcript was written to");
-    bed.harness.run(&["resume", original.id(), "say four"]).exits(0);
-    let told = bed.last_request();
+    fixture.harness.run(&["resume", original.id(), "say four"]).exits(0);
+    let told = fixture.last_request();
     assert!(told.contains("say one") && told.contains("say four"), "{told}");
     assert!(!told.contains("say two") && !told.contains("say three"), "{told}");
-    bed.proves("fork: knows what was said, leaves the original alone");
+    fixture.proves("fork: knows what was said, leaves the original alone");
 }
 
 for_every_agent!(a_fork_knows_what_was_said:
@@ -46,17 +46,17 @@ for_every_agent!(a_fork_knows_what_was_said:
 /// What a turn has begun is on disk some tens of milliseconds after its end.
 #[test]
 fn a_conversation_can_be_copied_right_after_its_first_turn() {
-    let Some(bed) = Bed::new(Agent::Claude) else { return };
-    let original = bed.detach(&["--keep"], Some("say one"));
-    bed.harness.run(&["wait", original.id(), "--until", "turn"]).exits(0);
-    let fork = bed.harness.run(&["fork", original.id(), "say two"]).exits(0);
+    let Some(fixture) = Fixture::new(Agent::Claude) else { return };
+    let original = fixture.detach(&["--keep"], Some("say one"));
+    fixture.harness.run(&["wait", original.id(), "--until", "turn"]).exits(0);
+    let fork = fixture.harness.run(&["fork", original.id(), "say two"]).exits(0);
     assert_eq!(fork.stdout, "two\n", "{fork:?}");
-    let told = bed.last_request();
+    let told = fixture.last_request();
     assert!(told.contains("say one") && told.contains("say two"), "{told}");
 
     let shown = original.show();
     let native_id = shown.native_id.as_deref().unwrap();
-    let who = bed.harness.run(&["who", &native_id[..8]]).exits(0).stdout;
+    let who = fixture.harness.run(&["who", &native_id[..8]]).exits(0).stdout;
     assert!(who.contains(&shown.pid.unwrap().to_string()) && who.contains(original.id()), "{who}");
-    bed.proves("fork right after the first turn");
+    fixture.proves("fork right after the first turn");
 }

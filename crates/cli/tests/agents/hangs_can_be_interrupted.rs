@@ -1,29 +1,29 @@
 //! A model that says nothing leaves the session working, quiet for longer and longer, and never declared dead; an
 //! interrupt ends the turn, and that is what it is called.
 
-use crate::bed::{Bed, for_every_agent};
+use crate::fixture::{Fixture, for_every_agent};
 use ostler_mock_llm::agents::Agent;
 use ostler_testkit::Session;
 
-fn quiet_until_interrupted(bed: &Bed, session: Session<'_>) {
+fn quiet_until_interrupted(fixture: &Fixture, session: Session<'_>) {
     let quiet = session.until_look("it is quiet", |view| view.quiet_s >= 1);
     assert_eq!((quiet.state.word(), quiet.alive, quiet.outcome.is_none()), ("working", true, true), "{quiet:?}");
     session.until_look("it is quieter", |view| view.quiet_s > quiet.quiet_s);
-    bed.harness.run(&["interrupt", session.id()]).exits(0);
-    bed.harness.run(&["wait", session.id()]).exits(6);
+    fixture.harness.run(&["interrupt", session.id()]).exits(0);
+    fixture.harness.run(&["wait", session.id()]).exits(6);
     let shown = session.show();
     assert_eq!((shown.outcome().kind.as_str(), shown.turns), ("interrupted", 1), "{shown:?}");
-    let logs = bed.harness.run(&["logs", session.id()]).exits(0).stdout;
+    let logs = fixture.harness.run(&["logs", session.id()]).exits(0).stdout;
     assert!(logs.ends_with("the turn was interrupted\n"), "{logs}");
-    bed.harness.nothing_is_left();
+    fixture.harness.nothing_is_left();
 }
 
 fn a_hang_can_be_interrupted(agent: Agent) {
-    let Some(bed) = Bed::new(agent) else { return };
-    let session = bed.detach(&[], Some("hang"));
-    bed.asked_for(1);
-    quiet_until_interrupted(&bed, session);
-    bed.proves("hang: working and quiet, until interrupted");
+    let Some(fixture) = Fixture::new(agent) else { return };
+    let session = fixture.detach(&[], Some("hang"));
+    fixture.asked_for(1);
+    quiet_until_interrupted(&fixture, session);
+    fixture.proves("hang: working and quiet, until interrupted");
 }
 
 for_every_agent!(a_hang_can_be_interrupted:
@@ -36,19 +36,19 @@ for_every_agent!(a_hang_can_be_interrupted:
 
 #[test]
 fn opencode_that_tries_for_ever_can_be_interrupted() {
-    let Some(bed) = Bed::new(Agent::Opencode) else { return };
-    let session = bed.detach(&[], Some("fail 529 always"));
-    bed.asked_for(2);
-    quiet_until_interrupted(&bed, session);
-    bed.proves("HTTP 529 for ever: working and quiet, until interrupted");
+    let Some(fixture) = Fixture::new(Agent::Opencode) else { return };
+    let session = fixture.detach(&[], Some("fail 529 always"));
+    fixture.asked_for(2);
+    quiet_until_interrupted(&fixture, session);
+    fixture.proves("HTTP 529 for ever: working and quiet, until interrupted");
 }
 
 /// These two wait for a server that is not there, and say nothing of an end.
 fn one_that_waits_for_a_server_can_be_interrupted(agent: Agent) {
-    let Some(bed) = Bed::with_dead_server(agent) else { return };
-    let session = bed.detach(&[], Some("say hello"));
-    quiet_until_interrupted(&bed, session);
-    bed.proves("no server: working and quiet, until interrupted");
+    let Some(fixture) = Fixture::with_dead_server(agent) else { return };
+    let session = fixture.detach(&[], Some("say hello"));
+    quiet_until_interrupted(&fixture, session);
+    fixture.proves("no server: working and quiet, until interrupted");
 }
 
 for_every_agent!(one_that_waits_for_a_server_can_be_interrupted:
@@ -59,15 +59,15 @@ for_every_agent!(one_that_waits_for_a_server_can_be_interrupted:
 /// Its output names the conversation with the first word of the model.
 #[test]
 fn opencode_that_is_interrupted_in_its_first_turn_goes_on_in_the_same_conversation() {
-    let Some(bed) = Bed::new(Agent::Opencode) else { return };
-    let session = bed.detach(&["--keep"], Some("hang"));
-    bed.asked_for(1);
-    bed.harness.run(&["interrupt", session.id()]).exits(0);
-    bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(6);
+    let Some(fixture) = Fixture::new(Agent::Opencode) else { return };
+    let session = fixture.detach(&["--keep"], Some("hang"));
+    fixture.asked_for(1);
+    fixture.harness.run(&["interrupt", session.id()]).exits(0);
+    fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(6);
     assert!(session.show().native_id.is_some(), "{:?}", session.show());
-    bed.harness.run(&["send", session.id(), "say two"]).exits(0);
-    bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
-    assert_eq!(bed.seen(), ["hang", "say two"]);
+    fixture.harness.run(&["send", session.id(), "say two"]).exits(0);
+    fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+    assert_eq!(fixture.seen(), ["hang", "say two"]);
     assert_eq!(session.show().last.as_deref(), Some("two"));
-    bed.proves("interrupted in the first turn: goes on in the same conversation");
+    fixture.proves("interrupted in the first turn: goes on in the same conversation");
 }

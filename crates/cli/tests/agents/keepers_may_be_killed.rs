@@ -2,7 +2,7 @@
 //! same ones, so that a failure can be had again.
 
 use crate::acp::detach_fearless;
-use crate::bed::Bed;
+use crate::fixture::Fixture;
 use ostler_mock_llm::agents::Agent;
 use ostler_testkit::{Session, Who, alone, patience};
 use std::time::{Duration, Instant};
@@ -31,24 +31,24 @@ fn kill_at(session: &Session<'_>, start: Instant, moments: &[Duration]) {
 }
 
 /// Four kills in each of five sessions that `begin` starts with their first message.
-fn twenty_kills(agent: Agent, begin: impl for<'a> Fn(&'a Bed, &str) -> Session<'a>, saved: &str) {
+fn twenty_kills(agent: Agent, begin: impl for<'a> Fn(&'a Fixture, &str) -> Session<'a>, saved: &str) {
     let mut moments = Moments(0x5eed);
     let _alone = alone();
     for _ in 0..5 {
-        let Some(bed) = Bed::new(agent) else { return };
+        let Some(fixture) = Fixture::new(agent) else { return };
         if agent == Agent::Claude {
-            agent.trust(&bed.harness.root().join("home"), &bed.work()).unwrap();
+            agent.trust(&fixture.harness.root().join("home"), &fixture.work()).unwrap();
         }
-        let turn = |name: &str| format!("{} ; say turn {name}", bed.tool(&format!("echo {name} >> proof")));
+        let turn = |name: &str| format!("{} ; say turn {name}", fixture.tool(&format!("echo {name} >> proof")));
         let turns = [turn("one"), turn("two"), turn("three")];
         let mut kills = [moments.next(), moments.next(), moments.next(), moments.next()];
         kills.sort();
         let start = Instant::now();
-        let session = begin(&bed, &turns[0]);
+        let session = begin(&fixture, &turns[0]);
         std::thread::scope(|scope| {
             scope.spawn(|| kill_at(&session, start, &kills));
             for message in &turns[1..] {
-                bed.harness.run(&["send", session.id(), message]).exits(0);
+                fixture.harness.run(&["send", session.id(), message]).exits(0);
             }
         });
         let done = session.until_look("three turns", |view| view.turns == 3 && view.queued == 0);
@@ -57,17 +57,17 @@ fn twenty_kills(agent: Agent, begin: impl for<'a> Fn(&'a Bed, &str) -> Session<'
         let shown = session.show();
         assert_eq!((shown.outcome().kind.as_str(), shown.outcome().saved.as_str()), ("succeeded", saved));
         assert_eq!(shown.outcome().turns, 3);
-        bed.saw_once(&[&turns[0], &turns[1], &turns[2]]);
-        assert_eq!(bed.written("proof"), "one\ntwo\nthree\n", "kills at {kills:?}");
+        fixture.saw_once(&[&turns[0], &turns[1], &turns[2]]);
+        assert_eq!(fixture.written("proof"), "one\ntwo\nthree\n", "kills at {kills:?}");
         if agent == Agent::Claude {
-            bed.proves("keeper killed at any moment: each message once, each tool once");
+            fixture.proves("keeper killed at any moment: each message once, each tool once");
         }
     }
 }
 
 #[test]
 fn each_message_reaches_claude_once_and_each_tool_runs_once_whenever_the_keeper_dies() {
-    twenty_kills(Agent::Claude, |bed, prompt| bed.detach(&["--keep"], Some(prompt)), "verified");
+    twenty_kills(Agent::Claude, |fixture, prompt| fixture.detach(&["--keep"], Some(prompt)), "verified");
 }
 
 #[test]
@@ -75,9 +75,9 @@ fn each_message_is_typed_once_into_claudes_terminal_whenever_the_keeper_dies() {
     twenty_kills(Agent::Claude, type_first, "verified");
 }
 
-fn type_first<'a>(bed: &'a Bed, first: &str) -> Session<'a> {
-    let session = bed.detach(&["-t"], None);
-    bed.harness.run(&["send", session.id(), first]).exits(0);
+fn type_first<'a>(fixture: &'a Fixture, first: &str) -> Session<'a> {
+    let session = fixture.detach(&["-t"], None);
+    fixture.harness.run(&["send", session.id(), first]).exits(0);
     session
 }
 

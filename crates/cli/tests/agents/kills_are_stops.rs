@@ -1,25 +1,25 @@
 //! `stop --kill` in the middle of a turn: the session was stopped, whichever agent it is, and has not failed.
 
-use crate::bed::{Bed, for_every_agent};
+use crate::fixture::{Fixture, for_every_agent};
 use ostler_mock_llm::agents::Agent;
 use ostler_sys::process::Pidfd;
 use ostler_testkit::Who;
 use rustix::process::Signal;
 
 fn killed_in_a_turn(agent: Agent) {
-    let Some(bed) = Bed::new(agent) else { return };
-    let (tool, words) = bed.endless_tool();
-    let session = bed.detach(&[], Some(&format!("{tool} ; say never")));
-    let tool = bed.process(words);
-    let output = bed.harness.run(&["stop", "--kill", session.id()]);
+    let Some(fixture) = Fixture::new(agent) else { return };
+    let (tool, words) = fixture.endless_tool();
+    let session = fixture.detach(&[], Some(&format!("{tool} ; say never")));
+    let tool = fixture.process(words);
+    let output = fixture.harness.run(&["stop", "--kill", session.id()]);
     assert!([Some(0), Some(8)].contains(&output.code), "{output:?}");
     assert!(!tool.may_live(), "the tool is gone when stop returns");
     let shown = session.show();
     let outcome = shown.outcome();
     assert_eq!((outcome.kind.as_str(), outcome.signal), ("stopped", Some(9)), "{outcome:?}");
     assert!(outcome.cause.starts_with("stopped by "), "{outcome:?}");
-    bed.harness.run(&["wait", session.id()]).exits(6);
-    bed.proves("stop --kill in the middle of a tool: stopped");
+    fixture.harness.run(&["wait", session.id()]).exits(6);
+    fixture.proves("stop --kill in the middle of a tool: stopped");
 }
 
 for_every_agent!(killed_in_a_turn:
@@ -33,20 +33,20 @@ for_every_agent!(killed_in_a_turn:
 /// The kernel takes a moment to end a process of hundreds of megabytes: whoever resumes in that moment waits for it.
 #[test]
 fn claude_is_resumed_while_the_kernel_still_ends_it() {
-    let Some(bed) = Bed::new(Agent::Claude) else { return };
-    bed.follow("say one").exits(0);
-    let session = bed.last();
+    let Some(fixture) = Fixture::new(Agent::Claude) else { return };
+    fixture.follow("say one").exits(0);
+    let session = fixture.last();
     for _ in 0..3 {
-        bed.harness.run(&["resume", "-d", "--keep", session.id(), "say more"]).exits(0);
-        bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+        fixture.harness.run(&["resume", "-d", "--keep", session.id(), "say more"]).exits(0);
+        fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
         session.until_look("it is kept", |view| view.alive && view.kept && view.holder_pid.is_some());
         let all = [Who::Keeper, Who::Holder, Who::Agent].map(|who| session.living(who));
         let pidfds = all.map(|process| Pidfd::open(&process).unwrap().unwrap());
         for pidfd in &pidfds {
             pidfd.signal(Signal::KILL).unwrap();
         }
-        bed.harness.run(&["resume", "-d", session.id(), "say on"]).exits(0);
-        bed.harness.run(&["wait", session.id()]).exits(0);
+        fixture.harness.run(&["resume", "-d", session.id(), "say on"]).exits(0);
+        fixture.harness.run(&["wait", session.id()]).exits(0);
     }
-    bed.proves("resume right after SIGKILL");
+    fixture.proves("resume right after SIGKILL");
 }

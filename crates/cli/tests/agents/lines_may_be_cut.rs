@@ -2,7 +2,7 @@
 //! back finds all of it. The client at the far end of the line leaves with it; it is in the line's session, whose terminal
 //! has gone, and the session's own processes are not.
 
-use crate::bed::Bed;
+use crate::fixture::Fixture;
 use crate::person::Person;
 use crate::sshd::Sshd;
 use ostler_sys::process::{Identity, command_line};
@@ -39,23 +39,23 @@ impl Cut {
 }
 
 /// A long turn: its tool goes on when it is let through the gate of this name.
-fn long(bed: &Bed, gate: &str) -> String {
-    format!("{} ; stream 6 1", bed.tool(&format!("mkfifo {gate}; cat {gate}")))
+fn long(fixture: &Fixture, gate: &str) -> String {
+    format!("{} ; stream 6 1", fixture.tool(&format!("mkfifo {gate}; cat {gate}")))
 }
 
 /// The clients at the far end, by their words.
-fn clients(bed: &Bed) -> Vec<Identity> {
+fn clients(fixture: &Fixture) -> Vec<Identity> {
     let is_client = |process: &Identity| {
         let words = command_line(process.pid());
-        let ours = words.first().is_some_and(|program| *program == bed.harness.program().to_string_lossy());
+        let ours = words.first().is_some_and(|program| *program == fixture.harness.program().to_string_lossy());
         ours && words.get(1).is_some_and(|word| word == "run" || word == "attach")
     };
-    bed.harness.alive().into_iter().filter(is_client).collect()
+    fixture.harness.alive().into_iter().filter(is_client).collect()
 }
 
 /// Three people at work: one has started a turn and follows it, one looks at another, and one at a terminal.
 struct Work<'a> {
-    bed: &'a Bed,
+    fixture: &'a Fixture,
     started: Session<'a>,
     attached: Session<'a>,
     terminal: Session<'a>,
@@ -64,23 +64,30 @@ struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    fn begins(bed: &'a Bed, over_the_line: impl Fn(&[&str]) -> Person) -> Work<'a> {
-        let terminal = bed.detach(&["-t"], None);
+    fn begins(fixture: &'a Fixture, over_the_line: impl Fn(&[&str]) -> Person) -> Work<'a> {
+        let terminal = fixture.detach(&["-t"], None);
         let mut on_screen = over_the_line(&["attach", terminal.id()]);
         on_screen.sees("for shortcuts");
-        let attached = bed.detach(&[], Some(&long(bed, "attached")));
+        let attached = fixture.detach(&[], Some(&long(fixture, "attached")));
         let mut in_chat = over_the_line(&["attach", attached.id()]);
-        let words = bed.words(&[], Some(&long(bed, "started")));
+        let words = fixture.words(&[], Some(&long(fixture, "started")));
         let mut follows = over_the_line(&words.iter().map(String::as_str).collect::<Vec<_>>());
-        bed.harness.run(&["send", terminal.id(), &long(bed, "terminal")]).exits(0);
+        fixture.harness.run(&["send", terminal.id(), &long(fixture, "terminal")]).exits(0);
         for (person, gate) in [&mut follows, &mut in_chat, &mut on_screen].into_iter().zip(GATES) {
             let tool = format!("cat {gate}");
-            bed.process(&tool);
+            fixture.process(&tool);
             person.sees(&tool);
         }
-        let clients = clients(bed);
+        let clients = clients(fixture);
         assert_eq!(clients.len(), 3, "three clients at the far end");
-        Work { bed, started: bed.last(), attached, terminal, people: vec![on_screen, in_chat, follows], clients }
+        Work {
+            fixture,
+            started: fixture.last(),
+            attached,
+            terminal,
+            people: vec![on_screen, in_chat, follows],
+            clients,
+        }
     }
 
     /// The clients at the far end are gone.
@@ -91,14 +98,14 @@ impl<'a> Work<'a> {
     /// The turns go on.
     fn is_let_through(&self) {
         for gate in GATES {
-            std::fs::write(self.bed.work().join(gate), "").unwrap();
+            std::fs::write(self.fixture.work().join(gate), "").unwrap();
         }
     }
 
     /// The sessions have come to the end of their turns, and all of that is found.
     fn proves_whole(self) {
-        let Work { bed, started, attached, terminal, people, .. } = self;
-        let harness = &bed.harness;
+        let Work { fixture, started, attached, terminal, people, .. } = self;
+        let harness = &fixture.harness;
         drop(people);
         for session in [&started, &attached] {
             harness.run(&["wait", session.id()]).exits(0);
@@ -107,7 +114,7 @@ impl<'a> Work<'a> {
             assert_eq!((outcome.kind.as_str(), outcome.saved.as_str()), ("succeeded", "verified"), "{outcome:?}");
             Person::runs(harness, (40, 120), &["attach", session.id()]).sees(LAST);
             harness.run(&["resume", session.id(), "say next"]).exits(0);
-            assert!(bed.last_request().contains(LAST), "the resumed model has been told all of it");
+            assert!(fixture.last_request().contains(LAST), "the resumed model has been told all of it");
         }
         harness.run(&["wait", terminal.id(), "--until", "turn"]).exits(0);
         Person::runs(harness, (40, 120), &["attach", terminal.id()]).sees(LAST);
@@ -117,16 +124,16 @@ impl<'a> Work<'a> {
         Person::runs(harness, (40, 120), &["attach", terminal.id()]).sees(LAST);
         harness.run(&["send", terminal.id(), "say next"]).exits(0);
         harness.run(&["wait", terminal.id(), "--until", "turn"]).exits(0);
-        assert!(bed.last_request().contains(LAST), "the resumed model has been told all of it");
+        assert!(fixture.last_request().contains(LAST), "the resumed model has been told all of it");
         terminal.stop();
         harness.nothing_is_left();
     }
 }
 
 fn cut_over_ssh(cut: Cut) {
-    let Some(bed) = Bed::of_trusting_claude() else { return };
-    let Some(sshd) = Sshd::start(&bed.harness) else { return };
-    let mut work = Work::begins(&bed, |words| sshd.runs(&bed.harness, words));
+    let Some(fixture) = Fixture::of_trusting_claude() else { return };
+    let Some(sshd) = Sshd::start(&fixture.harness) else { return };
+    let mut work = Work::begins(&fixture, |words| sshd.runs(&fixture.harness, words));
     cut.happens_to(&mut work.people, &sshd);
     match cut {
         Cut::ClientKilled | Cut::ServerKilled | Cut::WindowClosed => {
@@ -140,7 +147,7 @@ fn cut_over_ssh(cut: Cut) {
         }
     }
     work.proves_whole();
-    bed.proves("ssh cut in the middle of a turn: it ends, and all of it is found");
+    fixture.proves("ssh cut in the middle of a turn: it ends, and all of it is found");
 }
 
 #[test]
@@ -165,8 +172,8 @@ fn a_turn_outlives_a_window_with_ssh_that_is_closed() {
 
 #[test]
 fn a_turn_outlives_the_terminal_of_its_client() {
-    let Some(bed) = Bed::of_trusting_claude() else { return };
-    let mut work = Work::begins(&bed, |words| Person::runs(&bed.harness, (40, 120), words));
+    let Some(fixture) = Fixture::of_trusting_claude() else { return };
+    let mut work = Work::begins(&fixture, |words| Person::runs(&fixture.harness, (40, 120), words));
     work.people.iter_mut().for_each(Person::closes_the_terminal);
     work.is_hung_up_on();
     work.is_let_through();

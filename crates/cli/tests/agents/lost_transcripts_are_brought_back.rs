@@ -1,7 +1,7 @@
 //! A transcript that its owner lost is put back before the conversation goes on: gemini deletes conversations when another
 //! gemini starts in the same folder, and files are emptied, cut and replaced behind an agent's back.
 
-use crate::bed::{Bed, for_every_agent};
+use crate::fixture::{Fixture, for_every_agent};
 use ostler_mock_llm::agents::Agent;
 
 fn is_brought_back(agent: Agent) {
@@ -13,17 +13,17 @@ fn is_brought_back_into_an_empty_file(agent: Agent) {
 }
 
 fn goes_on_whole_after(agent: Agent, loss: fn(&str)) {
-    let Some(bed) = Bed::new(agent) else { return };
-    bed.follow("say one").exits(0);
-    let session = bed.last();
+    let Some(fixture) = Fixture::new(agent) else { return };
+    fixture.follow("say one").exits(0);
+    let session = fixture.last();
     let transcript = session.show().transcript.unwrap();
     loss(&transcript);
-    let resumed = bed.harness.run(&["resume", session.id(), "say two"]).exits(0);
+    let resumed = fixture.harness.run(&["resume", session.id(), "say two"]).exits(0);
     assert!(resumed.stderr.contains("its transcript was missing"), "{}", resumed.stderr);
-    let told = bed.last_request();
+    let told = fixture.last_request();
     assert!(told.contains("say one") && told.contains("say two"), "{told}");
     assert!(std::fs::read_to_string(&transcript).unwrap().contains("say one"));
-    bed.proves("a lost transcript is brought back at the resume");
+    fixture.proves("a lost transcript is brought back at the resume");
 }
 
 for_every_agent!(is_brought_back:
@@ -40,52 +40,52 @@ for_every_agent!(is_brought_back_into_an_empty_file:
 
 #[test]
 fn what_a_running_claude_lost_is_put_before_what_it_wrote_since() {
-    let Some(bed) = Bed::new(Agent::Claude) else { return };
-    let session = bed.detach(&["--keep"], Some("say one"));
-    bed.harness.run(&["wait", "--until", "turn", session.id()]).exits(0);
+    let Some(fixture) = Fixture::new(Agent::Claude) else { return };
+    let session = fixture.detach(&["--keep"], Some("say one"));
+    fixture.harness.run(&["wait", "--until", "turn", session.id()]).exits(0);
     let transcript = session.show().transcript.unwrap();
     session.until("a copy of the first turn", || {
-        let copied = bed.harness.run(&["checkpoints", session.id(), "--json"]).exits(0).stdout;
+        let copied = fixture.harness.run(&["checkpoints", session.id(), "--json"]).exits(0).stdout;
         let last: serde_json::Value = serde_json::from_str(copied.lines().last()?).ok()?;
         (last["length"] == std::fs::metadata(&transcript).ok()?.len()).then_some(())
     });
     std::fs::remove_file(&transcript).unwrap();
-    bed.harness.run(&["send", session.id(), "say two"]).exits(0);
-    bed.harness.run(&["wait", "--until", "turn", session.id()]).exits(0);
+    fixture.harness.run(&["send", session.id(), "say two"]).exits(0);
+    fixture.harness.run(&["wait", "--until", "turn", session.id()]).exits(0);
     session.stop();
     assert!(!std::fs::read_to_string(&transcript).unwrap().contains("say one"));
 
-    let resumed = bed.harness.run(&["resume", session.id(), "say three"]).exits(0);
+    let resumed = fixture.harness.run(&["resume", session.id(), "say three"]).exits(0);
     assert!(resumed.stderr.contains("missing in the transcript: restored"), "{}", resumed.stderr);
-    assert_eq!(bed.seen(), ["say one", "say two", "say three"]);
-    let told = bed.last_request();
+    assert_eq!(fixture.seen(), ["say one", "say two", "say three"]);
+    let told = fixture.last_request();
     assert!(["say one", "say two", "say three"].iter().all(|said| told.contains(said)), "{told}");
-    let again = bed.harness.run(&["repair", session.id(), "--dry-run"]).exits(0);
+    let again = fixture.harness.run(&["repair", session.id(), "--dry-run"]).exits(0);
     assert!(again.stdout.contains("nothing to repair"), "{}", again.stdout);
 }
 
 fn is_put_back_when_cut(agent: Agent) {
-    let Some(bed) = Bed::new(agent) else { return };
-    bed.follow("say one").exits(0);
-    let session = bed.last();
-    bed.harness.run(&["resume", session.id(), "say two"]).exits(0);
+    let Some(fixture) = Fixture::new(agent) else { return };
+    fixture.follow("say one").exits(0);
+    let session = fixture.last();
+    fixture.harness.run(&["resume", session.id(), "say two"]).exits(0);
     let transcript = session.show().transcript.unwrap();
     let whole = std::fs::read(&transcript).unwrap();
     std::fs::write(&transcript, &whole[..whole.len() / 2]).unwrap();
-    let looked = bed.harness.run(&["repair", session.id(), "--dry-run"]).exits(1);
+    let looked = fixture.harness.run(&["repair", session.id(), "--dry-run"]).exits(1);
     assert!(looked.stdout.contains("to repair: the transcript was cut"), "{}", looked.stdout);
     assert_eq!(std::fs::read(&transcript).unwrap(), &whole[..whole.len() / 2], "only said");
     // What is announced is what is done.
-    let repaired = bed.harness.run(&["repair", session.id()]).exits(0);
+    let repaired = fixture.harness.run(&["repair", session.id()]).exits(0);
     let lines = |text: &str, word: &str| -> Vec<String> {
         text.lines().filter_map(|line| line.strip_prefix(word)).map(str::to_owned).collect()
     };
     assert_eq!(lines(&looked.stdout, "to repair: "), lines(&repaired.stdout, "repaired: "), "{looked:?} {repaired:?}");
     assert_eq!(std::fs::read(&transcript).unwrap(), whole);
     std::fs::write(&transcript, &whole[..whole.len() / 2]).unwrap();
-    let resumed = bed.harness.run(&["resume", session.id(), "say three"]).exits(0);
+    let resumed = fixture.harness.run(&["resume", session.id(), "say three"]).exits(0);
     assert!(resumed.stderr.contains("the transcript was cut"), "{}", resumed.stderr);
-    let told = bed.last_request();
+    let told = fixture.last_request();
     assert!(["say one", "say two", "say three"].iter().all(|said| told.contains(said)), "{told}");
 }
 
@@ -97,12 +97,12 @@ for_every_agent!(is_put_back_when_cut:
 
 #[test]
 fn a_transcript_that_claude_does_not_know_is_told_and_fails_with_its_words() {
-    let Some(bed) = Bed::new(Agent::Claude) else { return };
-    bed.follow("say one").exits(0);
-    let session = bed.last();
+    let Some(fixture) = Fixture::new(Agent::Claude) else { return };
+    fixture.follow("say one").exits(0);
+    let session = fixture.last();
     let transcript = session.show().transcript.unwrap();
     std::fs::write(&transcript, "{\"type\":\"user\"}\n").unwrap();
-    let resumed = bed.harness.run(&["resume", session.id(), "say two"]).exits(1);
+    let resumed = fixture.harness.run(&["resume", session.id(), "say two"]).exits(1);
     assert!(resumed.stderr.contains("ostler checkpoints restore"), "{}", resumed.stderr);
     let outcome = session.show();
     let outcome = outcome.outcome();

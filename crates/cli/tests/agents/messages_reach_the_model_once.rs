@@ -1,20 +1,20 @@
 //! Messages sent during a turn wait with us and reach the model in order, each once.
 
-use crate::bed::{Bed, for_every_agent};
+use crate::fixture::{Fixture, for_every_agent};
 use ostler_mock_llm::agents::Agent;
 
 fn three_messages_during_a_turn(agent: Agent) {
-    let Some(bed) = Bed::new(agent) else { return };
-    let session = bed.detach(&["--keep"], Some("stream 15 100"));
-    bed.asked_for(1);
+    let Some(fixture) = Fixture::new(agent) else { return };
+    let session = fixture.detach(&["--keep"], Some("stream 15 100"));
+    fixture.asked_for(1);
     for message in ["say first", "say second", "say third"] {
-        bed.harness.run(&["send", session.id(), message]).exits(0);
+        fixture.harness.run(&["send", session.id(), message]).exits(0);
     }
     session.until_look("all are answered", |view| view.turns == 4 && view.queued == 0);
     session.stop();
     assert_eq!(session.show().outcome().kind, "succeeded");
-    bed.saw_once(&["stream 15 100", "say first", "say second", "say third"]);
-    bed.proves("messages during a turn: in order, each once");
+    fixture.saw_once(&["stream 15 100", "say first", "say second", "say third"]);
+    fixture.proves("messages during a turn: in order, each once");
 }
 
 for_every_agent!(three_messages_during_a_turn:

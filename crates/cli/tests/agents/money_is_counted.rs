@@ -1,7 +1,7 @@
 //! Tokens and money, per turn, run and session, are what the model has counted: over two turns of one session, each in a
 //! process of its own or both in one, and over a resume.
 
-use crate::bed::{Bed, for_every_agent};
+use crate::fixture::{Fixture, for_every_agent};
 use ostler_mock_llm::agents::Agent;
 use ostler_testkit::patience;
 use serde_json::Value;
@@ -30,16 +30,16 @@ fn same(one: f64, other: f64) -> bool {
 }
 
 fn is_counted(agent: Agent) {
-    let Some(bed) = Bed::new(agent) else { return };
-    let session = bed.detach(&["--keep"], Some("say one"));
-    let show = || bed.harness.run(&["show", "--json", session.id()]).exits(0).json();
-    bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
-    let first = bed.tokens();
+    let Some(fixture) = Fixture::new(agent) else { return };
+    let session = fixture.detach(&["--keep"], Some("say one"));
+    let show = || fixture.harness.run(&["show", "--json", session.id()]).exits(0).json();
+    fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+    let first = fixture.tokens();
     assert_eq!(tokens(&show()["tokens"]), first, "of the session, while it lives");
-    bed.harness.run(&["send", session.id(), "say two"]).exits(0);
-    bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
-    let second = bed.tokens();
-    bed.harness.run(&["stop", session.id()]).exits(0);
+    fixture.harness.run(&["send", session.id(), "say two"]).exits(0);
+    fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+    let second = fixture.tokens();
+    fixture.harness.run(&["stop", session.id()]).exits(0);
     let stopped = show();
     assert_eq!(tokens(&stopped["tokens"]), second, "of the session: {stopped}");
     let runs = stopped["run"].as_u64().unwrap();
@@ -47,8 +47,8 @@ fn is_counted(agent: Agent) {
     assert_eq!(before.0, second, "the turns add up");
     assert_eq!(tokens(&stopped["spent"][0]["tokens"]), first, "of the first turn");
 
-    let output = bed.harness.run(&["resume", session.id(), "say three"]).exits(0);
-    let third = bed.tokens();
+    let output = fixture.harness.run(&["resume", session.id(), "say three"]).exits(0);
+    let third = fixture.tokens();
     let of_run = (third.0 - second.0, third.1 - second.1);
     let resumed = show();
     assert_eq!(resumed["run"].as_u64().unwrap(), runs + 1);
@@ -60,7 +60,7 @@ fn is_counted(agent: Agent) {
     let last_line = format!("{} tokens", of_run.0 + of_run.1);
     let session_line = format!("session: {} tokens", third.0 + third.1);
     assert!(output.stderr.contains(&last_line) && output.stderr.contains(&session_line), "{output:?}");
-    let listed = bed.harness.run(&["ls", "--json"]).exits(0).json();
+    let listed = fixture.harness.run(&["ls", "--json"]).exits(0).json();
     assert_eq!((&listed[0]["tokens"], &listed[0]["cost_usd"]), (&resumed["tokens"], &resumed["cost_usd"]));
 
     match agent {
@@ -88,15 +88,15 @@ fn is_counted(agent: Agent) {
 fn what_claude_uses_in_a_terminal_is_counted() {
     const ANSWER: (u64, u64) = (ostler_mock_llm::INPUT_TOKENS, ostler_mock_llm::OUTPUT_TOKENS);
     let answers = |count: u64| (count * ANSWER.0, count * ANSWER.1);
-    let Some(bed) = Bed::new(Agent::Claude) else { return };
-    bed.agent.trust(&bed.harness.root().join("home"), &bed.work()).unwrap();
-    let session = bed.detach(&["-t"], None);
-    let show = || bed.harness.run(&["show", "--json", session.id()]).exits(0).json();
+    let Some(fixture) = Fixture::new(Agent::Claude) else { return };
+    fixture.agent.trust(&fixture.harness.root().join("home"), &fixture.work()).unwrap();
+    let session = fixture.detach(&["-t"], None);
+    let show = || fixture.harness.run(&["show", "--json", session.id()]).exits(0).json();
     // A turn counts as one when it begins, and is in what was spent when it has ended.
     let spent = || ostler_store::look::spent(&session.place().open().unwrap()).unwrap();
     let sends = |text: &str| {
         let before = spent().len();
-        bed.harness.run(&["send", session.id(), text]).exits(0);
+        fixture.harness.run(&["send", session.id(), text]).exits(0);
         session.until_look("the turn is counted", |_| {
             let turns = spent();
             turns.len() > before && turns.iter().all(|turn| turn.tokens.is_some())
@@ -104,20 +104,20 @@ fn what_claude_uses_in_a_terminal_is_counted() {
     };
     sends("say one");
     let below = serde_json::json!({ "description": "d", "prompt": "say below", "subagent_type": "general-purpose" });
-    sends(&format!("{} ; tool Agent {below} ; say two", bed.tool("echo ran")));
+    sends(&format!("{} ; tool Agent {below} ; say two", fixture.tool("echo ran")));
     let shown = show();
     let turns: Vec<_> = shown["spent"].as_array().unwrap().iter().map(|turn| tokens(&turn["tokens"])).collect();
     assert_eq!(turns, [answers(1), answers(3)], "the subagent's is not the turn's");
     assert_eq!(tokens(&shown["tokens"]), answers(4), "of the session, while it lives");
 
-    bed.harness.run(&["stop", session.id()]).exits(0);
+    fixture.harness.run(&["stop", session.id()]).exits(0);
     let stopped = show();
     let cost = dollars(&stopped["outcome"]["cost_usd"]);
     assert!(cost > 0.0, "{stopped}");
     assert_eq!(tokens(&stopped["outcome"]["tokens"]), answers(4));
-    bed.harness.run(&["resume", "-d", session.id()]).exits(0);
+    fixture.harness.run(&["resume", "-d", session.id()]).exits(0);
     sends("say three");
-    bed.harness.run(&["stop", session.id()]).exits(0);
+    fixture.harness.run(&["stop", session.id()]).exits(0);
     let resumed = show();
     assert_eq!(
         (tokens(&resumed["outcome"]["tokens"]), tokens(&resumed["tokens"])),
@@ -127,21 +127,21 @@ fn what_claude_uses_in_a_terminal_is_counted() {
     let (run, all) = (dollars(&resumed["outcome"]["cost_usd"]), dollars(&resumed["cost_usd"]));
     // The first run had five answers, the subagent's among them, and perhaps a title; claude counts on when it is resumed.
     assert!(run > 0.0 && cost > 4.5 * run && same(all, cost + run), "{resumed}");
-    bed.proves("terminal: tokens as the model counted them");
+    fixture.proves("terminal: tokens as the model counted them");
 }
 
 /// After `/clear` it counts on, after `/resume` from zero: all of it is the run's.
 #[test]
 fn what_claude_costs_in_a_terminal_is_counted_over_all_its_conversations() {
-    let Some(bed) = Bed::of_trusting_claude() else { return };
-    let session = bed.detach(&["-t"], None);
+    let Some(fixture) = Fixture::of_trusting_claude() else { return };
+    let session = fixture.detach(&["-t"], None);
     let answered = |text: &str| {
-        bed.harness.run(&["send", session.id(), text]).exits(0);
-        bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+        fixture.harness.run(&["send", session.id(), text]).exits(0);
+        fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
     };
     let changes_conversation = |command: &str| {
         let before = session.look().native_id.unwrap();
-        bed.harness.run(&["send", session.id(), command]).exits(0);
+        fixture.harness.run(&["send", session.id(), command]).exits(0);
         session.until_look("another conversation", |view| view.native_id.as_ref() != Some(&before));
         before
     };
@@ -156,14 +156,14 @@ fn what_claude_costs_in_a_terminal_is_counted_over_all_its_conversations() {
     });
     answered("say three");
     session.stop();
-    let shown = bed.harness.run(&["show", "--json", session.id()]).exits(0).json();
+    let shown = fixture.harness.run(&["show", "--json", session.id()]).exits(0).json();
     let cost = dollars(&shown["outcome"]["cost_usd"]);
     let each = cost / 3.0;
     let last = std::fs::read_to_string(&journal).unwrap();
     let last = last.lines().rfind(|line| line.contains(r#""what":"cost""#)).unwrap();
     let last: Value = serde_json::from_str(last).unwrap();
     assert!(each > 0.0 && same(dollars(&last["usd"]), each), "three answers of the same length: {cost}, {last}");
-    bed.proves("terminal: cost over all conversations of a run");
+    fixture.proves("terminal: cost over all conversations of a run");
 }
 
 for_every_agent!(is_counted:

@@ -1,29 +1,29 @@
 //! What was accepted reaches the agent, also when nobody lived to give it: the agent's own conversation decides.
 
-use crate::bed::{Bed, for_every_agent};
+use crate::fixture::{Fixture, for_every_agent};
 use ostler_core::view::{Phase, View};
 use ostler_mock_llm::agents::Agent;
 use ostler_testkit::{Session, Who};
 
 /// The conversation that goes on has both messages, each once and in order.
 #[track_caller]
-fn both_are_answered(bed: &Bed, session: &Session<'_>) {
-    bed.harness.run(&["send", session.id(), "say after"]).exits(0);
-    let output = bed.harness.run(&["resume", session.id()]).exits(0);
+fn both_are_answered(fixture: &Fixture, session: &Session<'_>) {
+    fixture.harness.run(&["send", session.id(), "say after"]).exits(0);
+    let output = fixture.harness.run(&["resume", session.id()]).exits(0);
     assert!(output.stdout.ends_with("after\n"), "{output:?}");
-    let mut seen = bed.server.user_messages().pop().unwrap().messages;
+    let mut seen = fixture.server.user_messages().pop().unwrap().messages;
     seen.retain(|message| ["say zero", "say after"].contains(&message.as_str()));
     assert_eq!(seen, ["say zero", "say after"]);
     assert_eq!(session.show().queued, 0);
 }
 
 fn stopped_at_once(agent: Agent) {
-    let Some(bed) = Bed::new(agent) else { return };
-    let session = bed.detach(&[], Some("say zero"));
-    let output = bed.harness.run(&["stop", session.id()]);
+    let Some(fixture) = Fixture::new(agent) else { return };
+    let session = fixture.detach(&[], Some("say zero"));
+    let output = fixture.harness.run(&["stop", session.id()]);
     assert!([Some(0), Some(8)].contains(&output.code), "{output:?}");
-    both_are_answered(&bed, &session);
-    bed.proves("stop before it has begun: the prompt waits for the resume");
+    both_are_answered(&fixture, &session);
+    fixture.proves("stop before it has begun: the prompt waits for the resume");
 }
 
 for_every_agent!(stopped_at_once:
@@ -34,12 +34,12 @@ for_every_agent!(stopped_at_once:
 );
 
 fn killed_at_once(agent: Agent) {
-    let Some(bed) = Bed::new(agent) else { return };
-    let session = bed.detach(&["--keep"], Some("say zero"));
+    let Some(fixture) = Fixture::new(agent) else { return };
+    let session = fixture.detach(&["--keep"], Some("say zero"));
     session.orphan();
     session.kill_if_alive(Who::Agent);
-    both_are_answered(&bed, &session);
-    bed.proves("everything killed before it has begun: the prompt waits for the resume");
+    both_are_answered(&fixture, &session);
+    fixture.proves("everything killed before it has begun: the prompt waits for the resume");
 }
 
 for_every_agent!(killed_at_once:
@@ -51,24 +51,24 @@ for_every_agent!(killed_at_once:
 
 /// One process per message: whoever is killed with one is followed by another that is given it.
 fn killed_with_a_message(agent: Agent) {
-    let Some(bed) = Bed::new(agent) else { return };
-    let session = bed.detach(&["--keep"], Some("say zero"));
-    bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+    let Some(fixture) = Fixture::new(agent) else { return };
+    let session = fixture.detach(&["--keep"], Some("say zero"));
+    fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
     let before = session.show().run;
-    bed.harness.run(&["send", session.id(), "say after"]).exits(0);
+    fixture.harness.run(&["send", session.id(), "say after"]).exits(0);
     session.until_look("a process for it", |view| view.run > before && view.pid.is_some());
     session.kill_if_alive(Who::Agent);
-    bed.harness.run(&["send", session.id(), "say last"]).exits(0);
+    fixture.harness.run(&["send", session.id(), "say last"]).exits(0);
     let at_rest = |view: &View| view.ended || (view.queued == 0 && view.state == Phase::Idle);
     // One that is killed before it can be given anything ends the session.
     if session.until_look("all is answered, or the end", at_rest).ended {
-        bed.harness.run(&["resume", "-d", "--keep", session.id()]).exits(0);
+        fixture.harness.run(&["resume", "-d", "--keep", session.id()]).exits(0);
         session.until_look("all is answered", |view| view.queued == 0 && view.state == Phase::Idle);
     }
-    let mut seen = bed.server.user_messages().pop().unwrap().messages;
+    let mut seen = fixture.server.user_messages().pop().unwrap().messages;
     seen.retain(|message| message.starts_with("say "));
     assert_eq!(seen, ["say zero", "say after", "say last"]);
-    bed.proves("killed before it took in a message: the next process is given it");
+    fixture.proves("killed before it took in a message: the next process is given it");
 }
 
 for_every_agent!(killed_with_a_message:

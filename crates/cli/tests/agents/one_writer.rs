@@ -1,16 +1,16 @@
 //! One conversation of a real agent, many who want it: one has it, the others are told who.
 
-use crate::bed::{Bed, for_every_agent};
+use crate::fixture::{Fixture, for_every_agent};
 use ostler_mock_llm::agents::Agent;
 use ostler_testkit::{Output, Started};
 
 #[test]
 fn of_fifty_who_resume_at_once_one_runs_and_forty_nine_are_told_who() {
-    let Some(bed) = Bed::new(Agent::Claude) else { return };
-    bed.follow("say one").exits(0);
-    let session = bed.last();
+    let Some(fixture) = Fixture::new(Agent::Claude) else { return };
+    fixture.follow("say one").exits(0);
+    let session = fixture.last();
     let resume = ["resume", "-d", session.id(), "hang"];
-    let started: Vec<Started> = (0..50).map(|_| bed.harness.start(&resume)).collect();
+    let started: Vec<Started> = (0..50).map(|_| fixture.harness.start(&resume)).collect();
     let outputs: Vec<_> = started.into_iter().map(Started::finish).collect();
     let ran = outputs.iter().filter(|output| output.code == Some(0)).count();
     let refused: Vec<_> = outputs.iter().filter(|output| output.code == Some(7)).collect();
@@ -19,41 +19,43 @@ fn of_fifty_who_resume_at_once_one_runs_and_forty_nine_are_told_who() {
         assert!(output.complaint().contains("is using the conversation"), "{output:?}");
         assert!(output.complaint().contains("process ") && output.complaint().contains("since "), "{output:?}");
     }
-    bed.asked_for(2);
-    bed.saw_once(&["say one", "hang"]);
+    fixture.asked_for(2);
+    fixture.saw_once(&["say one", "hang"]);
     let shown = session.show();
     assert_eq!((shown.run, shown.queued), (2, 0), "{shown:?}");
-    bed.proves("one writer: of fifty who resume, one does");
+    fixture.proves("one writer: of fifty who resume, one does");
 }
 
 /// `ostler` in another home of the same user.
-fn elsewhere(bed: &Bed, words: &[&str]) -> Output {
-    let mut command = bed.harness.command(bed.harness.program());
-    command.args(words).env("OSTLER_HOME", bed.harness.root().join("copy"));
+fn elsewhere(fixture: &Fixture, words: &[&str]) -> Output {
+    let mut command = fixture.harness.command(fixture.harness.program());
+    command.args(words).env("OSTLER_HOME", fixture.harness.root().join("copy"));
     Started::new(command, None).finish()
 }
 
 /// Also where the agent has told its name for the conversation only once it ran, and between two of its processes, when
 /// nothing of it runs at all.
 fn a_kept_session_has_its_conversation_between_turns(agent: Agent) {
-    let Some(bed) = Bed::new(agent) else { return };
-    let session = bed.detach(&["--keep"], Some("say one"));
-    bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
-    bed.harness.run(&["stop", session.id()]).exits(0);
-    bed.harness.nothing_is_left();
-    let mut copy = bed.harness.command("cp");
-    assert!(copy.arg("-a").arg(bed.harness.home()).arg(bed.harness.root().join("copy")).status().unwrap().success());
-    bed.harness.run(&["resume", "-d", "--keep", session.id(), "say two"]).exits(0);
-    bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
-    let refused = elsewhere(&bed, &["resume", session.id(), "say three"]).exits(7);
+    let Some(fixture) = Fixture::new(agent) else { return };
+    let session = fixture.detach(&["--keep"], Some("say one"));
+    fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+    fixture.harness.run(&["stop", session.id()]).exits(0);
+    fixture.harness.nothing_is_left();
+    let mut copy = fixture.harness.command("cp");
+    assert!(
+        copy.arg("-a").arg(fixture.harness.home()).arg(fixture.harness.root().join("copy")).status().unwrap().success()
+    );
+    fixture.harness.run(&["resume", "-d", "--keep", session.id(), "say two"]).exits(0);
+    fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+    let refused = elsewhere(&fixture, &["resume", session.id(), "say three"]).exits(7);
     assert!(refused.complaint().contains(&format!("session {} in ", session.id())), "{refused:?}");
-    bed.harness.run(&["send", session.id(), "say four"]).exits(0);
-    bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
-    elsewhere(&bed, &["resume", session.id(), "say three"]).exits(7);
+    fixture.harness.run(&["send", session.id(), "say four"]).exits(0);
+    fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+    elsewhere(&fixture, &["resume", session.id(), "say three"]).exits(7);
     assert_eq!(session.show().alarm, None);
-    bed.harness.run(&["stop", session.id()]).exits(0);
-    elsewhere(&bed, &["resume", session.id(), "say three"]).exits(0);
-    let told = bed.last_request();
+    fixture.harness.run(&["stop", session.id()]).exits(0);
+    elsewhere(&fixture, &["resume", session.id(), "say three"]).exits(0);
+    let told = fixture.last_request();
     assert!(["say one", "say two", "say four", "say three"].iter().all(|said| told.contains(said)), "{told}");
 }
 
@@ -66,11 +68,11 @@ for_every_agent!(a_kept_session_has_its_conversation_between_turns:
 
 #[test]
 fn a_codex_that_told_its_conversation_late_has_it_from_then_on() {
-    let Some(bed) = Bed::new(Agent::Codex) else { return };
-    let session = bed.detach(&[], Some("hang"));
-    bed.asked_for(1);
+    let Some(fixture) = Fixture::new(Agent::Codex) else { return };
+    let session = fixture.detach(&[], Some("hang"));
+    fixture.asked_for(1);
     let native_id = session.until_look("it has told its name", |view| view.native_id.is_some()).native_id.unwrap();
-    let locks = bed.harness.root().join("state/ostler/writers");
+    let locks = fixture.harness.root().join("state/ostler/writers");
     let lock = session.until("the keeper has the lock", || {
         std::fs::read_dir(&locks).ok()?.find_map(|entry| std::fs::read_to_string(entry.ok()?.path()).ok())
     });

@@ -1,6 +1,6 @@
 //! opencode keeps its conversations in a database: that a turn is saved is proven by its rows, also when it was cut off.
 
-use crate::bed::Bed;
+use crate::fixture::Fixture;
 use ostler_mock_llm::agents::Agent;
 use ostler_testkit::{Session, Who};
 
@@ -13,11 +13,11 @@ fn ended(session: &Session<'_>) -> (String, String) {
 
 #[test]
 fn opencode_stopped_in_the_middle_of_a_sentence_has_saved_what_was_said_before() {
-    let Some(bed) = Bed::new(Agent::Opencode) else { return };
-    let script = format!("{} ; stream 100000 20", bed.tool("echo ran"));
-    let session = bed.detach(&[], Some(&script));
-    bed.asked_for(2);
-    bed.harness.run(&["stop", session.id()]).exits(0);
+    let Some(fixture) = Fixture::new(Agent::Opencode) else { return };
+    let script = format!("{} ; stream 100000 20", fixture.tool("echo ran"));
+    let session = fixture.detach(&[], Some(&script));
+    fixture.asked_for(2);
+    fixture.harness.run(&["stop", session.id()]).exits(0);
     assert_eq!(ended(&session), ("stopped".to_owned(), "verified".to_owned()));
     let shown = session.show();
     assert!(shown.transcript.is_some_and(|path| path.ends_with("/opencode/opencode.db")));
@@ -25,14 +25,14 @@ fn opencode_stopped_in_the_middle_of_a_sentence_has_saved_what_was_said_before()
 
 #[test]
 fn opencode_killed_at_the_end_of_its_turn_has_saved_its_answer() {
-    let Some(bed) = Bed::new(Agent::Opencode) else { return };
-    let session = bed.detach(&[], Some("say the answer"));
+    let Some(fixture) = Fixture::new(Agent::Opencode) else { return };
+    let session = fixture.detach(&[], Some("say the answer"));
     session.until_printed("the answer");
     session.kill_if_alive(Who::Agent);
-    bed.harness.run(&["wait", session.id()]);
+    fixture.harness.run(&["wait", session.id()]);
     assert_eq!(ended(&session).1, "verified");
     assert_eq!(session.look().outcome.unwrap().text.as_deref(), Some("the answer"));
-    let output = bed.harness.run(&["resume", session.id(), "say next"]).exits(0);
+    let output = fixture.harness.run(&["resume", session.id(), "say next"]).exits(0);
     assert_eq!(output.stdout, "next\n");
-    assert!(bed.last_request().contains("the answer"), "the model is told what it said");
+    assert!(fixture.last_request().contains("the answer"), "the model is told what it said");
 }

@@ -1,48 +1,48 @@
 //! `run -t AGENT PROMPT`: the prompt is the first message of the agent in its terminal. The same for the message of `resume` at
 //! a terminal, and for that of `fork`.
 
-use crate::bed::{Bed, for_every_agent};
+use crate::fixture::{Fixture, for_every_agent};
 use crate::person::Person;
 use ostler_mock_llm::Request;
 use ostler_mock_llm::agents::Agent;
 use ostler_testkit::Session;
 
 /// What the model has seen of the conversation that asked it last.
-fn last_seen(bed: &Bed) -> Vec<String> {
-    bed.server.requests().iter().filter_map(Request::turn).next_back().unwrap().user_messages.clone()
+fn last_seen(fixture: &Fixture) -> Vec<String> {
+    fixture.server.requests().iter().filter_map(Request::turn).next_back().unwrap().user_messages.clone()
 }
 
 /// The message has arrived, and the session can be stopped without losing it.
-fn arrives_and_stops(bed: &Bed, session: &Session<'_>) {
+fn arrives_and_stops(fixture: &Fixture, session: &Session<'_>) {
     session.until_look("all that was sent has arrived", |view| view.queued == 0);
-    bed.harness.run(&["stop", session.id()]).exits(0);
+    fixture.harness.run(&["stop", session.id()]).exits(0);
     assert_eq!(session.show().outcome().saved, "verified");
 }
 
 fn is_told_in_a_terminal(agent: Agent) {
-    let Some(bed) = Bed::new(agent) else { return };
-    agent.trust(&bed.harness.root().join("home"), &bed.work()).unwrap();
-    let session = bed.detach(&["-t"], Some("say from the start"));
-    bed.asked_for(1);
-    assert_eq!(bed.seen(), ["say from the start"]);
+    let Some(fixture) = Fixture::new(agent) else { return };
+    agent.trust(&fixture.harness.root().join("home"), &fixture.work()).unwrap();
+    let session = fixture.detach(&["-t"], Some("say from the start"));
+    fixture.asked_for(1);
+    assert_eq!(fixture.seen(), ["say from the start"]);
     session.until_printed("from the start");
-    arrives_and_stops(&bed, &session);
+    arrives_and_stops(&fixture, &session);
 
-    let mut person = Person::runs(&bed.harness, (40, 120), &["resume", session.id(), "say once more"]);
-    bed.asked_for(2);
+    let mut person = Person::runs(&fixture.harness, (40, 120), &["resume", session.id(), "say once more"]);
+    fixture.asked_for(2);
     person.sees("once more");
     person.types(b"\x1c");
     person.is_left_with(0);
-    arrives_and_stops(&bed, &session);
-    assert_eq!(last_seen(&bed), ["say from the start", "say once more"]);
+    arrives_and_stops(&fixture, &session);
+    assert_eq!(last_seen(&fixture), ["say from the start", "say once more"]);
 
-    let forked = bed.harness.run(&["fork", "-d", session.id(), "say another way"]).exits(0);
-    let forked = bed.harness.session(forked.stdout.trim_end());
-    bed.asked_for(3);
-    assert_eq!(last_seen(&bed), ["say from the start", "say once more", "say another way"]);
+    let forked = fixture.harness.run(&["fork", "-d", session.id(), "say another way"]).exits(0);
+    let forked = fixture.harness.session(forked.stdout.trim_end());
+    fixture.asked_for(3);
+    assert_eq!(last_seen(&fixture), ["say from the start", "say once more", "say another way"]);
     forked.until_look("it has arrived", |view| view.queued == 0);
-    bed.harness.run(&["stop", forked.id()]).exits(0);
-    bed.proves("terminal: a prompt is the first message, also of resume and fork");
+    fixture.harness.run(&["stop", forked.id()]).exits(0);
+    fixture.proves("terminal: a prompt is the first message, also of resume and fork");
 }
 
 for_every_agent!(is_told_in_a_terminal:

@@ -1,46 +1,46 @@
 //! What is particular to Qwen Code: it asks before it uses a tool, an interrupt ends its process, and it makes no copies of
 //! conversations.
 
-use crate::bed::Bed;
+use crate::fixture::Fixture;
 use ostler_mock_llm::agents::Agent;
 
 #[test]
 fn qwen_asks_and_the_answer_does_what_it_says() {
-    let Some(bed) = Bed::new(Agent::Qwen) else { return };
+    let Some(fixture) = Fixture::new(Agent::Qwen) else { return };
     let script = r#"ask twice run_shell_command {"command":"touch once"} ; say asked"#;
-    let session = bed.detach_strict(&["--keep"], script);
-    bed.harness.run(&["wait", session.id(), "--until", "asking"]).exits(4);
+    let session = fixture.detach_strict(&["--keep"], script);
+    fixture.harness.run(&["wait", session.id(), "--until", "asking"]).exits(4);
     let first = session.show().asking.unwrap();
     assert_eq!((&first["tool"], &first["input"]["command"]), (&"run_shell_command".into(), &"touch once".into()));
-    bed.harness.run(&["answer", session.id(), "--deny", "--text", "not yet"]).exits(0);
-    bed.harness.run(&["wait", session.id(), "--until", "asking"]).exits(4);
-    assert!(!bed.work().join("once").exists(), "denied is denied");
-    bed.harness.run(&["answer", session.id(), "--allow"]).exits(0);
-    bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
-    assert!(bed.work().join("once").exists(), "allowed is done");
+    fixture.harness.run(&["answer", session.id(), "--deny", "--text", "not yet"]).exits(0);
+    fixture.harness.run(&["wait", session.id(), "--until", "asking"]).exits(4);
+    assert!(!fixture.work().join("once").exists(), "denied is denied");
+    fixture.harness.run(&["answer", session.id(), "--allow"]).exits(0);
+    fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+    assert!(fixture.work().join("once").exists(), "allowed is done");
     let shown = session.show();
     assert_eq!((shown.state.as_str(), shown.last.as_deref()), ("idle", Some("asked")));
-    assert!(bed.last_request().contains("not yet"), "the model was told why");
+    assert!(fixture.last_request().contains("not yet"), "the model was told why");
     session.stop();
-    bed.saw_once(&[script]);
-    bed.proves("permission: asked, denied, allowed");
+    fixture.saw_once(&[script]);
+    fixture.proves("permission: asked, denied, allowed");
 }
 
 #[test]
 fn an_interrupt_ends_the_turn_and_the_process_of_qwen_and_the_conversation_goes_on() {
-    let Some(bed) = Bed::new(Agent::Qwen) else { return };
-    let session = bed.detach(&["--keep"], Some("stream 1000 300"));
-    bed.asked_for(1);
-    bed.harness.run(&["interrupt", session.id()]).exits(0);
-    bed.harness.run(&["wait", session.id()]).exits(6);
+    let Some(fixture) = Fixture::new(Agent::Qwen) else { return };
+    let session = fixture.detach(&["--keep"], Some("stream 1000 300"));
+    fixture.asked_for(1);
+    fixture.harness.run(&["interrupt", session.id()]).exits(0);
+    fixture.harness.run(&["wait", session.id()]).exits(6);
     let shown = session.show();
     assert_eq!((shown.outcome().kind.as_str(), shown.turns), ("interrupted", 1), "{shown:?}");
     // There is no conversation to make a copy of but by the agent's own means, and it has none.
-    let refused = bed.harness.run(&["fork", session.id(), "say copied"]).exits(2);
+    let refused = fixture.harness.run(&["fork", session.id(), "say copied"]).exits(2);
     assert!(refused.complaint().contains("qwen cannot copy a conversation"), "{refused:?}");
-    let again = bed.harness.run(&["resume", session.id(), "say on"]).exits(0);
+    let again = fixture.harness.run(&["resume", session.id(), "say on"]).exits(0);
     assert_eq!(again.stdout, "on\n", "{again:?}");
-    assert!(bed.last_request().contains("stream 1000 300"), "the same conversation");
-    bed.proves("interrupted: goes on in the same conversation");
-    bed.proves_impossible("fork: knows what was said, leaves the original alone", "It makes no copies.");
+    assert!(fixture.last_request().contains("stream 1000 300"), "the same conversation");
+    fixture.proves("interrupted: goes on in the same conversation");
+    fixture.proves_impossible("fork: knows what was said, leaves the original alone", "It makes no copies.");
 }

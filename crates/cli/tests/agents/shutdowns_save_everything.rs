@@ -1,7 +1,7 @@
 //! A machine shuts down: everything is told to end at once, agents, their tools, helpers and clients, in any order, as an
 //! init system tells all processes of a service. Every session then ends by itself, in time, saved, and says who ended it.
 
-use crate::bed::Bed;
+use crate::fixture::Fixture;
 use ostler_chaos::random::Random;
 use ostler_sys::process::{Identity, Pidfd};
 use ostler_testkit::{Harness, Session, Who, alone, held, patience, times};
@@ -40,30 +40,30 @@ fn ended(session: &Session<'_>, kind: &str, saved: &str) {
 
 /// One machine with a session in each state.
 fn shut_down(seed: u64) {
-    let Some(bed) = Bed::of_trusting_claude() else { return };
-    let keep = |prompt: &str| bed.detach(&["--keep"], Some(prompt));
-    let (tool, tool_words) = bed.endless_tool();
+    let Some(fixture) = Fixture::of_trusting_claude() else { return };
+    let keep = |prompt: &str| fixture.detach(&["--keep"], Some(prompt));
+    let (tool, tool_words) = fixture.endless_tool();
     let (idle, streaming, in_tool) =
         (keep("say idle"), keep("stream 100000 20"), keep(&format!("{tool} ; stream 100000 20")));
-    let (terminal, command) = (bed.detach(&["-t"], None), bed.harness.detach(&["--", "sleep", "600"]));
-    let shell = bed.harness.detach(&["-t", "--", "bash", "--norc"]);
-    bed.harness.run(&["send", terminal.id(), "say on-screen"]).exits(0);
-    bed.harness.run(&["send", streaming.id(), "say waited"]).exits(0);
+    let (terminal, command) = (fixture.detach(&["-t"], None), fixture.harness.detach(&["--", "sleep", "600"]));
+    let shell = fixture.harness.detach(&["-t", "--", "bash", "--norc"]);
+    fixture.harness.run(&["send", terminal.id(), "say on-screen"]).exits(0);
+    fixture.harness.run(&["send", streaming.id(), "say waited"]).exits(0);
     for turn in [&idle, &terminal] {
-        bed.harness.run(&["wait", turn.id(), "--until", "turn"]).exits(0);
+        fixture.harness.run(&["wait", turn.id(), "--until", "turn"]).exits(0);
     }
     streaming.until_printed("word5");
-    bed.process(tool_words);
-    let clients = [["wait", idle.id()], ["attach", streaming.id()]].map(|words| bed.harness.start(&words));
+    fixture.process(tool_words);
+    let clients = [["wait", idle.id()], ["attach", streaming.id()]].map(|words| fixture.harness.start(&words));
     let fresh = keep("say fresh");
     // Returns when the end of the turn is read, which is before claude has written it down.
-    bed.harness.run(&["wait", fresh.id(), "--until", "turn"]).exits(0);
+    fixture.harness.run(&["wait", fresh.id(), "--until", "turn"]).exits(0);
 
     let begun = Instant::now();
-    let told = told_to_end(&bed.harness, seed);
+    let told = told_to_end(&fixture.harness, seed);
     // Long before the init system loses its patience and kills (90 s), of all of them nobody is left to kill.
     told.iter().for_each(patience::ended);
-    bed.harness.nothing_is_left();
+    fixture.harness.nothing_is_left();
     eprintln!("{} processes were gone after {} ms", told.len(), begun.elapsed().as_millis());
     drop(clients);
 
@@ -79,13 +79,13 @@ fn shut_down(seed: u64) {
         ended(session, kind, saved);
     }
     assert_eq!(streaming.show().queued, 1, "what waited waits on");
-    bed.harness.run(&["resume", streaming.id()]).exits(0);
+    fixture.harness.run(&["resume", streaming.id()]).exits(0);
     assert_eq!(streaming.show().last.as_deref(), Some("waited"));
-    bed.harness.run(&["resume", fresh.id(), "say after"]).exits(0);
-    assert!(bed.last_request().contains(r#""text":"fresh""#), "the answer that was not written down yet is saved");
-    bed.harness.run(&["resume", in_tool.id(), "say after"]).exits(0);
-    assert!(bed.last_request().contains("gate"), "the model is told of the tool that was cut off");
-    bed.proves("everything is told to end at once: all of it saved");
+    fixture.harness.run(&["resume", fresh.id(), "say after"]).exits(0);
+    assert!(fixture.last_request().contains(r#""text":"fresh""#), "the answer that was not written down yet is saved");
+    fixture.harness.run(&["resume", in_tool.id(), "say after"]).exits(0);
+    assert!(fixture.last_request().contains("gate"), "the model is told of the tool that was cut off");
+    fixture.proves("everything is told to end at once: all of it saved");
 }
 
 #[test]
@@ -109,15 +109,15 @@ fn all_of_it_is_saved_in_another_order() {
 #[test]
 fn one_helper_that_is_told_ends_its_session_properly() {
     for who in [Who::Keeper, Who::Holder] {
-        let Some(bed) = Bed::of_trusting_claude() else { return };
-        let session = bed.detach(&["--keep"], Some("stream 100000 20"));
+        let Some(fixture) = Fixture::of_trusting_claude() else { return };
+        let session = fixture.detach(&["--keep"], Some("stream 100000 20"));
         session.until_printed("word5");
-        bed.harness.run(&["send", session.id(), "say waited"]).exits(0);
+        fixture.harness.run(&["send", session.id(), "say waited"]).exits(0);
         session.signal(who, Signal::TERM);
-        bed.harness.run(&["wait", session.id()]).exits(6);
+        fixture.harness.run(&["wait", session.id()]).exits(6);
         ended(&session, "stopped", "verified");
-        bed.harness.nothing_is_left();
-        let output = bed.harness.run(&["resume", session.id()]).exits(0);
+        fixture.harness.nothing_is_left();
+        let output = fixture.harness.run(&["resume", session.id()]).exits(0);
         assert_eq!(output.stdout, "waited\n", "what waited is delivered: {output:?}");
     }
 }

@@ -1,35 +1,35 @@
 //! Whenever a session is stopped, what was accepted before is in the agent's transcript, no tool lives on, and nothing new
 //! begins.
 
-use crate::bed::{Bed, for_every_agent};
+use crate::fixture::{Fixture, for_every_agent};
 use ostler_mock_llm::agents::Agent;
 use ostler_testkit::{Session, held, times};
 use serde_json::Value;
 
 #[test]
 fn claude_stopped_at_the_end_of_its_turn_has_saved_it_every_time() {
-    let Some(bed) = Bed::new(Agent::Claude) else { return };
+    let Some(fixture) = Fixture::new(Agent::Claude) else { return };
     let rounds = times(10, 300);
-    let session = bed.detach(&["--keep"], Some("say reply-0."));
+    let session = fixture.detach(&["--keep"], Some("say reply-0."));
     let mut gone_after = Vec::new();
     for round in 0..rounds {
         // Returns when the end of the turn is read, which is before claude has written it down.
-        bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
-        bed.harness.run(&["stop", session.id()]).exits(0);
+        fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+        fixture.harness.run(&["stop", session.id()]).exits(0);
         let shown = session.show();
         assert_eq!(shown.outcome().saved, "verified", "round {round}");
         assert_eq!(shown.outcome().kind, "succeeded", "round {round}");
         let transcript = std::fs::read_to_string(shown.transcript.unwrap()).unwrap();
         assert!(transcript.contains(&reply(round)), "round {round}");
         gone_after.push(from_the_end_of_the_turn_to_the_end(&session));
-        bed.harness.run(&["resume", "-d", "--keep", session.id(), &format!("say reply-{}.", round + 1)]).exits(0);
-        bed.asked_for(round + 2);
-        let seen = bed.last_request();
+        fixture.harness.run(&["resume", "-d", "--keep", session.id(), &format!("say reply-{}.", round + 1)]).exits(0);
+        fixture.asked_for(round + 2);
+        let seen = fixture.last_request();
         for earlier in 0..=round {
             assert!(seen.contains(&reply(earlier)), "round {round}: {} is not in {seen}", reply(earlier));
         }
     }
-    bed.proves("stop at the end of a turn: saved every time");
+    fixture.proves("stop at the end of a turn: saved every time");
     gone_after.sort_unstable();
     let (median, longest) = (gone_after[rounds / 2], gone_after[rounds - 1]);
     held(
@@ -52,22 +52,22 @@ fn from_the_end_of_the_turn_to_the_end(session: &Session<'_>) -> u64 {
 }
 
 fn stopped_in_the_middle_of_a_sentence(agent: Agent) {
-    let Some(bed) = Bed::new(agent) else { return };
+    let Some(fixture) = Fixture::new(agent) else { return };
     let rounds = if agent == Agent::Claude { times(3, 100) } else { 2 };
     let prompts: Vec<String> = (0..rounds).map(|round| format!("stream 100000 20 ; say never-{round}")).collect();
-    let session = bed.detach(&[], Some(&prompts[0]));
+    let session = fixture.detach(&[], Some(&prompts[0]));
     for (round, next) in prompts.iter().skip(1).map(String::as_str).chain(["say next"]).enumerate() {
         // Each time somewhere else in the sentence.
         session.until_printed(&format!("word{}", 1 + round * 37 % 50));
-        bed.harness.run(&["stop", session.id()]).exits(0);
+        fixture.harness.run(&["stop", session.id()]).exits(0);
         let shown = session.show();
         let outcome = (shown.outcome().kind.as_str(), shown.outcome().saved.as_str());
         assert_eq!(outcome, ("stopped", "verified"), "round {round}: {shown:?}");
-        bed.harness.run(&["resume", "-d", session.id(), next]).exits(0);
+        fixture.harness.run(&["resume", "-d", session.id(), next]).exits(0);
     }
-    bed.harness.run(&["wait", session.id()]).exits(0);
-    reached_the_model_once(&bed, prompts.into_iter().chain(["say next".to_owned()]).collect());
-    bed.proves("stop in the middle of a sentence: saved");
+    fixture.harness.run(&["wait", session.id()]).exits(0);
+    reached_the_model_once(&fixture, prompts.into_iter().chain(["say next".to_owned()]).collect());
+    fixture.proves("stop in the middle of a sentence: saved");
     if agent == Agent::Claude {
         held("`stop` in the middle of a streaming turn", rounds, "every prompt reached the model once and in order");
     }
@@ -80,35 +80,36 @@ for_every_agent!(stopped_in_the_middle_of_a_sentence:
 
 /// In this order; agents and repair add words of their own in between.
 #[track_caller]
-fn reached_the_model_once(bed: &Bed, prompts: Vec<String>) {
-    let mut seen = bed.seen();
+fn reached_the_model_once(fixture: &Fixture, prompts: Vec<String>) {
+    let mut seen = fixture.seen();
     seen.retain(|message| prompts.contains(message));
     assert_eq!(seen, prompts);
 }
 
 fn stopped_in_the_middle_of_a_tool(agent: Agent) {
-    let Some(bed) = Bed::new(agent) else { return };
+    let Some(fixture) = Fixture::new(agent) else { return };
     let rounds = if agent == Agent::Claude { times(2, 100) } else { 1 };
-    let prompt = |round: usize| format!("{} ; say never", bed.tool(&format!("mkfifo gate-{round}; cat gate-{round}")));
-    let session = bed.detach(&[], Some(&prompt(0)));
+    let prompt =
+        |round: usize| format!("{} ; say never", fixture.tool(&format!("mkfifo gate-{round}; cat gate-{round}")));
+    let session = fixture.detach(&[], Some(&prompt(0)));
     for round in 0..rounds {
-        let tool = bed.process(&format!("cat gate-{round}"));
-        bed.harness.run(&["stop", session.id()]).exits(0);
+        let tool = fixture.process(&format!("cat gate-{round}"));
+        fixture.harness.run(&["stop", session.id()]).exits(0);
         assert!(!tool.may_live(), "the tool is gone when stop returns");
-        bed.harness.nothing_is_left();
+        fixture.harness.nothing_is_left();
         let shown = session.show();
         assert_eq!(shown.outcome().kind, "stopped", "round {round}: {shown:?}");
         assert_ne!(shown.outcome().saved, "unverified", "round {round}: {shown:?}");
         let next = if round + 1 < rounds { prompt(round + 1) } else { "say next".to_owned() };
-        bed.harness.run(&["resume", "-d", session.id(), &next]).exits(0);
+        fixture.harness.run(&["resume", "-d", session.id(), &next]).exits(0);
     }
-    bed.harness.run(&["wait", session.id()]).exits(0);
-    reached_the_model_once(&bed, (0..rounds).map(prompt).chain(["say next".to_owned()]).collect());
-    let seen = bed.last_request();
+    fixture.harness.run(&["wait", session.id()]).exits(0);
+    reached_the_model_once(&fixture, (0..rounds).map(prompt).chain(["say next".to_owned()]).collect());
+    let seen = fixture.last_request();
     for round in 0..rounds {
         assert!(seen.contains(&format!("mkfifo gate-{round};")), "the call of round {round} is not in {seen}");
     }
-    bed.proves("stop in the middle of a tool: nothing left running");
+    fixture.proves("stop in the middle of a tool: nothing left running");
     if agent == Agent::Claude {
         held(
             "`stop` in the middle of a tool",
@@ -126,21 +127,21 @@ for_every_agent!(stopped_in_the_middle_of_a_tool:
 );
 
 fn a_message_that_waited_waits_on(agent: Agent) {
-    let Some(bed) = Bed::new(agent) else { return };
-    let (tool, words) = bed.endless_tool();
+    let Some(fixture) = Fixture::new(agent) else { return };
+    let (tool, words) = fixture.endless_tool();
     let prompt = format!("{tool} ; say never");
-    let session = bed.detach(&[], Some(&prompt));
-    bed.process(words);
-    bed.harness.run(&["send", session.id(), "say afterwards"]).exits(0);
-    bed.harness.run(&["stop", session.id()]).exits(0);
+    let session = fixture.detach(&[], Some(&prompt));
+    fixture.process(words);
+    fixture.harness.run(&["send", session.id(), "say afterwards"]).exits(0);
+    fixture.harness.run(&["stop", session.id()]).exits(0);
     let shown = session.show();
     assert_eq!((shown.outcome().kind.as_str(), shown.queued), ("stopped", 1), "{shown:?}");
-    assert_eq!(bed.seen(), [prompt], "nothing went out");
-    let output = bed.harness.run(&["resume", session.id()]).exits(0);
+    assert_eq!(fixture.seen(), [prompt], "nothing went out");
+    let output = fixture.harness.run(&["resume", session.id()]).exits(0);
     assert_eq!(output.stdout, "afterwards\n", "{output:?}");
     assert_eq!(session.show().queued, 0);
-    assert_eq!(bed.seen().last().map(String::as_str), Some("say afterwards"));
-    bed.proves("stop while a message waits: it waits on");
+    assert_eq!(fixture.seen().last().map(String::as_str), Some("say afterwards"));
+    fixture.proves("stop while a message waits: it waits on");
 }
 
 for_every_agent!(a_message_that_waited_waits_on:

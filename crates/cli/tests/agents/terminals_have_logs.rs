@@ -1,6 +1,6 @@
 //! `logs` of an agent in a terminal: the conversation from its transcript, not what remains of its screen.
 
-use crate::bed::{Bed, for_every_agent};
+use crate::fixture::{Fixture, for_every_agent};
 use crate::person::Person;
 use crate::terminals_show_their_screen::ready;
 use ostler_mock_llm::agents::Agent;
@@ -8,24 +8,24 @@ use ostler_testkit::{Who, patience};
 use serde_json::Value;
 
 fn logs_show_the_conversation(agent: Agent) {
-    let Some(bed) = Bed::new(agent) else { return };
-    agent.trust(&bed.harness.root().join("home"), &bed.work()).unwrap();
-    let session = bed.detach(&["-t"], None);
-    let mut person = Person::runs(&bed.harness, (40, 120), &["attach", session.id()]);
+    let Some(fixture) = Fixture::new(agent) else { return };
+    agent.trust(&fixture.harness.root().join("home"), &fixture.work()).unwrap();
+    let session = fixture.detach(&["-t"], None);
+    let mut person = Person::runs(&fixture.harness, (40, 120), &["attach", session.id()]);
     person.sees(ready(agent));
-    let logs = |arguments: &[&str]| bed.harness.run(&[&["logs", session.id()], arguments].concat()).exits(0);
+    let logs = |arguments: &[&str]| fixture.harness.run(&[&["logs", session.id()], arguments].concat()).exits(0);
     let before = logs(&[]);
     assert!(before.stderr.contains("has not written its transcript yet; this is the text of its screen"), "{before:?}");
     assert!(before.stdout.contains(ready(agent)), "{before:?}");
-    let follower = bed.harness.start(&["logs", "-f", "--json", session.id()]);
+    let follower = fixture.harness.start(&["logs", "-f", "--json", session.id()]);
 
-    let prompt = format!("{} ; stream 4 1", bed.tool("echo from the tool"));
-    bed.harness.run(&["send", session.id(), &prompt]).exits(0);
+    let prompt = format!("{} ; stream 4 1", fixture.tool("echo from the tool"));
+    fixture.harness.run(&["send", session.id(), &prompt]).exits(0);
     person.sees("word1 word2 word3 word4");
     person.types(b"\x1c");
     person.is_left_with(0);
     // Agents write what they have drawn a moment later.
-    let text = patience::until("the conversation is in the log", &[&bed.work()], || {
+    let text = patience::until("the conversation is in the log", &[&fixture.work()], || {
         Some(logs(&[]).stdout).filter(|text| text.ends_with("word1 word2 word3 word4\n"))
     });
     let places = [format!("› {prompt}"), "● ".to_owned(), "  from the tool".to_owned()];
@@ -52,15 +52,15 @@ fn logs_show_the_conversation(agent: Agent) {
     let screen = logs(&["--screen"]);
     assert!(screen.stdout.contains("word1 word2 word3 word4") && screen.stdout != text, "{screen:?}");
     session.until("the last message stands in lists", || {
-        let ls: Value = bed.harness.run(&["ls", "--json"]).exits(0).json();
+        let ls: Value = fixture.harness.run(&["ls", "--json"]).exits(0).json();
         (ls[0]["last"] == "word1 word2 word3 word4").then_some(())
     });
 
-    bed.harness.run(&["send", session.id(), "say and the end"]).exits(0);
-    patience::until("the second answer is in the log", &[&bed.work()], || {
+    fixture.harness.run(&["send", session.id(), "say and the end"]).exits(0);
+    patience::until("the second answer is in the log", &[&fixture.work()], || {
         logs(&[]).stdout.ends_with("› say and the end\nand the end\n").then_some(())
     });
-    bed.harness.run(&["stop", session.id()]).exits(0);
+    fixture.harness.run(&["stop", session.id()]).exits(0);
     let followed: Vec<Value> =
         follower.finish().exits(0).stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let told: Vec<&str> =
@@ -71,7 +71,7 @@ fn logs_show_the_conversation(agent: Agent) {
     assert_eq!(kinds, ["told", "tool_called", "tool_returned", "said", "told", "said"], "{followed:?}");
     let timed = |item: &Value| item["at"].as_str().is_some_and(|at| at.parse::<jiff::Timestamp>().is_ok());
     assert!(followed.iter().all(timed), "{followed:?}");
-    bed.proves("terminal: logs show the conversation, -f follows it");
+    fixture.proves("terminal: logs show the conversation, -f follows it");
 }
 
 for_every_agent!(logs_show_the_conversation:
@@ -83,13 +83,13 @@ for_every_agent!(logs_show_the_conversation:
 
 /// Killed in the middle of a turn, it did not live to tell.
 fn a_killed_turn_is_marked(agent: Agent) {
-    let Some(bed) = Bed::new(agent) else { return };
-    let (tool, words) = bed.endless_tool();
+    let Some(fixture) = Fixture::new(agent) else { return };
+    let (tool, words) = fixture.endless_tool();
     let prompt = format!("{tool} ; say never");
     let behind_acp = agent == Agent::CodexAcp;
     let session =
-        if behind_acp { crate::acp::detach(&bed, &[], Some(&prompt)) } else { bed.detach(&[], Some(&prompt)) };
-    bed.process(words);
+        if behind_acp { crate::acp::detach(&fixture, &[], Some(&prompt)) } else { fixture.detach(&[], Some(&prompt)) };
+    fixture.process(words);
     session.kill(Who::Agent);
     // What its tools leave behind is given a moment to end, so it is `stopping` for that long, and nothing else.
     let mut states: Vec<&str> = Vec::new();
@@ -100,14 +100,14 @@ fn a_killed_turn_is_marked(agent: Agent) {
         view.ended
     });
     assert!(states == ["stopping", "failed"] || states == ["failed"], "{states:?}");
-    let logs = bed.harness.run(&["logs", session.id()]).exits(0).stdout;
+    let logs = fixture.harness.run(&["logs", session.id()]).exits(0).stdout;
     let last = logs.lines().last().unwrap_or_default();
     assert!(
         last.ends_with("the agent was killed by SIGKILL") || last == "the agent was killed in the middle of its turn",
         "{logs}"
     );
     let mode = if behind_acp { "acp: " } else { "" };
-    bed.proves(&format!("{mode}SIGKILL in the middle of a turn: the log says that it was cut off"));
+    fixture.proves(&format!("{mode}SIGKILL in the middle of a turn: the log says that it was cut off"));
 }
 
 for_every_agent!(a_killed_turn_is_marked:

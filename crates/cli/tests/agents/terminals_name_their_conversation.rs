@@ -1,7 +1,7 @@
 //! An agent in a terminal of its own only draws, and still it is known which conversation it is at: while it runs, when it
 //! quits by itself, and for whoever goes on with it, copies it, or wants to write to it as well.
 
-use crate::bed::{Bed, for_every_agent};
+use crate::fixture::{Fixture, for_every_agent};
 use crate::person::Person;
 use crate::terminals_show_their_screen::ready;
 use ostler_mock_llm::agents::Agent;
@@ -11,76 +11,76 @@ use ostler_testkit::{Session, Who};
 const FIRST: &str = "word1 word2 word3";
 
 fn a_terminal_has_a_conversation(agent: Agent) {
-    let Some(bed) = Bed::new(agent) else { return };
-    agent.trust(&bed.harness.root().join("home"), &bed.work()).unwrap();
-    let session = bed.detach(&["-t"], None);
-    let mut person = says(&bed, &session, ready(agent), "stream 3 1", FIRST);
+    let Some(fixture) = Fixture::new(agent) else { return };
+    agent.trust(&fixture.harness.root().join("home"), &fixture.work()).unwrap();
+    let session = fixture.detach(&["-t"], None);
+    let mut person = says(&fixture, &session, ready(agent), "stream 3 1", FIRST);
     let native_id = session.until("its conversation is known", || session.look().native_id);
     session.until("and where it is written", || session.look().transcript);
     // A list shows what it said, not the help at the bottom of its screen.
     if matches!(agent, Agent::Claude | Agent::Codex) {
         let last = || session.show().last.filter(|last| last == FIRST);
         session.until("what it said last is in the list", last);
-        bed.proves("terminal: `ls` shows what it said last");
+        fixture.proves("terminal: `ls` shows what it said last");
     }
 
     // A keeper that was replaced knows it as well, and nobody else gets to write to it.
     session.kill(Who::Keeper);
     assert_eq!(session.look().native_id.as_ref(), Some(&native_id));
     let other =
-        bed.harness.run(&[&["run", "-d", agent.name(), "say no", "--"], going_on(agent), &[&native_id]].concat());
+        fixture.harness.run(&[&["run", "-d", agent.name(), "say no", "--"], going_on(agent), &[&native_id]].concat());
     let refused = other.exits(7);
     let writer = session.living(Who::Agent).pid();
     assert!(refused.complaint().contains(&format!("process {writer} ")), "{refused:?}");
     // Nor in another terminal, which is not even started.
-    let sessions = || bed.harness.run(&["ls", "-a", "--json"]).exits(0).json().as_array().unwrap().len();
+    let sessions = || fixture.harness.run(&["ls", "-a", "--json"]).exits(0).json().as_array().unwrap().len();
     let before = sessions();
-    bed.harness.run(&[&["run", "-d", "-t", agent.name(), "--"], going_on(agent), &[&native_id]].concat()).exits(7);
+    fixture.harness.run(&[&["run", "-d", "-t", agent.name(), "--"], going_on(agent), &[&native_id]].concat()).exits(7);
     assert_eq!(sessions(), before);
 
     leaves_by_itself(agent, &mut person);
-    bed.harness.run(&["wait", session.id()]);
+    fixture.harness.run(&["wait", session.id()]);
     let shown = session.show();
     assert_eq!((shown.native_id.as_ref(), shown.outcome().saved.as_str()), (Some(&native_id), "verified"), "{shown:?}");
 
-    bed.harness.run(&["resume", "-d", session.id()]).exits(0);
-    says(&bed, &session, FIRST, "stream 5 1", "word4 word5");
-    assert!(bed.last_request().contains("stream 3 1"), "it goes on where it was");
-    bed.harness.run(&["stop", session.id()]).exits(0);
+    fixture.harness.run(&["resume", "-d", session.id()]).exits(0);
+    says(&fixture, &session, FIRST, "stream 5 1", "word4 word5");
+    assert!(fixture.last_request().contains("stream 3 1"), "it goes on where it was");
+    fixture.harness.run(&["stop", session.id()]).exits(0);
     let shown = session.show();
     assert_eq!((shown.native_id.as_ref(), shown.outcome().saved.as_str()), (Some(&native_id), "verified"), "{shown:?}");
     // Gemini does not tell what it calls the copy that it makes.
     if agent != Agent::Gemini {
-        goes_another_way(&bed, &session, &native_id);
+        goes_another_way(&fixture, &session, &native_id);
     }
-    bed.proves("terminal: its conversation can be resumed");
-    bed.proves("terminal: its conversation is known, and nobody else's meanwhile");
+    fixture.proves("terminal: its conversation can be resumed");
+    fixture.proves("terminal: its conversation is known, and nobody else's meanwhile");
 }
 
 /// A copy of it knows what was said, and is known by a name of its own.
-fn goes_another_way(bed: &Bed, session: &Session<'_>, native_id: &str) {
-    let fork = bed.harness.run(&["fork", "-d", session.id()]).exits(0);
-    let fork = bed.harness.session(fork.stdout.trim_end());
-    let mut person = Person::runs(&bed.harness, (40, 120), &["attach", fork.id()]);
+fn goes_another_way(fixture: &Fixture, session: &Session<'_>, native_id: &str) {
+    let fork = fixture.harness.run(&["fork", "-d", session.id()]).exits(0);
+    let fork = fixture.harness.session(fork.stdout.trim_end());
+    let mut person = Person::runs(&fixture.harness, (40, 120), &["attach", fork.id()]);
     person.sees(FIRST);
     assert_ne!(fork.look().native_id.as_deref(), Some(native_id), "it is not at the original, whatever it shows");
-    says(bed, &fork, FIRST, "stream 7 1", "word6 word7");
-    assert!(bed.last_request().contains("stream 3 1"), "the copy knows what was said");
+    says(fixture, &fork, FIRST, "stream 7 1", "word6 word7");
+    assert!(fixture.last_request().contains("stream 3 1"), "the copy knows what was said");
     let copied = fork.until("the copy's conversation is known", || fork.look().native_id);
     assert_ne!(copied, native_id);
-    bed.harness.run(&["stop", fork.id()]).exits(0);
+    fixture.harness.run(&["stop", fork.id()]).exits(0);
     assert_eq!(fork.show().outcome().saved, "verified");
 }
 
 /// Somebody who sees `before` on the screen and looks at it while it is sent this.
-fn says(bed: &Bed, session: &Session<'_>, before: &str, message: &str, answer: &str) -> Person {
-    let mut person = Person::runs(&bed.harness, (40, 120), &["attach", session.id()]);
+fn says(fixture: &Fixture, session: &Session<'_>, before: &str, message: &str, answer: &str) -> Person {
+    let mut person = Person::runs(&fixture.harness, (40, 120), &["attach", session.id()]);
     person.sees(before);
     // Opencode's prompt says so only before the first message.
-    if bed.agent != Agent::Opencode {
-        person.sees(ready(bed.agent));
+    if fixture.agent != Agent::Opencode {
+        person.sees(ready(fixture.agent));
     }
-    bed.harness.run(&["send", session.id(), message]).exits(0);
+    fixture.harness.run(&["send", session.id(), message]).exits(0);
     person.sees(answer);
     person
 }

@@ -1,57 +1,57 @@
 //! An agent in a terminal of its own: it opens on its prompt, takes what is sent, and whoever attaches sees its screen.
 
-use crate::bed::{Bed, for_every_agent};
+use crate::fixture::{Fixture, for_every_agent};
 use crate::person::Person;
 use ostler_mock_llm::agents::Agent;
 use ostler_mock_llm::{Ending, Request};
 
 fn in_a_terminal(agent: Agent) {
-    let Some(bed) = Bed::new(agent) else { return };
-    agent.trust(&bed.harness.root().join("home"), &bed.work()).unwrap();
-    let session = bed.detach(&["-t"], None);
-    let mut person = Person::runs(&bed.harness, (40, 120), &["attach", session.id()]);
+    let Some(fixture) = Fixture::new(agent) else { return };
+    agent.trust(&fixture.harness.root().join("home"), &fixture.work()).unwrap();
+    let session = fixture.detach(&["-t"], None);
+    let mut person = Person::runs(&fixture.harness, (40, 120), &["attach", session.id()]);
     person.sees(ready(agent));
-    bed.harness.run(&["send", session.id(), "stream 3 1"]).exits(0);
+    fixture.harness.run(&["send", session.id(), "stream 3 1"]).exits(0);
     person.sees("word1 word2 word3");
-    assert_eq!(bed.seen(), ["stream 3 1"]);
+    assert_eq!(fixture.seen(), ["stream 3 1"]);
     // Nothing tells ostler whether these are in a turn.
     if matches!(agent, Agent::Codex | Agent::Gemini | Agent::Qwen) {
         assert_eq!(session.show().state, "running");
-        let refused = bed.harness.run(&["wait", session.id(), "--until", "turn"]).exits(2);
+        let refused = fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(2);
         assert!(refused.complaint().contains("does not report its turns in a terminal"), "{refused:?}");
-        bed.proves_impossible("terminal: `wait --until turn`", no_turns(agent));
+        fixture.proves_impossible("terminal: `wait --until turn`", no_turns(agent));
     }
     person.types(b"\x1c");
     person.is_left_with(0);
     assert!(session.show().alive, "it stays when nobody looks");
 
-    let mut again = Person::runs(&bed.harness, (40, 120), &["attach", session.id()]);
+    let mut again = Person::runs(&fixture.harness, (40, 120), &["attach", session.id()]);
     again.sees("word1 word2 word3");
     again.types(b"\x1c");
     again.is_left_with(0);
-    bed.harness.run(&["stop", session.id()]).exits(0);
-    bed.harness.nothing_is_left();
-    bed.proves("terminal: attach, send, detach");
+    fixture.harness.run(&["stop", session.id()]).exits(0);
+    fixture.harness.nothing_is_left();
+    fixture.proves("terminal: attach, send, detach");
 }
 
 fn interrupted_in_a_terminal(agent: Agent) {
-    let Some(bed) = Bed::new(agent) else { return };
-    agent.trust(&bed.harness.root().join("home"), &bed.work()).unwrap();
-    let session = bed.detach(&["-t"], None);
-    let mut person = Person::runs(&bed.harness, (40, 120), &["attach", session.id()]);
+    let Some(fixture) = Fixture::new(agent) else { return };
+    agent.trust(&fixture.harness.root().join("home"), &fixture.work()).unwrap();
+    let session = fixture.detach(&["-t"], None);
+    let mut person = Person::runs(&fixture.harness, (40, 120), &["attach", session.id()]);
     person.sees(ready(agent));
-    bed.harness.run(&["send", session.id(), "stream 100000 20"]).exits(0);
+    fixture.harness.run(&["send", session.id(), "stream 100000 20"]).exits(0);
     person.sees("word7 ");
-    bed.harness.run(&["interrupt", session.id()]).exits(0);
+    fixture.harness.run(&["interrupt", session.id()]).exits(0);
     let hung_up = |request: &Request| request.turn().is_some() && request.ending == Ending::ClosedEarly;
-    bed.server.wait_for(|requests| requests.iter().any(hung_up)).unwrap();
-    bed.harness.run(&["send", session.id(), "say afterwards"]).exits(0);
+    fixture.server.wait_for(|requests| requests.iter().any(hung_up)).unwrap();
+    fixture.harness.run(&["send", session.id(), "say afterwards"]).exits(0);
     person.sees("afterwards");
     assert!(session.show().alive, "the session is kept");
     person.types(b"\x1c");
     person.is_left_with(0);
-    bed.harness.run(&["stop", session.id()]).exits(0);
-    bed.proves("terminal: interrupt ends the turn, and the next message works");
+    fixture.harness.run(&["stop", session.id()]).exits(0);
+    fixture.proves("terminal: interrupt ends the turn, and the next message works");
 }
 
 for_every_agent!(interrupted_in_a_terminal:

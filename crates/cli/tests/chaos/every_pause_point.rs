@@ -2,9 +2,9 @@
 //! that nobody passes fails as well.
 
 use crate::{at_once, program};
-use ostler_chaos::cast::Cast;
-use ostler_chaos::stage::Stage;
-use ostler_chaos::strike::kill_at_once;
+use ostler_chaos::agents::Agents;
+use ostler_chaos::fixture::Fixture;
+use ostler_chaos::inject::kill_at_once;
 use ostler_chaos::{attempt, points};
 use ostler_sys::pause::{Point, Role, token};
 use ostler_sys::process::{Life, Pidfd};
@@ -22,38 +22,38 @@ fn a_death_at_any_pause_point_loses_nothing() {
 /// The message is noted and not yet given; the keeper stands still there while its holder dies.
 #[test]
 fn a_keeper_that_stands_still_at_a_point_goes_on_where_it_stood() {
-    let stage = Stage::new(program(), Cast::Demo).unwrap();
-    stage.hold(Role::Keeper, Point::FeedingNoted);
-    stage.launch(None);
-    let session = stage.session();
-    let witness = stage.look_on();
+    let fixture = Fixture::new(program(), Agents::Demo).unwrap();
+    fixture.hold(Role::Keeper, Point::FeedingNoted);
+    fixture.launch(None);
+    let session = fixture.session();
+    let witness = fixture.look_on();
     session.until("the keeper stands still", || {
         (session.living(Who::Keeper).look().unwrap() == Life::Stopped).then_some(())
     });
     session.kill(Who::Holder);
     session.signal(Who::Keeper, Signal::CONT);
-    stage.settle();
-    stage.judge(witness, &["succeeded"]);
+    fixture.settle();
+    fixture.judge(witness, &["succeeded"]);
 }
 
 /// Somebody has seen a living session and is about to write the message down when all of it dies.
 #[test]
 fn a_message_to_a_session_that_dies_meanwhile_waits_for_the_next_run() {
-    let stage = Stage::new(program(), Cast::Demo).unwrap();
-    stage.launch(None);
-    let session = stage.session();
+    let fixture = Fixture::new(program(), Agents::Demo).unwrap();
+    fixture.launch(None);
+    let session = fixture.session();
     session.until_look("a first answer", |view| view.turns == 1);
-    stage.until_saved();
-    stage.truth.may_be_lost();
-    let witness = stage.look_on();
-    stage.hold(Role::Client, Point::WishMeant);
-    let (text, client) = stage.start_sending();
+    fixture.until_saved();
+    fixture.truth.may_be_lost();
+    let witness = fixture.look_on();
+    fixture.hold(Role::Client, Point::RequestWritten);
+    let (text, client) = fixture.start_sending();
     patience::until("the client stands still", &[], || {
         (client.process().look().unwrap() == Life::Stopped).then_some(())
     });
-    kill_at_once(&stage, &[Who::Agent, Who::Keeper, Who::Holder]);
+    kill_at_once(&fixture, &[Who::Agent, Who::Keeper, Who::Holder]);
     Pidfd::open(client.process()).unwrap().unwrap().signal(Signal::CONT).unwrap();
-    assert!(stage.sent(text, &client.finish()), "accepted");
-    stage.settle();
-    stage.judge(witness, &["succeeded"]);
+    assert!(fixture.sent(text, &client.finish()), "accepted");
+    fixture.settle();
+    fixture.judge(witness, &["succeeded"]);
 }

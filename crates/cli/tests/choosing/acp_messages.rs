@@ -31,20 +31,20 @@ while read -r line; do
 done
 "#;
 
-struct Stage {
+struct Fixture {
     harness: Harness,
     folder: PathBuf,
 }
 
-impl Stage {
-    fn new() -> Stage {
+impl Fixture {
+    fn new() -> Fixture {
         let mut harness = harness();
         let folder = harness.root().join("agent");
         std::fs::create_dir(&folder).unwrap();
         std::fs::write(folder.join("script"), SCRIPT).unwrap();
         rustix::fs::mkfifoat(rustix::fs::CWD, folder.join("gate"), rustix::fs::Mode::RWXU).unwrap();
         harness.set("HERE", &folder);
-        Stage { harness, folder }
+        Fixture { harness, folder }
     }
 
     fn start(&self, message: &str) -> Session<'_> {
@@ -67,10 +67,10 @@ impl Stage {
 
 #[test]
 fn where_nothing_tells_a_person_is_told_and_decides() {
-    let stage = Stage::new();
-    let session = stage.start("wait before it is kept");
-    stage.kill_with_its_message(&session);
-    let harness = &stage.harness;
+    let fixture = Fixture::new();
+    let session = fixture.start("wait before it is kept");
+    fixture.kill_with_its_message(&session);
+    let harness = &fixture.harness;
     let shown = harness.run(&["show", "--json", session.id()]).exits(0).json();
     assert_eq!((&shown["queued"], &shown["maybe_delivered"]), (&0.into(), &serde_json::json!([1])));
     for words in [["show", session.id()], ["ls", "-a"]] {
@@ -87,20 +87,20 @@ fn where_nothing_tells_a_person_is_told_and_decides() {
     let shown = harness.run(&["show", "--json", session.id()]).exits(0).json();
     assert_eq!((&shown["queued"], &shown["maybe_delivered"]), (&1.into(), &serde_json::Value::Null));
     harness.run(&["resume", session.id()]).exits(0);
-    assert_eq!(stage.given(), ["wait before it is kept", "wait before it is kept"]);
+    assert_eq!(fixture.given(), ["wait before it is kept", "wait before it is kept"]);
     assert_eq!(session.show().queued, 0);
 }
 
 #[test]
 fn one_that_is_withdrawn_is_forgotten() {
-    let stage = Stage::new();
-    let session = stage.start("wait before it is kept");
-    stage.kill_with_its_message(&session);
-    stage.harness.run(&["send", session.id(), "--withdraw", "1"]).exits(0);
-    let listed = stage.harness.run(&["send", session.id(), "--list"]).exits(0);
+    let fixture = Fixture::new();
+    let session = fixture.start("wait before it is kept");
+    fixture.kill_with_its_message(&session);
+    fixture.harness.run(&["send", session.id(), "--withdraw", "1"]).exits(0);
+    let listed = fixture.harness.run(&["send", session.id(), "--list"]).exits(0);
     assert_eq!(listed.stdout, "");
-    stage.harness.run(&["resume", session.id(), "go on"]).exits(0);
-    assert_eq!(stage.given(), ["wait before it is kept", "go on"]);
+    fixture.harness.run(&["resume", session.id(), "go on"]).exits(0);
+    assert_eq!(fixture.given(), ["wait before it is kept", "go on"]);
 }
 
 /// Also when the same words were said before.
@@ -108,20 +108,20 @@ fn one_that_is_withdrawn_is_forgotten() {
 fn a_conversation_that_is_told_again_says_whether_it_has_the_message() {
     for (message, given_again) in [("wait after it is kept", 0), ("wait before it is kept", 1)] {
         for earlier in ["say one", message] {
-            let stage = Stage::new();
-            std::fs::write(stage.folder.join("free"), "").unwrap();
-            let session = stage.start(earlier);
-            stage.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
-            std::fs::remove_file(stage.folder.join("free")).unwrap();
-            stage.harness.run(&["send", session.id(), message]).exits(0);
-            stage.kill_with_its_message(&session);
+            let fixture = Fixture::new();
+            std::fs::write(fixture.folder.join("free"), "").unwrap();
+            let session = fixture.start(earlier);
+            fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+            std::fs::remove_file(fixture.folder.join("free")).unwrap();
+            fixture.harness.run(&["send", session.id(), message]).exits(0);
+            fixture.kill_with_its_message(&session);
             assert!(session.show().outcome().kind == "failed");
-            stage.harness.run(&["resume", session.id(), "go on"]).exits(0);
+            fixture.harness.run(&["resume", session.id(), "go on"]).exits(0);
             let mut expected = vec![earlier, message];
             expected.extend(vec![message; given_again]);
             expected.push("go on");
-            assert_eq!(stage.given(), expected, "{message:?} after {earlier:?}");
-            let shown = stage.harness.run(&["show", "--json", session.id()]).exits(0).json();
+            assert_eq!(fixture.given(), expected, "{message:?} after {earlier:?}");
+            let shown = fixture.harness.run(&["show", "--json", session.id()]).exits(0).json();
             assert_eq!(shown["maybe_delivered"], serde_json::Value::Null);
         }
     }
@@ -130,15 +130,15 @@ fn a_conversation_that_is_told_again_says_whether_it_has_the_message() {
 /// What is still in the pipe nobody has read, whatever kind of agent it is.
 #[test]
 fn a_message_that_was_never_read_waits_again() {
-    let stage = Stage::new();
-    let session = stage.start("say one");
-    stage.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+    let fixture = Fixture::new();
+    let session = fixture.start("say one");
+    fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
     session.signal(Who::Agent, rustix::process::Signal::STOP);
-    stage.harness.run(&["send", session.id(), "say two"]).exits(0);
+    fixture.harness.run(&["send", session.id(), "say two"]).exits(0);
     session.until_look("it is in the pipe", |view| view.queued == 0);
     session.kill(Who::Agent);
-    stage.harness.run(&["wait", session.id()]).exits(1);
+    fixture.harness.run(&["wait", session.id()]).exits(1);
     assert_eq!(session.show().queued, 1);
-    stage.harness.run(&["resume", session.id()]).exits(0);
-    assert_eq!(stage.given(), ["say one", "say two"]);
+    fixture.harness.run(&["resume", session.id()]).exits(0);
+    assert_eq!(fixture.given(), ["say one", "say two"]);
 }

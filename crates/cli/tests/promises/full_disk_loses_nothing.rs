@@ -85,7 +85,7 @@ fn a_holder_is_replaced_on_a_full_disk_and_the_journal_stays_whole() {
     let journal = std::fs::read_to_string(session.path().join("journal.jsonl")).unwrap();
     let lines = journal.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
     let replaced = lines.filter(|line| line["what"] == "holder_replaced").count();
-    assert!(replaced <= 3, "{replaced} stand-ins for three deaths");
+    assert!(replaced <= 3, "{replaced} replacements for three deaths");
     disk.grow("64m");
     harness.run(&["wait", session.id()]).exits(0);
 }

@@ -69,7 +69,7 @@ fn of_one_that_is_at_rest_until_something_happens_to_it() {
     assert_eq!(agree(&harness, &session).queued, 0);
 
     harness.run(&["send", session.id(), "say again"]).exits(0);
-    assert!(!note(&session).exists(), "one glance does not tell of a message that came later");
+    assert!(!note(&session).exists(), "the summary does not know of a message that came later");
     assert_eq!(agree(&harness, &session).queued, 1);
 
     harness.run(&["resume", session.id(), "--keep", "-d"]).exits(0);
@@ -137,7 +137,7 @@ fn of_many_at_once_some_of_which_are_lost() {
     for session in &sessions {
         session.living(Who::Keeper);
     }
-    // With everyone gone at once nothing is recorded, and a look has to knock at the door of each.
+    // With everyone gone at once nothing is recorded, and a look has to knock at the socket of each.
     for session in &sessions[..20] {
         session.orphan();
         session.kill_if_alive(Who::Agent);

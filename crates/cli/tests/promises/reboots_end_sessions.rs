@@ -8,14 +8,14 @@ fn sessions_of_another_boot_are_ended_and_lost_and_nothing_is_signalled() {
     let harness = harness();
     let mut command = harness.command("sleep");
     command.arg("600");
-    let stranger = Started::new(command, None);
+    let foreign = Started::new(command, None);
     let session = harness.detach(&["--", "sleep", "600"]);
     session.orphan();
     session.kill(Who::Agent);
     // Everything but the boot fits a living process.
     let another = serde_json::json!({
-        "pid": stranger.process().pid(),
-        "start": stranger.process().start(),
+        "pid": foreign.process().pid(),
+        "start": foreign.process().start(),
         "boot": "00000000-0000-4000-8000-000000000000",
     });
     for (file, field) in [("runs/1/run.json", true), ("holder.json", false), ("keeper.json", false)] {
@@ -38,5 +38,5 @@ fn sessions_of_another_boot_are_ended_and_lost_and_nothing_is_signalled() {
     harness.run(&["stop", session.id()]).exits(0);
     harness.run(&["wait", session.id()]).exits(5);
     assert!(session.run_file("outcome.json").exists());
-    assert!(stranger.runs(), "the stranger was signalled");
+    assert!(foreign.runs(), "the foreign process was signalled");
 }

@@ -58,13 +58,13 @@ fn a_user_without_a_cgroup_of_their_own_gets_a_scope_that_holds_everything() {
     std::os::unix::fs::chown(&home, Some(4242), Some(4242)).unwrap();
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(harness.root(), open).unwrap();
-    let stage = base.path().join(format!("test-{}", std::process::id()));
-    std::fs::create_dir(&stage).unwrap();
+    let fixture = base.path().join(format!("test-{}", std::process::id()));
+    std::fs::create_dir(&fixture).unwrap();
     let enter = "echo 0 > \"$0/cgroup.procs\"; exec unshare -m -p -f -C --mount-proc --kill-child bash -c \"$@\"";
     let mut command = harness.command("sh");
-    command.args(["-c", enter]).arg(&stage).args([STAGE, "bash"]).arg(&program).arg(&home).arg(SYSTEMD);
+    command.args(["-c", enter]).arg(&fixture).args([STAGE, "bash"]).arg(&program).arg(&home).arg(SYSTEMD);
     let output = Started::new(command, None).finish();
-    remove_groups(&stage);
+    remove_groups(&fixture);
     let output = output.exits(0);
     assert!(output.stdout.contains("each session gets a scope of the user's systemd"), "{output:?}");
     assert!(output.stdout.contains("a limit cannot be enforced"), "{output:?}");

@@ -1,4 +1,4 @@
-//! The wish to stop is on disk before any signal: whoever is killed afterwards, the session ends, and stays ended.
+//! The request to stop is on disk before any signal: whoever is killed afterwards, the session ends, and stays ended.
 
 use crate::harness;
 use ostler_core::view::Phase;
@@ -119,7 +119,7 @@ fn one_that_is_to_stop_after_its_turn_still_asks_and_says_so() {
     let session = harness.detach(&["--keep", "demo", "ask may I?"]);
     harness.run(&["wait", session.id(), "--until", "asking"]).exits(4);
     let stop = harness.start(&["stop", "--after-turn", session.id()]);
-    session.until_look("the wish to stop", |view| view.state.word() == "stopping");
+    session.until_look("the request to stop", |view| view.state.word() == "stopping");
     harness.run(&["wait", session.id(), "--until", "asking"]).exits(4);
     harness.run(&["answer", session.id(), "--allow"]).exits(0);
     let stopped = stop.finish().exits(0);

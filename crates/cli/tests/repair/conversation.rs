@@ -1,6 +1,6 @@
 //! What the model saw, and the transcript it came from.
 
-use crate::bed::Bed;
+use crate::fixture::Fixture;
 use ostler_mock_llm::Request;
 use ostler_mock_llm::agents::Agent;
 use ostler_testkit::Session;
@@ -9,15 +9,16 @@ use std::path::PathBuf;
 
 /// The agent's own transcript of a session.
 #[track_caller]
-pub fn transcript(bed: &Bed, session: &Session<'_>) -> PathBuf {
-    let shown: Value = bed.harness.run(&["show", "--json", session.id()]).exits(0).json();
+pub fn transcript(fixture: &Fixture, session: &Session<'_>) -> PathBuf {
+    let shown: Value = fixture.harness.run(&["show", "--json", session.id()]).exits(0).json();
     PathBuf::from(shown["transcript"].as_str().unwrap_or_else(|| panic!("no transcript in {shown}")))
 }
 
 /// What the newest request of the conversation carries.
 #[track_caller]
-pub fn last_request(bed: &Bed) -> Value {
-    bed.server
+pub fn last_request(fixture: &Fixture) -> Value {
+    fixture
+        .server
         .requests()
         .iter()
         .rev()
@@ -28,9 +29,9 @@ pub fn last_request(bed: &Bed) -> Value {
 
 /// Fails unless every tool call in the newest request has a result, and every result a call.
 #[track_caller]
-pub fn is_well_formed(bed: &Bed) -> String {
-    let body = last_request(bed);
-    match bed.agent {
+pub fn is_well_formed(fixture: &Fixture) -> String {
+    let body = last_request(fixture);
+    match fixture.agent {
         Agent::Claude | Agent::ClaudeAcp => claude_pairs(&body),
         Agent::Codex | Agent::CodexAcp => {
             let (calls, results) = (

@@ -1,46 +1,46 @@
 //! An agent that is killed in the middle of a tool: when it is resumed, the model knows that the tool may have run.
 
-use crate::bed::{Bed, for_every_agent};
 use crate::conversation::is_well_formed;
+use crate::fixture::{Fixture, for_every_agent};
 use ostler_mock_llm::agents::Agent;
 use ostler_sys::process::Identity;
 use ostler_testkit::{Session, Who};
 
 fn killed_in_the_middle_of_a_tool(agent: Agent) {
-    let Some(bed) = Bed::new(agent) else { return };
-    let (tool, words) = bed.endless_tool();
-    let session = bed.detach(&[], Some(&format!("{tool} ; say never")));
-    bed.process(words);
+    let Some(fixture) = Fixture::new(agent) else { return };
+    let (tool, words) = fixture.endless_tool();
+    let session = fixture.detach(&[], Some(&format!("{tool} ; say never")));
+    fixture.process(words);
     session.kill(Who::Agent);
-    bed.harness.run(&["wait", session.id()]);
-    let output = bed.harness.run(&["resume", session.id(), "say next"]).exits(0);
-    let seen = is_well_formed(&bed);
+    fixture.harness.run(&["wait", session.id()]);
+    let output = fixture.harness.run(&["resume", session.id(), "say next"]).exits(0);
+    let seen = is_well_formed(&fixture);
     assert!(seen.contains("mkfifo gate"), "the prompt is there: {seen}");
     assert!(seen.contains("may have run in part or in full"), "{seen}");
     assert!(output.stderr.contains("ostler: repaired: "), "{output:?}");
     let journal = std::fs::read_to_string(session.path().join("journal.jsonl")).unwrap();
-    assert!(journal.contains(r#""what":"mended""#), "{journal}");
-    let again = bed.harness.run(&["repair", session.id()]).exits(0);
+    assert!(journal.contains(r#""what":"repaired""#), "{journal}");
+    let again = fixture.harness.run(&["repair", session.id()]).exits(0);
     assert!(again.stdout.contains("nothing to repair"), "{again:?}");
 }
 
 /// Nobody is left, but for the command that the agent had started.
-fn only_the_tool_is_left(bed: &Bed) -> (Session<'_>, Identity) {
-    let (tool, words) = bed.endless_tool();
-    let session = bed.detach(&[], Some(&format!("{tool} ; say never")));
-    let left = bed.process(words);
+fn only_the_tool_is_left(fixture: &Fixture) -> (Session<'_>, Identity) {
+    let (tool, words) = fixture.endless_tool();
+    let session = fixture.detach(&[], Some(&format!("{tool} ; say never")));
+    let left = fixture.process(words);
     session.orphan();
     session.kill_if_alive(Who::Agent);
     (session, left)
 }
 
 fn killed_together_with_both_helpers(agent: Agent) {
-    let Some(bed) = Bed::new(agent) else { return };
-    let (session, left) = only_the_tool_is_left(&bed);
+    let Some(fixture) = Fixture::new(agent) else { return };
+    let (session, left) = only_the_tool_is_left(&fixture);
     let native_id = session.show().native_id;
-    let output = bed.harness.run(&["resume", session.id(), "say next"]).exits(0);
+    let output = fixture.harness.run(&["resume", session.id(), "say next"]).exits(0);
     assert_eq!((output.stdout.as_str(), session.show().native_id), ("next\n", native_id), "the same conversation");
-    let seen = is_well_formed(&bed);
+    let seen = is_well_formed(&fixture);
     assert!(seen.contains("mkfifo gate"), "the prompt is there: {seen}");
     assert!(seen.contains("may have run in part or in full"), "{seen}");
     // Codex sees to it that its commands end with it, a moment later.
@@ -57,13 +57,13 @@ for_every_agent!(killed_together_with_both_helpers:
 
 #[test]
 fn the_tool_of_a_killed_claude_is_found_by_its_output_where_no_cgroup_holds_it() {
-    let Some(bed) = Bed::new(Agent::Claude) else { return };
-    let (session, left) = only_the_tool_is_left(&bed);
+    let Some(fixture) = Fixture::new(Agent::Claude) else { return };
+    let (session, left) = only_the_tool_is_left(&fixture);
     let file = session.run_file("run.json");
     let mut record: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
     let group = std::mem::take(&mut record["cgroup"]);
     std::fs::write(&file, record.to_string()).unwrap();
-    let output = bed.harness.run(&["resume", session.id(), "say next"]).exits(0);
+    let output = fixture.harness.run(&["resume", session.id(), "say next"]).exits(0);
     assert!(output.stderr.contains("ended a process that its last run left running: "), "{output:?}");
     assert!(!left.may_live(), "the command that nobody waits for any more");
     if let Some(group) = group.as_str() {

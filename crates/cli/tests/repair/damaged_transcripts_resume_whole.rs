@@ -1,7 +1,7 @@
-//! A transcript damaged in each way there is: `resume` mends it first, says so, and the model gets all that survived.
+//! A transcript damaged in each way there is: `resume` repairs it first, says so, and the model gets all that survived.
 
-use crate::bed::Bed;
 use crate::conversation::{is_well_formed, transcript};
+use crate::fixture::Fixture;
 use ostler_mock_llm::agents::Agent;
 use serde_json::Value;
 
@@ -44,32 +44,32 @@ fn torn_end(sees: &'static [&'static str]) -> Case {
 }
 
 /// Makes a conversation with these prompts, then resumes it once for each damage.
-fn each_is_mended(agent: Agent, prompts: impl Fn(&Bed) -> Vec<String>, cases: &[Case]) {
-    let Some(bed) = Bed::new(agent) else { return };
+fn each_is_repaired(agent: Agent, prompts: impl Fn(&Fixture) -> Vec<String>, cases: &[Case]) {
+    let Some(fixture) = Fixture::new(agent) else { return };
     // A copy would bring back what is missing here.
-    let config = bed.harness.root().join("home/.config/ostler");
+    let config = fixture.harness.root().join("home/.config/ostler");
     std::fs::create_dir_all(&config).unwrap();
     std::fs::write(config.join("config.toml"), "autosave = \"off\"\n").unwrap();
-    let prompts = prompts(&bed);
-    bed.follow(&prompts[0]).exits(0);
-    let session = bed.last();
+    let prompts = prompts(&fixture);
+    fixture.follow(&prompts[0]).exits(0);
+    let session = fixture.last();
     for prompt in &prompts[1..] {
-        let output = bed.harness.run(&["resume", session.id(), prompt]).exits(0);
+        let output = fixture.harness.run(&["resume", session.id(), prompt]).exits(0);
         assert!(!output.stderr.contains("repaired"), "it is healthy: {output:?}");
     }
-    let file = transcript(&bed, &session);
+    let file = transcript(&fixture, &session);
     let whole = std::fs::read(&file).unwrap();
     let lines: Vec<Vec<u8>> =
         whole.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec).collect();
     for Case { name, damage, says, sees } in cases {
         std::fs::write(&file, damage(&lines)).unwrap();
-        let output = bed.harness.run(&["resume", session.id(), &format!("say next {name}")]).exits(0);
+        let output = fixture.harness.run(&["resume", session.id(), &format!("say next {name}")]).exits(0);
         assert!(output.stderr.contains(says), "{name}: {output:?}");
-        let seen = is_well_formed(&bed);
+        let seen = is_well_formed(&fixture);
         for text in sees.iter().chain([name]) {
             assert!(seen.contains(text), "{name}: {text:?} is not in {seen}");
         }
-        let again = bed.harness.run(&["repair", session.id(), "--dry-run"]).exits(0);
+        let again = fixture.harness.run(&["repair", session.id(), "--dry-run"]).exits(0);
         assert!(again.stdout.contains("nothing to repair"), "{name}: {again:?}");
     }
 }
@@ -85,11 +85,11 @@ fn is_result(record: &Value) -> bool {
 #[test]
 fn claude_gets_everything_that_survived() {
     const ALL: &[&str] = &["alpha", "one-out", "two-out", "beta", "three-out", "gamma"];
-    let prompts = |bed: &Bed| {
+    let prompts = |fixture: &Fixture| {
         let two = r#"tools Bash {"command":"echo one-out"} Bash {"command":"echo two-out"} ; say beta"#.to_owned();
-        vec!["say alpha".to_owned(), two, format!("{} ; say gamma", bed.tool("echo three-out"))]
+        vec!["say alpha".to_owned(), two, format!("{} ; say gamma", fixture.tool("echo three-out"))]
     };
-    each_is_mended(
+    each_is_repaired(
         Agent::Claude,
         prompts,
         &[
@@ -159,8 +159,9 @@ fn claude_gets_everything_that_survived() {
 #[test]
 fn codex_gets_everything_that_survived() {
     const ALL: &[&str] = &["alpha", "one-out", "beta"];
-    let prompts = |bed: &Bed| vec!["say alpha".to_owned(), format!("{} ; say beta", bed.tool("echo one-out"))];
-    each_is_mended(
+    let prompts =
+        |fixture: &Fixture| vec!["say alpha".to_owned(), format!("{} ; say beta", fixture.tool("echo one-out"))];
+    each_is_repaired(
         Agent::Codex,
         prompts,
         &[
@@ -207,8 +208,9 @@ fn early_in_a_minute() {
 fn gemini_gets_everything_that_survived() {
     const ALL: &[&str] = &["alpha", "one-out", "beta"];
     early_in_a_minute();
-    let prompts = |bed: &Bed| vec!["say alpha".to_owned(), format!("{} ; say beta", bed.tool("echo one-out"))];
-    each_is_mended(
+    let prompts =
+        |fixture: &Fixture| vec!["say alpha".to_owned(), format!("{} ; say beta", fixture.tool("echo one-out"))];
+    each_is_repaired(
         Agent::Gemini,
         prompts,
         &[

@@ -1,4 +1,4 @@
-//! Transcripts of the real agents, damaged in every way, mended by the whole program, and resumed: the model gets a
+//! Transcripts of the real agents, damaged in every way, repaired by the whole program, and resumed: the model gets a
 //! well-formed conversation with everything that survived. One binary, because linking costs more than running.
 //!
 //! Needs `cargo xtask agents`. Without it these tests say loudly that they were left out, and on a build machine
@@ -6,11 +6,11 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that finds no value has failed")]
 
-#[path = "../agents/bed.rs"]
-#[expect(dead_code, reason = "shared with the tests of agents, which need all of it")]
-mod bed;
 mod conversation;
 mod cut_off_tools_are_told;
 mod damaged_transcripts_resume_whole;
 mod files_are_replaced_with_care;
+#[path = "../agents/fixture.rs"]
+#[expect(dead_code, reason = "shared with the tests of agents, which need all of it")]
+mod fixture;
 mod two_writers_become_one;

@@ -1,6 +1,6 @@
 //! One replay of each recording: outcome, words, tokens and session file.
 
-use crate::stage::{expected_session_file, play};
+use crate::fixture::{expected_session_file, play};
 use ostler_testkit::recordings::{Recorded, each_has_a_snapshot, recordings};
 use ostler_testkit::{Harness, Session};
 use serde_json::Value;

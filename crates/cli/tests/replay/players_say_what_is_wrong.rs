@@ -1,6 +1,6 @@
 //! A recording cannot make anything up: whoever wants something else of it is told.
 
-use crate::stage::{play, start};
+use crate::fixture::{play, start};
 use ostler_testkit::Harness;
 use ostler_testkit::recordings::recorded;
 

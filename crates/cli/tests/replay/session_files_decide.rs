@@ -1,7 +1,7 @@
 //! A turn is saved when it is in the session file, however late that is, and not before: recordings of a claude that
 //! writes later than any real one, and of one that never does.
 
-use crate::stage::{expected_session_file, play};
+use crate::fixture::{expected_session_file, play};
 use ostler_replay::{Deed, Recording};
 use ostler_testkit::Harness;
 use ostler_testkit::recordings::recorded;

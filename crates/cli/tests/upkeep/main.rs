@@ -9,8 +9,8 @@ mod counting;
 mod disk_usage;
 mod doctoring;
 mod listening;
-mod mending;
 mod purging;
+mod repairing;
 mod sweeping;
 mod upgrading;
 

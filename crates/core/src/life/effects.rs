@@ -86,7 +86,7 @@ impl State {
         effects.extend(self.insist_on_interrupt(now_ms));
         effects.extend(self.stop_hoping(now_ms));
         match self.leaves_from(now_ms) {
-            Leaving::Now { since_ms, kill_ms } => effects.extend(self.see_it_off(since_ms, kill_ms, now_ms)),
+            Leaving::Now { since_ms, kill_ms } => effects.extend(self.shutdown_steps(since_ms, kill_ms, now_ms)),
             Leaving::At { ms } => effects.push(Effect::WakeAt { ms }),
             Leaving::ByItself => {}
             Leaving::No => effects.extend(self.next_message().map(|n| Effect::Feed { n })),
@@ -122,7 +122,7 @@ impl State {
     /// for ever.
     fn stop_hoping(&self, now_ms: u64) -> Option<Effect> {
         let until_ms = self.delivered_ms + HOPE_MS;
-        match (self.turn_running() && self.hoped_for && self.feeding.is_none(), now_ms >= until_ms) {
+        match (self.turn_running() && self.unconfirmed && self.feeding.is_none(), now_ms >= until_ms) {
             (false, _) => None,
             (true, true) => Some(Effect::GiveUpTurn),
             (true, false) => Some(Effect::WakeAt { ms: until_ms }),
@@ -164,7 +164,7 @@ impl State {
     }
 
     /// Prove that the turn is saved, ask, insist, kill. Each step gets half of the time that is left.
-    fn see_it_off(&self, since_ms: u64, kill_ms: u64, now_ms: u64) -> Vec<Effect> {
+    fn shutdown_steps(&self, since_ms: u64, kill_ms: u64, now_ms: u64) -> Vec<Effect> {
         let half_way = |from_ms: u64| from_ms + kill_ms.saturating_sub(from_ms) / 2;
         if self.has_something_to_save() && self.saved.is_none() && self.end_asked_ms.is_none() {
             return vec![Effect::Prove { until_ms: half_way(since_ms) }];
@@ -229,7 +229,7 @@ impl State {
             let patience = if killed { 0 } else { LAST_LOOK_MS };
             return vec![Effect::Prove { until_ms: self.exit_ms.saturating_add(patience) }];
         }
-        let told_by_others = !self.was_pushed() && self.exit.is_some_and(Exit::is_by_request);
+        let told_by_others = !self.end_requested() && self.exit.is_some_and(Exit::is_by_request);
         let known_ms = self.exit_ms.saturating_add(SHUTDOWN_MS);
         if told_by_others && now_ms < known_ms {
             return vec![Effect::WakeAt { ms: known_ms }];

@@ -71,8 +71,8 @@ fn event() -> impl Strategy<Value = Event> {
         Just(Event::Asked { ask: ask() }),
         any::<bool>().prop_map(|runs| Event::Background { task: "t".to_owned(), runs }),
         Just(Event::Answered { request: "q".to_owned(), by: by(), allowed: true, always: None }),
-        Just(Event::InterruptWanted { by: by() }),
-        (how, 0..8000u64).prop_map(move |(how, grace_ms)| Event::StopWanted { by: by(), why: by(), how, grace_ms }),
+        Just(Event::InterruptRequested { by: by() }),
+        (how, 0..8000u64).prop_map(move |(how, grace_ms)| Event::StopRequested { by: by(), why: by(), how, grace_ms }),
         exit().prop_map(|exit| Event::Exited { exit }),
         Just(Event::KeeperStarted { pid: 2, start: None, version: String::new() }),
         Just(Event::HolderReplaced { pid: 2 }),
@@ -109,32 +109,32 @@ struct World {
     state: State,
     now_ms: u64,
     outcomes: u32,
-    wished: bool,
+    requested: bool,
 }
 
 impl World {
     fn new(plan: Plan) -> World {
-        let mut world = World { state: State::new(plan.clone()), now_ms: 0, outcomes: 0, wished: false };
+        let mut world = World { state: State::new(plan.clone()), now_ms: 0, outcomes: 0, requested: false };
         world.happens(Event::Started { plan });
         world
     }
 
     fn happens(&mut self, event: Event) -> Vec<Effect> {
         let before = self.state.clone();
-        if matches!(event, Event::StopWanted { .. }) && before.outcome.is_none() {
-            self.wished = true;
+        if matches!(event, Event::StopRequested { .. }) && before.outcome.is_none() {
+            self.requested = true;
         }
         let entry =
-            Entry { at: Timestamp::UNIX_EPOCH, ms: self.now_ms, run: 1, out: None, wish: None, inbox: None, event };
+            Entry { at: Timestamp::UNIX_EPOCH, ms: self.now_ms, run: 1, out: None, request: None, inbox: None, event };
         let (state, effects) = step(before.clone(), &entry);
         if before.outcome.is_some() {
             assert_eq!(state.outcome, before.outcome, "ended is final for a run");
         } else if state.outcome.is_some() {
             self.outcomes += 1;
         }
-        assert!(!self.wished || state.stop.is_some(), "a stop wish is never forgotten");
+        assert!(!self.requested || state.stop.is_some(), "a stop request is never forgotten");
         let feeds = effects.iter().any(|effect| matches!(effect, Effect::Feed { .. }));
-        assert!(!feeds || state.stop.is_none(), "nothing is delivered after the wish to stop");
+        assert!(!feeds || state.stop.is_none(), "nothing is delivered after the request to stop");
         assert!(!feeds || state.conversation == Conversation::Open, "messages wait until the conversation is open");
         if matches!(state.conversation, Conversation::Refused { .. }) && state.outcome.is_none() {
             assert_eq!(state.phase(), Phase::Stopping, "there is nothing to stay for");
@@ -222,8 +222,8 @@ proptest! {
         if in_turn {
             world.happens(Event::TurnStarted);
         }
-        let wish = Event::StopWanted { by: "t".to_owned(), why: "t".to_owned(), how: StopHow::Interrupt, grace_ms: grace };
-        let mut effects = world.happens(wish);
+        let request = Event::StopRequested { by: "t".to_owned(), why: "t".to_owned(), how: StopHow::Interrupt, grace_ms: grace };
+        let mut effects = world.happens(request);
         while let Some(wake) = world.settle(effects) {
             prop_assert!(wake > world.now_ms, "waking in the past would spin");
             world.now_ms = wake;

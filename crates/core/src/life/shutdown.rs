@@ -29,7 +29,7 @@ impl World {
             ms: self.now_ms,
             run: 1,
             out: None,
-            wish: None,
+            request: None,
             inbox: None,
             event,
         };
@@ -38,7 +38,7 @@ impl World {
 
     fn is_told_to_stop(&mut self, ms: u64) {
         let why = "SIGTERM to the keeper".to_owned();
-        self.after(ms, Event::StopWanted { by: SYSTEM.to_owned(), why, how: StopHow::Interrupt, grace_ms: 5000 });
+        self.after(ms, Event::StopRequested { by: SYSTEM.to_owned(), why, how: StopHow::Interrupt, grace_ms: 5000 });
     }
 
     fn exits(&mut self, exit: Exit) {
@@ -102,7 +102,7 @@ fn proof_is_waited_for(how: StopHow) -> u64 {
         messages: Vec::new(),
     };
     world.after(10, Event::TurnEnded { end });
-    world.after(10, Event::StopWanted { by: "a person".to_owned(), why: "stop".to_owned(), how, grace_ms: 5000 });
+    world.after(10, Event::StopRequested { by: "a person".to_owned(), why: "stop".to_owned(), how, grace_ms: 5000 });
     world.exits(Exit { code: None, signal: Some(9) });
     let [Effect::Prove { until_ms }] = world.wanted[..] else { unreachable!("{:?}", world.wanted) };
     until_ms - world.state.exit_ms

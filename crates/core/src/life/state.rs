@@ -74,7 +74,7 @@ pub struct State {
     pub ready: bool,
     turn: bool,
     /// The turn is only hoped for: its message was typed, and nothing has told yet that the agent took it for one.
-    pub hoped_for: bool,
+    pub unconfirmed: bool,
     pub delivered_ms: u64,
     pub turn_ended_ms: u64,
     /// Finished turns, over all runs and of this one.
@@ -157,7 +157,7 @@ impl State {
             input_ended: false,
             ready: false,
             turn: false,
-            hoped_for: false,
+            unconfirmed: false,
             delivered_ms: 0,
             turn_ended_ms: 0,
             turns: 0,
@@ -225,7 +225,7 @@ impl State {
         // Ended is final for a run: only the start of the next one is heard.
         let begins = matches!(&entry.event, Event::Started { .. } | Event::NotStarted { .. });
         let starts = begins && entry.run > self.run;
-        let concerns_inbox = entry.wish.is_some() || matches!(&entry.event, Event::Alarm { .. });
+        let concerns_inbox = entry.request.is_some() || matches!(&entry.event, Event::Alarm { .. });
         if self.outcome.is_some() && !starts && !concerns_inbox {
             return;
         }
@@ -282,7 +282,7 @@ impl State {
                 self.feeding = self.queue.iter().find(|waiting| waiting.n == *n).copied();
                 self.last_fed = self.feeding;
                 self.queue.retain(|waiting| waiting.n != *n);
-                self.hoped_for = self.plan.speaks == Speaks::Hooks && !self.turn;
+                self.unconfirmed = self.plan.speaks == Speaks::Hooks && !self.turn;
                 self.begin_turn(heard_before);
             }
             Event::Returned { n, place } => {
@@ -323,8 +323,8 @@ impl State {
                 self.begin_turn(heard_before);
             }
             Event::NoTurn => {
-                self.turn &= !self.hoped_for;
-                self.hoped_for = false;
+                self.turn &= !self.unconfirmed;
+                self.unconfirmed = false;
             }
             Event::NoAnswer => self.no_answer = true,
             // Only the first word counts: one that refuses may answer what was asked with it as well.
@@ -369,10 +369,10 @@ impl State {
                     retrying.alarm = Some(text.clone());
                 }
             }
-            Event::InterruptWanted { by } => {
+            Event::InterruptRequested { by } => {
                 if self.turn_running() {
                     self.interrupt.get_or_insert_with(|| by.clone());
-                    // A command may need telling more than once; an agent's turn ends, or it does not.
+                    // A command may need to be told more than once; an agent's turn ends, or it does not.
                     self.interrupt_sent &= self.plan.speaks.converses();
                 }
             }
@@ -380,7 +380,7 @@ impl State {
                 self.interrupt_sent = true;
                 self.interrupt_sent_ms = entry.ms;
             }
-            Event::StopWanted { by, why, how, grace_ms } => self.wish_to_stop(Stop {
+            Event::StopRequested { by, why, how, grace_ms } => self.request_stop(Stop {
                 by: by.clone(),
                 why: why.clone(),
                 how: *how,
@@ -429,7 +429,7 @@ impl State {
             Event::Alarm { text } => self.alarm = Some(text.clone()),
             Event::HolderReplaced { .. }
             | Event::Refused { .. }
-            | Event::Mended { .. }
+            | Event::Repaired { .. }
             | Event::Adopted { .. }
             | Event::Tick
             | Event::Unknown => {}
@@ -444,8 +444,8 @@ impl State {
             Some((message, typed)) => (Some(message), typed),
             None => (None, Typed::default()),
         };
-        self.turn &= !self.hoped_for;
-        self.hoped_for = false;
+        self.turn &= !self.unconfirmed;
+        self.unconfirmed = false;
         if self.process == Process::Exited {
             // What was looked for in vain was this message.
             self.saved = None;
@@ -466,7 +466,7 @@ impl State {
             self.cut_off = false;
             self.unanswered = None;
             self.interrupt = None;
-            if !self.hoped_for {
+            if !self.unconfirmed {
                 self.saved = None;
             }
             self.interrupt_sent = false;
@@ -489,7 +489,7 @@ impl State {
 
     /// The turn that was hoped for is one, and nothing of it is saved yet.
     fn hope_no_longer(&mut self) {
-        if std::mem::take(&mut self.hoped_for) {
+        if std::mem::take(&mut self.unconfirmed) {
             self.saved = None;
         }
     }
@@ -513,24 +513,24 @@ impl State {
         self.turn_out = self.understood;
     }
 
-    /// The first wish stays on record; a later one can only be more urgent.
-    fn wish_to_stop(&mut self, wish: Stop) {
+    /// The first request stays on record; a later one can only be more urgent.
+    fn request_stop(&mut self, request: Stop) {
         match &mut self.stop {
-            None => self.stop = Some(wish),
+            None => self.stop = Some(request),
             Some(first) => {
                 let urgency = |how| match how {
                     StopHow::AfterTurn => 0,
                     StopHow::Interrupt => 1,
                     StopHow::Kill => 2,
                 };
-                if urgency(wish.how) > urgency(first.how) {
-                    first.how = wish.how;
-                    first.at_ms = wish.at_ms;
-                    first.grace_ms = wish.grace_ms;
-                } else if wish.how == first.how {
+                if urgency(request.how) > urgency(first.how) {
+                    first.how = request.how;
+                    first.at_ms = request.at_ms;
+                    first.grace_ms = request.grace_ms;
+                } else if request.how == first.how {
                     // The earlier of the two ends.
                     let ends = |stop: &Stop| stop.at_ms.saturating_add(stop.grace_ms);
-                    let ends = ends(first).min(ends(&wish));
+                    let ends = ends(first).min(ends(&request));
                     first.grace_ms = ends.saturating_sub(first.at_ms);
                 }
             }

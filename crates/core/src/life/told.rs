@@ -28,12 +28,16 @@ pub fn event_of(fact: Fact, state: &State) -> Option<Event> {
         Fact::Background { task, runs } => {
             (state.tasks.contains(&task) != runs).then_some(Event::Background { task, runs })
         }
-        Fact::PassedOver { bytes } => Some(Event::Alarm {
+        Fact::LineTooLong { bytes } => Some(Event::Alarm {
             text: format!("a line of {} MB in its output was too long to read", bytes / 1_000_000),
         }),
         Fact::Retrying(retry) => state.turn_running().then_some(Event::Retrying { retry, err: None }),
         // Whatever comes from the model is an answer.
-        Fact::Saying { .. } | Fact::Said { .. } | Fact::Thought { .. } | Fact::ToolCalled { .. } | Fact::Below(_)
+        Fact::Saying { .. }
+        | Fact::Said { .. }
+        | Fact::Thought { .. }
+        | Fact::ToolCalled { .. }
+        | Fact::Subagent(_)
             if state.retrying.is_some() =>
         {
             Some(Event::RetryOver)
@@ -44,8 +48,8 @@ pub fn event_of(fact: Fact, state: &State) -> Option<Event> {
         | Fact::Model { .. }
         | Fact::ToolCalled { .. }
         | Fact::ToolReturned { .. }
-        | Fact::Below(_)
-        | Fact::Owed { .. }
+        | Fact::Subagent(_)
+        | Fact::ReplyDue { .. }
         | Fact::Behind { .. }
         | Fact::Recalled { .. }
         | Fact::Unknown { .. } => None,

@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcgetwinsize, tcsetattr};
 use uuid::Uuid;
 
-use crate::face::{Block, Content, Ending, Face, Message, Prompt, Question, Report, Scene, Verdict, Wish};
+use crate::face::{Block, Command, Content, Ending, Face, Message, Prompt, Question, Report, Scene, Verdict};
 use crate::leave::{EndSignal, Leave, Trouble};
 use crate::output::Output;
 use crate::story::gist;
@@ -101,20 +101,20 @@ impl Terminal {
         self.output.write(bytes.as_bytes())
     }
 
-    fn press(&mut self, key: Key) -> Option<Wish> {
+    fn press(&mut self, key: Key) -> Option<Command> {
         match (key, self.view.state()) {
-            (Key::Leave, State::Idle | State::Working | State::Asking { .. }) => Some(Wish::Quit),
-            (Key::Interrupt, State::Working | State::Asking { .. }) => Some(Wish::Interrupt),
+            (Key::Leave, State::Idle | State::Working | State::Asking { .. }) => Some(Command::Quit),
+            (Key::Interrupt, State::Working | State::Asking { .. }) => Some(Command::Interrupt),
             (Key::Interrupt, State::Idle) => {
                 self.view.input.clear();
                 None
             }
             (Key::Character('y' | 'Y'), State::Asking { request_id, .. }) => {
-                Some(Wish::Answer { request_id: request_id.clone(), verdict: Verdict::Allowed })
+                Some(Command::Answer { request_id: request_id.clone(), verdict: Verdict::Allowed })
             }
             (Key::Character('n' | 'N'), State::Asking { request_id, .. }) => {
                 let verdict = Verdict::Denied { reason: "at the keyboard".to_owned() };
-                Some(Wish::Answer { request_id: request_id.clone(), verdict })
+                Some(Command::Answer { request_id: request_id.clone(), verdict })
             }
             (
                 Key::Character(_) | Key::Pasted(_) | Key::Enter | Key::Backspace | Key::EraseWord | Key::EraseLine,
@@ -124,8 +124,8 @@ impl Terminal {
         }
     }
 
-    /// What a key does to the input line; a finished line is a wish.
-    fn edit(&mut self, key: Key) -> Option<Wish> {
+    /// What a key does to the input line; a finished line is a command.
+    fn edit(&mut self, key: Key) -> Option<Command> {
         let input = &mut self.view.input;
         match key {
             Key::Character(character) => input.push(character),
@@ -140,10 +140,10 @@ impl Terminal {
                 let text = std::mem::take(input);
                 return match text.trim() {
                     "" => None,
-                    "/quit" => Some(Wish::Quit),
+                    "/quit" => Some(Command::Quit),
                     _ => {
                         self.view.waiting += 1;
-                        Some(Wish::Prompt(Prompt { uuid: Uuid::new_v4().to_string(), text }))
+                        Some(Command::Prompt(Prompt { uuid: Uuid::new_v4().to_string(), text }))
                     }
                 };
             }
@@ -191,7 +191,7 @@ impl Face for Terminal {
         true
     }
 
-    fn hear(&mut self) -> Result<Vec<Wish>, Leave> {
+    fn hear(&mut self) -> Result<Vec<Command>, Leave> {
         let mut buffer = [0; 4096];
         let length = match rustix::io::read(&self.stdin, &mut buffer) {
             // The other side of the terminal is gone.
@@ -201,9 +201,9 @@ impl Face for Terminal {
             Err(error) => return Err(Leave::Trouble(Trouble::Input(error.into()))),
         };
         let keys = self.keys.read(&buffer[..length]);
-        let wishes = keys.into_iter().filter_map(|key| self.press(key)).collect();
+        let commands = keys.into_iter().filter_map(|key| self.press(key)).collect();
         self.draw()?;
-        Ok(wishes)
+        Ok(commands)
     }
 
     fn show(&mut self, scene: Scene<'_>) -> Result<(), Leave> {

@@ -2,13 +2,13 @@
 
 use rustix::process::Signal;
 
-use crate::stage::Stage;
+use crate::fixture::Fixture;
 
 #[test]
 fn a_malformed_line_ends_it_with_1_and_a_word() {
     for bytes in [&b"hello\n"[..], b"{\"type\":\"user\",\"mess{\"type\":\"user\"}\n", b"{\"type\":\"user\"}\n"] {
-        let stage = Stage::new();
-        let mut agent = stage.start();
+        let fixture = Fixture::new();
+        let mut agent = fixture.start();
         agent.send_bytes(bytes);
         assert_eq!(agent.exit(), Some(1));
         assert!(agent.complaint().contains("no message"));
@@ -18,21 +18,21 @@ fn a_malformed_line_ends_it_with_1_and_a_word() {
 #[test]
 fn a_signal_in_a_tool_ends_tool_and_agent() {
     for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::INT, 0)] {
-        let stage = Stage::too_late();
-        let mut agent = stage.start();
+        let fixture = Fixture::too_late();
+        let mut agent = fixture.start();
         let prompt = agent.prompt("sleep");
         let tool = agent.tool_process();
         agent.signal(signal);
         assert_eq!(agent.exit(), Some(code));
         tool.await_end();
-        assert!(stage.transcript_has(&prompt));
+        assert!(fixture.transcript_has(&prompt));
     }
 }
 
 #[test]
 fn the_end_of_input_lets_the_running_turn_finish() {
-    let stage = Stage::new();
-    let mut agent = stage.start();
+    let fixture = Fixture::new();
+    let mut agent = fixture.start();
     agent.prompt("fix it");
     agent.end_input();
     assert_eq!(agent.result()["subtype"], "success");
@@ -42,8 +42,8 @@ fn the_end_of_input_lets_the_running_turn_finish() {
 
 #[test]
 fn a_crash_says_and_saves_nothing_more() {
-    let stage = Stage::new();
-    let mut agent = stage.start();
+    let fixture = Fixture::new();
+    let mut agent = fixture.start();
     agent.prompt("crash");
     agent.prompt("say never");
     assert_eq!(agent.exit(), Some(3));
@@ -52,13 +52,13 @@ fn a_crash_says_and_saves_nothing_more() {
         last = Some(line);
     }
     assert_eq!(last.unwrap()["type"], "assistant");
-    assert!(!stage.transcript_path().exists());
+    assert!(!fixture.transcript_path().exists());
 }
 
 #[test]
 fn a_reader_that_stops_reading_does_not_make_it_deaf_to_signals() {
-    let stage = Stage::new();
-    let mut agent = stage.start();
+    let fixture = Fixture::new();
+    let mut agent = fixture.start();
     agent.prompt("count 100000");
     agent.until("assistant");
     agent.await_full_output();
@@ -68,28 +68,28 @@ fn a_reader_that_stops_reading_does_not_make_it_deaf_to_signals() {
 
 #[test]
 fn an_unknown_conversation_is_not_resumed() {
-    let stage = Stage::new();
-    let mut agent = stage.resume();
+    let fixture = Fixture::new();
+    let mut agent = fixture.resume();
     assert_eq!(agent.exit(), Some(1));
     assert!(agent.complaint().contains("No conversation found"));
 }
 
 #[test]
 fn a_conversation_is_not_begun_twice() {
-    let stage = Stage::new();
-    let mut agent = stage.start();
+    let fixture = Fixture::new();
+    let mut agent = fixture.start();
     agent.prompt("say hello");
     agent.end_input();
     agent.exit();
-    let mut agent = stage.start();
+    let mut agent = fixture.start();
     assert_eq!(agent.exit(), Some(1));
     assert!(agent.complaint().contains("already in use"));
 }
 
 #[test]
 fn wrong_usage_is_2() {
-    let stage = Stage::new();
-    let mut agent = stage.start_with(&["--sesion"]);
+    let fixture = Fixture::new();
+    let mut agent = fixture.start_with(&["--sesion"]);
     assert_eq!(agent.exit(), Some(2));
     assert!(agent.complaint().contains("--sesion"));
 }

@@ -1,11 +1,11 @@
 //! An interrupt ends a turn, wherever it is, and nothing else.
 
-use crate::stage::{Stage, outline};
+use crate::fixture::{Fixture, outline};
 
 #[test]
 fn an_interrupt_in_a_tool_kills_the_tool_and_keeps_the_agent() {
-    let stage = Stage::new();
-    let mut agent = stage.start();
+    let fixture = Fixture::new();
+    let mut agent = fixture.start();
     agent.prompt("sleep");
     let tool = agent.tool_process();
     agent.interrupt();
@@ -24,12 +24,12 @@ fn an_interrupt_in_a_tool_kills_the_tool_and_keeps_the_agent() {
 
 #[test]
 fn an_interrupt_in_a_text_keeps_what_was_said() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let text = "word ".repeat(100_000);
-    let mut command = stage.command(&["--partial", "--session-id", &stage.session.to_string()]);
+    let mut command = fixture.command(&["--partial", "--session-id", &fixture.session.to_string()]);
     // At this pace the text takes ten seconds to come.
     command.env("OSTLER_DEMO_PACE", "100");
-    let mut agent = stage.spawn(command);
+    let mut agent = fixture.spawn(command);
     agent.prompt(&format!("say {text}"));
     agent.until("stream_event");
     agent.interrupt();
@@ -39,13 +39,13 @@ fn an_interrupt_in_a_text_keeps_what_was_said() {
     assert!(!said_text.is_empty() && said_text.len() < text.len() && text.starts_with(said_text));
     agent.end_input();
     assert_eq!(agent.exit(), Some(0));
-    assert!(stage.transcript_has(&said["uuid"]));
+    assert!(fixture.transcript_has(&said["uuid"]));
 }
 
 #[test]
 fn a_waiting_prompt_runs_after_an_interrupt() {
-    let stage = Stage::new();
-    let mut agent = stage.start();
+    let fixture = Fixture::new();
+    let mut agent = fixture.start();
     agent.prompt("sleep");
     agent.prompt("say I waited");
     agent.tool_process();
@@ -56,8 +56,8 @@ fn a_waiting_prompt_runs_after_an_interrupt() {
 
 #[test]
 fn an_interrupt_between_turns_is_answered_and_forgotten() {
-    let stage = Stage::new();
-    let mut agent = stage.start();
+    let fixture = Fixture::new();
+    let mut agent = fixture.start();
     agent.interrupt();
     agent.until("control_response");
     agent.prompt("say hello");

@@ -3,9 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that finds no value has failed")]
 
 mod ending;
+mod fixture;
 mod interrupting;
 mod permission;
 mod saving;
 mod screen;
-mod stage;
 mod turns;

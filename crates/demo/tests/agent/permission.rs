@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::stage::{Agent, Stage, outline, read};
+use crate::fixture::{Agent, Fixture, outline, read};
 
 fn answer(agent: &mut Agent, request_id: &Value, response: Value) {
     agent.send(&json!({
@@ -11,8 +11,8 @@ fn answer(agent: &mut Agent, request_id: &Value, response: Value) {
     }));
 }
 
-fn asking(stage: &Stage) -> (Agent, Value) {
-    let mut agent = stage.start_with(&["--ask", "--session-id", &stage.session.to_string()]);
+fn asking(fixture: &Fixture) -> (Agent, Value) {
+    let mut agent = fixture.start_with(&["--ask", "--session-id", &fixture.session.to_string()]);
     agent.prompt("fix it");
     let question = agent.until("control_request").pop().unwrap();
     (agent, question)
@@ -20,44 +20,44 @@ fn asking(stage: &Stage) -> (Agent, Value) {
 
 #[test]
 fn an_allowed_edit_is_made() {
-    let stage = Stage::new();
-    let (mut agent, question) = asking(&stage);
+    let fixture = Fixture::new();
+    let (mut agent, question) = asking(&fixture);
     assert_eq!(question["request"]["subtype"], "can_use_tool");
     assert_eq!(question["request"]["tool_name"], "Edit");
     assert!(question["request"]["tool_use_id"].is_string());
-    assert!(read(&stage.scratch_file("greet.sh")).contains("$nmae"), "not before the answer");
+    assert!(read(&fixture.scratch_file("greet.sh")).contains("$nmae"), "not before the answer");
     let input = question["request"]["input"].clone();
     answer(&mut agent, &question["request_id"], json!({"behavior": "allow", "updatedInput": input}));
     assert_eq!(agent.result()["is_error"], false);
-    assert!(read(&stage.scratch_file("greet.sh")).contains("$name!"));
+    assert!(read(&fixture.scratch_file("greet.sh")).contains("$name!"));
 }
 
 #[test]
 fn a_denied_edit_is_not_made_and_the_turn_ends_politely() {
-    let stage = Stage::new();
-    let (mut agent, question) = asking(&stage);
+    let fixture = Fixture::new();
+    let (mut agent, question) = asking(&fixture);
     answer(&mut agent, &question["request_id"], json!({"behavior": "deny", "message": "not today"}));
     let result = agent.result();
     assert_eq!((&result["subtype"], &result["is_error"]), (&json!("success"), &json!(false)));
     assert!(result["result"].as_str().unwrap().contains("not today"));
     assert_eq!(result["permission_denials"][0]["tool_name"], "Edit");
-    assert!(read(&stage.scratch_file("greet.sh")).contains("$nmae"));
+    assert!(read(&fixture.scratch_file("greet.sh")).contains("$nmae"));
 }
 
 #[test]
 fn an_answer_to_another_question_is_none() {
-    let stage = Stage::new();
-    let (mut agent, question) = asking(&stage);
+    let fixture = Fixture::new();
+    let (mut agent, question) = asking(&fixture);
     answer(&mut agent, &json!("another"), json!({"behavior": "allow"}));
     answer(&mut agent, &question["request_id"], json!({"behavior": "deny", "message": "no"}));
     agent.result();
-    assert!(read(&stage.scratch_file("greet.sh")).contains("$nmae"));
+    assert!(read(&fixture.scratch_file("greet.sh")).contains("$nmae"));
 }
 
 #[test]
 fn an_interrupted_question_is_withdrawn() {
-    let stage = Stage::new();
-    let (mut agent, question) = asking(&stage);
+    let fixture = Fixture::new();
+    let (mut agent, question) = asking(&fixture);
     agent.interrupt();
     let lines = agent.until("result");
     assert_eq!(
@@ -70,8 +70,8 @@ fn an_interrupted_question_is_withdrawn() {
 
 #[test]
 fn a_question_that_nobody_can_answer_any_more_is_denied() {
-    let stage = Stage::new();
-    let (mut agent, _) = asking(&stage);
+    let fixture = Fixture::new();
+    let (mut agent, _) = asking(&fixture);
     agent.end_input();
     assert!(agent.result()["result"].as_str().unwrap().contains("nobody can answer"));
     assert_eq!(agent.exit(), Some(0));
@@ -79,8 +79,8 @@ fn a_question_that_nobody_can_answer_any_more_is_denied() {
 
 #[test]
 fn the_ask_prompt_asks_without_the_option_and_tells_the_verdict() {
-    let stage = Stage::new();
-    let mut agent = stage.start();
+    let fixture = Fixture::new();
+    let mut agent = fixture.start();
     for (response, wanted) in [
         (json!({"behavior": "allow", "updatedInput": {}}), "allowed: may I"),
         (json!({"behavior": "deny", "message": "no"}), "denied: may I (no)"),

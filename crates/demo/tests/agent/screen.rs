@@ -9,7 +9,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
-use crate::stage::{Stage, await_readable};
+use crate::fixture::{Fixture, await_readable};
 
 struct Screen {
     child: Child,
@@ -20,14 +20,14 @@ struct Screen {
 }
 
 impl Screen {
-    fn open(stage: &Stage, args: &[&str], size: (u16, u16)) -> Screen {
+    fn open(fixture: &Fixture, args: &[&str], size: (u16, u16)) -> Screen {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let master = openpt(flags).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
         let terminal = File::from(ioctl_tiocgptpeer(&master, flags).unwrap());
         resize(&terminal, size);
-        let child = stage
+        let child = fixture
             .command(&[&["--screen"], args].concat())
             .stdin(terminal.try_clone().unwrap())
             .stdout(terminal.try_clone().unwrap())
@@ -81,19 +81,19 @@ fn resize(terminal: &File, (rows, columns): (u16, u16)) {
     tcsetwinsize(terminal, Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
 }
 
-fn new_session(stage: &Stage) -> Vec<String> {
-    vec!["--session-id".to_owned(), stage.session.to_string()]
+fn new_session(fixture: &Fixture) -> Vec<String> {
+    vec!["--session-id".to_owned(), fixture.session.to_string()]
 }
 
-fn open(stage: &Stage) -> Screen {
-    let args = new_session(stage);
-    Screen::open(stage, &[&args[0], &args[1]], (24, 80))
+fn open(fixture: &Fixture) -> Screen {
+    let args = new_session(fixture);
+    Screen::open(fixture, &[&args[0], &args[1]], (24, 80))
 }
 
 #[test]
 fn a_typed_prompt_is_answered_on_the_screen_and_saved() {
-    let stage = Stage::too_late();
-    let mut screen = open(&stage);
+    let fixture = Fixture::too_late();
+    let mut screen = open(&fixture);
     screen.await_text("\x1b[?1049h\x1b[?2004h");
     screen.await_text("Enter send");
     assert!(screen.is_raw());
@@ -106,28 +106,28 @@ fn a_typed_prompt_is_answered_on_the_screen_and_saved() {
     screen.await_text("\x1b[?1049l");
     assert_eq!(screen.exit(), Some(0));
     assert!(!screen.is_raw());
-    assert_eq!(stage.transcript().len(), 2);
+    assert_eq!(fixture.transcript().len(), 2);
 }
 
 #[test]
 fn the_story_plays_on_the_smallest_screen() {
-    let stage = Stage::new();
-    let args = new_session(&stage);
-    let mut screen = Screen::open(&stage, &[&args[0], &args[1]], (10, 40));
+    let fixture = Fixture::new();
+    let args = new_session(&fixture);
+    let mut screen = Screen::open(&fixture, &[&args[0], &args[1]], (10, 40));
     screen.await_text("Enter send");
-    screen.type_in("\x1b[200~mend\rit\x1b[201~\r");
+    screen.type_in("\x1b[200~repair\rit\x1b[201~\r");
     screen.await_text("Edit greet.sh");
     screen.await_text("The test passes.");
     screen.await_text("done in");
     screen.type_in("/quit\r");
     assert_eq!(screen.exit(), Some(0));
-    assert_eq!(stage.transcript()[0]["message"]["content"], "mend\nit");
+    assert_eq!(fixture.transcript()[0]["message"]["content"], "repair\nit");
 }
 
 #[test]
 fn control_c_interrupts_the_turn_and_keeps_the_agent() {
-    let stage = Stage::new();
-    let mut screen = open(&stage);
+    let fixture = Fixture::new();
+    let mut screen = open(&fixture);
     screen.type_in("sleep\r");
     screen.await_text("Bash sleep 1000");
     screen.type_in("\x03");
@@ -140,8 +140,8 @@ fn control_c_interrupts_the_turn_and_keeps_the_agent() {
 
 #[test]
 fn a_question_is_answered_with_a_key() {
-    let stage = Stage::new();
-    let mut screen = open(&stage);
+    let fixture = Fixture::new();
+    let mut screen = open(&fixture);
     screen.type_in("ask may I\r");
     screen.await_text("Allow Ask may I? y/n");
     screen.type_in("n");
@@ -150,8 +150,8 @@ fn a_question_is_answered_with_a_key() {
 
 #[test]
 fn a_new_size_is_drawn_at_once() {
-    let stage = Stage::new();
-    let mut screen = open(&stage);
+    let fixture = Fixture::new();
+    let mut screen = open(&fixture);
     screen.await_text("Enter send");
     resize(&screen.terminal, (12, 50));
     screen.signal(Signal::WINCH);
@@ -162,22 +162,22 @@ fn a_new_size_is_drawn_at_once() {
 #[test]
 fn a_signal_gives_the_terminal_back_and_saves() {
     for (signal, code) in [(Signal::HUP, 129), (Signal::TERM, 143)] {
-        let stage = Stage::too_late();
-        let mut screen = open(&stage);
+        let fixture = Fixture::too_late();
+        let mut screen = open(&fixture);
         screen.type_in("say something dear\r");
         screen.await_text("done in");
         screen.signal(signal);
         screen.await_text("\x1b[?1049l");
         assert_eq!(screen.exit(), Some(code));
         assert!(!screen.is_raw());
-        assert_eq!(stage.transcript().len(), 2);
+        assert_eq!(fixture.transcript().len(), 2);
     }
 }
 
 #[test]
 fn without_a_terminal_it_says_so() {
-    let stage = Stage::new();
-    let mut agent = stage.start_with(&["--screen"]);
+    let fixture = Fixture::new();
+    let mut agent = fixture.start_with(&["--screen"]);
     assert_eq!(agent.exit(), Some(1));
     assert!(agent.complaint().contains("needs a terminal"));
 }

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::stage::{OwnedProcess, Stage, outline, read};
+use crate::fixture::{Fixture, OwnedProcess, outline, read};
 
 #[test]
 fn the_story_fails_a_test_mends_the_program_and_passes_it_for_real() {
-    let stage = Stage::new();
-    let mut agent = stage.start();
+    let fixture = Fixture::new();
+    let mut agent = fixture.start();
     agent.prompt("fix the login bug");
     let lines = agent.until("result");
     assert_eq!(
@@ -32,7 +32,7 @@ fn the_story_fails_a_test_mends_the_program_and_passes_it_for_real() {
     let tool_text = |index: usize| lines[index]["message"]["content"][0]["content"].as_str().unwrap();
     assert!(tool_text(3).contains("FAIL  wanted 'Hello, world!', got 'Hello, !'"));
     assert!(tool_text(11).contains("ok    Hello, Ada!"));
-    assert!(read(&stage.scratch_file("greet.sh")).contains("$name!"));
+    assert!(read(&fixture.scratch_file("greet.sh")).contains("$name!"));
 
     let result = lines.last().unwrap();
     assert_eq!((&result["subtype"], &result["is_error"]), (&json!("success"), &json!(false)));
@@ -42,11 +42,11 @@ fn the_story_fails_a_test_mends_the_program_and_passes_it_for_real() {
 
 #[test]
 fn every_line_of_a_turn_names_the_session_and_has_a_uuid_of_its_own() {
-    let stage = Stage::new();
-    let mut agent = stage.start();
+    let fixture = Fixture::new();
+    let mut agent = fixture.start();
     agent.prompt("anything");
     let lines = agent.until("result");
-    let session = json!(stage.session.to_string());
+    let session = json!(fixture.session.to_string());
     assert!(lines.iter().all(|line| line["session_id"] == session));
     let mut uuids: Vec<&str> = lines.iter().map(|line| line["uuid"].as_str().unwrap()).collect();
     uuids.sort_unstable();
@@ -57,14 +57,14 @@ fn every_line_of_a_turn_names_the_session_and_has_a_uuid_of_its_own() {
 
 #[test]
 fn a_second_prompt_goes_on_where_the_first_one_stopped() {
-    let stage = Stage::new();
-    let mut agent = stage.start();
+    let fixture = Fixture::new();
+    let mut agent = fixture.start();
     agent.prompt("one");
     let first = agent.result();
     agent.prompt("two");
     let second = agent.result();
     assert!(second["result"].as_str().unwrap().contains("test.sh"));
-    assert!(read(&stage.scratch_file("test.sh")).contains("Ada Lovelace"));
+    assert!(read(&fixture.scratch_file("test.sh")).contains("Ada Lovelace"));
     assert!(second["num_turns"].as_u64() < first["num_turns"].as_u64());
     assert!(second["total_cost_usd"].as_f64() > first["total_cost_usd"].as_f64());
     agent.prompt("three");
@@ -73,8 +73,8 @@ fn a_second_prompt_goes_on_where_the_first_one_stopped() {
 
 #[test]
 fn prompts_that_come_during_a_turn_get_turns_of_their_own_in_order() {
-    let stage = Stage::new();
-    let mut agent = stage.start();
+    let fixture = Fixture::new();
+    let mut agent = fixture.start();
     for text in ["say one", "say two", "say three"] {
         agent.prompt(text);
     }
@@ -87,8 +87,8 @@ fn prompts_that_come_during_a_turn_get_turns_of_their_own_in_order() {
 
 #[test]
 fn a_uuid_that_is_already_in_the_transcript_is_swallowed_without_a_result() {
-    let stage = Stage::new();
-    let mut agent = stage.start();
+    let fixture = Fixture::new();
+    let mut agent = fixture.start();
     let uuid = agent.prompt("say first");
     agent.result();
     agent.prompt_as(&uuid, "say again");
@@ -97,7 +97,7 @@ fn a_uuid_that_is_already_in_the_transcript_is_swallowed_without_a_result() {
     agent.end_input();
     assert_eq!(agent.exit(), Some(0));
 
-    let mut agent = stage.resume();
+    let mut agent = fixture.resume();
     agent.prompt_as(&uuid, "say again");
     agent.end_input();
     assert_eq!(agent.line(), None);
@@ -107,22 +107,22 @@ fn a_uuid_that_is_already_in_the_transcript_is_swallowed_without_a_result() {
 #[test]
 fn a_prompt_of_a_megabyte_arrives_whole() {
     for size in [1 << 20, 17 << 20] {
-        let stage = Stage::new();
-        let mut agent = stage.start();
+        let fixture = Fixture::new();
+        let mut agent = fixture.start();
         let text = format!("echo-length {}", "a\\\"é\n".repeat(size / 6));
         agent.prompt(&text);
         let wanted = format!("{} bytes, checksum {:016x}", text.len(), ostler_demo::checksum(text.as_bytes()));
         assert_eq!(agent.result()["result"], json!(wanted));
         agent.end_input();
         assert_eq!(agent.exit(), Some(0));
-        assert_eq!(stage.transcript()[0]["message"]["content"], json!(text));
+        assert_eq!(fixture.transcript()[0]["message"]["content"], json!(text));
     }
 }
 
 #[test]
 fn a_prompt_may_come_in_pieces_and_as_text_blocks() {
-    let stage = Stage::new();
-    let mut agent = stage.start();
+    let fixture = Fixture::new();
+    let mut agent = fixture.start();
     let content = json!([{"type": "text", "text": "say hello"}]);
     let line = format!("{}\n", json!({"type": "user", "message": {"role": "user", "content": content}}));
     for byte in line.bytes() {
@@ -133,8 +133,8 @@ fn a_prompt_may_come_in_pieces_and_as_text_blocks() {
 
 #[test]
 fn partial_text_adds_up_to_the_text_that_follows() {
-    let stage = Stage::new();
-    let mut agent = stage.start_with(&["--partial", "--session-id", &stage.session.to_string()]);
+    let fixture = Fixture::new();
+    let mut agent = fixture.start_with(&["--partial", "--session-id", &fixture.session.to_string()]);
     agent.prompt("say one two three");
     let lines = agent.until("result");
     let pieces: Vec<&str> = lines.iter().filter_map(|line| line["event"]["delta"]["text"].as_str()).collect();
@@ -143,8 +143,8 @@ fn partial_text_adds_up_to_the_text_that_follows() {
 
 #[test]
 fn counting_gives_one_line_for_each_number() {
-    let stage = Stage::new();
-    let mut agent = stage.start();
+    let fixture = Fixture::new();
+    let mut agent = fixture.start();
     agent.prompt("count 1000");
     let lines = agent.until("result");
     let texts: Vec<&Value> = lines.iter().map(|line| &line["message"]["content"][0]["text"]).collect();
@@ -154,8 +154,8 @@ fn counting_gives_one_line_for_each_number() {
 
 #[test]
 fn an_api_error_is_a_success_that_is_an_error_and_the_exit_code_tells() {
-    let stage = Stage::new();
-    let mut agent = stage.start();
+    let fixture = Fixture::new();
+    let mut agent = fixture.start();
     agent.prompt("fail the server is on fire");
     let result = agent.result();
     assert_eq!(result["subtype"], "success");
@@ -168,8 +168,8 @@ fn an_api_error_is_a_success_that_is_an_error_and_the_exit_code_tells() {
 
 #[test]
 fn what_a_tool_leaves_behind_outlives_the_agent() {
-    let stage = Stage::new();
-    let mut agent = stage.start();
+    let fixture = Fixture::new();
+    let mut agent = fixture.start();
     agent.prompt("leave");
     let result = agent.result();
     let words = result["result"].as_str().unwrap();

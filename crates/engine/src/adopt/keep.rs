@@ -18,7 +18,7 @@ use ostler_core::SCHEMA;
 use ostler_core::event::{Entry, Event};
 use ostler_core::outcome::{Closing, Kind, Outcome, Saved, Source};
 use ostler_core::record::{Adopted, Mode, Session, beginning_of};
-use ostler_keeper::shelve::shelve;
+use ostler_keeper::put_ended::put_ended;
 use ostler_store::conversation::PAST;
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::journal::Journal;
@@ -34,7 +34,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 /// What was changed in a transcript, and where it is as it was.
-struct Mended {
+struct Repaired {
     changes: Vec<String>,
     backup: PathBuf,
 }
@@ -47,7 +47,7 @@ pub fn keep(engine: &Engine, found: &Found, request: &Adopt, tell: &mut dyn FnMu
     if let Some(name) = &request.name {
         engine.check_name(name)?;
     }
-    let mended = mend(engine, &found.stored, tell)?;
+    let repaired = repair(engine, &found.stored, tell)?;
     // Whoever had it open may have said something since it was found.
     let about = about::whole(&found.stored)?;
     let session = describe(engine, found, &about, request)?;
@@ -58,10 +58,10 @@ pub fn keep(engine: &Engine, found: &Found, request: &Adopt, tell: &mut dyn FnMu
     let record = RunRecord { transcript: own_file, native_id: Some(found.stored.native_id.clone()), ..prepared.record };
     let outcome = ended(&session, &record, &about, transcript);
     let autosave = record.autosave_ms.is_some() && !in_database;
-    let place = shelve(&engine.home, &session, &record, &outcome, |folder, run| -> Result<()> {
+    let place = put_ended(&engine.home, &session, &record, &outcome, |folder, run| -> Result<()> {
         let lock = take_conversation(&engine.environment, found, &session, folder)?;
         copy_past(run, &found.stored)?;
-        note(folder, &session, mended.as_ref())?;
+        note(folder, &session, repaired.as_ref())?;
         if autosave {
             checkpoints::save(folder, &found.stored.file, clock::now())?;
         }
@@ -75,25 +75,25 @@ pub fn keep(engine: &Engine, found: &Found, request: &Adopt, tell: &mut dyn FnMu
 }
 
 /// Mends a transcript that is damaged, as `resume` would.
-fn mend(engine: &Engine, stored: &Stored, tell: &mut dyn FnMut(Notice)) -> Result<Option<Mended>> {
+fn repair(engine: &Engine, stored: &Stored, tell: &mut dyn FnMut(Notice)) -> Result<Option<Repaired>> {
     let Some(format) = Format::of_agent(stored.agent) else {
         return Ok(None);
     };
     let id = &stored.native_id;
     let cannot = |error: io::Error| AdoptRefusal::CannotRepair { native_id: id.clone(), error };
     let looked = Looked::at(&stored.file, format, Branches::Join).map_err(cannot)?;
-    if looked.examination.is_beyond_mending() {
+    if looked.examination.cannot_be_repaired() {
         return Err(AdoptRefusal::Damaged { native_id: id.clone() }.into());
     }
-    if !looked.examination.mends() || repair::holder(engine, format, id)?.is_some() {
+    if !looked.examination.repairs() || repair::owner(engine, format, id)?.is_some() {
         return Ok(None);
     }
-    let written = looked.mend().map_err(cannot)?;
+    let written = looked.repair().map_err(cannot)?;
     let changes = repair::changes(&written.findings);
     for change in &changes {
         tell(Notice::Repaired { change: change.clone(), backup: None });
     }
-    Ok(Some(Mended { changes, backup: written.backup }))
+    Ok(Some(Repaired { changes, backup: written.backup }))
 }
 
 fn describe(engine: &Engine, found: &Found, about: &about::About, request: &Adopt) -> Result<Session> {
@@ -190,13 +190,13 @@ fn copy_past(run: &RunFolder, stored: &Stored) -> Result<()> {
     Ok(to.sync_all()?)
 }
 
-fn note(folder: &Folder, session: &Session, mended: Option<&Mended>) -> std::result::Result<(), StoreError> {
+fn note(folder: &Folder, session: &Session, repaired: Option<&Repaired>) -> std::result::Result<(), StoreError> {
     let mut journal = Journal::open(folder.dir())?;
     let entry =
-        |event| Entry { at: clock::now(), ms: since_boot_ms(), run: 1, out: None, wish: None, inbox: None, event };
-    if let Some(Mended { changes, backup }) = mended {
+        |event| Entry { at: clock::now(), ms: since_boot_ms(), run: 1, out: None, request: None, inbox: None, event };
+    if let Some(Repaired { changes, backup }) = repaired {
         let backup = backup.to_string_lossy().into_owned();
-        journal.append(&entry(Event::Mended { changes: changes.clone(), backup }))?;
+        journal.append(&entry(Event::Repaired { changes: changes.clone(), backup }))?;
     }
     if let Some(Adopted { by, native_id, transcript, messages, .. }) = session.adopted.clone() {
         journal.append(&entry(Event::Adopted { by, native_id, transcript, messages }))?;

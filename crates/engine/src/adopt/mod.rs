@@ -16,7 +16,7 @@ pub use find::Found;
 pub use refusal::AdoptRefusal;
 
 use crate::error::{Error, Result};
-use crate::foreign::Holder;
+use crate::foreign::ConversationOwner;
 use crate::launch::Launched;
 use crate::limits;
 use crate::notice::Notice;
@@ -45,7 +45,7 @@ pub struct Adopt {
 pub struct Adoptable<'e> {
     engine: &'e Engine,
     pub found: Found,
-    others: Vec<Holder>,
+    others: Vec<ConversationOwner>,
 }
 
 impl Engine {

@@ -4,7 +4,7 @@
 use super::find::Found;
 use super::refusal::AdoptRefusal;
 use crate::error::Result;
-use crate::foreign::Holder;
+use crate::foreign::ConversationOwner;
 use crate::foreign::in_database::{self, At};
 use crate::foreign::stored::Stored;
 use crate::notice::Notice;
@@ -16,7 +16,12 @@ use ostler_writers::lock::Occupant;
 use std::path::Path;
 
 /// The processes that have it open, to be ended with `takeover`; without, they are a refusal.
-pub fn at(engine: &Engine, stored: &Stored, takeover: bool, tell: &mut dyn FnMut(Notice)) -> Result<Vec<Holder>> {
+pub fn at(
+    engine: &Engine,
+    stored: &Stored,
+    takeover: bool,
+    tell: &mut dyn FnMut(Notice),
+) -> Result<Vec<ConversationOwner>> {
     let others = others(engine, stored)?;
     if stored.kept_by().is_some_and(|agent| !agent.tells_its_processes()) {
         tell(Notice::OwnersUnknown { agent: stored.agent });
@@ -29,7 +34,7 @@ pub fn at(engine: &Engine, stored: &Stored, takeover: bool, tell: &mut dyn FnMut
 }
 
 /// Ends them, and tells what of their last turn is on disk.
-pub fn end(engine: &Engine, found: &Found, others: &[Holder], tell: &mut dyn FnMut(Notice)) -> Result<()> {
+pub fn end(engine: &Engine, found: &Found, others: &[ConversationOwner], tell: &mut dyn FnMut(Notice)) -> Result<()> {
     for process in others {
         // Where the transcript is may depend on the folder, which a process that has just begun knows best.
         let cwd = found.about.cwd.as_deref().or(process.cwd.as_deref()).unwrap_or_default();
@@ -40,7 +45,7 @@ pub fn end(engine: &Engine, found: &Found, others: &[Holder], tell: &mut dyn FnM
 
 /// Every process at this conversation that ostler did not start. Refuses what is not to be ended: a session of another home, and
 /// a process that may be at another conversation.
-fn others(engine: &Engine, stored: &Stored) -> Result<Vec<Holder>> {
+fn others(engine: &Engine, stored: &Stored) -> Result<Vec<ConversationOwner>> {
     let mut found = Vec::new();
     for writer in writers(&engine.environment, stored.agent, &stored.native_id)? {
         match writer {
@@ -49,14 +54,14 @@ fn others(engine: &Engine, stored: &Stored) -> Result<Vec<Holder>> {
             Writer::Session(occupant) => {
                 return Err(AdoptRefusal::KeptElsewhere { owner: occupant.words() }.into());
             }
-            Writer::Stranger(stranger) => found.push(stranger),
+            Writer::Foreign(foreign) => found.push(foreign),
         }
     }
     for at in in_database::at(&engine.home, stored, &engine.environment.lookup())? {
         match at {
-            At::This(holder) => found.push(holder),
-            At::Perhaps(holder, other) => {
-                let (owner, agent) = (holder.words(), holder.agent.clone());
+            At::This(owner) => found.push(owner),
+            At::Perhaps(owner, other) => {
+                let (owner, agent) = (owner.words(), owner.agent.clone());
                 return Err(AdoptRefusal::PerhapsOpen { owner, other: other.to_string(), agent }.into());
             }
         }

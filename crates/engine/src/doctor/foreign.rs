@@ -3,22 +3,22 @@
 use super::{Finding, quoted};
 use crate::environment::Environment;
 use crate::error::Result;
-use crate::foreign::{holders, stale_records};
+use crate::foreign::{owners, stale_records};
 use ostler_store::home::Home;
 use std::path::PathBuf;
 
 pub fn check(environment: &Environment, home: &Home) -> Result<Vec<Finding>> {
     let variable = environment.lookup();
-    let strangers = holders(home, &variable)?.iter().filter(|holder| !holder.ours).count();
-    let mut findings: Vec<Finding> = running(strangers).into_iter().collect();
+    let foreign = owners(home, &variable)?.iter().filter(|holder| !holder.ours).count();
+    let mut findings: Vec<Finding> = running(foreign).into_iter().collect();
     for agent in ostler_agents::all() {
         findings.extend(left_behind(agent.name(), &stale_records(agent, &variable)?));
     }
     Ok(findings)
 }
 
-fn running(strangers: usize) -> Option<Finding> {
-    let what = match strangers {
+fn running(foreign: usize) -> Option<Finding> {
+    let what = match foreign {
         0 => return None,
         1 => "1 conversation runs outside ostler".to_owned(),
         more => format!("{more} conversations run outside ostler"),
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_home_without_strangers_is_not_worth_a_line() {
+    fn a_home_without_foreign_is_not_worth_a_line() {
         assert_eq!((running(0), left_behind("demo", &[])), (None, None));
         let words = |finding: Option<Finding>| finding.map(|finding| finding.what).unwrap_or_default();
         assert_eq!(words(running(2)), "2 conversations run outside ostler");

@@ -37,7 +37,7 @@ pub enum Level {
     /// A person has to do something.
     Problem,
     /// Was one of these until now.
-    #[serde(rename = "mended")]
+    #[serde(rename = "repaired")]
     Fixed,
 }
 

@@ -67,8 +67,8 @@ fn look_closer(place: &Place, view: &View) -> Vec<Finding> {
             let finding = Finding::problem(what, format!("ostler wait {id}"));
             findings.push(finding.fixed_by(Fix::Record(place.clone())));
         }
-        let door = folder.dir().stat("sock").ok().flatten().is_some();
-        if recorded && door && matches!(socket::reach(folder.dir()), Ok(None)) {
+        let listens = folder.dir().stat("sock").ok().flatten().is_some();
+        if recorded && listens && matches!(socket::reach(folder.dir()), Ok(None)) {
             let finding = Finding::note(format!("{id} has ended and left its socket behind; this is harmless"), "");
             findings.push(finding.fixed_by(Fix::RemoveSocket(place.clone())));
         }

@@ -4,7 +4,7 @@
 use super::Finding;
 use crate::environment::Environment;
 use crate::error::Result;
-use crate::foreign::holders;
+use crate::foreign::owners;
 use crate::orphans::{Tool, tools};
 use ostler_store::home::Home;
 use ostler_sys::process::command_line;
@@ -19,7 +19,7 @@ pub fn check(environment: &Environment, home: &Home) -> Result<Vec<Finding>> {
         return Ok(Vec::new());
     }
     let held: Vec<String> =
-        holders(home, &environment.lookup())?.into_iter().filter_map(|holder| holder.native_id).collect();
+        owners(home, &environment.lookup())?.into_iter().filter_map(|holder| holder.native_id).collect();
     Ok(tools.iter().filter(|tool| !held.contains(&tool.conversation)).map(finding).collect())
 }
 

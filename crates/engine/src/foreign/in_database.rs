@@ -3,7 +3,7 @@
 //! conversation that lived when a row of it was written, while no other conversation of that folder was written to.
 
 use super::stored::Stored as Conversation;
-use super::{Holder, Variable, holders};
+use super::{ConversationOwner, Variable, owners};
 use crate::error::{Error, Result};
 use ostler_agents::Agent;
 use ostler_store::database::{self, Stored};
@@ -12,9 +12,9 @@ use ostler_store::home::Home;
 /// What is known of a process.
 #[derive(Clone, Debug, PartialEq)]
 pub enum At {
-    This(Holder),
+    This(ConversationOwner),
     /// This conversation, or that one.
-    Perhaps(Holder, String),
+    Perhaps(ConversationOwner, String),
 }
 
 /// Every process that is not ours and is at this conversation, for all that can be known. None when the conversation has a
@@ -28,22 +28,22 @@ pub fn at(home: &Home, conversation: &Conversation, variable: Variable<'_>) -> R
     let Some(this) = all.iter().find(|one| one.native_id == conversation.native_id) else {
         return Ok(Vec::new());
     };
-    let strangers = holders(home, variable)?.into_iter().filter(|holder| holder.agent == agent.name() && !holder.ours);
-    Ok(strangers.filter_map(|holder| judge(agent, holder, this, &all)).collect())
+    let foreign = owners(home, variable)?.into_iter().filter(|owner| owner.agent == agent.name() && !owner.ours);
+    Ok(foreign.filter_map(|owner| judge(agent, owner, this, &all)).collect())
 }
 
-fn judge(agent: &dyn Agent, holder: Holder, this: &Stored, all: &[Stored]) -> Option<At> {
-    if let Some((named, _)) = agent.named_conversation(&holder.command) {
-        return (named == this.native_id).then_some(At::This(holder));
+fn judge(agent: &dyn Agent, owner: ConversationOwner, this: &Stored, all: &[Stored]) -> Option<At> {
+    if let Some((named, _)) = agent.named_conversation(&owner.command) {
+        return (named == this.native_id).then_some(At::This(owner));
     }
-    let since = holder.since.as_millisecond();
-    let here = |one: &Stored| holder.cwd.as_deref() == Some(one.cwd.as_str()) && one.updated_ms >= since;
+    let since = owner.since.as_millisecond();
+    let here = |one: &Stored| owner.cwd.as_deref() == Some(one.cwd.as_str()) && one.updated_ms >= since;
     if !here(this) {
         return None;
     }
     match all.iter().find(|other| other.native_id != this.native_id && here(other)) {
-        Some(other) => Some(At::Perhaps(holder, other.native_id.clone())),
-        None => Some(At::This(holder)),
+        Some(other) => Some(At::Perhaps(owner, other.native_id.clone())),
+        None => Some(At::This(owner)),
     }
 }
 
@@ -62,24 +62,24 @@ mod tests {
         Stored { native_id: native_id.to_owned(), cwd: cwd.to_owned(), updated_ms }
     }
 
-    fn holder(command: &[&str]) -> (Holder, i64) {
+    fn owner(command: &[&str]) -> (ConversationOwner, i64) {
         let process = processes::describe(&Identity::me().unwrap()).unwrap();
-        let mut holder = Holder::new("opencode", None, Evidence::OpenFile, process);
-        holder.command = command.iter().map(|word| (*word).to_owned()).collect();
-        holder.cwd = Some("/w".to_owned());
-        let since = holder.since.as_millisecond();
-        (holder, since)
+        let mut owner = ConversationOwner::new("opencode", None, Evidence::OpenFile, process);
+        owner.command = command.iter().map(|word| (*word).to_owned()).collect();
+        owner.cwd = Some("/w".to_owned());
+        let since = owner.since.as_millisecond();
+        (owner, since)
     }
 
     #[test]
     fn arguments_decide_and_else_what_was_written_in_its_folder_since_it_runs() {
-        let (plain, since) = holder(&["opencode"]);
+        let (plain, since) = owner(&["opencode"]);
         let all =
             [stored("ses_a", "/w", since + 1), stored("ses_b", "/w", since - 1), stored("ses_c", "/x", since + 1)];
-        let of = |holder: &Holder, place: usize| judge(agent(), holder.clone(), &all[place], &all);
+        let of = |owner: &ConversationOwner, place: usize| judge(agent(), owner.clone(), &all[place], &all);
         assert_eq!(of(&plain, 0), Some(At::This(plain.clone())));
         assert_eq!((of(&plain, 1), of(&plain, 2)), (None, None), "nothing was written, or elsewhere");
-        let (with, _) = holder(&["opencode", "-s", "ses_b"]);
+        let (with, _) = owner(&["opencode", "-s", "ses_b"]);
         assert_eq!((of(&with, 0), of(&with, 1)), (None, Some(At::This(with.clone()))));
         let both = [stored("ses_a", "/w", since + 1), stored("ses_b", "/w", since + 2)];
         assert_eq!(judge(agent(), plain.clone(), &both[0], &both), Some(At::Perhaps(plain, "ses_b".to_owned())));

@@ -1,39 +1,39 @@
 //! Which of these processes belong to sessions of ours, by identity and by descent.
 
-use super::{Evidence, Holder};
+use super::{ConversationOwner, Evidence};
 use ostler_core::view::View;
 use ostler_store::home::Home;
 use ostler_store::look;
 use ostler_writers::processes::descends_from;
 
-/// Marks the holders that a session of ours accounts for. A session that cannot be looked at accounts for nobody: it is
-/// better to name a process too many as a stranger's than to hide one.
-pub fn tell_apart(home: &Home, holders: &mut [Holder]) {
-    if holders.is_empty() {
+/// Marks the owners that a session of ours accounts for. A session that cannot be looked at accounts for nobody: it is
+/// better to name a process too many as a foreign than to hide one.
+pub fn tell_apart(home: &Home, owners: &mut [ConversationOwner]) {
+    if owners.is_empty() {
         return;
     }
     let places = home.live_places().unwrap_or_default();
     let living: Vec<View> =
         places.iter().filter_map(|place| look::look(place).ok()).filter(|view| view.alive).collect();
-    for holder in holders {
-        let session = living.iter().find(|view| accounts_for(view, holder));
-        holder.ours = session.is_some();
-        holder.session = session.map(|view| view.id);
-        if session.is_some_and(|view| view.pid == Some(holder.pid)) {
-            holder.known_by = Evidence::Session;
+    for owner in owners {
+        let session = living.iter().find(|view| accounts_for(view, owner));
+        owner.ours = session.is_some();
+        owner.session = session.map(|view| view.id);
+        if session.is_some_and(|view| view.pid == Some(owner.pid)) {
+            owner.known_by = Evidence::Session;
         }
     }
 }
 
 /// A session's agent is its own. What descends from it is too, unless it holds another conversation: an agent that our
 /// agent has started is nobody that we keep.
-fn accounts_for(view: &View, holder: &Holder) -> bool {
+fn accounts_for(view: &View, owner: &ConversationOwner) -> bool {
     let Some(agent) = view.pid else {
         return false;
     };
-    if agent == holder.pid {
+    if agent == owner.pid {
         return true;
     }
-    let same = holder.native_id.is_none() || holder.native_id == view.native_id;
-    view.conversation_agent() == holder.agent && same && descends_from(holder.pid, agent)
+    let same = owner.native_id.is_none() || owner.native_id == view.native_id;
+    view.conversation_agent() == owner.agent && same && descends_from(owner.pid, agent)
 }

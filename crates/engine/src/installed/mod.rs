@@ -60,7 +60,7 @@ pub fn installed() -> Vec<&'static dyn Agent> {
 }
 
 /// The real program, behind any launcher; `None` when it is not installed.
-pub fn whereabouts(agent: &dyn Agent) -> Option<PathBuf> {
+pub fn location(agent: &dyn Agent) -> Option<PathBuf> {
     match agent.name() {
         "demo" => return std::env::current_exe().ok(),
         "acp" => return None,

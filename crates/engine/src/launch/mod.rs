@@ -21,7 +21,7 @@ use crate::settings::Engine;
 use check::Checked;
 use ostler_core::SCHEMA;
 use ostler_core::id::SessionId;
-use ostler_core::record::{Mode, Session, Want, beginning_of};
+use ostler_core::record::{Mode, RequestKind, Session, beginning_of};
 use ostler_keeper::launch;
 use ostler_store::home::Place;
 use ostler_sys::clock;
@@ -104,7 +104,7 @@ impl Engine {
         piped: Option<OwnedFd>,
     ) -> Result<Place> {
         let Prepared { record, files, environment } = prepared;
-        let prompts: Vec<_> = messages.map(|text| self.wish(1, Want::Message { text, now: false })).collect();
+        let prompts: Vec<_> = messages.map(|text| self.request(1, RequestKind::Message { text, now: false })).collect();
         let piped = piped.filter(|_| session.mode == Mode::Headless && !record.plan.has_input());
         let launched = launch::Launch { session, run: record, prompts: &prompts, files, piped, environment };
         Ok(launch::launch(&self.home, launched, &self.launcher)?)

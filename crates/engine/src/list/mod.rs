@@ -12,10 +12,10 @@ use filter::Order;
 use ostler_core::id::SessionId;
 use ostler_core::view::{Damaged, Phase, View};
 use ostler_store::ended::EndedIndex;
-use ostler_store::home::{KnownShelf, Shelf};
+use ostler_store::home::{KnownDir, SessionsDir};
 use ostler_store::overview::Overview;
 use ostler_sys::clock;
-use ostler_sys::threads::side_by_side;
+use ostler_sys::threads::parallel;
 use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -107,14 +107,14 @@ fn survey<P: Default + Send>(
 ) -> Result<Seen<P>> {
     // Only what is not shown can do without its folder.
     let hides = !wanted.all && !wanted.is_filtered();
-    let (shelves, mut index) = if hides {
-        let KnownShelf { shelf, index } = engine.home.known_live()?;
-        (shelf.into_iter().collect(), index)
+    let (sessions_dirs, mut index) = if hides {
+        let KnownDir { sessions_dir, index } = engine.home.known_live()?;
+        (sessions_dir.into_iter().collect(), index)
     } else {
-        (engine.home.shelves(wanted.all)?, EndedIndex::default())
+        (engine.home.sessions_dirs(wanted.all)?, EndedIndex::default())
     };
-    if let Some(shelf) = shelves.first() {
-        index.compare(&shelf.dir);
+    if let Some(sessions_dir) = sessions_dirs.first() {
+        index.compare(&sessions_dir.dir);
     }
     let now = clock::now().as_second();
     let older = AtomicUsize::new(0);
@@ -126,28 +126,29 @@ fn survey<P: Default + Send>(
         let matches = wanted.filter.admits(one);
         if let (true, false, Listed::Good(view)) = (matches, recent, one) {
             older.fetch_add(1, Ordering::Relaxed);
-            if let Some(shelf) = shelves.first().filter(|_| !view.archived) {
-                index.learn(&shelf.dir, view.id);
+            if let Some(sessions_dir) = sessions_dirs.first().filter(|_| !view.archived) {
+                index.learn(&sessions_dir.dir, view.id);
             }
         }
         matches && recent
     };
     // Ended too long ago to be shown, and nothing has happened to it since: its folder is not opened.
-    let hidden = |shelf: &Shelf, id: SessionId| {
-        let ended = if hides { index.still(&shelf.dir, id) } else { None };
+    let hidden = |sessions_dir: &SessionsDir, id: SessionId| {
+        let ended = if hides { index.still(&sessions_dir.dir, id) } else { None };
         ended.is_some_and(|ended| now - ended.ended.as_second() >= RECENT_S)
     };
     // Those that run take longest and may lie side by side, so nobody is given more than a handful at a time.
-    let given: Vec<(&Shelf, AtomicUsize)> = shelves.iter().map(|shelf| (shelf, AtomicUsize::new(0))).collect();
+    let given: Vec<(&SessionsDir, AtomicUsize)> =
+        sessions_dirs.iter().map(|sessions_dir| (sessions_dir, AtomicUsize::new(0))).collect();
     let work = || {
         let mut place = P::default();
-        for (shelf, next) in &given {
-            let overview = Overview::over(shelf)?;
-            while let Some(handful) = shelf.ids.chunks(HANDFUL).nth(next.fetch_add(1, Ordering::Relaxed)) {
+        for (sessions_dir, next) in &given {
+            let overview = Overview::over(sessions_dir)?;
+            while let Some(handful) = sessions_dir.ids.chunks(HANDFUL).nth(next.fetch_add(1, Ordering::Relaxed)) {
                 for &id in handful {
-                    if hidden(shelf, id) {
+                    if hidden(sessions_dir, id) {
                         older.fetch_add(1, Ordering::Relaxed);
-                    } else if let Some(one) = look_at(&overview, shelf, id).filter(shown) {
+                    } else if let Some(one) = look_at(&overview, sessions_dir, id).filter(shown) {
                         put(&mut place, Order::of(wanted.sort, id, &one), one);
                     }
                 }
@@ -155,17 +156,17 @@ fn survey<P: Default + Send>(
         }
         Ok(place)
     };
-    let sessions: usize = shelves.iter().map(|shelf| shelf.ids.len()).sum();
-    let places = side_by_side(if sessions < 32 { 1 } else { 8 }, work).into_iter().collect::<Result<Vec<P>>>()?;
+    let sessions: usize = sessions_dirs.iter().map(|sessions_dir| sessions_dir.ids.len()).sum();
+    let places = parallel(if sessions < 32 { 1 } else { 8 }, work).into_iter().collect::<Result<Vec<P>>>()?;
     index.save(engine.home.root());
     Ok(Seen { places, older: older.into_inner() })
 }
 
 /// `None` for a folder that was purged or archived while we looked.
-fn look_at(overview: &Overview<'_>, shelf: &Shelf, id: SessionId) -> Option<Listed> {
+fn look_at(overview: &Overview<'_>, sessions_dir: &SessionsDir, id: SessionId) -> Option<Listed> {
     match overview.look(id) {
         Ok(view) => Some(Listed::Good(Box::new(view))),
-        Err(_) if !shelf.place(id).path.exists() => None,
+        Err(_) if !sessions_dir.place(id).path.exists() => None,
         Err(error) => {
             let damage = error.without_session().to_string();
             Some(Listed::Bad(Damaged::new(id.as_str(), overview.is_locked(id), damage)))

@@ -34,7 +34,7 @@ pub struct Written {
     pub moved: Vec<(String, PathBuf)>,
 }
 
-/// How often a mended file is looked at again. What was broken can hide something else, once or twice.
+/// How often a repaired file is looked at again. What was broken can hide something else, once or twice.
 const ROUNDS: usize = 8;
 
 impl Looked {
@@ -44,14 +44,14 @@ impl Looked {
         Ok(Looked { original, format, examination })
     }
 
-    /// Puts the mended file in the place of the old one, until there is nothing to mend.
-    pub fn mend(self) -> io::Result<Written> {
+    /// Puts the repaired file in the place of the old one, until there is nothing to repair.
+    pub fn repair(self) -> io::Result<Written> {
         let backup = self.original.back_up()?;
         let mut moved = self.write()?;
         let mut findings = self.examination.findings;
         for _ in 0..ROUNDS {
             let again = Looked::at(&self.original.path, self.format, Branches::Join)?;
-            if !again.examination.mends() {
+            if !again.examination.repairs() {
                 break;
             }
             moved.extend(again.write()?);

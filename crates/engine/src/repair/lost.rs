@@ -1,7 +1,7 @@
 //! What the copies of a transcript have and the transcript itself has lost: it was cut, or deleted, or replaced behind the
 //! back of the agent that writes it. What can be put back is put back, and of the rest is said what brings it back.
 //!
-//! A transcript that somebody put back or mended on purpose is the measure from then on, whatever older copies have.
+//! A transcript that somebody put back or repaired on purpose is the measure from then on, whatever older copies have.
 
 use super::file::Original;
 use super::note;
@@ -23,7 +23,7 @@ pub struct Kept<'a> {
     pub folder: &'a Folder,
     pub id: SessionId,
     pub transcript: &'a Path,
-    /// What is looked at and mended: the transcript, or a copy of it to find out what would be done.
+    /// What is looked at and repaired: the transcript, or a copy of it to find out what would be done.
     pub file: &'a Path,
     pub format: Option<Format>,
 }
@@ -45,7 +45,7 @@ enum Way {
 }
 
 impl Loss {
-    pub fn can_be_mended(&self) -> bool {
+    pub fn can_be_repaired(&self) -> bool {
         match self.way {
             Way::PutBack | Way::Join(_) => true,
             Way::None => false,
@@ -62,10 +62,10 @@ impl Kept<'_> {
             let Some(loss) = self.look()? else {
                 return Ok(None);
             };
-            if !loss.can_be_mended() {
+            if !loss.can_be_repaired() {
                 break;
             }
-            let backup = self.mend(&loss)?;
+            let backup = self.repair(&loss)?;
             tell(&loss.words, &backup);
             if let Some(run) = run {
                 note(self.folder, run, vec![loss.words], &backup)?;
@@ -116,7 +116,7 @@ impl Kept<'_> {
         Ok(missing)
     }
 
-    fn mend(&self, loss: &Loss) -> Result<PathBuf> {
+    fn repair(&self, loss: &Loss) -> Result<PathBuf> {
         match &loss.way {
             Way::PutBack => {
                 let backup = checkpoints::restore_as(self.folder, &loss.copy, self.file)?;

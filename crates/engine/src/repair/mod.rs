@@ -10,7 +10,7 @@ pub mod split_off;
 pub mod target;
 
 use crate::error::{Error, Result};
-use crate::foreign::{self, Holder};
+use crate::foreign::{self, ConversationOwner};
 use crate::notice::Notice;
 use crate::settings::Engine;
 use file::Looked;
@@ -25,13 +25,14 @@ use ostler_transcript::{Branches, Finding, Remedy};
 use std::path::Path;
 
 /// Who holds this conversation now.
-pub fn holder(engine: &Engine, format: Format, native_id: &str) -> Result<Option<Holder>> {
-    let same = |holder: &Holder| holder.agent == format.agent() && holder.native_id.as_deref() == Some(native_id);
-    Ok(foreign::holders(&engine.home, &engine.environment.lookup())?.into_iter().find(same))
+pub fn owner(engine: &Engine, format: Format, native_id: &str) -> Result<Option<ConversationOwner>> {
+    let same =
+        |owner: &ConversationOwner| owner.agent == format.agent() && owner.native_id.as_deref() == Some(native_id);
+    Ok(foreign::owners(&engine.home, &engine.environment.lookup())?.into_iter().find(same))
 }
 
 /// Looks at the transcript of a session that is about to go on, and repairs it, with a notice of each change.
-/// The caller holds `keeper.lock`. One that cannot be mended is the agent's to judge: it may know better, and says so.
+/// The caller holds `keeper.lock`. One that cannot be repaired is the agent's to judge: it may know better, and says so.
 pub fn before_resume(
     engine: &Engine,
     folder: &Folder,
@@ -48,15 +49,15 @@ pub fn before_resume(
     }
     let cannot = |error| Error::CannotRepair { path: path.to_owned(), error };
     let looked = Looked::at(path, format, Branches::Join).map_err(cannot)?;
-    if !looked.examination.mends() {
+    if !looked.examination.repairs() {
         return Ok(());
     }
     if let Some(id) = &run.native_id
-        && holder(engine, format, id)?.is_some()
+        && owner(engine, format, id)?.is_some()
     {
         return Ok(());
     }
-    let written = looked.mend().map_err(cannot)?;
+    let written = looked.repair().map_err(cannot)?;
     let changes = changes(&written.findings);
     for change in &changes {
         tell(Notice::Repaired { change: change.clone(), backup: None });
@@ -67,7 +68,7 @@ pub fn before_resume(
 
 /// What was changed, in words.
 pub fn changes(findings: &[Finding]) -> Vec<String> {
-    findings.iter().filter(|finding| finding.remedy() == Remedy::Mend).map(Finding::to_string).collect()
+    findings.iter().filter(|finding| finding.remedy() == Remedy::Repair).map(Finding::to_string).collect()
 }
 
 /// Writes into the journal of a session what was changed. The caller holds `keeper.lock`.
@@ -78,9 +79,9 @@ pub fn note(folder: &Folder, run: u32, changes: Vec<String>, backup: &Path) -> R
         ms: ostler_sys::clock::since_boot_ms(),
         run,
         out: None,
-        wish: None,
+        request: None,
         inbox: None,
-        event: Event::Mended { changes, backup: backup.to_string_lossy().into_owned() },
+        event: Event::Repaired { changes, backup: backup.to_string_lossy().into_owned() },
     })?;
     Ok(journal.sync()?)
 }

@@ -7,7 +7,7 @@ use crate::settings::Engine;
 use ostler_core::id::SessionId;
 use ostler_core::outcome::{Closing, Kind, Outcome, Saved, Source};
 use ostler_core::record::Session;
-use ostler_keeper::shelve::shelve;
+use ostler_keeper::put_ended::put_ended;
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::{RunRecord, StoreError, closing};
 use ostler_sys::clock;
@@ -30,7 +30,7 @@ pub fn keep(engine: &Engine, original: Session, native_id: &str, transcript: &Pa
     let record = RunRecord { transcript: Some(transcript.clone()), ..prepared.record };
     let outcome = ended(&session, native_id, transcript);
     let nothing_more = |_: &Folder, _: &RunFolder| Ok::<(), StoreError>(());
-    Ok(shelve(&engine.home, &session, &record, &outcome, nothing_more)?.id)
+    Ok(put_ended(&engine.home, &session, &record, &outcome, nothing_more)?.id)
 }
 
 /// Everything that was said stands in its transcript, where it was before.

@@ -22,7 +22,7 @@ use crate::repair;
 use crate::session_ref::SessionRef;
 use crate::settings::Engine;
 use ostler_core::event::Event;
-use ostler_core::record::{Mode, Want};
+use ostler_core::record::{Mode, RequestKind};
 use ostler_core::view::View;
 use ostler_keeper::launch;
 use ostler_store::folder::Folder;
@@ -150,7 +150,7 @@ impl Resumable<'_> {
         }
         drop(quiesced);
         if let Some(text) = request.message {
-            inbox::append(&folder, &engine.wish(number, Want::Message { text, now: false }))?;
+            inbox::append(&folder, &engine.request(number, RequestKind::Message { text, now: false }))?;
             // The keeper looks into the inbox when it starts and whenever it is woken; this wakes it.
             drop(launch::reach(&place, &engine.launcher)?);
         }

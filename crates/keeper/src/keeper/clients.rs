@@ -1,6 +1,6 @@
-//! The people at the door.
+//! The connected clients.
 
-use crate::wire::{self, Incoming, Reply, Request};
+use crate::wire::{self, Call, Incoming, Reply};
 use ostler_sys::socket::{self, PACKET, Packet};
 use rustix::fd::OwnedFd;
 use std::io;
@@ -56,7 +56,7 @@ impl Changes {
 
 /// Something a client wants of the keeper.
 pub enum Wanted {
-    Wish { id: String },
+    Request { id: String },
     Keys { position: u64, keys: Vec<u8> },
     Window,
     Attached,
@@ -70,8 +70,8 @@ pub struct Clients {
 
 impl Clients {
     /// Lets everyone in who waits outside.
-    pub fn welcome(&mut self, door: &OwnedFd) -> io::Result<()> {
-        while let Some(socket) = socket::accept(door)? {
+    pub fn welcome(&mut self, listener: &OwnedFd) -> io::Result<()> {
+        while let Some(socket) = socket::accept(listener)? {
             self.list.push(Client { socket, watches: Watches::Nothing, behind: Changes::default(), attached: None });
         }
         Ok(())
@@ -105,29 +105,29 @@ impl Clients {
                 }
             };
             match wire::parse(&buffer[..length]) {
-                Incoming::Request(Request::Watch { state_only }) => {
+                Incoming::Call(Call::Watch { state_only }) => {
                     client.watches = if state_only { Watches::State } else { Watches::Everything };
                     client.tell(Changes::ALL)?;
                 }
-                Incoming::Request(Request::Wish { id }) => return Ok(Some(Wanted::Wish { id })),
-                Incoming::Request(Request::Attach { client: name, rows, columns, read_only }) => {
+                Incoming::Call(Call::Request { id }) => return Ok(Some(Wanted::Request { id })),
+                Incoming::Call(Call::Attach { client: name, rows, columns, read_only }) => {
                     client.attached = Some(Attached { name, rows, columns, read_only });
                     client.watches = Watches::Everything;
                     client.tell(Changes::ALL)?;
                     return Ok(Some(Wanted::Attached));
                 }
-                Incoming::Request(Request::Resize { rows, columns }) => {
+                Incoming::Call(Call::Resize { rows, columns }) => {
                     if let Some(attached) = &mut client.attached {
                         (attached.rows, attached.columns) = (rows, columns);
                         return Ok(Some(Wanted::Window));
                     }
                 }
-                Incoming::Request(Request::Upgrade { binary }) => return Ok(Some(Wanted::Upgrade { binary })),
+                Incoming::Call(Call::Upgrade { binary }) => return Ok(Some(Wanted::Upgrade { binary })),
                 Incoming::Keys { position, keys } => {
                     return Ok(Some(Wanted::Keys { position, keys: keys.to_vec() }));
                 }
                 // From a newer client, or not from a client at all.
-                Incoming::Request(Request::Unknown) | Incoming::Nonsense => {}
+                Incoming::Call(Call::Unknown) | Incoming::Nonsense => {}
             }
         }
     }

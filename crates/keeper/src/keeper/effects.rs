@@ -2,10 +2,10 @@
 
 use super::clients::Changes;
 use super::proof_watch::{LOOK_AGAIN_MS, ProofWatch};
+use super::requests::answer_name;
 use super::streams::Hold;
 use super::tree::{self, Tree};
 use super::typing::KeysToCome;
-use super::wishes::answer_name;
 use super::{About, FULL_DISK_MS, Keeper, KeeperError};
 use crate::control::{self, Order};
 use crate::handles::{self, Handles};
@@ -13,7 +13,7 @@ use ostler_core::event::Event;
 use ostler_core::fact::Verdict;
 use ostler_core::life::{Effect, Message};
 use ostler_core::outcome::{Saved, judge};
-use ostler_core::record::{Ending, Mode, Speaks, Want};
+use ostler_core::record::{Ending, Mode, RequestKind, Speaks};
 use ostler_store::folder::Folder;
 use ostler_store::proof::Kept;
 use ostler_store::{RunRecord, closing, inbox, last, limits, proof};
@@ -55,7 +55,7 @@ impl Keeper {
                 if self.types_by_sight() && !self.prompt_takes()? {
                     return Ok(false);
                 }
-                self.look_for_strangers()?;
+                self.look_for_foreign_processes()?;
                 let written = self.written_before_typing()?;
                 let kept = self.written_so_far();
                 let about = About { out: self.heard(), ..About::default() };
@@ -128,10 +128,10 @@ impl Keeper {
 
     /// Puts a message into the agent's input, or the rest of it.
     pub(super) fn feed(&mut self, message: Message) -> Result<(), KeeperError> {
-        let Some(wish) = inbox::read_one(self.folder.dir(), message.at)? else {
+        let Some(request) = inbox::read_one(self.folder.dir(), message.at)? else {
             return self.note(Event::Alarm { text: format!("message {} in the inbox cannot be read", message.n) });
         };
-        let Want::Message { text, .. } = wish.want else {
+        let RequestKind::Message { text, .. } = request.kind else {
             return Ok(());
         };
         let name = format!("message-{}", message.n);
@@ -145,7 +145,7 @@ impl Keeper {
             }
             Mode::Headless => {
                 let native_id = self.native_id();
-                self.agent.message(&ostler_agents::Message { native_id: &native_id, id: &wish.id, text: &text })
+                self.agent.message(&ostler_agents::Message { native_id: &native_id, id: &request.id, text: &text })
             }
         };
         self.put_in(&name, bytes)
@@ -238,7 +238,7 @@ impl Keeper {
     }
 
     /// The agent, by the descriptor that the kernel gave when it was started: whatever became of its record since, this
-    /// is the process. Only a stand-in that nobody handed one has to believe the record.
+    /// is the process. Only a replacement that nobody handed one has to believe the record.
     pub(super) fn agent_pidfd(&self) -> Result<Option<Pidfd>, KeeperError> {
         Ok(match self.handles.copy(handles::AGENT)? {
             Some(pidfd) => Some(Pidfd::adopt(pidfd, &self.process)),
@@ -336,7 +336,7 @@ impl Keeper {
             Speaks::Turns | Speaks::Bytes => false,
         };
         self.settle_typed()?;
-        if self.state.hoped_for {
+        if self.state.unconfirmed {
             self.note(Event::NoTurn)?;
         } else if ends_with_process
             && self.state.turn_running()

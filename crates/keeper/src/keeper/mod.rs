@@ -5,30 +5,31 @@
 //!
 //! * [`streams`] and [`input`] move bytes, [`typing`] types messages into terminals, [`prompting`] where the agent's prompt has
 //!   to be seen on its [`screen`], [`own_record`] sees what no hook tells.
-//! * [`wishes`] works through the inbox, [`effects`] does what the life cycle wants.
+//! * [`requests`] works through the inbox, [`effects`] does what the life cycle wants.
 //! * [`tree`], [`proof_watch`] and [`inquiry`] serve the hard parts of ending: nothing left behind, nothing lost.
-//! * [`conversing`] sees to it that nobody else writes to the conversation, or that it is said; [`naming`] learns which one
+//! * [`conversation_lock`] sees to it that nobody else writes to the conversation, or that it is said; [`naming`] learns which one
 //!   it is from agents that only draw, [`counting`] what was used from those that do not tell.
 //! * [`retrying`] tells that a turn only waits for the model's server, and for how long.
 //! * [`progress`] lets readers of a long session begin near its end.
-//! * [`clients`] are told that something changed; they read the files themselves. [`making_way`] lets a newer keeper in.
+//! * [`clients`] are told that something changed; they read the files themselves. [`upgrade`] lets a newer keeper in.
 
 mod autosave;
 mod clients;
-mod conversing;
+mod conversation_lock;
 mod counting;
 mod effects;
-mod holding;
+mod holder_link;
 mod input;
 pub mod inquiry;
-mod making_way;
-mod naming;
+mod journal;
+mod native_id;
 mod next_run;
-mod noting;
 mod own_record;
+mod poll;
 mod progress;
 mod prompting;
 mod proof_watch;
+mod requests;
 mod retrying;
 mod room;
 pub mod screen;
@@ -39,8 +40,7 @@ mod taken;
 mod terminal;
 mod tree;
 mod typing;
-mod waking;
-mod wishes;
+mod upgrade;
 
 pub use tree::started_by;
 
@@ -50,20 +50,20 @@ use crate::handles::{self, Handles};
 use crate::{Settings, VERSION};
 use autosave::Autosave;
 use clients::{Changes, Clients};
-use conversing::Conversing;
+use conversation_lock::Conversing;
 use counting::Counting;
 use input::Input;
-use naming::Naming;
+use native_id::Naming;
 use ostler_agents::{Agent, Opening};
 use ostler_core::event::{Entry, Event};
 use ostler_core::fact::Fact;
 use ostler_core::life::{LongLine, Process, State, event_of};
 use ostler_core::record::{Mode, Session};
+use ostler_store::agent_feed::AgentFeed;
 use ostler_store::feed::Feed;
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::journal::Journal;
 use ostler_store::progress::{self as stored_progress, Past};
-use ostler_store::telling::Telling;
 use ostler_store::{RunRecord, StoreError, inbox, limits, look};
 use ostler_sys::cgroup::Group;
 use ostler_sys::clock::{self, since_boot_ms};
@@ -73,6 +73,7 @@ use ostler_sys::pause::{self, Point, Role};
 use ostler_sys::process::{Identity, Pidfd};
 use ostler_sys::signals::{Signals, ignore};
 use own_record::OwnRecordWatch;
+use poll::Woken;
 use progress::Noted;
 use prompting::Prompting;
 use proof_watch::ProofWatch;
@@ -88,7 +89,6 @@ use std::io;
 use std::path::Path;
 use streams::{Hold, Streams};
 use typing::KeysToCome;
-use waking::Woken;
 
 /// How often a full disk is tried again. There is no event for "room again".
 const FULL_DISK_MS: u64 = 250;
@@ -144,13 +144,13 @@ fn note_failure(error: &KeeperError) {
 #[derive(Clone, Debug, Default)]
 struct About {
     out: Option<u64>,
-    wish: Option<String>,
+    request: Option<String>,
     inbox: Option<u64>,
 }
 
 fn entry(run: u32, about: About, event: Event) -> Entry {
-    let About { out, wish, inbox } = about;
-    Entry { at: clock::now(), ms: since_boot_ms(), run, out, wish, inbox, event }
+    let About { out, request, inbox } = about;
+    Entry { at: clock::now(), ms: since_boot_ms(), run, out, request, inbox, event }
 }
 
 struct Keeper {
@@ -167,9 +167,9 @@ struct Keeper {
     _lock: Held,
     holder: Option<OwnedFd>,
     holder_pid: Option<i32>,
-    /// When a stand-in is tried again that could not be started.
+    /// When a replacement is tried again that could not be started.
     holder_due_ms: Option<u64>,
-    /// Since when there is the stand-in that we started, and how many died young, one after the other.
+    /// Since when there is the replacement that we started, and how many died young, one after the other.
     holder_since_ms: Option<u64>,
     holder_deaths: u32,
 
@@ -186,14 +186,14 @@ struct Keeper {
     keys_to_come: Option<KeysToCome>,
     prompting: Prompting,
     screen: ScreenWatch,
-    output: Option<Telling>,
+    output: Option<AgentFeed>,
     /// The agent's standard error, where that tells of retries.
-    errors: Option<Telling>,
+    errors: Option<AgentFeed>,
     own_record: Option<OwnRecordWatch>,
     clients: Clients,
     snapshots: Snapshots,
     proof: Option<ProofWatch>,
-    conversing: Conversing,
+    conversation_lock: Conversing,
     naming: Naming,
     counting: Counting,
     autosave: Autosave,
@@ -259,7 +259,7 @@ impl Keeper {
             clients: Clients::default(),
             snapshots: Snapshots::new(&run),
             proof: None,
-            conversing: Conversing::default(),
+            conversation_lock: Conversing::default(),
             naming: Naming::default(),
             counting: Counting::default(),
             // Who has no conversation has no transcript, and no clock runs for it.
@@ -303,8 +303,8 @@ impl Keeper {
             pause::at(Point::LaunchSynced);
         }
         // From the beginning of the running turn, so that we know as much about it as our predecessor did.
-        let telling = ostler_agents::telling(self.agent, self.record.plan.speaks);
-        self.output = telling.map(|source| Telling::from(self.state.turn_out, source, &self.state, &self.session));
+        let agent_feed = ostler_agents::agent_feed(self.agent, self.record.plan.speaks);
+        self.output = agent_feed.map(|source| AgentFeed::from(self.state.turn_out, source, &self.state, &self.session));
         self.errors = self.error_reader();
         self.take_back_unanswered()?;
         self.count_what_is_open();
@@ -404,16 +404,16 @@ impl Keeper {
             Woken::Signals => {
                 while let Some(signal) = self.signals.next()? {
                     if signal == Signal::TERM.as_raw() {
-                        self.wish_shutdown("SIGTERM to the keeper")?;
+                        self.request_shutdown("SIGTERM to the keeper")?;
                     } else if signal == Signal::HUP.as_raw() {
-                        self.mend_door()?;
+                        self.reopen_listener()?;
                     }
                 }
             }
             Woken::Line => self.hear_holder()?,
             Woken::Holder => {
                 self.replace_holder()?;
-                // It may have died between writing down how the agent ended and telling us.
+                // It may have died between writing down how the agent ended and reporting it.
                 self.check_exit()?;
             }
             Woken::Agent => {
@@ -421,8 +421,8 @@ impl Keeper {
                 self.check_exit()?;
             }
             Woken::Door => {
-                if let Some(door) = self.handles.get(handles::DOOR) {
-                    self.clients.welcome(door)?;
+                if let Some(listener) = self.handles.get(handles::LISTENER) {
+                    self.clients.welcome(listener)?;
                 }
             }
             Woken::Client(index) => self.hear_client(index)?,
@@ -485,7 +485,7 @@ impl Keeper {
     /// Whoever looks reads what is not understood yet. Of a line without end that would be more and more.
     fn note_long_line(&mut self) -> Result<(), KeeperError> {
         let known = self.state.long_line.map_or(0, |line| line.to);
-        match self.output.as_ref().and_then(Telling::long_line).filter(|line| line.to >= known + LONG_LINE_NOTED) {
+        match self.output.as_ref().and_then(AgentFeed::long_line).filter(|line| line.to >= known + LONG_LINE_NOTED) {
             Some(LongLine { start, to }) => self.note(Event::LongLine { start, to }),
             None => Ok(()),
         }
@@ -494,7 +494,7 @@ impl Keeper {
     fn heed_facts(&mut self, told: Vec<(u64, Fact)>) -> Result<(), KeeperError> {
         let mut told = told.into_iter().peekable();
         while let Some((end, fact)) = told.next() {
-            if let Fact::Owed { name, line } = fact {
+            if let Fact::ReplyDue { name, line } = fact {
                 // Until a later event is noted, whoever keeps it after us finds it again and puts only what is missing.
                 self.put_in(&name, line)?;
                 continue;

@@ -49,11 +49,11 @@ impl Keeper {
         };
         // Read after the record: what the hooks told before the record changed is known now.
         self.understand()?;
-        let Some(telling) = &mut self.output else {
+        let Some(agent_feed) = &mut self.output else {
             return Ok(());
         };
         // By the clock that the agent reads, who has noted its own times.
-        let told = telling.own_record(&record, u64::try_from(Timestamp::now().as_millisecond()).unwrap_or(0));
+        let told = agent_feed.own_record(&record, u64::try_from(Timestamp::now().as_millisecond()).unwrap_or(0));
         if let (Some(watch), Some(again_ms)) = (&mut self.own_record, told.again_in_ms) {
             watch.due_ms = Some(watch.due_ms.map_or(now_ms + again_ms, |due| due.min(now_ms + again_ms)));
         }

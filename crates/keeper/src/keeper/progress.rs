@@ -2,8 +2,8 @@
 //! It is derived from the journal and the output: when it cannot be written, readers only read more.
 
 use super::Keeper;
+use ostler_store::agent_feed::AgentFeed;
 use ostler_store::progress;
-use ostler_store::telling::Telling;
 use ostler_sys::clock::since_boot_ms;
 
 /// What a reader may have to read again: so much of the journal, and so much output.
@@ -36,7 +36,7 @@ impl Noted {
 
 impl Keeper {
     pub(super) fn note_progress_when_due(&mut self) {
-        let heard = self.output.as_ref().map_or(0, Telling::position);
+        let heard = self.output.as_ref().map_or(0, AgentFeed::position);
         let journal_due = self.noted.journal_behind >= JOURNAL.max(self.noted.size);
         let output_due = heard.saturating_sub(self.noted.output) >= OUTPUT.max(4 * self.noted.size);
         // What is not on the disk yet is not in the journal.

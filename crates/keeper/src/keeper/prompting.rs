@@ -14,7 +14,7 @@ use super::{Keeper, KeeperError};
 use ostler_agents::prompt::Seen;
 use ostler_core::event::Event;
 use ostler_core::life::{Message, Process};
-use ostler_core::record::{Mode, Speaks, Want};
+use ostler_core::record::{Mode, RequestKind, Speaks};
 use ostler_store::proof::Kept;
 use ostler_store::{inbox, proof};
 use ostler_sys::clock::since_boot_ms;
@@ -316,8 +316,8 @@ impl Keeper {
     }
 
     fn text_of(&self, message: Message) -> Result<Option<String>, KeeperError> {
-        Ok(match inbox::read_one(self.folder.dir(), message.at)?.map(|wish| wish.want) {
-            Some(Want::Message { text, .. }) => Some(text),
+        Ok(match inbox::read_one(self.folder.dir(), message.at)?.map(|request| request.kind) {
+            Some(RequestKind::Message { text, .. }) => Some(text),
             Some(_) | None => None,
         })
     }

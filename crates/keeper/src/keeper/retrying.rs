@@ -6,14 +6,14 @@ use ostler_core::event::Event;
 use ostler_core::fact::Fact;
 use ostler_core::limits::counted;
 use ostler_core::record::Mode;
-use ostler_store::telling::Telling;
+use ostler_store::agent_feed::AgentFeed;
 use ostler_sys::clock::since_boot_ms;
 
 impl Keeper {
     /// What reads the agent's standard error, if anything in it matters.
-    pub(super) fn error_reader(&self) -> Option<Telling> {
+    pub(super) fn error_reader(&self) -> Option<AgentFeed> {
         let decoder = self.agent.error_reader().filter(|_| self.record.plan.mode == Mode::Headless)?;
-        Some(Telling::of_errors(self.state.err_read, decoder))
+        Some(AgentFeed::of_errors(self.state.err_read, decoder))
     }
 
     /// Reads what is new on the agent's standard error. Before its output: an answer there comes after the retry.

@@ -1,4 +1,4 @@
-//! Serving the clients at the door.
+//! Serving the clients of the socket.
 
 use super::clients::Wanted;
 use super::streams::Hold;
@@ -11,13 +11,13 @@ use ostler_sys::socket;
 
 impl Keeper {
     /// A client that finds no socket although we live has told us so.
-    pub(super) fn mend_door(&mut self) -> Result<(), KeeperError> {
+    pub(super) fn reopen_listener(&mut self) -> Result<(), KeeperError> {
         if self.folder.dir().stat("sock")?.is_none() {
-            let door = socket::open(self.folder.dir())?;
+            let listener = socket::open(self.folder.dir())?;
             if let Some(line) = self.handles.get(handles::HOLDER_LINE) {
-                control::order_with_file(line, Order::UseDoor, &door)?;
+                control::order_with_file(line, Order::UseListener, &listener)?;
             }
-            self.handles.put(handles::DOOR, door);
+            self.handles.put(handles::LISTENER, listener);
         }
         Ok(())
     }
@@ -35,10 +35,10 @@ impl Keeper {
                 }
             };
             match wanted {
-                Wanted::Wish { id } => {
+                Wanted::Request { id } => {
                     self.work_inbox()?;
                     let refused = self.answer_to(&id)?;
-                    self.clients.say(index, &Reply::Wish { id, refused })?;
+                    self.clients.say(index, &Reply::Request { id, refused })?;
                 }
                 Wanted::Keys { position, keys } => self.take_keys(index, position, &keys)?,
                 Wanted::Window | Wanted::Attached => {
@@ -54,12 +54,12 @@ impl Keeper {
         }
     }
 
-    /// What became of a wish: granted, or refused and why.
-    fn answer_to(&self, wish: &str) -> Result<Option<String>, KeeperError> {
-        let unwritten = self.unwritten.iter().find(|entry| entry.wish.as_deref() == Some(wish));
+    /// What became of a request: granted, or refused and why.
+    fn answer_to(&self, request: &str) -> Result<Option<String>, KeeperError> {
+        let unwritten = self.unwritten.iter().find(|entry| entry.request.as_deref() == Some(request));
         let answer = match unwritten {
             Some(entry) => Some(journal::refusal(entry.event.clone())),
-            None => journal::answer(self.folder.dir(), wish)?,
+            None => journal::answer(self.folder.dir(), request)?,
         };
         Ok(answer.unwrap_or_else(|| Some("there is no such request in the inbox".to_owned())))
     }

@@ -5,7 +5,7 @@ use super::{Keeper, KeeperError};
 use crate::handles;
 use ostler_core::event::Event;
 use ostler_core::life::{Given, Message, Unanswered};
-use ostler_core::record::{Want, Written};
+use ostler_core::record::{RequestKind, Written};
 use ostler_store::fate::{Ended, Fate};
 use ostler_store::{RunRecord, inbox, journal, proof};
 use ostler_sys::dir::position;
@@ -105,8 +105,9 @@ impl Keeper {
     }
 
     fn words_at(&self, at: u64) -> Result<Option<String>, KeeperError> {
-        let wish = inbox::read_one(self.folder.dir(), at)?;
-        Ok(wish.and_then(|wish| if let Want::Message { text, .. } = wish.want { Some(text) } else { None }))
+        let request = inbox::read_one(self.folder.dir(), at)?;
+        Ok(request
+            .and_then(|request| if let RequestKind::Message { text, .. } = request.kind { Some(text) } else { None }))
     }
 
     /// The messages that the agent was given before this one, in order.

@@ -7,15 +7,15 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-mod stage;
+mod fixture;
 
+use fixture::{Fixture, NEWER_KEEPER};
 use ostler_core::outcome::Kind;
 use ostler_store::home::Home;
 use ostler_sys::process::{Identity, command_line};
 use ostler_sys::{descriptors, pipes, socket};
 use ostler_testkit::patience;
 use rustix::fd::AsFd;
-use stage::{NEWER_KEEPER, Stage};
 
 const TESTS: [(&str, fn()); 5] = [
     ("a_keeper_works_under_an_older_holder", a_keeper_works_under_an_older_holder),
@@ -24,7 +24,10 @@ const TESTS: [(&str, fn()); 5] = [
         a_keeper_writes_first_what_its_predecessor_left_on_the_way,
     ),
     ("a_keeper_works_under_a_newer_holder", a_keeper_works_under_a_newer_holder),
-    ("unknown_handles_reach_the_stand_in_and_the_next_keeper", unknown_handles_reach_the_stand_in_and_the_next_keeper),
+    (
+        "unknown_handles_reach_the_replacement_and_the_next_keeper",
+        unknown_handles_reach_the_replacement_and_the_next_keeper,
+    ),
     ("a_holder_works_under_a_newer_keeper", a_holder_works_under_a_newer_keeper),
 ];
 
@@ -55,73 +58,73 @@ fn main() {
 /// An older holder opened less: no pidfd of the agent, no binary to start helpers from, no standard error, no pipe between
 /// the agent's and its file.
 fn a_keeper_works_under_an_older_holder() {
-    let mut stage = Stage::set();
-    stage.write_holder(r#"{"PROCESS","version":"0.0.1"}"#);
+    let mut fixture = Fixture::set();
+    fixture.write_holder(r#"{"PROCESS","version":"0.0.1"}"#);
     for unheard_of in ["agent", "binary", "err", "stderr_read", "stderr_write", "passing_read", "passing_write"] {
-        stage.handles.retain(|(name, _)| name != unheard_of);
+        fixture.handles.retain(|(name, _)| name != unheard_of);
     }
-    stage.start_keeper(&[]);
-    stage.until_printed("hello\n");
-    stage.stop_as_its_holder();
-    assert_eq!(stage.outcome().kind, Kind::Stopped);
+    fixture.start_keeper(&[]);
+    fixture.until_printed("hello\n");
+    fixture.stop_as_its_holder();
+    assert_eq!(fixture.outcome().kind, Kind::Stopped);
 }
 
 /// Bytes that had left the agent's pipe when a keeper was killed come before all that is still in it.
 fn a_keeper_writes_first_what_its_predecessor_left_on_the_way() {
-    let mut stage = Stage::set();
-    stage.write_holder(r#"{"PROCESS","version":"0.0.1"}"#);
-    let passing = stage.handles.iter().find(|(name, _)| name == "passing_write").unwrap();
+    let mut fixture = Fixture::set();
+    fixture.write_holder(r#"{"PROCESS","version":"0.0.1"}"#);
+    let passing = fixture.handles.iter().find(|(name, _)| name == "passing_write").unwrap();
     rustix::io::write(&passing.1, b"before ").unwrap();
-    stage.start_keeper(&[]);
-    stage.until_printed("before hello\n");
-    stage.stop_as_its_holder();
-    assert_eq!(stage.outcome().kind, Kind::Stopped);
+    fixture.start_keeper(&[]);
+    fixture.until_printed("before hello\n");
+    fixture.stop_as_its_holder();
+    assert_eq!(fixture.outcome().kind, Kind::Stopped);
 }
 
 /// A newer holder hands over more, says more and writes more.
 fn a_keeper_works_under_a_newer_holder() {
-    let mut stage = Stage::set();
-    stage.write_holder(r#"{"PROCESS","version":"9.9.9","crashes":0,"gave_up":false,"mood":"fine"}"#);
-    stage.handles.push(("future".to_owned(), pipes::Pipe::blocking().unwrap().read));
-    stage.start_keeper(&["--future", "--and", "beyond"]);
+    let mut fixture = Fixture::set();
+    fixture.write_holder(r#"{"PROCESS","version":"9.9.9","crashes":0,"gave_up":false,"mood":"fine"}"#);
+    fixture.handles.push(("future".to_owned(), pipes::Pipe::blocking().unwrap().read));
+    fixture.start_keeper(&["--future", "--and", "beyond"]);
     for packet in [&b"Z"[..], b"Zebra", b"\0", b"{\"news\":1}"] {
-        socket::transmit(&stage.line, packet).unwrap();
+        socket::transmit(&fixture.line, packet).unwrap();
     }
-    stage.until_printed("hello\n");
+    fixture.until_printed("hello\n");
     for packet in [&b"z"[..], b"eager"] {
         // The second begins like "the agent has exited", which it has not: only the files decide.
-        socket::transmit(&stage.line, packet).unwrap();
+        socket::transmit(&fixture.line, packet).unwrap();
     }
-    stage.stop_as_its_holder();
-    assert_eq!(stage.outcome().kind, Kind::Stopped);
+    fixture.stop_as_its_holder();
+    assert_eq!(fixture.outcome().kind, Kind::Stopped);
 }
 
-fn unknown_handles_reach_the_stand_in_and_the_next_keeper() {
-    let mut stage = Stage::set();
+fn unknown_handles_reach_the_replacement_and_the_next_keeper() {
+    let mut fixture = Fixture::set();
     let pipe = pipes::Pipe::blocking().unwrap();
-    stage.handles.push(("future".to_owned(), pipe.read));
-    // A holder that is gone: the keeper starts a stand-in.
-    stage.write_holder(r#"{"pid":2,"start":1,"boot":"another","version":"9.9.9"}"#);
-    let keeper = stage.start_keeper(&[]);
-    let folder = stage.path();
-    let stand_in = patience::until("a stand-in holds the session", &[&folder], || {
-        let holder = stage.folder.holder().unwrap()?.process;
+    fixture.handles.push(("future".to_owned(), pipe.read));
+    // A holder that is gone: the keeper starts a replacement.
+    fixture.write_holder(r#"{"pid":2,"start":1,"boot":"another","version":"9.9.9"}"#);
+    let keeper = fixture.start_keeper(&[]);
+    let folder = fixture.path();
+    let replacement = patience::until("a replacement holds the session", &[&folder], || {
+        let holder = fixture.folder.holder().unwrap()?.process;
         (holder.may_live() && command_line(holder.pid()).get(1).is_some_and(|word| word == ostler_keeper::HOLDER))
             .then_some(holder)
     });
-    let expected = Stage::file_behind(pipe.write.as_fd());
-    assert_eq!(handed_on(&stand_in), Some(expected.clone()));
+    let expected = Fixture::file_behind(pipe.write.as_fd());
+    assert_eq!(handed_on(&replacement), Some(expected.clone()));
 
-    stage.kill(&keeper);
+    fixture.kill(&keeper);
     let next = patience::until("the next keeper stands", &[&folder], || {
-        let next = stage.folder.keeper().unwrap()?.process;
+        let next = fixture.folder.keeper().unwrap()?.process;
         (next != keeper).then_some(next)
     });
     assert_eq!(handed_on(&next), Some(expected));
-    stage.wish_to_stop();
-    stage.collect_agent();
-    assert_eq!(stage.outcome().kind, Kind::Stopped);
-    patience::ended(&stand_in);
+    fixture.request_stop();
+    fixture.collect_agent();
+    assert_eq!(fixture.outcome().kind, Kind::Stopped);
+    patience::ended(&replacement);
 }
 
 /// Which file a process was handed under the name that nobody knows.
@@ -137,17 +140,17 @@ fn a_holder_works_under_a_newer_keeper() {
     let home = tempfile::tempdir().unwrap();
     let root = home.path().to_string_lossy().into_owned();
     let home = Home::find(&|name| (name == "OSTLER_HOME").then(|| root.clone())).unwrap();
-    let place = stage::launch(&home);
+    let place = fixture::launch(&home);
     let folder = place.open().unwrap();
     let (holder, first) = patience::until("both helpers stand", &[&place.path], || {
         Some((folder.holder().unwrap()?.process, folder.keeper().unwrap()?.process))
     });
-    stage::kill(&first);
+    fixture::kill(&first);
     let second = patience::until("the next keeper stands", &[&place.path], || {
         folder.keeper().unwrap().map(|keeper| keeper.process).filter(|next| *next != first)
     });
     assert!(holder.may_live() && second.may_live());
-    stage::wish_to_stop(&folder);
+    fixture::request_stop(&folder);
     let run = folder.run(1).unwrap();
     let outcome = patience::until("it has ended", &[&place.path.join("runs/1")], || run.outcome().unwrap());
     assert_eq!(outcome.kind, Kind::Stopped);

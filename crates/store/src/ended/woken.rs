@@ -73,7 +73,7 @@ impl Woken {
 
     /// The index has what became of the session since. The lock keeps others from waking it meanwhile.
     pub fn settle(&self, sessions: &Dir, id: SessionId, changed: Date) -> io::Result<()> {
-        let file = sessions.file(&format!("{id}/{}", crate::rest::LOCKED), OFlags::RDWR)?;
+        let file = sessions.file(&format!("{id}/{}", crate::summary::LOCKED), OFlags::RDWR)?;
         if let Some(_held) = lock::try_exclusive(file)?
             && sessions.changed(id.as_str())? == Some(changed)
         {

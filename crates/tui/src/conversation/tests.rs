@@ -202,7 +202,7 @@ fn the_open_question_stays_in_view_until_it_is_answered_or_the_person_scrolls() 
     conversation.fact(&Fact::Asked(ask("now")));
     conversation.asks(Some(&ask("now")));
     assert!(asked(&seen(&mut conversation, 40, 5)) && conversation.follows());
-    (0..9).for_each(|n| conversation.fact(&Fact::Below(Box::new(said(&format!("below {n}"))))));
+    (0..9).for_each(|n| conversation.fact(&Fact::Subagent(Box::new(said(&format!("below {n}"))))));
     conversation.asks(Some(&ask("now")));
     assert!(asked(&seen(&mut conversation, 40, 5)) && !conversation.follows());
     conversation.page_down();
@@ -215,7 +215,7 @@ fn the_open_question_stays_in_view_until_it_is_answered_or_the_person_scrolls() 
     assert!(!seen(&mut conversation, 40, 5).iter().any(|row| row.contains("run next")));
     conversation.to_end();
     assert!(seen(&mut conversation, 40, 5).iter().any(|row| row.contains("run next")));
-    (0..9).for_each(|n| conversation.fact(&Fact::Below(Box::new(said(&format!("more {n}"))))));
+    (0..9).for_each(|n| conversation.fact(&Fact::Subagent(Box::new(said(&format!("more {n}"))))));
     assert!(seen(&mut conversation, 40, 5).iter().any(|row| row.contains("run next")));
     conversation.asks(None);
     assert_eq!(seen(&mut conversation, 40, 5).last().map(String::as_str), Some("  │ more 8"));
@@ -253,7 +253,7 @@ fn facts() -> impl Strategy<Value = Vec<Fact>> {
         2 => called("x", &text),
         3 => returned("x", &text),
         4 => Fact::Thought { text },
-        5 => Fact::Below(Box::new(said(&text))),
+        5 => Fact::Subagent(Box::new(said(&text))),
         _ => Fact::NotOpened { reason: text },
     });
     prop::collection::vec(fact, 0..12)

@@ -10,9 +10,9 @@ pub mod trace;
 
 use disk::{Disk, Survives};
 use ostler_core::outcome::Kind;
-use ostler_core::record::Want;
+use ostler_core::record::RequestKind;
 use ostler_core::view::View;
-use ostler_store::home::{Home, Place, Shelf};
+use ostler_store::home::{Home, Place, SessionsDir};
 use ostler_store::overview::Overview;
 use ostler_store::{inbox, look};
 use ostler_testkit::{Harness, Started};
@@ -156,7 +156,8 @@ fn check(folder: &Path, told: &Told, when: &str) {
             Err(_) => continue,
             Ok(view) => {
                 assert!(view.ended || view.run == 0, "nobody lives, and it is {:?}; {when}", view.state);
-                let listed = Shelf::with(&place).and_then(|shelf| Overview::over(&shelf)?.look(place.id));
+                let listed =
+                    SessionsDir::with(&place).and_then(|sessions_dir| Overview::over(&sessions_dir)?.look(place.id));
                 let listed = listed.unwrap_or_else(|error| panic!("listed as damaged: {error}; {when}"));
                 let told = |view: &View| (view.run, view.state, view.turns, view.queued);
                 assert_eq!(told(&listed), told(&view), "a list says something else; {when}");
@@ -170,9 +171,11 @@ fn check(folder: &Path, told: &Told, when: &str) {
             assert!(right, "a wrong outcome: {outcome:?}; {when}");
             assert!(outcome.is_some() || number > told.ended, "the outcome of run {number} is gone; {when}");
         }
-        let (wishes, _) = inbox::read(folder.dir(), 0).unwrap_or_else(|error| panic!("inbox: {error}; {when}"));
+        let (requests, _) = inbox::read(folder.dir(), 0).unwrap_or_else(|error| panic!("inbox: {error}; {when}"));
         let kept = |text: &str| {
-            wishes.iter().any(|placed| matches!(&placed.wish.want, Want::Message { text: one, .. } if one == text))
+            requests
+                .iter()
+                .any(|placed| matches!(&placed.request.kind, RequestKind::Message { text: one, .. } if one == text))
         };
         for text in &MESSAGES[..told.accepted] {
             assert!(kept(text), "accepted {text:?} is gone; {when}");

@@ -1,6 +1,6 @@
 //! The Agent Client Protocol, spoken by two agents themselves and by two adapters: one prompt, with a tool and a reply.
 
-use crate::bed::Bed;
+use crate::fixture::Fixture;
 use crate::running::Running;
 use ostler_mock_llm::agents::Agent;
 use rustix::process::Signal;
@@ -38,12 +38,12 @@ fn answered(agent: &mut Running, id: u64, said: &mut String) -> Value {
 
 /// One session with one prompt.
 fn converse(agent: Agent, arguments: &[&str], tool: &str) {
-    let Some(bed) = Bed::for_agent(agent) else { return };
-    let mut running = bed.start(arguments);
+    let Some(fixture) = Fixture::for_agent(agent) else { return };
+    let mut running = fixture.start(arguments);
     let mut said = String::new();
     call(&mut running, 1, "initialize", json!({"protocolVersion": 1, "clientCapabilities": {}}));
     assert_eq!(answered(&mut running, 1, &mut said)["protocolVersion"], 1);
-    call(&mut running, 2, "session/new", json!({"cwd": bed.work(), "mcpServers": []}));
+    call(&mut running, 2, "session/new", json!({"cwd": fixture.work(), "mcpServers": []}));
     let session = answered(&mut running, 2, &mut said)["sessionId"].clone();
     said.clear();
     let script = format!("tool {tool} ; say all done");
@@ -52,8 +52,8 @@ fn converse(agent: Agent, arguments: &[&str], tool: &str) {
     let end = answered(&mut running, 3, &mut said);
     assert_eq!(end["stopReason"], "end_turn");
     assert!(said.ends_with("all done"), "{said:?}");
-    assert_eq!(bed.written("proof"), "ran\n", "{:?}", bed.returned());
-    assert_eq!(bed.seen(), [script]);
+    assert_eq!(fixture.written("proof"), "ran\n", "{:?}", fixture.returned());
+    assert_eq!(fixture.seen(), [script]);
     // The adapters stay at the end of stdin; all leave when asked to.
     running.signal(Signal::TERM);
     running.finish();

@@ -1,6 +1,6 @@
 //! Claude Code, headless.
 
-use crate::bed::Bed;
+use crate::fixture::Fixture;
 use crate::running::Running;
 use ostler_mock_llm::agents::Agent;
 use ostler_mock_llm::{INPUT_TOKENS, Kind};
@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 const HEADLESS: [&str; 6] = ["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"];
 
-pub fn headless<'a>(bed: &Bed, more: &[&'a str]) -> Running {
+pub fn headless<'a>(fixture: &Fixture, more: &[&'a str]) -> Running {
     let arguments: Vec<&'a str> = HEADLESS.into_iter().chain(more.iter().copied()).collect();
-    bed.start_with(&[("CLAUDE_CODE_MAX_RETRIES", "2")], arguments)
+    fixture.start_with(&[("CLAUDE_CODE_MAX_RETRIES", "2")], arguments)
 }
 
 pub fn user(uuid: &str, text: &str) -> Value {
@@ -23,8 +23,8 @@ pub fn uuid(number: u64) -> String {
 
 #[test]
 fn claude_runs_a_tool_and_says_what_the_script_says() {
-    let Some(bed) = Bed::for_agent(Agent::Claude) else { return };
-    let mut claude = headless(&bed, &["--allowedTools", "Bash"]);
+    let Some(fixture) = Fixture::for_agent(Agent::Claude) else { return };
+    let mut claude = headless(&fixture, &["--allowedTools", "Bash"]);
     claude.send(&user(&uuid(1), r#"tool Bash {"command":"echo ran > proof; echo told"} ; say all done"#));
     let result = claude.until_type("result");
     assert_eq!((&result["result"], &result["is_error"]), (&json!("all done"), &json!(false)));
@@ -32,29 +32,29 @@ fn claude_runs_a_tool_and_says_what_the_script_says() {
     assert_eq!(claude.until_type("result")["result"], "word1 word2 word3");
     claude.finish().well();
 
-    assert_eq!(bed.written("proof"), "ran\n");
-    assert_eq!(bed.returned(), ["told"]);
+    assert_eq!(fixture.written("proof"), "ran\n");
+    assert_eq!(fixture.returned(), ["told"]);
     let script = r#"tool Bash {"command":"echo ran > proof; echo told"} ; say all done"#;
-    assert_eq!(bed.seen(), [script, "stream 3 5"]);
+    assert_eq!(fixture.seen(), [script, "stream 3 5"]);
 }
 
 #[test]
 fn claude_runs_several_tools_of_one_answer() {
-    let Some(bed) = Bed::for_agent(Agent::Claude) else { return };
-    let mut claude = headless(&bed, &["--allowedTools", "Bash"]);
+    let Some(fixture) = Fixture::for_agent(Agent::Claude) else { return };
+    let mut claude = headless(&fixture, &["--allowedTools", "Bash"]);
     claude.send(&user(&uuid(1), r#"tools Bash {"command":"echo a"} Bash {"command":"echo b"} ; say both"#));
     assert_eq!(claude.until_type("result")["result"], "both");
     claude.finish().well();
     // In the order in which they ended.
-    let mut returned = bed.returned();
+    let mut returned = fixture.returned();
     returned.sort();
     assert_eq!(returned, ["a", "b"]);
 }
 
 #[test]
 fn claude_retries_what_passes_and_reports_what_does_not() {
-    let Some(bed) = Bed::for_agent(Agent::Claude) else { return };
-    let mut claude = headless(&bed, &[]);
+    let Some(fixture) = Fixture::for_agent(Agent::Claude) else { return };
+    let mut claude = headless(&fixture, &[]);
     claude.send(&user(&uuid(1), "fail 529 once ; say better"));
     assert_eq!(claude.until_type("result")["result"], "better");
     claude.send(&user(&uuid(2), "fail 400 always"));
@@ -67,27 +67,27 @@ fn claude_retries_what_passes_and_reports_what_does_not() {
 
 #[test]
 fn claude_reports_the_tokens_that_the_server_charged() {
-    let Some(bed) = Bed::for_agent(Agent::Claude) else { return };
-    let mut claude = headless(&bed, &[]);
+    let Some(fixture) = Fixture::for_agent(Agent::Claude) else { return };
+    let mut claude = headless(&fixture, &[]);
     claude.send(&user(&uuid(1), "say cheap"));
     let result = claude.until_type("result");
     claude.finish();
     assert_eq!(result["usage"]["input_tokens"], INPUT_TOKENS);
-    let turns = bed.server.requests().iter().filter(|request| matches!(request.kind, Kind::Turn(_))).count();
+    let turns = fixture.server.requests().iter().filter(|request| matches!(request.kind, Kind::Turn(_))).count();
     assert_eq!(turns, 1);
 }
 
 #[test]
 fn a_subagent_of_claudes_is_a_conversation_of_its_own() {
-    let Some(bed) = Bed::for_agent(Agent::Claude) else { return };
-    let mut claude = headless(&bed, &["--allowedTools", "Task"]);
+    let Some(fixture) = Fixture::for_agent(Agent::Claude) else { return };
+    let mut claude = headless(&fixture, &["--allowedTools", "Task"]);
     let input = json!({"description": "d", "prompt": "say from below", "subagent_type": "general-purpose"});
     let script = format!("tool Task {input} ; say from above");
     claude.send(&user(&uuid(1), &script));
     assert_eq!(claude.until_type("result")["result"], "from above");
     claude.finish().well();
-    let conversations = bed.server.user_messages();
+    let conversations = fixture.server.user_messages();
     let said: Vec<&[String]> = conversations.iter().map(|conversation| conversation.messages.as_slice()).collect();
     assert_eq!(said, [[script], ["say from below".to_owned()]]);
-    assert!(bed.returned()[0].contains("from below"));
+    assert!(fixture.returned()[0].contains("from below"));
 }

@@ -1,7 +1,7 @@
 //! What goes over claude's stdin and stdout beside messages: questions, interrupts, and messages it has had before.
 
-use crate::bed::Bed;
 use crate::claude::{headless, user, uuid};
+use crate::fixture::Fixture;
 use crate::running::ends_within;
 use ostler_mock_llm::Ending;
 use ostler_mock_llm::agents::Agent;
@@ -20,8 +20,8 @@ fn interrupt() -> Value {
 
 #[test]
 fn claude_asks_over_stdio_and_does_as_it_is_told() {
-    let Some(bed) = Bed::for_agent(Agent::Claude) else { return };
-    let mut claude = headless(&bed, &["--permission-prompt-tool", "stdio"]);
+    let Some(fixture) = Fixture::for_agent(Agent::Claude) else { return };
+    let mut claude = headless(&fixture, &["--permission-prompt-tool", "stdio"]);
     claude.send(&user(&uuid(1), r#"ask twice Bash {"command":"touch once"} ; say asked"#));
 
     let denied = claude.until_type("control_request");
@@ -31,20 +31,20 @@ fn claude_asks_over_stdio_and_does_as_it_is_told() {
     claude.send(&answer(&denied, json!({"behavior": "deny", "message": "not yet"})));
 
     let allowed = claude.until_type("control_request");
-    assert!(!bed.work().join("once").exists(), "denied is denied");
+    assert!(!fixture.work().join("once").exists(), "denied is denied");
     claude.send(&answer(&allowed, json!({"behavior": "allow", "updatedInput": allowed["request"]["input"]})));
     let result = claude.until_type("result");
     assert_eq!(result["result"], "asked");
     assert_eq!(result["permission_denials"].as_array().map(Vec::len), Some(1));
     claude.finish().well();
-    assert!(bed.work().join("once").exists(), "allowed is done");
-    assert!(bed.returned()[0].contains("not yet"), "{:?}", bed.returned());
+    assert!(fixture.work().join("once").exists(), "allowed is done");
+    assert!(fixture.returned()[0].contains("not yet"), "{:?}", fixture.returned());
 }
 
 #[test]
 fn an_interrupt_ends_a_streaming_turn_and_the_next_message_works() {
-    let Some(bed) = Bed::for_agent(Agent::Claude) else { return };
-    let mut claude = headless(&bed, &["--include-partial-messages"]);
+    let Some(fixture) = Fixture::for_agent(Agent::Claude) else { return };
+    let mut claude = headless(&fixture, &["--include-partial-messages"]);
     claude.send(&user(&uuid(1), "stream 100000 20"));
     let shown = |event: &Value| event.pointer("/event/delta/text").is_some_and(|text| text == " word5");
     claude.until("fifth word", shown);
@@ -53,32 +53,32 @@ fn an_interrupt_ends_a_streaming_turn_and_the_next_message_works() {
     let (ended, result) = claude.until("result", |event| event["type"] == "result");
     eprintln!("measured: interrupt of a stream to result {:?}", ended - sent);
     assert_eq!(result["subtype"], "error_during_execution");
-    bed.server.wait_for(|requests| requests.iter().any(|request| request.ending == Ending::ClosedEarly)).unwrap();
+    fixture.server.wait_for(|requests| requests.iter().any(|request| request.ending == Ending::ClosedEarly)).unwrap();
     claude.send(&user(&uuid(2), "say again"));
     assert_eq!(claude.until_type("result")["result"], "again");
     claude.finish().well();
-    assert_eq!(bed.seen(), ["stream 100000 20", "say again"]);
+    assert_eq!(fixture.seen(), ["stream 100000 20", "say again"]);
 }
 
 #[test]
 fn an_interrupt_ends_a_turn_whose_model_hangs() {
-    let Some(bed) = Bed::for_agent(Agent::Claude) else { return };
-    let mut claude = headless(&bed, &[]);
+    let Some(fixture) = Fixture::for_agent(Agent::Claude) else { return };
+    let mut claude = headless(&fixture, &[]);
     claude.send(&user(&uuid(1), "hang"));
-    bed.server.wait_for(|requests| requests.iter().any(|request| request.turn().is_some())).unwrap();
+    fixture.server.wait_for(|requests| requests.iter().any(|request| request.turn().is_some())).unwrap();
     claude.send(&interrupt());
     assert_eq!(claude.until_type("result")["subtype"], "error_during_execution");
-    bed.server.wait_for(|requests| requests.iter().any(|request| request.ending == Ending::ClosedEarly)).unwrap();
+    fixture.server.wait_for(|requests| requests.iter().any(|request| request.ending == Ending::ClosedEarly)).unwrap();
     claude.finish();
 }
 
 #[test]
 fn an_interrupt_ends_a_running_tool_and_its_process() {
-    let Some(bed) = Bed::for_agent(Agent::Claude) else { return };
-    let mut claude = headless(&bed, &["--allowedTools", "Bash"]);
+    let Some(fixture) = Fixture::for_agent(Agent::Claude) else { return };
+    let mut claude = headless(&fixture, &["--allowedTools", "Bash"]);
     claude.send(&user(&uuid(1), r#"tool Bash {"command":"mkfifo gate; echo held > held; cat gate"} ; say never"#));
     claude.until("tool call", |event| event.pointer("/message/content/0/type").is_some_and(|kind| kind == "tool_use"));
-    let tool = tool_process(&bed);
+    let tool = tool_process(&fixture);
     let sent = Instant::now();
     claude.send(&interrupt());
     let (ended, result) = claude.until("result", |event| event["type"] == "result");
@@ -95,10 +95,10 @@ fn an_interrupt_ends_a_running_tool_and_its_process() {
 }
 
 /// The process that holds the tool up. Nobody tells when it has started, so this looks until it is there.
-fn tool_process(bed: &Bed) -> Identity {
+fn tool_process(fixture: &Fixture) -> Identity {
     let deadline = Instant::now() + Duration::from_secs(30);
     loop {
-        let found = bed.alive().into_iter().find(|process| command_line(process.pid()).join(" ") == "cat gate");
+        let found = fixture.alive().into_iter().find(|process| command_line(process.pid()).join(" ") == "cat gate");
         if let Some(found) = found {
             return found;
         }
@@ -109,18 +109,18 @@ fn tool_process(bed: &Bed) -> Identity {
 
 #[test]
 fn a_message_with_a_known_uuid_is_swallowed_without_a_word() {
-    let Some(bed) = Bed::for_agent(Agent::Claude) else { return };
+    let Some(fixture) = Fixture::for_agent(Agent::Claude) else { return };
     let session = uuid(77);
-    let mut first = headless(&bed, &["--session-id", &session]);
+    let mut first = headless(&fixture, &["--session-id", &session]);
     first.send(&user(&uuid(1), "say one"));
     first.until_type("result");
     first.finish().well();
 
-    let mut second = headless(&bed, &["--resume", &session]);
+    let mut second = headless(&fixture, &["--resume", &session]);
     second.send(&user(&uuid(1), "say one"));
     second.send(&user(&uuid(2), "say two"));
     assert_eq!(second.until_type("result")["result"], "two", "the first result belongs to the second message");
     let rest = second.finish().well();
     assert!(rest.of_type("result").is_empty(), "and there is no other");
-    assert_eq!(bed.seen(), ["say one", "say two"]);
+    assert_eq!(fixture.seen(), ["say one", "say two"]);
 }

@@ -1,8 +1,8 @@
 //! How late claude's last reply reaches the disk, and what a kill at the end of a turn costs. These are why a session
 //! is not ended before its transcript has been looked at.
 
-use crate::bed::Bed;
 use crate::claude::{headless, user, uuid};
+use crate::fixture::Fixture;
 use ostler_mock_llm::agents::Agent;
 use ostler_sys::notify::Watcher;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 const TURNS: u64 = 15;
 
 /// The transcript, once there is one.
-fn transcript(bed: &Bed, session: &str) -> Option<PathBuf> {
-    let projects = fs::read_dir(bed.home().join(".claude/projects")).ok()?;
+fn transcript(fixture: &Fixture, session: &str) -> Option<PathBuf> {
+    let projects = fs::read_dir(fixture.home().join(".claude/projects")).ok()?;
     projects.flatten().map(|project| project.path().join(format!("{session}.jsonl"))).find(|file| file.exists())
 }
 
@@ -28,16 +28,16 @@ fn has_reply(file: &PathBuf, reply: &str) -> bool {
 
 #[test]
 fn the_reply_reaches_the_disk_after_the_result_and_within_seconds() {
-    let Some(bed) = Bed::for_agent(Agent::Claude) else { return };
+    let Some(fixture) = Fixture::for_agent(Agent::Claude) else { return };
     let session = uuid(77);
     // A clean end writes everything, so from here on there is a file to look at.
-    let mut first = headless(&bed, &["--session-id", &session]);
+    let mut first = headless(&fixture, &["--session-id", &session]);
     first.send(&user(&uuid(1), "say reply1"));
     first.until_type("result");
     first.finish().well();
-    let file = transcript(&bed, &session).expect("a clean end saves");
+    let file = transcript(&fixture, &session).expect("a clean end saves");
 
-    let mut claude = headless(&bed, &["--resume", &session]);
+    let mut claude = headless(&fixture, &["--resume", &session]);
     let mut late = Vec::new();
     let mut already = 0;
     for turn in 2..=TURNS + 1 {
@@ -75,14 +75,14 @@ fn await_reply(file: &PathBuf, reply: &str) {
 
 /// One turn, ended by this signal at the moment its result is read; whether the reply was saved.
 fn saved_after(signal: Signal) -> Option<bool> {
-    let bed = Bed::for_agent(Agent::Claude)?;
+    let fixture = Fixture::for_agent(Agent::Claude)?;
     let session = uuid(77);
-    let mut claude = headless(&bed, &["--session-id", &session]);
+    let mut claude = headless(&fixture, &["--session-id", &session]);
     claude.send(&user(&uuid(1), "say precious"));
     claude.until_type("result");
     claude.signal(signal);
     claude.finish();
-    Some(transcript(&bed, &session).is_some_and(|file| has_reply(&file, "precious")))
+    Some(transcript(&fixture, &session).is_some_and(|file| has_reply(&file, "precious")))
 }
 
 #[test]

@@ -7,11 +7,11 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod acp;
-mod bed;
 mod claude;
 mod claude_control;
 mod claude_disk;
 mod codex;
+mod fixture;
 mod gemini;
 mod opencode;
 mod running;

@@ -1,6 +1,6 @@
 //! The agents in a terminal, each begun with a prompt: they open on it without a dialog, and leave nothing behind.
 
-use crate::bed::Bed;
+use crate::fixture::Fixture;
 use crate::running::{LIMIT, ends_within};
 use ostler_mock_llm::Ending;
 use ostler_mock_llm::agents::Agent;
@@ -67,11 +67,11 @@ fn answer(terminal: &rustix::fd::OwnedFd, output: &[u8]) {
 }
 
 fn converse(agent: Agent, arguments: &[&str]) {
-    let Some(bed) = Bed::for_agent(agent) else { return };
-    let seated = bed.in_terminal(arguments);
+    let Some(fixture) = Fixture::for_agent(agent) else { return };
+    let seated = fixture.in_terminal(arguments);
     let done = |request: &ostler_mock_llm::Request| request.turn().is_some() && request.ending == Ending::Answered(200);
-    bed.server.wait_for(|requests| requests.iter().any(done)).unwrap();
-    assert_eq!(bed.seen(), ["say good day"]);
+    fixture.server.wait_for(|requests| requests.iter().any(done)).unwrap();
+    assert_eq!(fixture.seen(), ["say good day"]);
     seated.leave();
 }
 

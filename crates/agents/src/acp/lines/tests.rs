@@ -74,7 +74,7 @@ fn what_is_told_again_of_an_earlier_run_is_not_said_in_this_one() {
         said("now"),
         json!({ "id": "prompt-1", "result": { "stopReason": "end_turn" } }),
     ]);
-    let [Fact::Owed { .. }, Fact::Opened { .. }, Fact::Saying { .. }, Fact::Said { text }, Fact::TurnEnded(_)] =
+    let [Fact::ReplyDue { .. }, Fact::Opened { .. }, Fact::Saying { .. }, Fact::Said { text }, Fact::TurnEnded(_)] =
         &facts[..]
     else {
         unreachable!("{facts:?}")
@@ -191,7 +191,7 @@ fn what_we_cannot_do_is_declined_and_a_question_that_is_none_too() {
     let unreadable = json!({ "toolCall": 1 });
     for (method, params) in [("fs/read_text_file", json!({})), ("session/request_permission", unreadable)] {
         let facts = facts_of(&[json!({ "id": 7, "method": method, "params": params })]);
-        let [Fact::Owed { name, line }] = &facts[..] else { unreachable!("{facts:?}") };
+        let [Fact::ReplyDue { name, line }] = &facts[..] else { unreachable!("{facts:?}") };
         let line: Value = serde_json::from_slice(line).unwrap_or_default();
         assert_eq!((name.as_str(), &line["id"], &line["error"]["code"]), ("declined-7", &json!(7), &json!(-32601)));
     }

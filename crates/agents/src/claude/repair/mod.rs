@@ -75,7 +75,7 @@ fn examine<R: Read + Seek>(mut source: R, branches: Branches) -> io::Result<Exam
     };
     // With a line that nobody has looked into, no one can say what is missing.
     if !surface.unseen {
-        Mending::new(&scan, &mut source, &mut examination).mend(branches)?;
+        Mending::new(&scan, &mut source, &mut examination).repair(branches)?;
     }
     examination.edits.then(surface.edits);
     Ok(examination)
@@ -108,7 +108,7 @@ impl<'a, R: Read + Seek> Mending<'a, R> {
         }
     }
 
-    fn mend(mut self, branches: Branches) -> io::Result<()> {
+    fn repair(mut self, branches: Branches) -> io::Result<()> {
         self.drop_copies()?;
         self.drop_doubles()?;
         self.tree.open_circles();

@@ -5,7 +5,7 @@
 use crate::exit::Result;
 use crate::ui::style::Style;
 use ostler_core::fact::Ask;
-use ostler_core::record::Want;
+use ostler_core::record::RequestKind;
 use ostler_core::view::View;
 use ostler_core::visible::visible;
 use ostler_engine::Engine;
@@ -57,9 +57,14 @@ impl Answer {
         Some(Answer { allow, always, text: (!rest.is_empty()).then(|| rest.to_owned()) })
     }
 
-    /// Which question is answered is part of the wish: an answer must never hit the next one.
-    pub fn want(self, request: &str) -> Want {
-        Want::Answer { request: Some(request.to_owned()), allow: self.allow, always: self.always, text: self.text }
+    /// Which question is answered is part of the request: an answer must never hit the next one.
+    pub fn kind(self, request: &str) -> RequestKind {
+        RequestKind::Answer {
+            request: Some(request.to_owned()),
+            allow: self.allow,
+            always: self.always,
+            text: self.text,
+        }
     }
 }
 
@@ -108,7 +113,7 @@ pub fn ask_inline(engine: &Engine, place: &Place, view: &View, style: Style) -> 
                     prompt(style, ask, longer.as_deref());
                     continue;
                 };
-                return Ok(match request::make(engine, place, answer.clone().want(&ask.request))? {
+                return Ok(match request::make(engine, place, answer.clone().kind(&ask.request))? {
                     Answered::Accepted => Inline::Answered(answer),
                     Answered::Ended(_) => Inline::Settled,
                     Answered::Refused(why) => {

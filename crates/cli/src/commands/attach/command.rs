@@ -6,7 +6,7 @@ use super::words;
 use crate::context::Context;
 use crate::exit::{Code, Result};
 use ostler_core::limits::size;
-use ostler_core::record::Want;
+use ostler_core::record::RequestKind;
 use ostler_engine::Engine;
 use ostler_engine::request::{self, Answered, look_and_record};
 use ostler_store::folder::{Folder, RunFolder};
@@ -63,7 +63,7 @@ fn leave(seat: Seat, place: &Place) -> Result<Code> {
 }
 
 fn interrupt(engine: &Engine, seat: &Seat, place: &Place) -> Result<()> {
-    match request::make(engine, place, Want::Interrupt)? {
+    match request::make(engine, place, RequestKind::Interrupt)? {
         Answered::Accepted => {
             seat.show(format!("\r\n[interrupted; to stop it: ostler stop {}]\r\n", place.id).as_bytes())
         }

@@ -5,7 +5,7 @@ use crate::exit::{Failure, Result};
 use ostler_engine::request::look_and_record_to;
 use ostler_keeper::launch;
 use ostler_keeper::launcher::Launcher;
-use ostler_keeper::wire::{self, Reply, Request};
+use ostler_keeper::wire::{self, Call, Reply};
 use ostler_store::home::Place;
 use ostler_store::look::Depth;
 use ostler_sys::socket::{self, PACKET, Packet};
@@ -42,7 +42,7 @@ impl Line {
     /// Reaches whoever keeps the session, and has somebody keep it where nobody does. `None`: it has ended.
     pub fn open(place: &Place, caller: &Caller, (rows, columns): (u16, u16)) -> Result<Option<Line>> {
         let hello =
-            wire::encode(&Request::Attach { client: caller.name.clone(), rows, columns, read_only: caller.read_only });
+            wire::encode(&Call::Attach { client: caller.name.clone(), rows, columns, read_only: caller.read_only });
         loop {
             let Some(socket) = launch::reach(place, &Launcher::ThisProgram)? else {
                 if look_and_record_to(Depth::Awaited, place)?.ended {
@@ -68,7 +68,7 @@ impl Line {
     }
 
     pub fn resize(&mut self, (rows, columns): (u16, u16)) -> Result<Said> {
-        self.say(wire::encode(&Request::Resize { rows, columns }))
+        self.say(wire::encode(&Call::Resize { rows, columns }))
     }
 
     pub fn say_unsent(&mut self) -> Result<Said> {
@@ -98,7 +98,7 @@ impl Line {
                 // It hangs up by itself, and its replacement is found when it has.
                 Ok(Reply::Upgrading) => {}
                 // Meant for others, or from a newer version.
-                Ok(Reply::Wish { .. } | Reply::Staying { .. } | Reply::Unknown) | Err(_) => {}
+                Ok(Reply::Request { .. } | Reply::Staying { .. } | Reply::Unknown) | Err(_) => {}
             }
         }
     }

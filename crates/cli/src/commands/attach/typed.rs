@@ -82,7 +82,7 @@ mod tests {
         let packet = typed.packet(now)?;
         match parse(&packet) {
             Incoming::Keys { position, keys } => Some((position, keys.to_vec())),
-            Incoming::Request(_) | Incoming::Nonsense => None,
+            Incoming::Call(_) | Incoming::Nonsense => None,
         }
     }
 

@@ -22,7 +22,7 @@ fn fact_to_json(fact: &Fact) -> serde_json::Value {
         Fact::Recalled { last, times } => json!({ "kind": "recalled", "last": last, "times": times }),
         Fact::Opened { native_id } => json!({ "kind": "opened", "native_id": native_id }),
         Fact::NotOpened { reason } => json!({ "kind": "not_opened", "reason": reason }),
-        Fact::Owed { name, .. } => json!({ "kind": "owed", "name": name }),
+        Fact::ReplyDue { name, .. } => json!({ "kind": "owed", "name": name }),
         Fact::Ready => json!({ "kind": "ready" }),
         Fact::TurnStarted => json!({ "kind": "turn_started" }),
         Fact::Saying { text } => json!({ "kind": "saying", "text": text }),
@@ -41,7 +41,7 @@ fn fact_to_json(fact: &Fact) -> serde_json::Value {
         Fact::Background { task, runs } => json!({ "kind": "background", "task": task, "runs": runs }),
         Fact::TurnEnded(end) => json!({ "kind": "turn_ended", "end": end }),
         Fact::Unknown { kind } => json!({ "kind": "unknown", "name": kind }),
-        Fact::PassedOver { bytes } => json!({ "kind": "passed_over", "bytes": bytes }),
-        Fact::Below(fact) => json!({ "kind": "subagent", "item": fact_to_json(fact) }),
+        Fact::LineTooLong { bytes } => json!({ "kind": "passed_over", "bytes": bytes }),
+        Fact::Subagent(fact) => json!({ "kind": "subagent", "item": fact_to_json(fact) }),
     }
 }

@@ -11,7 +11,7 @@ use crate::ui::asking::{UNSEEN, in_a_line};
 use crate::ui::called::{called, called_at};
 use crate::ui::style::Style;
 use ostler_core::event::StopHow;
-use ostler_core::record::{Session, Want};
+use ostler_core::record::{RequestKind, Session};
 use ostler_engine::Engine;
 use ostler_engine::request::{self, Answered};
 use ostler_store::home::Place;
@@ -76,13 +76,13 @@ pub fn to_the_end(context: &Context, place: &Place, session: &Session, watching:
 }
 
 fn interrupt_or_stop(engine: &Engine, place: &Place, interrupted: &mut bool) -> Result<()> {
-    let want = if *interrupted {
-        Want::Stop { how: StopHow::Interrupt, grace_ms: 5000, why: "second Ctrl-C".to_owned() }
+    let kind = if *interrupted {
+        RequestKind::Stop { how: StopHow::Interrupt, grace_ms: 5000, why: "second Ctrl-C".to_owned() }
     } else {
-        Want::Interrupt
+        RequestKind::Interrupt
     };
     let first = !std::mem::replace(interrupted, true);
-    match request::make(engine, place, want)? {
+    match request::make(engine, place, kind)? {
         Answered::Accepted if first => tell!("\nostler: interrupted; press Ctrl-C again to stop the session"),
         Answered::Accepted => tell!("\nostler: stopping"),
         Answered::Refused(_) | Answered::Ended(_) => {}

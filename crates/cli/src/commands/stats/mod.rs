@@ -14,7 +14,7 @@ use ostler_core::limits::counted;
 use ostler_store::home::Place;
 use ostler_store::statistics::{self, Used};
 use ostler_sys::clock;
-use ostler_sys::threads::side_by_side;
+use ostler_sys::threads::parallel;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -119,7 +119,7 @@ fn gather(context: &Context, since: Option<Timestamp>) -> Result<Sums> {
         sums
     };
     let mut all = Sums::default();
-    for one in side_by_side(if places.len() < 64 { 1 } else { 8 }, work) {
+    for one in parallel(if places.len() < 64 { 1 } else { 8 }, work) {
         all.add(one);
     }
     Ok(all)

@@ -45,7 +45,7 @@ impl State {
     /// A turn runs, by the agent's own word.
     #[must_use]
     pub fn turn_is_told(&self) -> bool {
-        self.turn_running() && !self.hoped_for
+        self.turn_running() && !self.unconfirmed
     }
 
     /// Whether the running turn is to be broken off: somebody said so, or wants the session to end at once.
@@ -57,7 +57,7 @@ impl State {
     }
 
     /// Whether we did anything to end the process.
-    pub(crate) fn was_pushed(&self) -> bool {
+    pub(crate) fn end_requested(&self) -> bool {
         self.end_asked_ms.is_some()
             || self.terminated_ms.is_some()
             || self.killed_ms.is_some()

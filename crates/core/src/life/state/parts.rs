@@ -62,7 +62,7 @@ pub struct Retrying {
     pub alarm: Option<String>,
 }
 
-/// The wish to end the session.
+/// The request to end the session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stop {
     pub by: String,

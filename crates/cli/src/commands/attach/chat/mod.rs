@@ -16,7 +16,7 @@ use draft::Draft;
 use jiff::Timestamp;
 use ostler_core::MESSAGE_LIMIT;
 use ostler_core::fact::Ask;
-use ostler_core::record::Want;
+use ostler_core::record::RequestKind;
 use ostler_core::view::{Phase, View};
 use ostler_engine::Engine;
 use ostler_engine::request::{self, Answered, look_and_record};
@@ -348,7 +348,7 @@ impl Chat<'_> {
             self.status.notice(format!("to stop the session: ostler stop {}", self.place.id));
             return Ok(());
         }
-        if self.wish(Want::Interrupt) {
+        if self.request(RequestKind::Interrupt) {
             self.interrupted = Some(self.view.turns);
             self.status.notice("interrupted");
         }
@@ -386,9 +386,9 @@ impl Chat<'_> {
             (Some(_), _) => self.typed_for = typed_for,
             (None, _) => {}
         }
-        let want = match &self.view.asking {
+        let kind = match &self.view.asking {
             Some(ask) => match Answer::to(ask, &text) {
-                Some(answer) => answer.want(&ask.request),
+                Some(answer) => answer.kind(&ask.request),
                 None => {
                     self.status.notice("it waits for an answer: y, n, or n and why not");
                     return Ok(());
@@ -398,9 +398,9 @@ impl Chat<'_> {
                 self.status.notice("longer than 16 MiB; save it in a file and tell the agent to read that");
                 return Ok(());
             }
-            None => Want::Message { text, now: false },
+            None => RequestKind::Message { text, now: false },
         };
-        if self.wish(want) {
+        if self.request(kind) {
             self.input.clear();
             self.conversation.to_end();
         }
@@ -408,12 +408,12 @@ impl Chat<'_> {
     }
 
     /// `false`: it was not granted, and the person was told why.
-    fn wish(&mut self, want: Want) -> bool {
-        let lasts = matches!(want, Want::Message { .. });
+    fn request(&mut self, kind: RequestKind) -> bool {
+        let lasts = matches!(kind, RequestKind::Message { .. });
         let made = if lasts {
-            request::make_lasting(self.engine, self.place, want)
+            request::make_lasting(self.engine, self.place, kind)
         } else {
-            request::make(self.engine, self.place, want)
+            request::make(self.engine, self.place, kind)
         };
         let refused = match made {
             Ok(Answered::Accepted) => return true,

@@ -40,10 +40,10 @@ impl Conversing {
 impl Keeper {
     /// Does what has become due.
     pub(super) fn mind_conversation(&mut self) -> Result<(), KeeperError> {
-        if std::mem::take(&mut self.conversing.turn_over) {
-            self.look_for_strangers()?;
+        if std::mem::take(&mut self.conversation_lock.turn_over) {
+            self.look_for_foreign_processes()?;
         }
-        if std::mem::take(&mut self.conversing.unsettled)
+        if std::mem::take(&mut self.conversation_lock.unsettled)
             && let Some(conversation) = self.conversation()
         {
             match self.follow(&conversation) {
@@ -60,7 +60,7 @@ impl Keeper {
         if self.record.behind.as_ref() != Some(&agent) {
             self.record.behind = Some(agent);
             self.run.write_record(&self.record)?;
-            self.conversing.unsettled = true;
+            self.conversation_lock.unsettled = true;
         }
         Ok(())
     }
@@ -118,22 +118,22 @@ impl Keeper {
     }
 
     /// Looks who else has the conversation. Whoever joined is reported, once.
-    pub(super) fn look_for_strangers(&mut self) -> Result<(), KeeperError> {
+    pub(super) fn look_for_foreign_processes(&mut self) -> Result<(), KeeperError> {
         let Some(conversation) = self.conversation() else {
             return Ok(());
         };
-        let found = match ostler_writers::strangers(&conversation, Some(self.process.pid()), &writing::variable) {
+        let found = match ostler_writers::foreign(&conversation, Some(self.process.pid()), &writing::variable) {
             Ok(found) => found,
             // "Could not look" is not "nobody".
             Err(error) => return self.alarm_once(format!("cannot look for other writers: {error}")),
         };
-        for stranger in found {
+        for foreign in found {
             let words = format!(
                 "{} is using this conversation too; list all with: ostler who {}",
-                stranger.words(),
+                foreign.words(),
                 self.session.id
             );
-            if self.conversing.joined.insert(stranger.identity) {
+            if self.conversation_lock.joined.insert(foreign.identity) {
                 self.alarm_once(words)?;
             }
         }

@@ -1,4 +1,4 @@
-//! A home that ostler and a stranger share: the stranger starts the agent itself, as from another terminal.
+//! A home that ostler and a foreign process share: the foreign process starts the agent itself, as from another terminal.
 
 use ostler_mock_llm::Server;
 use ostler_mock_llm::agents::Agent;
@@ -48,14 +48,14 @@ impl OneHome {
     }
 
     /// Starts the agent behind ostler's back and tells it something over its standard input.
-    pub fn stranger(&self, arguments: &[&str], input: &str) -> Stranger {
+    pub fn start(&self, arguments: &[&str], input: &str) -> Foreign {
         let words = self.agent.program().unwrap();
         let mut command = self.harness.command(&words[0]);
         command.args(&words[1..]).args(arguments).current_dir(self.work());
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         child.stdin.as_mut().unwrap().write_all(input.as_bytes()).unwrap();
         let identity = Identity::of(child.id() as i32).unwrap().unwrap();
-        Stranger { child, identity }
+        Foreign { child, identity }
     }
 
     /// The first that `ls --foreign` names and that is as wanted.
@@ -67,17 +67,17 @@ impl OneHome {
     /// The same, once there is one.
     pub fn until_listed(&self, wanted: impl Fn(&Value) -> bool) -> Value {
         let home = self.harness.root().join("home");
-        patience::until("the stranger is listed", &[&home], || self.listed(&wanted))
+        patience::until("the foreign process is listed", &[&home], || self.listed(&wanted))
     }
 
     /// What `ls --foreign` says about this process; `None` when it is not named.
-    pub fn foreign(&self, stranger: &Stranger) -> Option<Value> {
-        self.listed(|one| one["pid"] == stranger.pid())
+    pub fn foreign(&self, foreign: &Foreign) -> Option<Value> {
+        self.listed(|one| one["pid"] == foreign.pid())
     }
 
     /// The same, once it is named.
-    pub fn until_foreign(&self, stranger: &Stranger) -> Value {
-        self.until_listed(|one| one["pid"] == stranger.pid())
+    pub fn until_foreign(&self, foreign: &Foreign) -> Value {
+        self.until_listed(|one| one["pid"] == foreign.pid())
     }
 
     /// The processes that `who` names, and whether each is ours.
@@ -115,12 +115,12 @@ impl OneHome {
 }
 
 /// An agent that ostler has not started.
-pub struct Stranger {
+pub struct Foreign {
     child: Child,
     pub identity: Identity,
 }
 
-impl Stranger {
+impl Foreign {
     pub fn pid(&self) -> i64 {
         self.identity.pid().into()
     }
@@ -144,7 +144,7 @@ impl Stranger {
     }
 }
 
-impl Drop for Stranger {
+impl Drop for Foreign {
     fn drop(&mut self) {
         // After its end both only say so.
         let _ = self.child.kill();

@@ -4,20 +4,20 @@
 //! the tool in other words, so a process that was told to end need not have saved them. Every other one must.
 
 /// Before the name of such a message, among the names that the proof looks for.
-const PARTING: &str = "parting:";
+const UNSAVED_ON_EXIT: &str = "parting:";
 
 /// How such a message is remembered.
 #[must_use]
 pub fn word(name: &str) -> String {
-    format!("{PARTING}{name}")
+    format!("{UNSAVED_ON_EXIT}{name}")
 }
 
 /// The names that must be in the transcript.
 #[must_use]
 pub fn names_to_find(remembered: Vec<String>, was_told_to_end: bool) -> Vec<String> {
-    let plain = |name: String| match name.strip_prefix(PARTING) {
+    let plain = |name: String| match name.strip_prefix(UNSAVED_ON_EXIT) {
         Some(_) if was_told_to_end => None,
-        Some(parting) => Some(parting.to_owned()),
+        Some(unsaved_on_exit) => Some(unsaved_on_exit.to_owned()),
         None => Some(name),
     };
     remembered.into_iter().filter_map(plain).collect()

@@ -65,7 +65,7 @@ impl Keeper {
             (Woken::Line, named(handles::HOLDER_LINE)),
             (Woken::Holder, self.holder.as_ref().map(AsFd::as_fd)),
             (Woken::Agent, named(handles::AGENT).filter(|_| !self.agent_exited)),
-            (Woken::Door, named(handles::DOOR)),
+            (Woken::Door, named(handles::LISTENER)),
             (Woken::Proof, watcher.map(AsFd::as_fd)),
             (Woken::OwnRecord, own_record.map(AsFd::as_fd)),
             (Woken::Snapshot, self.snapshots.process().map(AsFd::as_fd)),

@@ -4,7 +4,7 @@
 //! `run` said so, and as attempted when nobody lived to say anything: the first kind must reach the agent once, the second
 //! at most once, and nothing else may.
 
-use crate::cast::Cast;
+use crate::agents::Agents;
 use crate::witness::{Truth, Witness};
 use ostler_core::view::{Phase, View};
 use ostler_mock_llm::Server;
@@ -20,8 +20,8 @@ const PATIENCE: u32 = 4;
 
 /// A session and its surroundings.
 #[derive(Debug)]
-pub struct Stage {
-    pub cast: Cast,
+pub struct Fixture {
+    pub agents: Agents,
     pub truth: Arc<Truth>,
     /// Before the server: it ends the session, who may be talking to it.
     pub harness: Harness,
@@ -42,7 +42,7 @@ struct Said {
     attempted: Vec<String>,
 }
 
-impl Drop for Stage {
+impl Drop for Fixture {
     /// What a broken promise can be explained by stays, below target/chaos.
     fn drop(&mut self) {
         let Some(id) = self.id.get().filter(|_| std::thread::panicking()) else { return };
@@ -71,16 +71,16 @@ fn keep_evidence(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-impl Stage {
+impl Fixture {
     /// A home for this agent. An error when it is not installed.
-    pub fn new(program: &Path, cast: Cast) -> Result<Stage, Missing> {
-        Stage::in_home(program, cast, None)
+    pub fn new(program: &Path, agents: Agents) -> Result<Fixture, Missing> {
+        Fixture::in_home(program, agents, None)
     }
 
     /// The same with the sessions in this folder.
-    pub fn in_home(program: &Path, cast: Cast, home: Option<PathBuf>) -> Result<Stage, Missing> {
+    pub fn in_home(program: &Path, agents: Agents, home: Option<PathBuf>) -> Result<Fixture, Missing> {
         let mut harness = Harness::new(&program.to_string_lossy());
-        let server = cast.furnish(&mut harness)?;
+        let server = agents.furnish(&mut harness)?;
         let pauses = harness.root().join("pauses");
         std::fs::create_dir(&pauses).expect("a folder");
         harness.set(pause::VARIABLE, pauses);
@@ -88,8 +88,8 @@ impl Stage {
         if let Some(home) = home {
             harness.set("OSTLER_HOME", home);
         }
-        Ok(Stage {
-            cast,
+        Ok(Fixture {
+            agents,
             truth: Arc::default(),
             harness,
             server,
@@ -136,14 +136,14 @@ impl Stage {
 
     #[must_use]
     pub fn look_on(&self) -> Witness {
-        Witness::start(&self.harness, &self.session(), &self.truth, self.cast.writers())
+        Witness::start(&self.harness, &self.session(), &self.truth, self.agents.writers())
     }
 
     /// Starts the session with its first message.
     pub fn launch(&self, prompt: Option<&str>) {
         for _ in 0..PATIENCE {
             let text = prompt.map_or_else(|| self.next_message(), str::to_owned);
-            let words = ["run", "-d", "--keep", self.cast.agent(), "-"];
+            let words = ["run", "-d", "--keep", self.agents.agent(), "-"];
             let output = self.harness.run_with_input(&words, text.as_bytes());
             if output.code == Some(0) {
                 self.said().accepted.push(text);
@@ -171,10 +171,10 @@ impl Stage {
     fn next_message(&self) -> String {
         let mut said = self.said();
         said.count += 1;
-        self.cast.message(said.count)
+        self.agents.message(said.count)
     }
 
-    /// A client on its way with a message. Whether it arrives is for [`Stage::sent`] to say.
+    /// A client on its way with a message. Whether it arrives is for [`Fixture::sent`] to say.
     #[must_use]
     pub fn start_sending(&self) -> (String, Started) {
         let text = self.next_message();
@@ -235,7 +235,7 @@ impl Stage {
 
     fn is_saved(&self) -> bool {
         let transcript = self.session().show().transcript;
-        let told = transcript.map(|path| self.cast.told(Path::new(&path))).unwrap_or_default();
+        let told = transcript.map(|path| self.agents.told(Path::new(&path))).unwrap_or_default();
         self.said().accepted.iter().all(|text| told.contains(text))
     }
 
@@ -262,7 +262,7 @@ impl Stage {
         assert_eq!(outcome.saved, "verified", "{outcome:?}");
         assert_eq!(shown.queued, 0, "messages wait: {shown:?}");
         let transcript = shown.transcript.as_deref().expect("a transcript");
-        self.compare(&self.cast.told(Path::new(transcript)), "the transcript");
+        self.compare(&self.agents.told(Path::new(transcript)), "the transcript");
         if let Some(server) = &self.server {
             let last = server.user_messages().into_iter().next_back();
             self.compare(
@@ -277,7 +277,7 @@ impl Stage {
 
     /// Whether the answer is in the output of some run.
     fn was_answered(&self, text: &str) -> bool {
-        let answer = self.cast.answer(text);
+        let answer = self.agents.answer(text);
         let runs = std::fs::read_dir(self.session().path().join("runs")).expect("runs").flatten();
         let outputs = runs.filter_map(|run| std::fs::read_to_string(run.path().join("out")).ok());
         outputs.into_iter().any(|output| output.contains(&answer))

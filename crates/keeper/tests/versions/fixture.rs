@@ -5,10 +5,10 @@ use ostler_core::SCHEMA;
 use ostler_core::event::StopHow;
 use ostler_core::id::SessionId;
 use ostler_core::outcome::Outcome;
-use ostler_core::record::{Ending, Mode, Plan, Session, Speaks, Want, Wish};
+use ostler_core::record::{Ending, Mode, Plan, Request, RequestKind, Session, Speaks};
 use ostler_keeper::launch::{self, Launch};
 use ostler_keeper::launcher::Launcher;
-use ostler_keeper::wire::{self, Request};
+use ostler_keeper::wire::{self, Call};
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::home::{Home, Place};
 use ostler_store::{RunRecord, inbox};
@@ -30,7 +30,7 @@ pub const NEWER_KEEPER: &str = "OSTLER_TEST_NEWER_KEEPER";
 
 const SCRIPT: [&str; 3] = ["sh", "-c", "echo hello; exec sleep 600"];
 
-pub struct Stage {
+pub struct Fixture {
     home: tempfile::TempDir,
     pub folder: Folder,
     run: RunFolder,
@@ -41,9 +41,9 @@ pub struct Stage {
     keepers: Vec<Identity>,
 }
 
-impl Stage {
+impl Fixture {
     /// Starts the program and opens what a holder of today opens.
-    pub fn set() -> Stage {
+    pub fn set() -> Fixture {
         let home = tempfile::tempdir().unwrap();
         let folder = Folder::new(Dir::open(home.path()).unwrap());
         folder.write_session(&session()).unwrap();
@@ -88,7 +88,7 @@ impl Stage {
             ("stderr_write", err.write),
         ];
         let handles = handles.into_iter().map(|(name, handle)| (name.to_owned(), handle)).collect();
-        Stage { home, folder, run, agent, handles, line, keepers: Vec::new() }
+        Fixture { home, folder, run, agent, handles, line, keepers: Vec::new() }
     }
 
     pub fn path(&self) -> PathBuf {
@@ -140,7 +140,7 @@ impl Stage {
 
     /// Stops the session and does for it what its holder has to do.
     pub fn stop_as_its_holder(&self) {
-        self.wish_to_stop();
+        self.request_stop();
         self.collect_agent();
         self.run.dir().replace("exit.json", b"{\"code\":null,\"signal\":15,\"weather\":\"mild\"}", Sync::Yes).unwrap();
         socket::transmit(&self.line, b"e").unwrap();
@@ -152,8 +152,8 @@ impl Stage {
         assert_eq!(letter[0], b'f', "the keeper says when its holder may leave");
     }
 
-    pub fn wish_to_stop(&self) {
-        wish_to_stop(&self.folder);
+    pub fn request_stop(&self) {
+        request_stop(&self.folder);
     }
 
     pub fn collect_agent(&self) {
@@ -172,7 +172,7 @@ impl Stage {
     }
 }
 
-impl Drop for Stage {
+impl Drop for Fixture {
     /// A test that failed leaves nothing running.
     fn drop(&mut self) {
         for process in self.keepers.iter().chain([&self.agent]) {
@@ -190,13 +190,13 @@ pub fn kill(process: &Identity) {
     patience::ended(process);
 }
 
-/// Puts the wish into the inbox and tells whoever keeps the session.
-pub fn wish_to_stop(folder: &Folder) {
-    let want = Want::Stop { how: StopHow::Interrupt, grace_ms: 10_000, why: "test".to_owned() };
-    let wish = Wish { id: "a-wish".to_owned(), at: Timestamp::now(), by: "a test".to_owned(), run: 1, want };
-    inbox::append(folder, &wish).unwrap();
+/// Puts the request into the inbox and tells whoever keeps the session.
+pub fn request_stop(folder: &Folder) {
+    let kind = RequestKind::Stop { how: StopHow::Interrupt, grace_ms: 10_000, why: "test".to_owned() };
+    let request = Request { id: "a-request".to_owned(), at: Timestamp::now(), by: "a test".to_owned(), run: 1, kind };
+    inbox::append(folder, &request).unwrap();
     let keeper = socket::reach(folder.dir()).unwrap().unwrap();
-    socket::transmit(&keeper, &wire::encode(&Request::Wish { id: wish.id })).unwrap();
+    socket::transmit(&keeper, &wire::encode(&Call::Request { id: request.id })).unwrap();
     // Its answer, or the end of it: either way it has been heard.
     assert!(patience::readable(&[keeper.as_fd()], patience::LIMIT));
 }

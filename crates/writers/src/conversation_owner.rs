@@ -36,7 +36,7 @@ impl Evidence {
 
 /// One process that holds one conversation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Holder {
+pub struct ConversationOwner {
     pub agent: String,
     /// `None` where the agent keeps all conversations in one file.
     pub native_id: Option<String>,
@@ -56,9 +56,9 @@ pub struct Holder {
     pub identity: Identity,
 }
 
-impl Holder {
-    pub fn new(agent: &str, native_id: Option<String>, known_by: Evidence, process: Process) -> Holder {
-        Holder {
+impl ConversationOwner {
+    pub fn new(agent: &str, native_id: Option<String>, known_by: Evidence, process: Process) -> ConversationOwner {
+        ConversationOwner {
             agent: agent.to_owned(),
             native_id,
             pid: process.identity.pid(),
@@ -82,16 +82,16 @@ impl Holder {
 
 /// The first evidence for a process and a conversation is the best one; where one says which conversation it is,
 /// another that does not know adds nothing.
-pub fn once_each(found: Vec<Holder>) -> Vec<Holder> {
-    let mut kept: Vec<Holder> = Vec::new();
-    for holder in found {
+pub fn once_each(found: Vec<ConversationOwner>) -> Vec<ConversationOwner> {
+    let mut kept: Vec<ConversationOwner> = Vec::new();
+    for owner in found {
         let known = kept.iter().any(|other| {
-            other.identity == holder.identity
-                && other.agent == holder.agent
-                && (holder.native_id.is_none() || other.native_id == holder.native_id)
+            other.identity == owner.identity
+                && other.agent == owner.agent
+                && (owner.native_id.is_none() || other.native_id == owner.native_id)
         });
         if !known {
-            kept.push(holder);
+            kept.push(owner);
         }
     }
     kept
@@ -102,20 +102,20 @@ pub fn once_each(found: Vec<Holder>) -> Vec<Holder> {
 mod tests {
     use super::*;
 
-    fn holder(native_id: Option<&str>, known_by: Evidence) -> Holder {
+    fn owner(native_id: Option<&str>, known_by: Evidence) -> ConversationOwner {
         let me = crate::processes::describe(&Identity::me().unwrap()).unwrap();
-        Holder::new("codex", native_id.map(str::to_owned), known_by, me)
+        ConversationOwner::new("codex", native_id.map(str::to_owned), known_by, me)
     }
 
     #[test]
     fn a_process_is_named_once_for_each_conversation_and_with_the_best_evidence() {
         let found = once_each(vec![
-            holder(Some("a"), Evidence::Lock),
-            holder(Some("a"), Evidence::OpenFile),
-            holder(Some("b"), Evidence::OpenFile),
-            holder(None, Evidence::OpenFile),
+            owner(Some("a"), Evidence::Lock),
+            owner(Some("a"), Evidence::OpenFile),
+            owner(Some("b"), Evidence::OpenFile),
+            owner(None, Evidence::OpenFile),
         ]);
-        let kept: Vec<_> = found.iter().map(|holder| (holder.native_id.as_deref(), holder.known_by)).collect();
+        let kept: Vec<_> = found.iter().map(|owner| (owner.native_id.as_deref(), owner.known_by)).collect();
         assert_eq!(kept, [(Some("a"), Evidence::Lock), (Some("b"), Evidence::OpenFile)]);
     }
 }

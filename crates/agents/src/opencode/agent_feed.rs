@@ -9,9 +9,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// The plugin, as a file of the run. It writes beside itself, into the file of hooks.
-pub const PLUGIN_FILE: &str = "telling.js";
+pub const PLUGIN_FILE: &str = "agent_feed.js";
 pub const TOLD_FILE: &str = "hooks";
-pub const PLUGIN: &str = include_str!("telling.js");
+pub const PLUGIN: &str = include_str!("agent_feed.js");
 /// The plugin of a headless run, which writes into [`crate::CONVERSATION`]: the processes of several runs share it.
 pub const NAMING_PLUGIN: &str = include_str!("naming.js");
 

@@ -1,4 +1,4 @@
-//! `doctor --fix` mends what is safe, says each thing that it did, and leaves everything else alone.
+//! `doctor --fix` repairs what is safe, says each thing that it did, and leaves everything else alone.
 
 use crate::harness;
 use ostler_testkit::{Harness, Who};
@@ -7,10 +7,10 @@ use std::time::{Duration, SystemTime};
 
 /// What it did.
 #[track_caller]
-fn mended(harness: &Harness) -> Vec<String> {
+fn repaired(harness: &Harness) -> Vec<String> {
     let found = harness.run(&["doctor", "--fix", "--json"]).json();
-    let mended = found.as_array().unwrap().iter().filter(|finding| finding["level"] == "mended");
-    let words = mended.map(|finding| finding["what"].as_str().unwrap().to_owned());
+    let repaired = found.as_array().unwrap().iter().filter(|finding| finding["level"] == "repaired");
+    let words = repaired.map(|finding| finding["what"].as_str().unwrap().to_owned());
     // Other tests on this machine leave cgroups too.
     words.filter(|words| !words.contains("cgroup")).collect()
 }
@@ -25,11 +25,11 @@ fn an_end_that_nobody_saw_is_recorded_and_its_socket_goes() {
     let harness = harness();
     let session = harness.detach(&["--", "sleep", "600"]);
     session.orphan();
-    assert_eq!(mended(&harness), [""; 0], "an agent that lives is nothing to mend");
+    assert_eq!(repaired(&harness), [""; 0], "an agent that lives is nothing to repair");
     session.kill(Who::Agent);
-    assert_eq!(mended(&harness), [format!("recorded how {} ended: lost", session.id())]);
+    assert_eq!(repaired(&harness), [format!("recorded how {} ended: lost", session.id())]);
     assert!(session.run_file("outcome.json").exists() && !session.path().join("sock").exists());
-    assert_eq!(mended(&harness), [""; 0], "there is nothing left to do");
+    assert_eq!(repaired(&harness), [""; 0], "there is nothing left to do");
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn what_was_cut_off_goes_and_what_is_not_ours_stays() {
     let stale = registry.join("4.json");
     std::fs::write(&stale, r#"{"pid": 4, "procStart": "1", "sessionId": "s"}"#).unwrap();
 
-    let said = mended(&harness);
+    let said = repaired(&harness);
     assert_eq!(said, [&gone, &old].map(|folder| format!("removed {}", folder.display())));
     let there = [&gone, &old, &young, &strange, &stale].map(|path: &PathBuf| path.exists());
     assert_eq!(there, [false, false, true, true, true]);

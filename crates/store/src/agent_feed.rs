@@ -12,7 +12,7 @@ use ostler_core::outcome::Exit;
 use ostler_core::record::Session;
 use ostler_sys::dir::Dir;
 
-pub struct Telling {
+pub struct AgentFeed {
     name: &'static str,
     reading: Reading,
     position: u64,
@@ -22,7 +22,7 @@ pub struct Telling {
     origin: Option<String>,
 }
 
-impl Telling {
+impl AgentFeed {
     /// Reads `name` from this position on, which may be before what the state knows: what came before in the same turn helps
     /// to understand what comes.
     #[must_use]
@@ -31,13 +31,13 @@ impl Telling {
         (name, mut decoder): (&'static str, Box<dyn Decoder>),
         state: &State,
         session: &Session,
-    ) -> Telling {
+    ) -> AgentFeed {
         let mut used = state.tokens_before();
         used += session.fork.as_ref().map(|fork| fork.tokens).unwrap_or_default();
         used += session.adopted.as_ref().map(|adopted| adopted.tokens).unwrap_or_default();
         decoder.used_before(used);
         let origin = session.fork.as_ref().map(|fork| fork.native_id.clone());
-        Telling { name, reading: Reading::from(position, decoder), position, known: state.understood, origin }
+        AgentFeed { name, reading: Reading::from(position, decoder), position, known: state.understood, origin }
     }
 
     /// Goes on where another reader has come to. What that one remembered may not be understood: then from `begins` on.
@@ -48,9 +48,9 @@ impl Telling {
         (name, mut decoder): (&'static str, Box<dyn Decoder>),
         state: &State,
         session: &Session,
-    ) -> Telling {
+    ) -> AgentFeed {
         let position = if decoder.remember_all(&heard.memory) { heard.position } else { begins };
-        Telling::from(position, (name, decoder), state, session)
+        AgentFeed::from(position, (name, decoder), state, session)
     }
 
     /// How far it has read.
@@ -68,19 +68,19 @@ impl Telling {
 
     /// Reads its standard error from this position on.
     #[must_use]
-    pub fn of_errors(position: u64, decoder: Box<dyn Decoder>) -> Telling {
-        Telling { name: "err", reading: Reading::from(position, decoder), position, known: position, origin: None }
+    pub fn of_errors(position: u64, decoder: Box<dyn Decoder>) -> AgentFeed {
+        AgentFeed { name: "err", reading: Reading::from(position, decoder), position, known: position, origin: None }
     }
 
     /// The same without a long past: what is known to be in the middle of a line without end is not read again.
     #[must_use]
-    pub fn behind(state: &State, (name, decoder): (&'static str, Box<dyn Decoder>), session: &Session) -> Telling {
+    pub fn behind(state: &State, (name, decoder): (&'static str, Box<dyn Decoder>), session: &Session) -> AgentFeed {
         match state.long_line.filter(|line| line.start >= state.understood) {
-            None => Telling::from(state.understood, (name, decoder), state, session),
+            None => AgentFeed::from(state.understood, (name, decoder), state, session),
             Some(line) => {
-                let mut telling = Telling::from(line.to, (name, decoder), state, session);
-                telling.reading.skip_within(line.start, line.to);
-                telling
+                let mut agent_feed = AgentFeed::from(line.to, (name, decoder), state, session);
+                agent_feed.reading.skip_within(line.start, line.to);
+                agent_feed
             }
         }
     }
@@ -147,14 +147,14 @@ fn names(fact: &Fact, conversation: &str) -> bool {
         | Fact::Model { .. }
         | Fact::ToolCalled { .. }
         | Fact::ToolReturned { .. }
-        | Fact::Below(_)
+        | Fact::Subagent(_)
         | Fact::Asked(_)
         | Fact::AskClosed { .. }
         | Fact::Background { .. }
         | Fact::Retrying(_)
-        | Fact::Owed { .. }
+        | Fact::ReplyDue { .. }
         | Fact::TurnEnded(_)
         | Fact::Unknown { .. }
-        | Fact::PassedOver { .. } => false,
+        | Fact::LineTooLong { .. } => false,
     }
 }

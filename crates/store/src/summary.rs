@@ -1,4 +1,4 @@
-//! Sessions at rest: what one glance tells of them, and how that stays true.
+//! The summary of a session that has ended: what it says, and how that stays true.
 //!
 //! The outcome of the newest run has a second name in the session's own folder, but only while the session is at rest: it has
 //! ended, and nothing has happened to it since. One file then tells a list all that there is to tell. Whoever is about to write
@@ -22,12 +22,12 @@ pub(crate) const LOCKED: &str = "session.json";
 impl Folder {
     /// Notes that the session is at rest since this run has ended, with so much of its inbox read. Best effort: without the
     /// note one looks closer.
-    pub fn lay_to_rest(&self, run: &RunFolder, inbox_read: u64) {
+    pub fn write_summary(&self, run: &RunFolder, inbox_read: u64) {
         let rests = || self.newest_run().is_ok_and(|newest| newest == run.number);
         // What its keeper knows of it is from before that.
         let same_name = || self.dir().stat(RENAMED).is_ok_and(|stat| stat.is_none());
         let nothing_new = || inbox::size(self.dir()).is_ok_and(|size| size <= inbox_read);
-        // Whoever holds the lock is about to wake it.
+        // The holder of the lock is about to change it.
         let held = self.dir().file(LOCKED, OFlags::RDWR).and_then(lock::try_exclusive);
         if matches!(held, Ok(Some(_))) && rests() && nothing_new() && same_name() {
             let _ = run.dir().link("outcome.json", self.dir(), AT_REST);
@@ -36,8 +36,8 @@ impl Folder {
 
     /// From here on the session is not at rest, and as long as this is held nobody lays it to rest: for whoever is about to
     /// write into its inbox or to begin another run.
-    pub fn wake(&self) -> Result<Held, StoreError> {
-        let wake = || {
+    pub fn drop_summary(&self) -> Result<Held, StoreError> {
+        let drop_it = || {
             let held = lock::exclusive(self.dir().file(LOCKED, OFlags::RDWR)?)?;
             if self.dir().stat(AT_REST)?.is_some() {
                 self.note_woken()?;
@@ -47,7 +47,7 @@ impl Folder {
             }
             Ok(held)
         };
-        wake().map_err(StoreError::io(LOCKED))
+        drop_it().map_err(StoreError::io(LOCKED))
     }
 
     /// What is written down of ended sessions counts for this one no more.
@@ -61,10 +61,10 @@ impl Folder {
     }
 }
 
-/// What is known at one glance of a session that is at rest. `None`: one must look closer, also when anything about it is
+/// What the summary says of a session that has ended. `None`: one must look closer, also when anything about it is
 /// odd. `sessions` is the folder in which its folder is.
 #[must_use]
-pub fn glance(sessions: &Dir, id: SessionId) -> Option<(Outcome, Closing)> {
+pub fn read_summary(sessions: &Dir, id: SessionId) -> Option<(Outcome, Closing)> {
     let mut outcome = read::<Outcome>(sessions, &format!("{id}/{AT_REST}")).ok()??;
     let closing = *outcome.closing.take()?;
     let session = &closing.session;
@@ -88,27 +88,27 @@ mod tests {
         folder.dir().create(LOCKED, b"{}").unwrap();
         let rests = || home.path().join(AT_REST).exists();
 
-        let waking = folder.wake().unwrap();
-        folder.lay_to_rest(&run, 0);
-        assert!(!rests(), "somebody is about to wake it");
+        let waking = folder.drop_summary().unwrap();
+        folder.write_summary(&run, 0);
+        assert!(!rests(), "it is about to change");
         drop(waking);
-        folder.lay_to_rest(&run, 0);
+        folder.write_summary(&run, 0);
         assert!(rests());
 
-        drop(folder.wake().unwrap());
+        drop(folder.drop_summary().unwrap());
         assert!(!rests());
-        folder.dir().create(inbox::NAME, b"a wish").unwrap();
-        folder.lay_to_rest(&run, 0);
+        folder.dir().create(inbox::NAME, b"a request").unwrap();
+        folder.write_summary(&run, 0);
         assert!(!rests(), "a message came later");
-        folder.lay_to_rest(&run, 6);
+        folder.write_summary(&run, 6);
         assert!(rests());
 
         let second = folder.begin_run(&record(2), After::Rest).unwrap();
         assert!(!rests(), "the next run has begun");
-        folder.lay_to_rest(&run, 6);
+        folder.write_summary(&run, 6);
         assert!(!rests(), "the first run is not the newest");
         second.dir().create("outcome.json", b"{}").unwrap();
-        folder.lay_to_rest(&second, 6);
+        folder.write_summary(&second, 6);
         assert!(rests());
     }
 }

@@ -15,7 +15,7 @@ use ostler_sys::pause::{self, Point};
 
 /// Makes the session. `add` puts into its folder what else belongs there; nobody sees the session before that is done, and
 /// nothing of it is left when it fails.
-pub fn shelve<E: From<StoreError>>(
+pub fn put_ended<E: From<StoreError>>(
     home: &Home,
     session: &Session,
     record: &RunRecord,
@@ -51,8 +51,8 @@ fn make<E: From<StoreError>>(
     add(&folder, &run)?;
     run.publish_outcome(outcome)?;
     run.dir().sync().and_then(|()| folder.dir().sync()).map_err(failed)?;
-    pause::at(Point::ShelfFilled);
+    pause::at(Point::EndedFilled);
     sessions.rename_new(hidden, sessions, session.id.as_str()).map_err(failed)?;
-    pause::at(Point::ShelfShown);
+    pause::at(Point::EndedShown);
     Ok(sessions.sync().map_err(failed)?)
 }

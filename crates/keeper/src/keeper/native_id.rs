@@ -1,4 +1,4 @@
-//! Which conversation an agent is at that draws and tells nothing: `show`, the writers' lock, strangers and the next resume
+//! Which conversation an agent is at that draws and tells nothing: `show`, the writers' lock, foreign processes and the next resume
 //! want to know, also when it quits by itself.
 //!
 //! A plugin of ours in the agent may note it with every prompt, in a file of the run; a look at its size costs nothing. Or the
@@ -11,7 +11,7 @@ use ostler_agents::CONVERSATION;
 use ostler_agents::lines::{Line, Lines};
 use ostler_core::event::Event;
 use ostler_core::life::Process;
-use ostler_core::record::{Mode, Speaks, Want};
+use ostler_core::record::{Mode, RequestKind, Speaks};
 use ostler_store::{inbox, last, look, proof};
 use ostler_sys::clock::since_boot_ms;
 use std::fs::File;
@@ -187,8 +187,8 @@ impl Keeper {
     /// Whether what was typed last is for the agent's program and not for its model: such words are in no transcript.
     pub(super) fn typed_a_command(&self) -> bool {
         let typed = self.state.last_fed.filter(|_| self.draws_in_silence());
-        let wish = typed.and_then(|message| inbox::read_one(self.folder.dir(), message.at).ok().flatten());
-        matches!(wish.map(|wish| wish.want), Some(Want::Message { text, .. }) if text.starts_with(['/', '!']))
+        let request = typed.and_then(|message| inbox::read_one(self.folder.dir(), message.at).ok().flatten());
+        matches!(request.map(|request| request.kind), Some(RequestKind::Message { text, .. }) if text.starts_with(['/', '!']))
     }
 
     fn draws_in_silence(&self) -> bool {

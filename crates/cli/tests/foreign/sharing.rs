@@ -1,20 +1,20 @@
-//! A stranger at a conversation of ours: before a start it is named and we stay away, or it is ended with its turn saved;
+//! A foreign process at a conversation of ours: before a start it is named and we stay away, or it is ended with its turn saved;
 //! while ours runs it is reported and left alone.
 
-use crate::one_home::{OneHome, Stranger};
+use crate::one_home::{Foreign, OneHome};
 use ostler_mock_llm::agents::Agent;
 use ostler_testkit::Session;
 use serde_json::json;
 
 const HEADLESS: [&str; 6] = ["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"];
 
-/// A stranger's claude that goes on with a conversation.
-fn claude_at(home: &OneHome, native_id: &str, prompt: &str) -> Stranger {
+/// A foreign claude that goes on with a conversation.
+fn claude_at(home: &OneHome, native_id: &str, prompt: &str) -> Foreign {
     let message = json!({"type": "user", "message": {"role": "user", "content": prompt}});
     let arguments: Vec<&str> = HEADLESS.into_iter().chain(["--resume", native_id]).collect();
-    let stranger = home.stranger(&arguments, &format!("{message}\n"));
-    home.until_foreign(&stranger);
-    stranger
+    let foreign = home.start(&arguments, &format!("{message}\n"));
+    home.until_foreign(&foreign);
+    foreign
 }
 
 /// A session of claude with one turn behind it.
@@ -35,10 +35,10 @@ fn ended<'a>(home: &'a OneHome) -> (Session<'a>, String) {
 }
 
 #[test]
-fn a_strangers_claude_is_named_and_nothing_is_started_beside_it() {
+fn a_foreign_claude_is_named_and_nothing_is_started_beside_it() {
     let Some(home) = OneHome::new(Agent::Claude) else { return };
     let (session, native_id) = ended(&home);
-    let mut stranger = claude_at(&home, &native_id, "say two");
+    let mut foreign = claude_at(&home, &native_id, "say two");
     home.asked_for(2);
     let work = home.work();
     let resume = vec!["resume", session.id(), "say three"];
@@ -46,73 +46,73 @@ fn a_strangers_claude_is_named_and_nothing_is_started_beside_it() {
     for words in [resume.clone(), run] {
         let refused = home.harness.run(&words).exits(7);
         let complaint = refused.complaint();
-        assert!(complaint.contains(&format!("process {} (since ", stranger.pid())), "{complaint}");
+        assert!(complaint.contains(&format!("process {} (since ", foreign.pid())), "{complaint}");
     }
-    stranger.leave();
+    foreign.leave();
     assert_eq!(home.harness.run(&resume).exits(0).stdout, "three\n");
     let told = home.last_request();
     assert!(told.contains("say one") && told.contains("say two"), "{told}");
 }
 
 #[test]
-fn takeover_ends_a_strangers_claude_with_its_turn_saved_and_goes_on() {
+fn takeover_ends_a_foreign_claude_with_its_turn_saved_and_goes_on() {
     let Some(home) = OneHome::new(Agent::Claude) else { return };
     let (session, native_id) = ended(&home);
-    let stranger = claude_at(&home, &native_id, "say the stranger said this");
+    let foreign = claude_at(&home, &native_id, "say the foreign process said this");
     home.asked_for(2);
-    home.until_answered(&session.show().transcript.unwrap(), "the stranger said this");
+    home.until_answered(&session.show().transcript.unwrap(), "the foreign process said this");
     let output = home.harness.run(&["resume", "--takeover", session.id(), "say three"]).exits(0);
-    assert!(!stranger.identity.may_live());
-    assert!(output.stderr.contains(&format!("ended process {} (", stranger.pid())), "{output:?}");
+    assert!(!foreign.identity.may_live());
+    assert!(output.stderr.contains(&format!("ended process {} (", foreign.pid())), "{output:?}");
     assert!(output.stderr.contains("its last turn is in the transcript"), "{output:?}");
     let told = home.last_request();
-    assert!(told.contains("\"text\":\"the stranger said this\""), "{told}");
+    assert!(told.contains("\"text\":\"the foreign process said this\""), "{told}");
 }
 
 #[test]
-fn takeover_in_the_middle_of_a_strangers_turn_keeps_what_it_was_told() {
+fn takeover_in_the_middle_of_a_foreign_turn_keeps_what_it_was_told() {
     let Some(home) = OneHome::new(Agent::Claude) else { return };
     let (session, native_id) = ended(&home);
-    let stranger = claude_at(&home, &native_id, "hang");
+    let foreign = claude_at(&home, &native_id, "hang");
     home.asked_for(2);
     home.harness.run(&["resume", "--takeover", session.id(), "say three"]).exits(0);
-    assert!(!stranger.identity.may_live());
+    assert!(!foreign.identity.may_live());
     assert!(home.last_request().contains("hang"), "the prompt of the turn that was cut off is not forgotten");
 }
 
 #[test]
-fn a_stranger_who_joins_is_reported_everywhere_and_left_alone() {
+fn a_foreign_process_who_joins_is_reported_everywhere_and_left_alone() {
     let Some(home) = OneHome::new(Agent::Claude) else { return };
     let session = session(&home, &["--keep"]);
     let native_id = session.show().native_id.unwrap();
     assert_eq!(session.show().alarm, None);
-    let stranger = claude_at(&home, &native_id, "hang");
+    let foreign = claude_at(&home, &native_id, "hang");
     home.harness.run(&["send", session.id(), "say two"]).exits(0);
     home.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
-    let name = format!("process {} (", stranger.pid());
+    let name = format!("process {} (", foreign.pid());
     let alarm = session.show().alarm.unwrap();
     assert!(alarm.contains(&name) && alarm.contains("is using this conversation too"), "{alarm}");
     let listed = home.harness.run(&["ls"]).exits(0).stdout;
     assert!(listed.contains(&name), "{listed}");
     let events = home.harness.run(&["events"]).exits(0).stdout;
     assert_eq!(events.matches("is using this conversation too").count(), 1, "it is said once: {events}");
-    assert!(stranger.identity.may_live());
+    assert!(foreign.identity.may_live());
 }
 
 #[test]
-fn a_strangers_codex_is_named_by_its_lock_and_takeover_ends_it() {
+fn a_foreign_codex_is_named_by_its_lock_and_takeover_ends_it() {
     let Some(home) = OneHome::new(Agent::Codex) else { return };
     let work = home.work();
     home.harness.run(&["run", "--cwd", work.to_str().unwrap(), "codex", "say one"]).exits(0);
     let session = home.harness.session(&home.harness.ls()[0].id);
     let native_id = session.show().native_id.unwrap();
-    let mut stranger = home.stranger(&["exec", "resume", "--json", "--skip-git-repo-check", &native_id, "-"], "hang");
-    stranger.end_prompt();
+    let mut foreign = home.start(&["exec", "resume", "--json", "--skip-git-repo-check", &native_id, "-"], "hang");
+    foreign.end_prompt();
     home.asked_for(2);
     let refused = home.harness.run(&["resume", session.id(), "say three"]).exits(7);
-    assert!(refused.complaint().contains(&format!("process {} (since ", stranger.pid())), "{refused:?}");
+    assert!(refused.complaint().contains(&format!("process {} (since ", foreign.pid())), "{refused:?}");
     let output = home.harness.run(&["resume", "--takeover", session.id(), "say three"]).exits(0);
-    assert!(!stranger.identity.may_live());
+    assert!(!foreign.identity.may_live());
     assert_eq!(output.stdout, "three\n");
-    assert!(home.last_request().contains("hang"), "what the stranger was told is not forgotten");
+    assert!(home.last_request().contains("hang"), "what the foreign process was told is not forgotten");
 }

@@ -13,24 +13,24 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use tempfile::TempDir;
 
-pub struct Bed {
+pub struct Fixture {
     agent: Agent,
     pub server: Server,
     folder: TempDir,
 }
 
-impl Bed {
+impl Fixture {
     /// None, with a loud line, where the agents are not installed.
-    pub fn for_agent(agent: Agent) -> Option<Bed> {
+    pub fn for_agent(agent: Agent) -> Option<Fixture> {
         if let Err(missing) = agent.program() {
             assert!(std::env::var_os("CI").is_none_or(|ci| ci != "true"), "{missing}");
             eprintln!("\n!!! LEFT OUT: {missing}\n");
             return None;
         }
-        let bed = Bed { agent, server: Server::start().unwrap(), folder: tempfile::tempdir().unwrap() };
-        fs::create_dir_all(bed.home()).unwrap();
-        fs::create_dir_all(bed.work()).unwrap();
-        Some(bed)
+        let fixture = Fixture { agent, server: Server::start().unwrap(), folder: tempfile::tempdir().unwrap() };
+        fs::create_dir_all(fixture.home()).unwrap();
+        fs::create_dir_all(fixture.work()).unwrap();
+        Some(fixture)
     }
 
     pub fn home(&self) -> PathBuf {
@@ -94,7 +94,7 @@ impl Bed {
     }
 }
 
-impl Drop for Bed {
+impl Drop for Fixture {
     fn drop(&mut self) {
         let deadline = std::time::Instant::now() + LIMIT;
         for process in self.alive() {

@@ -1,15 +1,15 @@
 //! Claude in another terminal.
 
-use crate::one_home::{OneHome, Stranger};
+use crate::one_home::{Foreign, OneHome};
 use ostler_mock_llm::agents::Agent;
 use ostler_testkit::Who;
 use serde_json::{Value, json};
 
 const HEADLESS: [&str; 6] = ["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"];
 
-fn claude(home: &OneHome, prompt: &str) -> Stranger {
+fn claude(home: &OneHome, prompt: &str) -> Foreign {
     let message = json!({"type": "user", "message": {"role": "user", "content": prompt}});
-    home.stranger(&HEADLESS, &format!("{message}\n"))
+    home.start(&HEADLESS, &format!("{message}\n"))
 }
 
 fn text(value: &Value) -> &str {
@@ -17,39 +17,39 @@ fn text(value: &Value) -> &str {
 }
 
 #[test]
-fn a_strangers_claude_is_named_with_its_process_and_directory_and_goes_when_it_ends() {
+fn a_foreign_claude_is_named_with_its_process_and_directory_and_goes_when_it_ends() {
     let Some(home) = OneHome::new(Agent::Claude) else { return };
-    let mut stranger = claude(&home, "say good day");
-    let shown = home.until_foreign(&stranger);
+    let mut foreign = claude(&home, "say good day");
+    let shown = home.until_foreign(&foreign);
     assert_eq!(shown["agent"], "claude");
     assert_eq!(shown["cwd"], home.work().to_str().unwrap());
     assert_eq!(shown["ours"], false);
     assert_eq!(shown["known_by"], "registry");
     let native_id = text(&shown["native_id"]);
-    assert_eq!(home.who(native_id), [(stranger.pid(), false)]);
+    assert_eq!(home.who(native_id), [(foreign.pid(), false)]);
     let words = home.harness.run(&["ls", "--foreign"]).exits(0).stdout;
-    assert!(words.contains(native_id) && words.contains(&stranger.pid().to_string()), "{words}");
+    assert!(words.contains(native_id) && words.contains(&foreign.pid().to_string()), "{words}");
     let words = home.harness.run(&["who", native_id]).exits(0).stdout;
-    assert!(words.contains("not started by ostler") && words.contains(&stranger.pid().to_string()), "{words}");
+    assert!(words.contains("not started by ostler") && words.contains(&foreign.pid().to_string()), "{words}");
     let doctor = home.harness.run(&["doctor", "--json"]).json();
-    let foreign = |finding: &Value| finding["check"] == "foreign" && finding["do"] == "ostler ls --foreign";
-    assert!(doctor.as_array().unwrap().iter().any(foreign), "{doctor}");
-    stranger.leave();
-    assert_eq!(home.foreign(&stranger), None);
+    let is_foreign = |finding: &Value| finding["check"] == "foreign" && finding["do"] == "ostler ls --foreign";
+    assert!(doctor.as_array().unwrap().iter().any(is_foreign), "{doctor}");
+    foreign.leave();
+    assert_eq!(home.foreign(&foreign), None);
     assert_eq!(home.who(native_id), []);
-    ostler_testkit::proves("claude", "stranger: named with its process, gone when it is");
+    ostler_testkit::proves("claude", "foreign: named with its process, gone when it is");
 }
 
 #[test]
-fn a_strangers_claude_goes_when_it_is_killed_and_the_doctor_names_what_it_left() {
+fn a_foreign_claude_goes_when_it_is_killed_and_the_doctor_names_what_it_left() {
     let Some(home) = OneHome::new(Agent::Claude) else { return };
-    let mut stranger = claude(&home, "hang");
-    let shown = home.until_foreign(&stranger);
+    let mut foreign = claude(&home, "hang");
+    let shown = home.until_foreign(&foreign);
     home.asked();
-    stranger.kill();
-    let record = home.harness.root().join(format!("home/.claude/sessions/{}.json", stranger.pid()));
+    foreign.kill();
+    let record = home.harness.root().join(format!("home/.claude/sessions/{}.json", foreign.pid()));
     assert!(record.exists(), "it is claude that leaves its record, and the kernel that knows better");
-    assert_eq!(home.foreign(&stranger), None);
+    assert_eq!(home.foreign(&foreign), None);
     assert_eq!(home.who(text(&shown["native_id"])), []);
     let doctor = home.harness.run(&["doctor", "--json"]).json();
     let names_it = |finding: &Value| {
@@ -60,7 +60,7 @@ fn a_strangers_claude_goes_when_it_is_killed_and_the_doctor_names_what_it_left()
 }
 
 #[test]
-fn a_claude_that_ostler_keeps_is_no_stranger_and_who_names_both_when_a_stranger_takes_its_conversation() {
+fn a_claude_that_ostler_keeps_is_no_foreign_process_and_who_names_both_when_a_foreign_process_takes_its_conversation() {
     let Some(home) = OneHome::new(Agent::Claude) else { return };
     let work = home.work();
     let session = home.harness.detach(&["--keep", "--cwd", work.to_str().unwrap(), "claude", "say one"]);
@@ -72,24 +72,24 @@ fn a_claude_that_ostler_keeps_is_no_stranger_and_who_names_both_when_a_stranger_
     let native_id = session.show().native_id.unwrap();
     let message = json!({"type": "user", "message": {"role": "user", "content": "hang"}});
     let arguments: Vec<&str> = HEADLESS.into_iter().chain(["--resume", &native_id]).collect();
-    let mut stranger = home.stranger(&arguments, &format!("{message}\n"));
-    assert_eq!(home.until_foreign(&stranger)["kept_by"], session.id());
+    let mut foreign = home.start(&arguments, &format!("{message}\n"));
+    assert_eq!(home.until_foreign(&foreign)["kept_by"], session.id());
     for word in [session.id(), native_id.as_str()] {
         let mut both = home.who(word);
         both.sort_by_key(|(_, ours)| *ours);
-        assert_eq!(both, [(stranger.pid(), false), (ours, true)]);
+        assert_eq!(both, [(foreign.pid(), false), (ours, true)]);
     }
     // It has a session already, so there is nothing to adopt.
     let advice = |what_to_do: &str| {
         let told = home.harness.run(&["ls", "--foreign"]).exits(0).stderr;
-        let (pid, id) = (stranger.pid(), session.id());
+        let (pid, id) = (foreign.pid(), session.id());
         let line = format!("process {pid} is using the conversation of session {id}; {what_to_do} {id}\n");
         assert_eq!(told, line);
     };
     advice("it runs in both; see ostler who");
     session.stop();
     advice("take it over: ostler resume --takeover");
-    stranger.kill();
+    foreign.kill();
     assert_eq!(home.who(session.id()), []);
 }
 
@@ -106,7 +106,7 @@ fn a_claude_in_a_terminal_is_named_with_its_terminal_and_what_it_does() {
     let id = elsewhere(&["run", "-d", "-t", "claude"]);
     let shown = home.until_listed(|listed| listed["status"] == "idle");
     assert!(text(&shown["terminal"]).starts_with("pts/"), "{shown}");
-    assert_eq!(shown["ours"], false, "another home's session is a stranger's here");
+    assert_eq!(shown["ours"], false, "another home's session is foreign here");
     elsewhere(&["stop", id.trim()]);
     assert_eq!(home.harness.run(&["ls", "--foreign", "--json"]).exits(0).json(), json!([]));
 }

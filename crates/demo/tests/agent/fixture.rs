@@ -18,21 +18,21 @@ use uuid::Uuid;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// One conversation's surroundings.
-pub struct Stage {
+pub struct Fixture {
     pub home: TempDir,
     pub session: Uuid,
     /// Whether lines reach the transcript by its timer; if not, only by a proper end.
     pub saves_by_timer: bool,
 }
 
-impl Stage {
-    pub fn new() -> Stage {
-        Stage { home: tempfile::tempdir().unwrap(), session: Uuid::new_v4(), saves_by_timer: true }
+impl Fixture {
+    pub fn new() -> Fixture {
+        Fixture { home: tempfile::tempdir().unwrap(), session: Uuid::new_v4(), saves_by_timer: true }
     }
 
     /// As after a kill that comes at once: nothing reaches the transcript in time.
-    pub fn too_late() -> Stage {
-        Stage { saves_by_timer: false, ..Stage::new() }
+    pub fn too_late() -> Fixture {
+        Fixture { saves_by_timer: false, ..Fixture::new() }
     }
 
     pub fn command(&self, args: &[&str]) -> Command {

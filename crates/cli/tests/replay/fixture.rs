@@ -65,8 +65,10 @@ pub fn expected_session_file(session: &Session<'_>, recording: &Recording) -> St
     }
     text = text.replace(&recording.conversation, &now).replace(ostler_replay::WORK, &shown.cwd);
     let inbox = std::fs::read_to_string(session.path().join("inbox.jsonl")).unwrap();
-    let wishes = inbox.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let names = wishes.filter(|wish| wish["want"] == "message").map(|wish| wish["id"].as_str().unwrap().to_owned());
+    let requests = inbox.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let names = requests
+        .filter(|request| request["want"] == "message")
+        .map(|request| request["id"].as_str().unwrap().to_owned());
     for (then, now) in recorded_names(recording).iter().zip(names) {
         text = text.replace(then, &now);
     }

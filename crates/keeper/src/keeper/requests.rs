@@ -1,29 +1,32 @@
-//! Working through the inbox: each wish is granted or refused, once, and the journal says which.
+//! Working through the inbox: each request is granted or refused, once, and the journal says which.
 
 use super::{About, Keeper, KeeperError};
 use ostler_agents::Answer;
 use ostler_core::event::Event;
 use ostler_core::fact::Ask;
-use ostler_core::record::{Mode, Speaks, Want};
+use ostler_core::record::{Mode, RequestKind, Speaks};
 use ostler_store::inbox::{self, Placed};
 use ostler_store::journal;
 use ostler_sys::pause::{self, Point};
 
 impl Keeper {
     pub(super) fn work_inbox(&mut self) -> Result<(), KeeperError> {
-        let (wishes, _) = inbox::read(self.folder.dir(), self.state.inbox)?;
-        for Placed { wish, at, end } in wishes {
-            // A wish about a process does not carry over to the next one; a message does.
-            let stale = wish.run != self.record.run
-                && !matches!(wish.want, Want::Message { .. } | Want::Withdraw { .. } | Want::Again { .. });
+        let (requests, _) = inbox::read(self.folder.dir(), self.state.inbox)?;
+        for Placed { request, at, end } in requests {
+            // A request about a process does not carry over to the next one; a message does.
+            let stale = request.run != self.record.run
+                && !matches!(
+                    request.kind,
+                    RequestKind::Message { .. } | RequestKind::Withdraw { .. } | RequestKind::Again { .. }
+                );
             let event = if stale {
-                refused(format!("it was meant for run {}, but this is run {}", wish.run, self.record.run))
+                refused(format!("it was meant for run {}, but this is run {}", request.run, self.record.run))
             } else {
-                self.grant(&wish.by, at, wish.want)?
+                self.grant(&request.by, at, request.kind)?
             };
-            let is_stop = matches!(event, Event::StopWanted { .. });
-            pause::at(Point::WishGranted);
-            self.note_about(About { out: self.heard(), wish: Some(wish.id), inbox: Some(end) }, event)?;
+            let is_stop = matches!(event, Event::StopRequested { .. });
+            pause::at(Point::RequestGranted);
+            self.note_about(About { out: self.heard(), request: Some(request.id), inbox: Some(end) }, event)?;
             if is_stop {
                 // Before any signal: whatever happens now, nothing resurrects this session.
                 self.journal.sync()?;
@@ -38,20 +41,20 @@ impl Keeper {
         self.output.as_ref().map(|_| self.state.understood)
     }
 
-    fn grant(&mut self, by: &str, at: u64, want: Want) -> Result<Event, KeeperError> {
+    fn grant(&mut self, by: &str, at: u64, kind: RequestKind) -> Result<Event, KeeperError> {
         let by = by.to_owned();
-        Ok(match want {
-            Want::Message { now, .. } => match (self.record.plan.mode, self.record.plan.speaks) {
+        Ok(match kind {
+            RequestKind::Message { now, .. } => match (self.record.plan.mode, self.record.plan.speaks) {
                 (Mode::Headless, Speaks::Bytes) => refused("a command takes no messages".to_owned()),
                 (Mode::Terminal, _) | (Mode::Headless, Speaks::Turns | Speaks::OneTurn | Speaks::Hooks) => {
                     Event::Accepted { n: self.state.messages + 1, place: at, by, now }
                 }
             },
-            Want::Again { n } => match self.state.maybe_delivered.iter().find(|message| message.n == n) {
+            RequestKind::Again { n } => match self.state.maybe_delivered.iter().find(|message| message.n == n) {
                 Some(message) => Event::Returned { n, place: message.at },
                 None => refused(format!("message {n} is not one that may have been delivered")),
             },
-            Want::Withdraw { n } => {
+            RequestKind::Withdraw { n } => {
                 if self.state.queue.iter().chain(&self.state.maybe_delivered).any(|message| message.n == n) {
                     Event::Withdrawn { n, by }
                 } else if self.state.feeding.is_some_and(|message| message.n == n) {
@@ -62,13 +65,13 @@ impl Keeper {
                     refused(format!("message {n} is no longer waiting"))
                 }
             }
-            Want::Answer { request, allow, always, text } => {
+            RequestKind::Answer { request, allow, always, text } => {
                 self.answer(by, request, &Answer { allow, always, text })?
             }
-            Want::Interrupt if self.state.turn_running() => Event::InterruptWanted { by },
-            Want::Interrupt => refused("no turn is running".to_owned()),
-            Want::Stop { how, grace_ms, why } => Event::StopWanted { by, why, how, grace_ms },
-            Want::Unknown => refused("this version of ostler does not know the request".to_owned()),
+            RequestKind::Interrupt if self.state.turn_running() => Event::InterruptRequested { by },
+            RequestKind::Interrupt => refused("no turn is running".to_owned()),
+            RequestKind::Stop { how, grace_ms, why } => Event::StopRequested { by, why, how, grace_ms },
+            RequestKind::Unknown => refused("this version of ostler does not know the request".to_owned()),
         })
     }
 

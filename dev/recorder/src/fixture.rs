@@ -5,7 +5,7 @@ use crate::process::{Heard, Process, Waited};
 use crate::scene::{Act, Scene, takes_several};
 use anyhow::{Context, Result, bail};
 use jiff::Timestamp;
-use ostler_agents::{Agent, Answer, Decoder, Launching, Message, Whereabouts};
+use ostler_agents::{Agent, Answer, Decoder, Launching, Location, Message};
 use ostler_core::fact::{Ask, Fact};
 use ostler_core::id::SessionId;
 use ostler_core::record::{Mode, Session};
@@ -41,7 +41,7 @@ pub fn record(scene: &Scene) -> Result<Recording> {
     let agent = ostler_agents::find(scene.agent.name()).context("ostler does not know it")?;
     let server = Server::start()?;
     let mut surroundings = Surroundings::begin(root.path(), server.port());
-    let mut stage = Stage {
+    let mut fixture = Fixture {
         scene,
         agent,
         server,
@@ -51,10 +51,10 @@ pub fn record(scene: &Scene) -> Result<Recording> {
         transcript: None,
         saved: 0,
     };
-    let runs = (0..scene.runs.len()).map(|number| stage.run(number)).collect::<Result<Vec<_>>>()?;
+    let runs = (0..scene.runs.len()).map(|number| fixture.run(number)).collect::<Result<Vec<_>>>()?;
     surroundings.end();
-    let mut normal = Normal::new(&surroundings, &stage.conversation);
-    let conversation = normal.text(&stage.conversation);
+    let mut normal = Normal::new(&surroundings, &fixture.conversation);
+    let conversation = normal.text(&fixture.conversation);
     let runs = runs.into_iter().map(|run| normal.run(run)).collect();
     let version = scene.agent.version()?;
     let (agent, name) = (agent.name().to_owned(), scene.name.to_owned());
@@ -65,7 +65,7 @@ pub fn record(scene: &Scene) -> Result<Recording> {
     }
 }
 
-struct Stage<'a> {
+struct Fixture<'a> {
     scene: &'a Scene,
     agent: &'static dyn Agent,
     server: Server,
@@ -90,7 +90,7 @@ struct Take {
     over: bool,
 }
 
-impl Stage<'_> {
+impl Fixture<'_> {
     fn run(&mut self, number: usize) -> Result<Run> {
         let session = self.session();
         let launch = self.agent.launch(&Launching {
@@ -184,8 +184,8 @@ impl Stage<'_> {
             Act::SayUntilBusy(text) => {
                 self.say(text, take)?;
                 // Not every agent shows that it is being answered; the model knows.
-                self.until("an answer", take, |stage, take| {
-                    take.said >= BUSY || stage.server.requests().iter().any(is_hung)
+                self.until("an answer", take, |fixture, take| {
+                    take.said >= BUSY || fixture.server.requests().iter().any(is_hung)
                 })
             }
             Act::Answer { allow } => {
@@ -267,14 +267,14 @@ impl Stage<'_> {
                 | Fact::Retrying(_)
                 | Fact::Transcript { .. }
                 | Fact::Ready
-                | Fact::Below(_)
+                | Fact::Subagent(_)
                 | Fact::Behind { .. }
                 | Fact::Recalled { .. }
                 | Fact::Opened { .. }
                 | Fact::NotOpened { .. }
-                | Fact::Owed { .. }
+                | Fact::ReplyDue { .. }
                 | Fact::Unknown { .. }
-                | Fact::PassedOver { .. } => {}
+                | Fact::LineTooLong { .. } => {}
             }
         }
     }
@@ -303,9 +303,9 @@ impl Stage<'_> {
         let variable = |name: &str| (name == "HOME").then(|| home.clone());
         Ok(match self.agent.transcript(&self.conversation, &self.work.to_string_lossy(), &variable) {
             None => None,
-            Some(Whereabouts::At(path)) => Some(PathBuf::from(path))
+            Some(Location::At(path)) => Some(PathBuf::from(path))
                 .filter(|path| path.extension().is_some_and(|end| end == "jsonl") && path.exists()),
-            Some(Whereabouts::Below { folder, name_ends_with }) => files_below(Path::new(&folder))?
+            Some(Location::Below { folder, name_ends_with }) => files_below(Path::new(&folder))?
                 .into_iter()
                 .find(|file| file.to_string_lossy().ends_with(&name_ends_with)),
         })

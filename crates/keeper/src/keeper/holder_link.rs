@@ -15,10 +15,10 @@ use ostler_sys::spawn::Started;
 use rustix::fd::AsFd;
 use std::io;
 
-/// How soon a stand-in for the holder is tried again when there is no process or descriptor for one, or when one after the
+/// How soon a replacement for the holder is tried again when there is no process or descriptor for one, or when one after the
 /// other dies as soon as it stands.
 const NO_HOLDER_MS: u64 = 250;
-/// A stand-in that lived shorter than this died young, and so many may before there is a pause.
+/// A replacement that lived shorter than this died young, and so many may before there is a pause.
 const YOUNG_MS: u64 = 60;
 const FREE_DEATHS: u32 = 5;
 
@@ -50,7 +50,7 @@ impl Keeper {
         while let Some(line) = self.handles.get(handles::HOLDER_LINE) {
             match control::hear(line)? {
                 Heard::News(Some(News::Exited)) => self.check_exit()?,
-                Heard::News(Some(News::Terminated)) => self.wish_shutdown("SIGTERM to the holder")?,
+                Heard::News(Some(News::Terminated)) => self.request_shutdown("SIGTERM to the holder")?,
                 // The tree is looked at whenever we are awake.
                 Heard::News(Some(News::Reaped) | None) => {}
                 Heard::Nothing => break,
@@ -116,14 +116,14 @@ impl Keeper {
         let me = Pidfd::open(&Identity::me()?)?.ok_or_else(|| io::Error::other("no pidfd of ourselves"))?;
         let number = self.run.number.to_string();
         let more = [(holder::LINE, theirs.as_fd()), (holder::KEEPER_PROCESS, me.as_fd())];
-        let holder = Helper { word: HOLDER, flags: &["--stand-in", "--run", &number], more: &more };
+        let holder = Helper { word: HOLDER, flags: &["--replacement", "--run", &number], more: &more };
         self.handles.put(handles::HOLDER_LINE, ours);
         self.handles.start_helper(&holder, &handles::environment()).map_err(|error| io::Error::other(error.to_string()))
     }
 
-    pub(super) fn wish_shutdown(&mut self, why: &str) -> Result<(), KeeperError> {
+    pub(super) fn request_shutdown(&mut self, why: &str) -> Result<(), KeeperError> {
         if self.state.stop.is_none() {
-            self.note(Event::StopWanted {
+            self.note(Event::StopRequested {
                 by: SYSTEM.to_owned(),
                 why: why.to_owned(),
                 how: StopHow::Interrupt,

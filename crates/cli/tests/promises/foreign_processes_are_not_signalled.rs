@@ -7,59 +7,59 @@ use rustix::process::Signal;
 use std::path::Path;
 
 /// A process that has nothing to do with any session.
-fn stranger(harness: &Harness) -> Started {
+fn foreign(harness: &Harness) -> Started {
     let mut command = harness.command("sleep");
     command.arg("600");
     Started::new(command, None)
 }
 
 /// Puts this pid into a record by hand. The start time stays, and is wrong for it.
-fn falsify(record: &Path, field: Option<&str>, stranger: &Started) {
+fn falsify(record: &Path, field: Option<&str>, foreign: &Started) {
     let mut value: serde_json::Value = serde_json::from_slice(&std::fs::read(record).unwrap()).unwrap();
     let process = match field {
         Some(field) => &mut value[field],
         None => &mut value,
     };
     assert!(process["pid"].is_number());
-    process["pid"] = stranger.process().pid().into();
+    process["pid"] = foreign.process().pid().into();
     std::fs::write(record, value.to_string()).unwrap();
 }
 
-fn stops_without_harm(harness: &Harness, session: &Session<'_>, stranger: &Started, agent: &Identity) {
+fn stops_without_harm(harness: &Harness, session: &Session<'_>, foreign: &Started, agent: &Identity) {
     harness.run(&["stop", "--grace", "1s", session.id()]).exits(0);
-    assert!(stranger.runs(), "the stranger was signalled");
+    assert!(foreign.runs(), "the foreign process was signalled");
     assert_eq!(agent.look().unwrap(), Life::Gone, "the real agent lives on");
 }
 
 #[test]
-fn a_stranger_in_the_record_of_the_agent_is_spared_and_the_agent_still_ends() {
+fn a_foreign_process_in_the_record_of_the_agent_is_spared_and_the_agent_still_ends() {
     let harness = harness();
-    let stranger = stranger(&harness);
+    let foreign = foreign(&harness);
     let session = harness.detach(&["--", "sleep", "600"]);
     let agent = session.living(Who::Agent);
     session.living(Who::Keeper);
-    falsify(&session.run_file("run.json"), Some("agent"), &stranger);
-    stops_without_harm(&harness, &session, &stranger, &agent);
+    falsify(&session.run_file("run.json"), Some("agent"), &foreign);
+    stops_without_harm(&harness, &session, &foreign, &agent);
 }
 
 #[test]
 fn even_when_the_keeper_that_knew_better_is_gone() {
     let harness = harness();
-    let stranger = stranger(&harness);
+    let foreign = foreign(&harness);
     let session = harness.detach(&["--", "sleep", "600"]);
     let agent = session.living(Who::Agent);
     session.living(Who::Keeper);
-    falsify(&session.run_file("run.json"), Some("agent"), &stranger);
+    falsify(&session.run_file("run.json"), Some("agent"), &foreign);
     let before = session.kill(Who::Keeper);
     session.replaced(Who::Keeper, &before);
-    stops_without_harm(&harness, &session, &stranger, &agent);
+    stops_without_harm(&harness, &session, &foreign, &agent);
 }
 
 /// All that is left to go by is the record, and the group that only what the session started can be in.
 #[test]
 fn even_when_nobody_is_left_who_knew_better() {
     let harness = harness();
-    let stranger = stranger(&harness);
+    let foreign = foreign(&harness);
     for whole in [false, true] {
         let session = harness.detach(&["--", "sleep", "600"]);
         let agent = session.living(Who::Agent);
@@ -67,14 +67,14 @@ fn even_when_nobody_is_left_who_knew_better() {
         let file = session.run_file("run.json");
         if whole {
             let mut record: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
-            record["agent"] = serde_json::to_value(stranger.process()).unwrap();
+            record["agent"] = serde_json::to_value(foreign.process()).unwrap();
             std::fs::write(&file, record.to_string()).unwrap();
         } else {
-            falsify(&file, Some("agent"), &stranger);
+            falsify(&file, Some("agent"), &foreign);
         }
         let is_contained = std::fs::read_to_string(&file).unwrap().contains("\"cgroup\":\"");
         harness.run(&["stop", session.id()]).exits(0);
-        assert!(stranger.runs(), "the stranger was signalled");
+        assert!(foreign.runs(), "the foreign process was signalled");
         assert_eq!(agent.may_live(), !is_contained, "the real agent lives on");
         if let Some(agent) = Pidfd::open(&agent).unwrap() {
             agent.signal(Signal::KILL).unwrap();
@@ -83,39 +83,39 @@ fn even_when_nobody_is_left_who_knew_better() {
 }
 
 #[test]
-fn nor_is_what_the_stranger_has_started() {
+fn nor_is_what_the_foreign_process_has_started() {
     if !root_for("a mount namespace without cgroups") {
         return;
     }
     let harness = harness();
-    // The harness knows its own by their environment, so the stranger's child must not carry it.
+    // The harness knows its own by their environment, so the foreign process's child must not carry it.
     let mut command = std::process::Command::new("sh");
     command.args(["-c", "sleep 600 & echo started; wait"]);
-    let (stranger, mut lines) = Started::with_lines(command);
+    let (foreign, mut lines) = Started::with_lines(command);
     std::io::BufRead::read_line(&mut lines, &mut String::new()).unwrap();
     let all = ostler_sys::tree::Processes::look().unwrap();
-    let children = all.below(&[stranger.process().pid()], |_| false);
+    let children = all.below(&[foreign.process().pid()], |_| false);
     assert_eq!(children.len(), 1);
 
     let session = harness.detach_without_cgroup(&["--", "sleep", "600"]);
     let agent = session.living(Who::Agent);
     session.living(Who::Keeper);
-    falsify(&session.run_file("run.json"), Some("agent"), &stranger);
+    falsify(&session.run_file("run.json"), Some("agent"), &foreign);
     let before = session.kill(Who::Keeper);
     session.replaced(Who::Keeper, &before);
-    stops_without_harm(&harness, &session, &stranger, &agent);
+    stops_without_harm(&harness, &session, &foreign, &agent);
     let spared = children[0].look().unwrap();
     let pidfd = ostler_sys::process::Pidfd::open(&children[0]).unwrap();
     if let Some(pidfd) = pidfd {
         pidfd.signal(rustix::process::Signal::KILL).unwrap();
     }
-    assert_eq!(spared, Life::Alive, "the stranger's child was signalled");
+    assert_eq!(spared, Life::Alive, "the foreign process's child was signalled");
 }
 
 #[test]
-fn a_stranger_in_the_record_of_a_helper_is_spared() {
+fn a_foreign_process_in_the_record_of_a_helper_is_spared() {
     let harness = harness();
-    let stranger = stranger(&harness);
+    let foreign = foreign(&harness);
     for record in ["holder.json", "keeper.json"] {
         let session = harness.detach(&["--", "sleep", "600"]);
         let agent = session.living(Who::Agent);
@@ -124,8 +124,8 @@ fn a_stranger_in_the_record_of_a_helper_is_spared() {
         session.until("its keeper has begun", || {
             std::fs::read_to_string(&journal).ok()?.contains("keeper_started").then_some(())
         });
-        falsify(&session.path().join(record), None, &stranger);
-        stops_without_harm(&harness, &session, &stranger, &agent);
+        falsify(&session.path().join(record), None, &foreign);
+        stops_without_harm(&harness, &session, &foreign, &agent);
     }
 }
 

@@ -1,7 +1,7 @@
 //! JSON read for what we want of it, whatever else it holds.
 //!
 //! An agent's next version may turn a text into a number or a list into an object; that must cost the one field and not
-//! the line, which may be the end of a turn. So every field is [`Loose`]: it takes any value, borrows texts from the line,
+//! the line, which may be the end of a turn. So every field is [`AnyJson`]: it takes any value, borrows texts from the line,
 //! and throws away what nobody asked for without building it. Memory stays in proportion to the line: of a list only the
 //! objects are kept, and no more than [`LIST_LIMIT`] of them.
 
@@ -18,7 +18,7 @@ pub const LIST_LIMIT: usize = 4096;
 
 /// Any JSON value; of objects what `T` wants of them.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum Loose<'a, T = IgnoredAny> {
+pub enum AnyJson<'a, T = IgnoredAny> {
     /// Absent, null, or out of place.
     #[default]
     Nothing,
@@ -31,17 +31,17 @@ pub enum Loose<'a, T = IgnoredAny> {
     List(Vec<T>),
 }
 
-impl<T> Loose<'_, T> {
+impl<T> AnyJson<'_, T> {
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         match self {
-            Loose::Text(text) => Some(text),
-            Loose::Nothing
-            | Loose::Count(_)
-            | Loose::Amount(_)
-            | Loose::Flag(_)
-            | Loose::Object(_)
-            | Loose::List(_) => None,
+            AnyJson::Text(text) => Some(text),
+            AnyJson::Nothing
+            | AnyJson::Count(_)
+            | AnyJson::Amount(_)
+            | AnyJson::Flag(_)
+            | AnyJson::Object(_)
+            | AnyJson::List(_) => None,
         }
     }
 
@@ -59,46 +59,52 @@ impl<T> Loose<'_, T> {
     #[must_use]
     pub fn count(&self) -> Option<u64> {
         match self {
-            Loose::Count(count) => Some(*count),
+            AnyJson::Count(count) => Some(*count),
             // Counted in floating point; what is no count is none.
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a saturating cast is meant")]
-            Loose::Amount(amount) if *amount >= 0.0 => Some(*amount as u64),
-            Loose::Nothing | Loose::Text(_) | Loose::Amount(_) | Loose::Flag(_) | Loose::Object(_) | Loose::List(_) => {
-                None
-            }
+            AnyJson::Amount(amount) if *amount >= 0.0 => Some(*amount as u64),
+            AnyJson::Nothing
+            | AnyJson::Text(_)
+            | AnyJson::Amount(_)
+            | AnyJson::Flag(_)
+            | AnyJson::Object(_)
+            | AnyJson::List(_) => None,
         }
     }
 
     #[must_use]
     pub fn amount(&self) -> Option<f64> {
         match self {
-            Loose::Amount(amount) => Some(*amount),
+            AnyJson::Amount(amount) => Some(*amount),
             #[expect(clippy::cast_precision_loss, reason = "money: far below 2^52")]
-            Loose::Count(count) => Some(*count as f64),
-            Loose::Nothing | Loose::Text(_) | Loose::Flag(_) | Loose::Object(_) | Loose::List(_) => None,
+            AnyJson::Count(count) => Some(*count as f64),
+            AnyJson::Nothing | AnyJson::Text(_) | AnyJson::Flag(_) | AnyJson::Object(_) | AnyJson::List(_) => None,
         }
     }
 
     #[must_use]
     pub fn flag(&self) -> Option<bool> {
         match self {
-            Loose::Flag(flag) => Some(*flag),
-            Loose::Nothing
-            | Loose::Text(_)
-            | Loose::Count(_)
-            | Loose::Amount(_)
-            | Loose::Object(_)
-            | Loose::List(_) => None,
+            AnyJson::Flag(flag) => Some(*flag),
+            AnyJson::Nothing
+            | AnyJson::Text(_)
+            | AnyJson::Count(_)
+            | AnyJson::Amount(_)
+            | AnyJson::Object(_)
+            | AnyJson::List(_) => None,
         }
     }
 
     #[must_use]
     pub fn object(&self) -> Option<&T> {
         match self {
-            Loose::Object(object) => Some(object),
-            Loose::Nothing | Loose::Text(_) | Loose::Count(_) | Loose::Amount(_) | Loose::Flag(_) | Loose::List(_) => {
-                None
-            }
+            AnyJson::Object(object) => Some(object),
+            AnyJson::Nothing
+            | AnyJson::Text(_)
+            | AnyJson::Count(_)
+            | AnyJson::Amount(_)
+            | AnyJson::Flag(_)
+            | AnyJson::List(_) => None,
         }
     }
 
@@ -106,18 +112,18 @@ impl<T> Loose<'_, T> {
     #[must_use]
     pub fn list(&self) -> &[T] {
         match self {
-            Loose::List(list) => list,
-            Loose::Nothing
-            | Loose::Text(_)
-            | Loose::Count(_)
-            | Loose::Amount(_)
-            | Loose::Flag(_)
-            | Loose::Object(_) => &[],
+            AnyJson::List(list) => list,
+            AnyJson::Nothing
+            | AnyJson::Text(_)
+            | AnyJson::Count(_)
+            | AnyJson::Amount(_)
+            | AnyJson::Flag(_)
+            | AnyJson::Object(_) => &[],
         }
     }
 }
 
-impl<'de: 'a, 'a, T: Deserialize<'de>> Deserialize<'de> for Loose<'a, T> {
+impl<'de: 'a, 'a, T: Deserialize<'de>> Deserialize<'de> for AnyJson<'a, T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(Whatever { lists: true, of: PhantomData })
     }
@@ -130,39 +136,39 @@ struct Whatever<T> {
 }
 
 impl<'de, T: Deserialize<'de>> Visitor<'de> for Whatever<T> {
-    type Value = Loose<'de, T>;
+    type Value = AnyJson<'de, T>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("anything")
     }
 
     fn visit_bool<E>(self, flag: bool) -> Result<Self::Value, E> {
-        Ok(Loose::Flag(flag))
+        Ok(AnyJson::Flag(flag))
     }
 
     fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
         #[expect(clippy::cast_precision_loss, reason = "negative, so no count; an amount is about right")]
-        Ok(u64::try_from(number).map_or(Loose::Amount(number as f64), Loose::Count))
+        Ok(u64::try_from(number).map_or(AnyJson::Amount(number as f64), AnyJson::Count))
     }
 
     fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
-        Ok(Loose::Count(number))
+        Ok(AnyJson::Count(number))
     }
 
     fn visit_f64<E>(self, number: f64) -> Result<Self::Value, E> {
-        Ok(Loose::Amount(number))
+        Ok(AnyJson::Amount(number))
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Loose::Text(Cow::Owned(text.to_owned())))
+        Ok(AnyJson::Text(Cow::Owned(text.to_owned())))
     }
 
     fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(Loose::Text(Cow::Borrowed(text)))
+        Ok(AnyJson::Text(Cow::Borrowed(text)))
     }
 
     fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(Loose::Nothing)
+        Ok(AnyJson::Nothing)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
@@ -175,11 +181,11 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Whatever<T> {
             }
         }
         while seq.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(if self.lists { Loose::List(list) } else { Loose::Nothing })
+        Ok(if self.lists { AnyJson::List(list) } else { AnyJson::Nothing })
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-        T::deserialize(MapAccessDeserializer::new(map)).map(Loose::Object)
+        T::deserialize(MapAccessDeserializer::new(map)).map(AnyJson::Object)
     }
 }
 
@@ -190,25 +196,28 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Element<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let any = deserializer.deserialize_any(Whatever { lists: false, of: PhantomData })?;
         Ok(Element(match any {
-            Loose::Object(object) => Some(object),
-            Loose::Nothing | Loose::Text(_) | Loose::Count(_) | Loose::Amount(_) | Loose::Flag(_) | Loose::List(_) => {
-                None
-            }
+            AnyJson::Object(object) => Some(object),
+            AnyJson::Nothing
+            | AnyJson::Text(_)
+            | AnyJson::Count(_)
+            | AnyJson::Amount(_)
+            | AnyJson::Flag(_)
+            | AnyJson::List(_) => None,
         }))
     }
 }
 
 /// Reads a line, and where that fails the line without what no text can hold. `read` says whether it could.
 pub fn tolerantly(line: &[u8], mut read: impl FnMut(&[u8]) -> bool) -> bool {
-    read(line) || mended(line).is_some_and(|line| read(&line))
+    read(line) || repaired(line).is_some_and(|line| read(&line))
 }
 
 /// A line in which broken UTF-8 and halves of surrogate pairs are replaced; `None` when there are none. JavaScript cuts
 /// texts between the two halves of a character and writes each half as an escape that no other reader takes.
 #[must_use]
-pub fn mended(line: &[u8]) -> Option<Vec<u8>> {
+pub fn repaired(line: &[u8]) -> Option<Vec<u8>> {
     let sound = String::from_utf8_lossy(line);
-    let mut mended = matches!(sound, Cow::Owned(_));
+    let mut repaired = matches!(sound, Cow::Owned(_));
     let mut bytes = sound.into_owned().into_bytes();
     let mut at = 0;
     while let Some(found) = memchr(b'\\', &bytes[at..]) {
@@ -217,7 +226,7 @@ pub fn mended(line: &[u8]) -> Option<Vec<u8>> {
             (Some(0xd800..0xdc00), Some(0xdc00..0xe000)) => at += 12,
             (Some(0xd800..0xe000), _) => {
                 bytes[at + 2..at + 6].copy_from_slice(b"fffd");
-                mended = true;
+                repaired = true;
                 at += 6;
             }
             // Any other escape; the byte behind the backslash may be one itself.
@@ -227,7 +236,7 @@ pub fn mended(line: &[u8]) -> Option<Vec<u8>> {
             break;
         }
     }
-    mended.then_some(bytes)
+    repaired.then_some(bytes)
 }
 
 /// The number of an escape of four hexadecimal digits (`\u00e9`) at this place.
@@ -244,16 +253,16 @@ mod tests {
     #[derive(Debug, Deserialize, PartialEq)]
     struct Inner<'a> {
         #[serde(default, borrow)]
-        name: Loose<'a>,
+        name: AnyJson<'a>,
     }
 
     #[derive(Debug, Deserialize)]
     struct Outer<'a> {
         #[serde(default, borrow)]
-        any: Loose<'a, Inner<'a>>,
+        any: AnyJson<'a, Inner<'a>>,
     }
 
-    fn read(line: &str) -> Loose<'_, Inner<'_>> {
+    fn read(line: &str) -> AnyJson<'_, Inner<'_>> {
         serde_json::from_str::<Outer<'_>>(line).unwrap().any
     }
 
@@ -266,7 +275,7 @@ mod tests {
         assert_eq!(read(r#"{"any":true}"#).flag(), Some(true));
         assert_eq!(read(r#"{"any":{"name":[1,{"x":2}]}}"#).object().map(|inner| inner.name.text()), Some(None));
         for nothing in [r#"{"any":null}"#, "{}"] {
-            assert_eq!(read(nothing), Loose::Nothing);
+            assert_eq!(read(nothing), AnyJson::Nothing);
         }
         let list = read(r#"{"any":[1,"x",[{"name":"hidden"}],{"name":"a"},null,{"name":"b"}]}"#);
         let names: Vec<_> = list.list().iter().map(|inner| inner.name.text()).collect();
@@ -283,10 +292,10 @@ mod tests {
 
     #[test]
     fn half_a_character_is_replaced_and_a_whole_one_is_not() {
-        assert_eq!(mended(br#"{"a":"\ud83d\ude00 \\ud83d \n"}"#), None);
-        assert_eq!(mended(br#"{"a":"\ud83d"}"#).unwrap(), br#"{"a":"\ufffd"}"#);
-        assert_eq!(mended(br#"{"a":"\ude00\ud83d\ude00"}"#).unwrap(), br#"{"a":"\ufffd\ud83d\ude00"}"#);
-        assert_eq!(mended(b"{\"a\":\"\xf0\x9f\"}").unwrap(), "{\"a\":\"\u{fffd}\"}".as_bytes());
-        assert_eq!(mended(b"\\"), None);
+        assert_eq!(repaired(br#"{"a":"\ud83d\ude00 \\ud83d \n"}"#), None);
+        assert_eq!(repaired(br#"{"a":"\ud83d"}"#).unwrap(), br#"{"a":"\ufffd"}"#);
+        assert_eq!(repaired(br#"{"a":"\ude00\ud83d\ude00"}"#).unwrap(), br#"{"a":"\ufffd\ud83d\ude00"}"#);
+        assert_eq!(repaired(b"{\"a\":\"\xf0\x9f\"}").unwrap(), "{\"a\":\"\u{fffd}\"}".as_bytes());
+        assert_eq!(repaired(b"\\"), None);
     }
 }

@@ -2,8 +2,8 @@
 //! taken back before this returns.
 
 use crate::fault::{Fault, Means, PIDS};
+use crate::fixture::Fixture;
 use crate::random::Random;
-use crate::stage::Stage;
 use ostler_sys::process::{Identity, Pidfd, boot_id};
 use ostler_testkit::{Session, SmallDisk, Started, Who, patience};
 use rustix::fs::{FlockOperation, flock};
@@ -24,29 +24,29 @@ fn moment(random: &mut Random, longest_ms: usize) {
 }
 
 /// Says beforehand what may be true once the fault is done.
-pub fn widen(stage: &Stage, fault: Fault) {
+pub fn widen(fixture: &Fixture, fault: Fault) {
     match fault {
         Fault::KillAgent => {
-            stage.truth.may_end();
-            stage.agent_killed.store(true, Ordering::SeqCst);
+            fixture.truth.may_end();
+            fixture.agent_killed.store(true, Ordering::SeqCst);
         }
         // Without helpers nobody holds the agent's input open, and it ends as at any end of input.
         Fault::KillBothHelpers | Fault::KillEveryone => {
-            stage.truth.may_be_lost();
-            stage.agent_killed.store(true, Ordering::SeqCst);
+            fixture.truth.may_be_lost();
+            fixture.agent_killed.store(true, Ordering::SeqCst);
         }
         // The helper that starts the next process of an agent with one per message may be hit while it is alone.
         Fault::KillHolder | Fault::KillKeeper | Fault::PausePoint | Fault::NoDescriptors | Fault::NoProcesses
-            if !stage.cast.is_one_process() =>
+            if !fixture.agents.is_one_process() =>
         {
-            stage.truth.may_be_lost();
+            fixture.truth.may_be_lost();
         }
-        Fault::PausePoint => stage.truth.may_end(),
+        Fault::PausePoint => fixture.truth.may_end(),
         Fault::FullDisk => {
-            stage.may_refuse.store(true, Ordering::SeqCst);
-            if !stage.cast.is_one_process() {
+            fixture.may_refuse.store(true, Ordering::SeqCst);
+            if !fixture.agents.is_one_process() {
                 // There is no room for the next process: the session ends, and the message waits for a resume.
-                stage.truth.may_end();
+                fixture.truth.may_end();
             }
         }
         Fault::KillKeeper
@@ -78,30 +78,30 @@ pub struct With<'a> {
 }
 
 /// Does it.
-pub fn strike(stage: &Stage, fault: Fault, with: &With<'_>, random: &mut Random) {
+pub fn inject(fixture: &Fixture, fault: Fault, with: &With<'_>, random: &mut Random) {
     moment(random, MOMENT_MS);
     match fault {
-        Fault::KillAgent => stage.session().kill_if_alive(Who::Agent),
-        Fault::KillKeeper => kill_again_and_again(stage, Who::Keeper, random),
-        Fault::KillHolder => kill_again_and_again(stage, Who::Holder, random),
-        Fault::KillBothHelpers => kill_at_once(stage, &[Who::Keeper, Who::Holder]),
-        Fault::KillEveryone => kill_at_once(stage, &[Who::Agent, Who::Keeper, Who::Holder]),
-        Fault::KillClient => kill_client(stage, random),
-        Fault::StopAgent => hit(&stage.session(), Who::Agent, false, random),
-        Fault::StopKeeper => hit(&stage.session(), Who::Keeper, false, random),
-        Fault::StopHolder => hit(&stage.session(), Who::Holder, false, random),
-        Fault::StopClient => stop_client(stage, random),
+        Fault::KillAgent => fixture.session().kill_if_alive(Who::Agent),
+        Fault::KillKeeper => kill_again_and_again(fixture, Who::Keeper, random),
+        Fault::KillHolder => kill_again_and_again(fixture, Who::Holder, random),
+        Fault::KillBothHelpers => kill_at_once(fixture, &[Who::Keeper, Who::Holder]),
+        Fault::KillEveryone => kill_at_once(fixture, &[Who::Agent, Who::Keeper, Who::Holder]),
+        Fault::KillClient => kill_client(fixture, random),
+        Fault::StopAgent => hit(&fixture.session(), Who::Agent, false, random),
+        Fault::StopKeeper => hit(&fixture.session(), Who::Keeper, false, random),
+        Fault::StopHolder => hit(&fixture.session(), Who::Holder, false, random),
+        Fault::StopClient => stop_client(fixture, random),
         Fault::FullDisk => fill_disk(with.disk, random),
-        Fault::NoDescriptors => starve_of_descriptors(stage, random),
-        Fault::NoProcesses => starve_of_processes(stage, random),
-        Fault::TornJournal => tear_journal(stage, random),
-        Fault::TornInbox => tear_inbox(stage, random),
-        Fault::GarbageBeside => garbage_beside(stage),
-        Fault::OtherBoot => copy_of_another_boot(stage),
-        Fault::OlderBinary => older_binary(stage, with.means),
-        Fault::OtherUser => other_user(stage),
-        Fault::ClockJump => jump_the_clock(stage, random),
-        // Done by whoever prepared the stage.
+        Fault::NoDescriptors => starve_of_descriptors(fixture, random),
+        Fault::NoProcesses => starve_of_processes(fixture, random),
+        Fault::TornJournal => tear_journal(fixture, random),
+        Fault::TornInbox => tear_inbox(fixture, random),
+        Fault::GarbageBeside => garbage_beside(fixture),
+        Fault::OtherBoot => copy_of_another_boot(fixture),
+        Fault::OlderBinary => older_binary(fixture, with.means),
+        Fault::OtherUser => other_user(fixture),
+        Fault::ClockJump => jump_the_clock(fixture, random),
+        // Done by the one who prepared the fixture.
         Fault::PausePoint | Fault::ReusedPids => {}
     }
 }
@@ -113,9 +113,9 @@ fn signal(process: &Identity, signal: Signal) {
 }
 
 /// Kills it, and what stands in its place by then.
-fn kill_again_and_again(stage: &Stage, who: Who, random: &mut Random) {
+fn kill_again_and_again(fixture: &Fixture, who: Who, random: &mut Random) {
     for _ in 0..=random.below(3) {
-        hit(&stage.session(), who, true, random);
+        hit(&fixture.session(), who, true, random);
     }
 }
 
@@ -132,8 +132,8 @@ pub fn hit(session: &Session<'_>, who: Who, kills: bool, random: &mut Random) {
 }
 
 /// Stops all of them before any is killed, so that none can replace another.
-pub fn kill_at_once(stage: &Stage, victims: &[Who]) {
-    let session = stage.session();
+pub fn kill_at_once(fixture: &Fixture, victims: &[Who]) {
+    let session = fixture.session();
     let victims: Vec<Identity> = victims.iter().filter_map(|&who| session.recorded(who)).collect();
     for deadly in [Signal::STOP, Signal::KILL] {
         victims.iter().for_each(|victim| signal(victim, deadly));
@@ -141,20 +141,20 @@ pub fn kill_at_once(stage: &Stage, victims: &[Who]) {
     victims.iter().for_each(patience::ended);
 }
 
-fn kill_client(stage: &Stage, random: &mut Random) {
-    let (text, client) = stage.start_sending();
+fn kill_client(fixture: &Fixture, random: &mut Random) {
+    let (text, client) = fixture.start_sending();
     moment(random, 20);
     client.kill();
-    stage.sent(text, &client.finish());
+    fixture.sent(text, &client.finish());
 }
 
-fn stop_client(stage: &Stage, random: &mut Random) {
-    let (text, client) = stage.start_sending();
+fn stop_client(fixture: &Fixture, random: &mut Random) {
+    let (text, client) = fixture.start_sending();
     moment(random, 10);
     signal(client.process(), Signal::STOP);
     moment(random, MOMENT_MS);
     signal(client.process(), Signal::CONT);
-    stage.sent(text, &client.finish());
+    fixture.sent(text, &client.finish());
 }
 
 /// Takes all the room there is, for a moment.
@@ -165,8 +165,8 @@ fn fill_disk(disk: Option<&SmallDisk>, random: &mut Random) {
 }
 
 /// The keeper may open nothing, and fails; or the holder may not, while its keeper dies.
-fn starve_of_descriptors(stage: &Stage, random: &mut Random) {
-    let session = stage.session();
+fn starve_of_descriptors(fixture: &Fixture, random: &mut Random) {
+    let session = fixture.session();
     let starved = if random.below(2) == 0 { Who::Holder } else { Who::Keeper };
     let Some(helper) = session.recorded(starved).filter(Identity::may_live) else { return };
     let pid = Pid::from_raw(helper.pid());
@@ -185,8 +185,8 @@ fn starve_of_descriptors(stage: &Stage, random: &mut Random) {
 }
 
 /// No helper may start anything for a moment in which its twin dies.
-fn starve_of_processes(stage: &Stage, random: &mut Random) {
-    let session = stage.session();
+fn starve_of_processes(fixture: &Fixture, random: &mut Random) {
+    let session = fixture.session();
     let group = Path::new(PIDS).join(format!("ostler-chaos-{}", session.id()));
     std::fs::create_dir(&group).expect("a cgroup");
     let helpers: Vec<Identity> = [Who::Holder, Who::Keeper].iter().filter_map(|&who| session.recorded(who)).collect();
@@ -215,8 +215,8 @@ fn starve_of_processes(stage: &Stage, random: &mut Random) {
 const TORN: &[&[u8]] = &[b"{\"at\":\"2026-11-15T", b"\xff\xfe\x00garbage\n", b"{}\n", b"\n\n{\"at\":1", b"[[[[[[["];
 
 /// A keeper is killed in the middle of a line. Its twin stands still meanwhile, so that nobody writes beside us.
-fn tear_journal(stage: &Stage, random: &mut Random) {
-    let session = stage.session();
+fn tear_journal(fixture: &Fixture, random: &mut Random) {
+    let session = fixture.session();
     let Some(holder) = session.recorded(Who::Holder) else { return };
     signal(&holder, Signal::STOP);
     session.kill_if_alive(Who::Keeper);
@@ -225,8 +225,8 @@ fn tear_journal(stage: &Stage, random: &mut Random) {
 }
 
 /// A client is killed in the middle of a line.
-fn tear_inbox(stage: &Stage, random: &mut Random) {
-    append(&stage.session().path().join("inbox.jsonl"), random.pick(TORN));
+fn tear_inbox(fixture: &Fixture, random: &mut Random) {
+    append(&fixture.session().path().join("inbox.jsonl"), random.pick(TORN));
 }
 
 fn append(file: &Path, bytes: &[u8]) {
@@ -236,8 +236,8 @@ fn append(file: &Path, bytes: &[u8]) {
 }
 
 /// Folders and files that are no sessions, or were some: ours is listed all the same, and they harm nobody.
-fn garbage_beside(stage: &Stage) {
-    let session = stage.session();
+fn garbage_beside(fixture: &Fixture) {
+    let session = fixture.session();
     let sessions = session.path().parent().expect("a folder").to_owned();
     let folders = ["abcdefgh", "zzzzzzzz"].map(|name| sessions.join(name));
     for folder in &folders {
@@ -247,7 +247,7 @@ fn garbage_beside(stage: &Stage) {
     }
     let file = sessions.join("hhhhhhhh");
     std::fs::write(&file, "no folder").expect("a file");
-    let listed = stage.harness.run(&["ls", "--json"]).exits(0);
+    let listed = fixture.harness.run(&["ls", "--json"]).exits(0);
     assert!(listed.stdout.contains(session.id()), "not listed: {listed:?}");
     std::fs::remove_file(file).expect("our own file");
     for folder in folders {
@@ -256,13 +256,13 @@ fn garbage_beside(stage: &Stage) {
 }
 
 /// Somebody restores a backup after a reboot: nothing in it is alive, and nobody who is gets hurt.
-fn copy_of_another_boot(stage: &Stage) {
-    let session = stage.session();
-    let copy = stage.harness.root().join("restored");
+fn copy_of_another_boot(fixture: &Fixture) {
+    let session = fixture.session();
+    let copy = fixture.harness.root().join("restored");
     let folder = copy.join("sessions").join(session.id());
     copy_with_another_boot(&session.path(), &folder);
     let ask = |words: &[&str]| {
-        let mut command = stage.harness.command(stage.harness.program());
+        let mut command = fixture.harness.command(fixture.harness.program());
         command.env("OSTLER_HOME", &copy).args(words);
         Started::new(command, None).finish()
     };
@@ -290,43 +290,43 @@ fn copy_with_another_boot(from: &Path, to: &Path) {
 }
 
 /// Whoever uses the earlier program on a session of the newer one, and the other way round, finds it as it is.
-fn older_binary(stage: &Stage, means: &Means) {
-    let (Some(older), session) = (&means.older, stage.session()) else { return };
-    let mut command = stage.harness.command(older);
+fn older_binary(fixture: &Fixture, means: &Means) {
+    let (Some(older), session) = (&means.older, fixture.session()) else { return };
+    let mut command = fixture.harness.command(older);
     command.args(["show", "--json", session.id()]);
     let shown = Started::new(command, None).finish().exits(0).json();
     assert_eq!(shown["alive"], Value::Bool(true), "{shown}");
     session.kill_if_alive(Who::Keeper);
-    stage.harness.run(&["upgrade"]).exits(0);
+    fixture.harness.run(&["upgrade"]).exits(0);
 }
 
 /// Seconds that a clock is off: by hours back, days ahead, to the beginning of time and to the end of its year.
 const JUMPS: &[i64] = &[-3600, -5 * 3600, 86_400, 9 * 86_400, 366 * 86_400, -1_700_000_000, 0];
 
 /// Somebody sets the clock again and again, and people go on looking and waiting meanwhile. It is right in the end.
-fn jump_the_clock(stage: &Stage, random: &mut Random) {
-    let session = stage.session();
+fn jump_the_clock(fixture: &Fixture, random: &mut Random) {
+    let session = fixture.session();
     for _ in 0..=random.below(4) {
-        stage.harness.shift_clock(random.pick(JUMPS));
+        fixture.harness.shift_clock(random.pick(JUMPS));
         moment(random, MOMENT_MS);
-        let listed = stage.harness.run(&["ls", "-a", "--json"]).exits(0);
+        let listed = fixture.harness.run(&["ls", "-a", "--json"]).exits(0);
         assert!(listed.stdout.contains(session.id()), "not listed: {listed:?}");
         // 0: everything was answered already, 124: the time has passed. Nothing waits for the clock to come back.
-        let waited = stage.harness.run(&["wait", session.id(), "--until", "turn", "--timeout", "100ms"]);
+        let waited = fixture.harness.run(&["wait", session.id(), "--until", "turn", "--timeout", "100ms"]);
         assert!(matches!(waited.code, Some(0 | 124)), "{waited:?}");
     }
-    stage.harness.shift_clock(0);
+    fixture.harness.shift_clock(0);
 }
 
 /// Another user cannot even look.
-fn other_user(stage: &Stage) {
+fn other_user(fixture: &Fixture) {
     let open = |path: &Path| std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("our own");
-    let root = stage.harness.root();
+    let root = fixture.harness.root();
     open(root);
-    let copy = stage.harness.copied_program("ostler-copy");
+    let copy = fixture.harness.copied_program("ostler-copy");
     open(&copy);
-    for words in [&["ls"][..], &["stop", stage.session().id()], &["send", stage.session().id(), "mine now"]] {
-        let mut command = stage.harness.command("setpriv");
+    for words in [&["ls"][..], &["stop", fixture.session().id()], &["send", fixture.session().id(), "mine now"]] {
+        let mut command = fixture.harness.command("setpriv");
         command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&copy).args(words).current_dir("/");
         let output = Started::new(command, None).finish();
         assert!(output.code.is_some_and(|code| code != 0), "another user was served: {output:?}");

@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// An agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cast {
+pub enum Agents {
     /// Any number of messages in one process; writes its transcript late.
     Demo,
     /// One process per message: a script in the place of codex.
@@ -38,14 +38,14 @@ keep assistant "did $prompt"
 echo '{"type":"turn.completed","usage":{"input_tokens":1,"cached_input_tokens":0,"output_tokens":1}}'
 "#;
 
-impl Cast {
+impl Agents {
     /// How `ostler run` calls it.
     #[must_use]
     pub fn agent(self) -> &'static str {
         match self {
-            Cast::Demo => "demo",
-            Cast::Turns => "codex",
-            Cast::Claude => "claude",
+            Agents::Demo => "demo",
+            Agents::Turns => "codex",
+            Agents::Claude => "claude",
         }
     }
 
@@ -53,16 +53,16 @@ impl Cast {
     #[must_use]
     pub fn is_one_process(self) -> bool {
         match self {
-            Cast::Demo | Cast::Claude => true,
-            Cast::Turns => false,
+            Agents::Demo | Agents::Claude => true,
+            Agents::Turns => false,
         }
     }
 
     /// Prepares a home for it, and a model where it needs one.
     pub fn furnish(self, harness: &mut Harness) -> Result<Option<Server>, Missing> {
         match self {
-            Cast::Demo => Ok(None),
-            Cast::Turns => {
+            Agents::Demo => Ok(None),
+            Agents::Turns => {
                 let bin = harness.root().join("bin");
                 std::fs::create_dir(&bin).expect("a folder");
                 let program = bin.join("codex");
@@ -71,7 +71,7 @@ impl Cast {
                 put_first(harness, &bin);
                 Ok(None)
             }
-            Cast::Claude => {
+            Agents::Claude => {
                 let program = Agent::Claude.program()?;
                 let server = Server::start().expect("a port on loopback");
                 let home = harness.root().join("home");
@@ -92,9 +92,9 @@ impl Cast {
     #[must_use]
     pub fn message(self, n: u32) -> String {
         match self {
-            Cast::Demo if n % 3 == 2 => format!("echo-length n{n} {}", "0123456789abcdef".repeat(12_000)),
-            Cast::Demo | Cast::Claude => format!("say n{n}"),
-            Cast::Turns => format!("n{n}"),
+            Agents::Demo if n % 3 == 2 => format!("echo-length n{n} {}", "0123456789abcdef".repeat(12_000)),
+            Agents::Demo | Agents::Claude => format!("say n{n}"),
+            Agents::Turns => format!("n{n}"),
         }
     }
 
@@ -114,11 +114,11 @@ impl Cast {
     #[must_use]
     pub fn writers(self) -> Writers {
         Writers(match self {
-            Cast::Demo => |words| words.get(1).is_some_and(|word| word == ostler_agents::demo::ENTRY),
-            Cast::Turns => {
+            Agents::Demo => |words| words.get(1).is_some_and(|word| word == ostler_agents::demo::ENTRY),
+            Agents::Turns => {
                 |words| words.iter().any(|word| word.ends_with("/codex")) && words.iter().any(|w| w == "exec")
             }
-            Cast::Claude => |words| words.iter().any(|word| word == "--session-id" || word == "--resume"),
+            Agents::Claude => |words| words.iter().any(|word| word == "--session-id" || word == "--resume"),
         })
     }
 
@@ -132,8 +132,8 @@ impl Cast {
 
     fn told_by(self, line: &Value) -> Option<String> {
         let content = match self {
-            Cast::Turns => (line["payload"]["role"] == "user").then(|| &line["payload"]["content"])?,
-            Cast::Demo | Cast::Claude => (line["type"] == "user").then(|| &line["message"]["content"])?,
+            Agents::Turns => (line["payload"]["role"] == "user").then(|| &line["payload"]["content"])?,
+            Agents::Demo | Agents::Claude => (line["type"] == "user").then(|| &line["message"]["content"])?,
         };
         let text = content.as_str().or_else(|| content[0]["text"].as_str())?;
         // Claude's own notes about an interruption are no message.

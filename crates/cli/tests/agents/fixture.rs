@@ -8,35 +8,35 @@ use ostler_testkit::{Harness, Output, Session, patience};
 use serde_json::Value;
 use std::path::PathBuf;
 
-pub struct Bed {
+pub struct Fixture {
     pub agent: Agent,
     /// Before the server: it ends the sessions, who may be talking to it.
     pub harness: Harness,
     pub server: Server,
 }
 
-impl Bed {
+impl Fixture {
     /// None, with a loud line, where the agents are not installed.
-    pub fn new(agent: Agent) -> Option<Bed> {
+    pub fn new(agent: Agent) -> Option<Fixture> {
         let server = Server::start().unwrap();
         let url = server.url();
-        Bed::talking_to(agent, server, &url)
+        Fixture::talking_to(agent, server, &url)
     }
 
     /// A claude that may also be used in a terminal: it trusts its working directory.
-    pub fn of_trusting_claude() -> Option<Bed> {
-        let bed = Bed::new(Agent::Claude)?;
-        Agent::Claude.trust(&bed.harness.root().join("home"), &bed.work()).unwrap();
-        Some(bed)
+    pub fn of_trusting_claude() -> Option<Fixture> {
+        let fixture = Fixture::new(Agent::Claude)?;
+        Agent::Claude.trust(&fixture.harness.root().join("home"), &fixture.work()).unwrap();
+        Some(fixture)
     }
 
     /// The agent is told of a server that is no more.
-    pub fn with_dead_server(agent: Agent) -> Option<Bed> {
+    pub fn with_dead_server(agent: Agent) -> Option<Fixture> {
         let dead = Server::start().unwrap().url();
-        Bed::talking_to(agent, Server::start().unwrap(), &dead)
+        Fixture::talking_to(agent, Server::start().unwrap(), &dead)
     }
 
-    fn talking_to(agent: Agent, server: Server, url: &str) -> Option<Bed> {
+    fn talking_to(agent: Agent, server: Server, url: &str) -> Option<Fixture> {
         let program = match agent.program() {
             Ok(words) => words.last().unwrap().clone(),
             Err(missing) => {
@@ -57,9 +57,9 @@ impl Bed {
         let system = std::env::var("PATH").unwrap();
         let path = format!("{}:{}:{system}", launchers.display(), program.parent().unwrap().display());
         harness.set("PATH", path);
-        let bed = Bed { agent, harness, server };
-        std::fs::create_dir(bed.work()).unwrap();
-        Some(bed)
+        let fixture = Fixture { agent, harness, server };
+        std::fs::create_dir(fixture.work()).unwrap();
+        Some(fixture)
     }
 
     pub fn work(&self) -> PathBuf {
@@ -190,8 +190,8 @@ impl Bed {
 }
 
 /// How many tokens a session says it used in its newest run: (read, written).
-pub fn tokens_of(bed: &Bed, session: &Session<'_>) -> (u64, u64) {
-    let shown: Value = bed.harness.run(&["show", "--json", session.id()]).exits(0).json();
+pub fn tokens_of(fixture: &Fixture, session: &Session<'_>) -> (u64, u64) {
+    let shown: Value = fixture.harness.run(&["show", "--json", session.id()]).exits(0).json();
     let tokens = &shown["outcome"]["tokens"];
     (tokens["input"].as_u64().unwrap_or(0), tokens["output"].as_u64().unwrap_or(0))
 }

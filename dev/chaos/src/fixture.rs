@@ -74,19 +74,19 @@ fn keep_evidence(from: &Path, to: &Path) -> std::io::Result<()> {
 impl Fixture {
     /// A home for this agent. An error when it is not installed.
     pub fn new(program: &Path, agents: Agents) -> Result<Fixture, Missing> {
-        Fixture::in_home(program, agents, None)
+        Fixture::with_sessions_below(program, agents, None)
     }
 
-    /// The same with the sessions in this folder.
-    pub fn in_home(program: &Path, agents: Agents, home: Option<PathBuf>) -> Result<Fixture, Missing> {
+    /// The same with the sessions below this folder.
+    pub fn with_sessions_below(program: &Path, agents: Agents, folder: Option<&Path>) -> Result<Fixture, Missing> {
         let mut harness = Harness::new(&program.to_string_lossy());
         let server = agents.furnish(&mut harness)?;
         let pauses = harness.root().join("pauses");
         std::fs::create_dir(&pauses).expect("a folder");
         harness.set(pause::VARIABLE, pauses);
         harness.has_own_clock();
-        if let Some(home) = home {
-            harness.set("OSTLER_HOME", home);
+        if let Some(folder) = folder {
+            harness.keep_sessions_below(folder);
         }
         Ok(Fixture {
             agents,

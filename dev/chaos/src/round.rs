@@ -47,11 +47,11 @@ fn agents(fault: Fault, random: &mut Random) -> Agents {
 /// An agent is told several things while it happens, and one more afterwards.
 fn conversation(means: &Means, fault: Fault, random: &mut Random) -> Verdict {
     let disk = (fault == Fault::FullDisk).then(|| SmallDisk::mount("6m"));
-    let home = disk.as_ref().map(|disk| disk.path().join("ostler"));
+    let sessions = disk.as_ref().map(SmallDisk::path);
     let wanted = agents(fault, random);
-    let fixture = match Fixture::in_home(&means.program, wanted, home.clone()) {
+    let fixture = match Fixture::with_sessions_below(&means.program, wanted, sessions) {
         Ok(fixture) => fixture,
-        Err(_) => Fixture::in_home(&means.program, Agents::Demo, home).expect("built in"),
+        Err(_) => Fixture::with_sessions_below(&means.program, Agents::Demo, sessions).expect("built in"),
     };
     fixture.launch(None);
     inject::widen(&fixture, fault);

@@ -94,7 +94,7 @@ impl Witness {
 
 fn look_for_two(root: &Path, Writers(is_writer): Writers, stopped: &AtomicBool) -> Vec<String> {
     while !stopped.load(Ordering::Relaxed) {
-        let processes = ostler_testkit::alive_below(root);
+        let processes = ostler_testkit::alive_below(&[root]);
         let words = |process: &Identity| command_line(process.pid());
         let writers: Vec<Identity> = processes.into_iter().filter(|process| is_writer(&words(process))).collect();
         // What a writer has just forked has its words until it runs a program of its own.

@@ -16,6 +16,8 @@ use tempfile::TempDir;
 pub struct Harness {
     program: PathBuf,
     root: TempDir,
+    /// Where the sessions are when they are not below `root`.
+    sessions_elsewhere: Option<PathBuf>,
     environment: BTreeMap<OsString, OsString>,
 }
 
@@ -24,7 +26,8 @@ impl Harness {
     #[must_use]
     pub fn new(program: &str) -> Harness {
         let root = tempfile::Builder::new().prefix("ostler-test-").tempdir().expect("a temporary folder");
-        let mut harness = Harness { program: PathBuf::from(program), root, environment: BTreeMap::new() };
+        let mut harness =
+            Harness { program: PathBuf::from(program), root, sessions_elsewhere: None, environment: BTreeMap::new() };
         for (name, folder) in [
             ("HOME", "home"),
             ("OSTLER_HOME", "ostler"),
@@ -52,6 +55,12 @@ impl Harness {
     /// Changes the environment of everything that is started from now on.
     pub fn set(&mut self, name: &str, value: impl Into<OsString>) {
         self.environment.insert(name.into(), value.into());
+    }
+
+    /// Keeps the sessions below this folder, which belongs to the test alone and must be dropped after this.
+    pub fn keep_sessions_below(&mut self, folder: &Path) {
+        self.sessions_elsewhere = Some(folder.to_owned());
+        self.set("OSTLER_HOME", folder.join("ostler"));
     }
 
     /// All of that environment, for a test that calls the engine itself.
@@ -188,14 +197,19 @@ impl Harness {
     /// Everything of this test that is alive.
     #[must_use]
     pub fn alive(&self) -> Vec<ostler_sys::process::Identity> {
-        leftovers::alive(self.root())
+        leftovers::alive(&self.folders())
     }
 
     /// Fails the test unless everything of it is gone, or goes within a moment.
     #[track_caller]
     pub fn nothing_is_left(&self) {
-        let left = leftovers::settle(self.root());
+        let left = leftovers::settle(&self.folders());
         assert!(left.is_empty(), "still alive (ended now): {left:#?}");
+    }
+
+    /// All folders in which something of this test can work.
+    fn folders(&self) -> Vec<&Path> {
+        [Some(self.root()), self.sessions_elsewhere.as_deref()].into_iter().flatten().collect()
     }
 
     fn end_sessions(&self) {
@@ -222,7 +236,7 @@ impl Drop for Harness {
                     ostler_sys::process::command_line(process.pid())
                 );
             }
-            leftovers::end(self.root());
+            leftovers::end(&self.folders());
             return;
         }
         self.end_sessions();

@@ -15,45 +15,47 @@ const AGENT_LOCK: i32 = 31;
 /// Helpers leave a moment after they have published the outcome.
 const MOMENT: Duration = Duration::from_secs(5);
 
-/// Every living process that works below this folder or carries a lock from there.
-pub fn alive(home: &Path) -> Vec<Identity> {
+/// Every living process that works below one of these folders or carries a lock from there.
+pub fn alive(folders: &[&Path]) -> Vec<Identity> {
     let me = std::process::id().to_string();
     let processes = std::fs::read_dir("/proc").expect("/proc").flatten();
     processes
         .filter_map(|entry| entry.file_name().into_string().ok())
         .filter(|name| *name != me)
         .filter_map(|name| name.parse().ok())
-        .filter(|&pid: &i32| pid > 1 && belongs(pid, home))
+        .filter(|&pid: &i32| pid > 1 && belongs(pid, folders))
         .filter_map(|pid| Stat::read(pid).ok().flatten())
         .filter(|stat| !stat.is_zombie())
         .map(|stat| stat.identity())
         .collect()
 }
 
-fn belongs(pid: i32, home: &Path) -> bool {
-    let leads_home =
-        |link: &str| std::fs::read_link(format!("/proc/{pid}/{link}")).is_ok_and(|target| target.starts_with(home));
-    leads_home("cwd") || leads_home(&format!("fd/{AGENT_LOCK}"))
+fn belongs(pid: i32, folders: &[&Path]) -> bool {
+    let leads_there = |link: &str| {
+        std::fs::read_link(format!("/proc/{pid}/{link}"))
+            .is_ok_and(|target| folders.iter().any(|folder| target.starts_with(folder)))
+    };
+    leads_there("cwd") || leads_there(&format!("fd/{AGENT_LOCK}"))
 }
 
-/// Gives everything of this home a moment to be gone. Returns what is not, in words, and ends it.
-pub fn settle(home: &Path) -> Vec<String> {
+/// Gives everything of these folders a moment to be gone. Returns what is not, in words, and ends it.
+pub fn settle(folders: &[&Path]) -> Vec<String> {
     let deadline = Instant::now() + MOMENT;
-    for process in alive(home) {
+    for process in alive(folders) {
         ends_within(&process, deadline.saturating_duration_since(Instant::now()));
     }
-    let left = alive(home);
+    let left = alive(folders);
     let words = left.iter().map(|process| format!("{} {}", process.pid(), command_line(process.pid()).join(" ")));
     let words = words.collect();
-    end(home);
+    end(folders);
     words
 }
 
-/// Kills everything of this home, until nothing is left of it.
-pub fn end(home: &Path) {
+/// Kills everything of these folders, until nothing is left of it.
+pub fn end(folders: &[&Path]) {
     let deadline = Instant::now() + MOMENT;
     loop {
-        let left = alive(home);
+        let left = alive(folders);
         if left.is_empty() || Instant::now() > deadline {
             return;
         }
@@ -86,10 +88,10 @@ mod tests {
         std::io::BufRead::read_line(&mut std::io::BufReader::new(hiding.stdout.take().unwrap()), &mut line).unwrap();
         hiding.wait().unwrap();
         let pid: i32 = line.trim().parse().unwrap();
-        let found = alive(home.path());
+        let found = alive(&[home.path()]);
         assert_eq!(found.iter().map(Identity::pid).collect::<Vec<_>>(), [pid]);
-        end(home.path());
+        end(&[home.path()]);
         assert!(!found[0].may_live());
-        assert!(alive(home.path()).is_empty());
+        assert!(alive(&[home.path()]).is_empty());
     }
 }

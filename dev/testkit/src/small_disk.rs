@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// Unmounted when dropped, which must be after everything that works on it.
+/// Unmounted when dropped, which must be after everything that works on it: a harness that keeps its sessions below it
+/// ([`crate::Harness::keep_sessions_below`]) ends them first.
 #[derive(Debug)]
 pub struct SmallDisk(TempDir);
 
@@ -45,7 +46,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // Lazily: a failed test may have left something on it.
+        // Lazily: what another thread starts at this moment has our open files until it runs its own program.
         let _ = Command::new("umount").arg("--lazy").arg(self.path()).status();
     }
 }

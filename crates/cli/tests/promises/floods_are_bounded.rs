@@ -174,7 +174,7 @@ fn an_agent_that_floods_is_stopped_within_its_grace_and_near_its_limit() {
 /// The sessions on a disk of their own, which must be dropped after this, with so much of it for others.
 fn harness_on(disk: &SmallDisk, min_free: &str) -> Harness {
     let mut harness = harness();
-    harness.set("OSTLER_HOME", disk.path().join("ostler"));
+    harness.keep_sessions_below(disk.path());
     harness.configure(&format!(
         "min_free_space = \"{min_free}\"\noutput_limit = \"off\"\nterminal_output_limit = \"1GiB\"\n"
     ));

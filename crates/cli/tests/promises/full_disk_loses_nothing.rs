@@ -5,12 +5,13 @@ use crate::{harness, root_for};
 use ostler_testkit::misbehave::pattern;
 use ostler_testkit::{Harness, SmallDisk, Started, Who};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 /// The sessions on a disk of their own, which must be dropped after this. Nothing of it is left to others: what happens when
 /// it is really full is the subject here.
 fn harness_on(disk: &SmallDisk) -> Harness {
     let mut harness = harness();
-    harness.set("OSTLER_HOME", disk.path().join("ostler"));
+    harness.keep_sessions_below(disk.path());
     harness.configure("min_free_space = \"off\"\n");
     harness
 }
@@ -229,4 +230,26 @@ fn an_endless_writer_is_stopped_on_a_full_disk_and_what_is_lost_is_said() {
     assert_eq!(shown.outcome().kind, "stopped");
     assert!(shown.alarm.is_some_and(|alarm| alarm.contains("lost")));
     harness.nothing_is_left();
+}
+
+#[test]
+fn a_test_that_fails_leaves_no_process_on_its_disk() {
+    if !root_for(WHAT) {
+        return;
+    }
+    let disk = SmallDisk::mount("4m");
+    let started = Mutex::new(Vec::new());
+    let failed = std::thread::scope(|scope| {
+        let test = scope.spawn(|| {
+            let harness = harness_on(&disk);
+            let session = harness.detach(&["--", &harness.misbehave(), "print=9000000"]);
+            session.until("the full disk is named", || session.show().alarm);
+            *started.lock().unwrap() = [Who::Agent, Who::Holder, Who::Keeper].map(|who| session.living(who)).to_vec();
+            std::panic::resume_unwind(Box::new("on purpose"));
+        });
+        test.join().is_err()
+    });
+    let started = started.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let alive: Vec<_> = started.iter().filter(|process| process.may_live()).collect();
+    assert!(failed && started.len() == 3 && alive.is_empty(), "started {started:?}, still alive {alive:?}");
 }

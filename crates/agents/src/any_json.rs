@@ -60,7 +60,7 @@ impl<T> AnyJson<'_, T> {
     pub fn count(&self) -> Option<u64> {
         match self {
             AnyJson::Count(count) => Some(*count),
-            // Counted in floating point; what is no count is none.
+            // Counted in floating point; what is not a count is none.
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a saturating cast is meant")]
             AnyJson::Amount(amount) if *amount >= 0.0 => Some(*amount as u64),
             AnyJson::Nothing
@@ -108,7 +108,7 @@ impl<T> AnyJson<'_, T> {
         }
     }
 
-    /// The objects of a list; none when it is no list.
+    /// The objects of a list; none when it is not a list.
     #[must_use]
     pub fn list(&self) -> &[T] {
         match self {

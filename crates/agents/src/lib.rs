@@ -409,7 +409,7 @@ macro_rules! remembers_its_turn {
 }
 pub(crate) use remembers_its_turn;
 
-/// Of what a turn has said so far another decoder is told the newest: a transcript is written in order, and whoever reads on
+/// Of what a turn has said so far another decoder is told the newest: a transcript is written in order, and anyone who reads on
 /// with it is a reader that finds a turn ended, of which the keeper knows all.
 fn newest<S: serde::Serializer>(said: &[String], serializer: S) -> Result<S::Ok, S::Error> {
     const NEWEST: usize = 200;

@@ -1,6 +1,6 @@
 //! Conversations that people name in an agent's own arguments, as in `ostler run claude -- --resume ID`.
 
-/// The id behind one of these words, and the arguments without both. `None` when it is no id (a number in a list, words
+/// The id behind one of these words, and the arguments without both. `None` when it is not an id (a number in a list, words
 /// to search for), or when `forks` is among the arguments: a copy is another conversation.
 pub fn behind(
     arguments: &[String],

@@ -1,6 +1,6 @@
 //! A conversation as an agent's own transcript has it: what was told, said and done, each with its time.
 //!
-//! In a terminal an agent draws, and what remains of a drawing is no conversation. Its transcript is one. Readers are pure:
+//! In a terminal an agent draws, and what remains of a drawing is not a conversation. Its transcript is one. Readers are pure:
 //! lines or rows in, items out; they survive whatever stands there, and pass over what they do not know.
 
 use crate::any_json::AnyJson;

@@ -83,7 +83,7 @@ impl Format {
         self.agent.name()
     }
 
-    /// Tells by the first records of a file whose it is; `None` when they are no agent's.
+    /// Tells by the first records of a file whose it is; `None` when they belong to no agent.
     ///
     /// # Errors
     /// When it cannot be read.

@@ -1,4 +1,4 @@
-//! Parts of lines that look the same whoever wrote them.
+//! Parts of lines that look the same no matter which agent wrote them.
 
 use crate::any_json::AnyJson;
 use ostler_core::fact::Tokens;

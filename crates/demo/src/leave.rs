@@ -74,7 +74,7 @@ impl Leave {
 /// What makes it impossible to go on.
 #[derive(Debug, Error)]
 pub enum Trouble {
-    #[error("this input line is no message: {0}")]
+    #[error("this input line is not a message: {0}")]
     Malformed(String),
     #[error("cannot read input: {0}")]
     Input(#[source] io::Error),

@@ -14,7 +14,7 @@
 //! * `control_request` is answered with success; `interrupt` ends the turn at once and kills the running tool.
 //! * With `--ask` it asks by `can_use_tool` before it changes a file. An allowing answer may carry a changed input, which
 //!   is not looked at.
-//! * A line that is no message ends the process with 1. The end of stdin lets the accepted turns finish; the exit code is
+//! * A line that is not a message ends the process with 1. The end of stdin lets the accepted turns finish; the exit code is
 //!   then 1 when the last turn met an API error, else 0. SIGTERM ends it with 143, SIGHUP with 129, SIGINT with 0, all
 //!   after writing the transcript and killing the running tool.
 //! * The transcript is written late (`transcript`): who kills it right at `result` loses the reply.

@@ -1,4 +1,4 @@
-//! Prompts with a meaning of their own, for tests: each makes the agent do one thing that whoever keeps it must get right.
+//! Prompts with a meaning of their own, for tests: each makes the agent do one thing that a keeper must get right.
 //! The table stands in the crate's documentation.
 
 use crate::face::{Ending, Verdict};

@@ -65,7 +65,7 @@ impl Signals {
         }
     }
 
-    /// Whether SIGINT came since this was last asked, for whoever takes it as "end the turn" and not as "leave".
+    /// Whether SIGINT came since this was last asked, for a mode that takes it as "end the turn" and not as "leave".
     pub fn take_interrupt(&self) -> bool {
         self.interrupt.swap(false, Ordering::SeqCst)
     }

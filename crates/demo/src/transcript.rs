@@ -2,7 +2,7 @@
 //!
 //! A line is printed first and stands in the file some 100 ms later: lines gather until none came for that long (or the
 //! batch is big), then they are appended by one write, never synced. So SIGKILL at the end of a turn loses its reply,
-//! always, which is what whoever keeps this agent must cope with. What the original does in 29 to 102 ms is done here
+//! always, which a keeper of this agent must handle. What the original does in 29 to 102 ms is done here
 //! at the late end, on purpose.
 //!
 //! Promises: a line is never written twice; a torn last line from an earlier death does not spoil ours; a full disk

@@ -10,7 +10,7 @@ pub struct Input(BufReader<Stdin>);
 #[derive(Debug)]
 pub enum Given {
     Expected,
-    /// Nothing more will come: whoever kept us wants us to leave.
+    /// Nothing more will come: the process that kept us wants us to leave.
     End,
     Else(String),
 }

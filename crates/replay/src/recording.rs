@@ -128,7 +128,7 @@ impl Recording {
     /// Reads a file's text.
     ///
     /// # Errors
-    /// When it is no recording, or not a whole one.
+    /// When it is not a recording, or not a whole one.
     pub fn read(text: &str) -> Result<Recording, Unreadable> {
         let mut lines = text.split('\n').enumerate().map(|(index, line)| (index + 1, line));
         if lines.next().is_none_or(|(_, line)| line != TITLE) {

@@ -1,6 +1,6 @@
 //! The names of a recording, and what they are this time.
 //!
-//! A conversation and its messages get new names in every session, and whoever proves that a turn is saved looks for
+//! A conversation and its messages get new names in every session, and the proof that a turn is saved looks for
 //! them; so what is printed and saved carries those, not the recorded ones.
 
 /// Recorded text and what stands for it now.

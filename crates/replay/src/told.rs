@@ -1,4 +1,4 @@
-//! What people told the recorded agent, and when: whoever plays a recording through ostler has to do the same.
+//! What people told the recorded agent, and when: a test that plays a recording through ostler has to do the same.
 
 use crate::recording::{Deed, Recording, Run, Text};
 use serde_json::Value;
@@ -57,7 +57,7 @@ impl Run {
 }
 
 impl Recording {
-    /// Whether somebody breaks a turn off in it, for which whoever plays it is waited.
+    /// Whether somebody breaks a turn off in it, for which the player waits.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
         self.runs.iter().flat_map(Run::cues).any(|cue| cue.told == Told::Interrupt)

@@ -21,7 +21,7 @@ const DEL: u8 = 0x7f;
 pub(crate) trait Perform {
     /// A run of printable ASCII.
     fn text(&mut self, ascii: &[u8]);
-    /// Any other printable character; U+FFFD for bytes that are no UTF-8.
+    /// Any other printable character; U+FFFD for bytes that are not UTF-8.
     fn character(&mut self, character: char);
     /// A control character, 0x00 to 0x1f.
     fn control(&mut self, byte: u8);

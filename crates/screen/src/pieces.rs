@@ -1,4 +1,4 @@
-//! The screen as pieces of text that look the same, for whoever draws it with other means than a terminal.
+//! The screen as pieces of text that look the same, for code that draws it with other means than a terminal.
 
 use crate::row::{Row, Shape};
 use crate::style::{Colour, Style};

@@ -9,7 +9,7 @@ use crate::style::{Style, is_default};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// Accents and joiners on one character; more is no writing system.
+/// Accents and joiners on one character; more is not a writing system.
 const MARKS_PER_CELL: usize = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

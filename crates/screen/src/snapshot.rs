@@ -65,7 +65,7 @@ fn sealed(body: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// FNV-1a: against accidents. Whoever forges a snapshot gets a wrong screen and no panic.
+/// FNV-1a: against accidents. A forged snapshot gives a wrong screen and no panic.
 fn checksum_of(body: &[u8]) -> String {
     let sum = body
         .iter()

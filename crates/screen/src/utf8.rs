@@ -1,6 +1,6 @@
 //! UTF-8, one byte at a time, so that a character cut by a read is put together by the next one.
 //!
-//! Bytes that are no UTF-8 become U+FFFD, one for each longest wrong piece, exactly as `String::from_utf8_lossy` counts
+//! Bytes that are not UTF-8 become U+FFFD, one for each longest wrong piece, exactly as `String::from_utf8_lossy` counts
 //! them, wherever the input was cut.
 
 use serde::{Deserialize, Serialize};

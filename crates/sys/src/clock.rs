@@ -25,7 +25,7 @@ pub fn now() -> Timestamp {
     }
 }
 
-/// By so many seconds. What is no number, or leads out of the calendar, shifts nothing.
+/// By so many seconds. What is not a number, or leads out of the calendar, shifts nothing.
 fn shifted(now: Timestamp, seconds: &str) -> Timestamp {
     let shift = seconds.trim().parse().map(SignedDuration::from_secs).unwrap_or_default();
     now.checked_add(shift).unwrap_or(now)

@@ -88,7 +88,7 @@ mod within {
 
     /// Room for anything; only what is used of it becomes memory.
     const STACK: usize = 1 << 20;
-    /// Nothing lies on the lowest part: whoever needs more than there is dies there, and overwrites nothing.
+    /// Nothing lies on the lowest part: a process that needs more than there is dies there, and overwrites nothing.
     const GUARD: usize = 1 << 12;
 
     /// The child lives on our memory, with a stack of its own: on ours it would overwrite where we are to go on.

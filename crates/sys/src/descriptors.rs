@@ -1,4 +1,4 @@
-//! Descriptors that arrive by number: handed over by whoever started us.
+//! Descriptors that arrive by number: handed over by the process that started us.
 
 #![expect(unsafe_code, reason = "a number becomes an owned descriptor here and nowhere else")]
 

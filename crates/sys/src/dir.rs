@@ -62,7 +62,7 @@ impl Dir {
 
     /// Opens a file of this folder; a new one is readable by its owner alone.
     pub fn file(&self, name: &str, flags: OFlags) -> io::Result<OwnedFd> {
-        // Somebody may have put a pipe in the place of a record, and whoever only reads must not wait for its writer.
+        // Somebody may have put a pipe in the place of a record, and a reader must not wait for its writer.
         let flags = if flags.intersects(OFlags::WRONLY | OFlags::RDWR) { flags } else { flags | OFlags::NONBLOCK };
         Ok(rustix::fs::openat(&self.0, name, flags | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::RUSR | Mode::WUSR)?)
     }
@@ -87,7 +87,7 @@ impl Dir {
         }
     }
 
-    /// Writes a file, new or empty until now, in a folder that nobody looks into yet: whoever did would see half of it.
+    /// Writes a file, new or empty until now, in a folder that nobody looks into yet: a reader would see half of it.
     pub fn create(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         File::from(self.file(name, OFlags::WRONLY | OFlags::CREATE)?).write_all(bytes)
     }

@@ -52,7 +52,7 @@ pub fn enter(program: fn() -> u8) -> ! {
     std::process::exit(program().into())
 }
 
-/// Opens those of the standard three that whoever started us has closed.
+/// Opens those of the standard three that our parent has closed.
 fn open_standard() -> io::Result<()> {
     let standard = [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr()];
     let mut looked = standard.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::empty()));

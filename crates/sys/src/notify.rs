@@ -64,7 +64,7 @@ impl Watcher {
             match reader.next() {
                 Ok(event) => {
                     if event.events().contains(ReadFlags::QUEUE_OVERFLOW) {
-                        // Events were dropped: whoever asks must look at everything, which -1 stands for.
+                        // Events were dropped: anyone who asks must look at everything, which -1 stands for.
                         return Ok(vec![(Watch(-1), String::new())]);
                     }
                     let name = event.file_name().map(|name| name.to_string_lossy().into_owned());

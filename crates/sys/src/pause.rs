@@ -7,7 +7,7 @@
 //! In ordinary use a point costs one look at a value in memory. A test sets `OSTLER_PAUSE` to a folder of its own and puts
 //! a file there, called `<role>.<point>.kill` (or `.stop`: SIGSTOP, until somebody says SIGCONT). Who passes takes one byte
 //! off that file, and who takes the last one is struck and removes it. So a file of n bytes strikes at the n-th passing,
-//! once: whoever replaces the process has the same environment and must get past the same point. That the file is
+//! once: the process that replaces it has the same environment and must get past the same point. That the file is
 //! gone proves that the point was reached.
 
 use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags};
@@ -157,7 +157,7 @@ fn role() -> Role {
     Role::ALL.into_iter().find(|&role| role as u8 == now).unwrap_or(Role::Client)
 }
 
-/// The name of the file that strikes whoever of this role passes this point.
+/// The name of the file that stops the process of this role that passes this point.
 #[must_use]
 pub fn token(role: Role, point: Point) -> String {
     format!("{}.{}", role.name(), point.name())
@@ -187,7 +187,7 @@ fn is_struck(file: &Path) -> bool {
             rustix::fs::ftruncate(&token, left - 1)?;
             return Ok(false);
         }
-        // Whoever opened it before us and waited for the lock finds that it is gone.
+        // A process that opened it before us and waited for the lock finds that it is gone.
         rustix::fs::unlinkat(CWD, file, AtFlags::empty()).map(|()| true)
     };
     take().unwrap_or(false)

@@ -1,7 +1,7 @@
 //! Moving bytes without touching them.
 //!
 //! The race this solves: a process that reads bytes and then writes them can be killed in between, and they are gone.
-//! `splice` moves them inside the kernel, and the position in the file is the one of an open file shared with whoever
+//! `splice` moves them inside the kernel, and the position in the file is the one of an open file shared with the process that
 //! takes over; killed anywhere, nothing is lost and nothing is moved twice.
 
 use rustix::event::{PollFd, PollFlags, poll};

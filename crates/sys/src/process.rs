@@ -197,7 +197,7 @@ fn open_pidfd(pid: i32) -> io::Result<Option<OwnedFd>> {
     };
     match pidfd_open(pid, PidfdFlags::NONBLOCK) {
         Ok(fd) => Ok(Some(fd)),
-        // Not found, or (the other two, by kernel) found as a thread of somebody: a thread is no process of ours.
+        // Not found, or (the other two, by kernel) found as a thread of somebody: a thread is not a process of ours.
         Err(rustix::io::Errno::SRCH | rustix::io::Errno::NOENT | rustix::io::Errno::INVAL) => Ok(None),
         Err(error) => Err(error.into()),
     }

@@ -39,7 +39,7 @@ pub fn without_name() -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Opens it in this folder, in which nothing has its name. Several processes that share it may do so at once: whoever comes
+/// Opens it in this folder, in which nothing has its name. Several processes that share it may do so at once: the process that comes
 /// second finds it done.
 pub fn open_as(socket: &OwnedFd, folder: &Dir) -> io::Result<()> {
     if !has_name(socket)?
@@ -67,7 +67,7 @@ fn has_name(socket: &OwnedFd) -> io::Result<bool> {
     Ok(SocketAddrUnix::try_from(getsockname(socket)?)?.path_bytes().is_some())
 }
 
-/// A connection to whoever keeps the session; `None` when nobody does. As long as one of the two helpers lives the
+/// A connection to the process that keeps the session; `None` when nobody does. As long as one of the two helpers lives the
 /// socket is open, so this waits for a restarting keeper and never fails because of it.
 pub fn reach(folder: &Dir) -> io::Result<Option<OwnedFd>> {
     let socket = socket_with(AddressFamily::UNIX, KIND, SocketFlags::CLOEXEC, None)?;

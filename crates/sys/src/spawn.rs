@@ -209,7 +209,7 @@ impl Start<'_> {
     fn become_program(&self, prepared: &Prepared, channel: Option<&mut RawFd>) -> (Step, i32) {
         // SAFETY: system calls on memory that was prepared before and that nobody changes meanwhile.
         unsafe {
-            // Whoever leads a session already is refused, and goes on leading it.
+            // A process that leads a session already is refused, and goes on leading it.
             libc::setsid();
             // First everything up and out of the way, then each to its place: sources and targets may overlap.
             let free = prepared.highest + 1;

@@ -21,7 +21,7 @@ impl Processes {
             let Some(pid) = name.to_str().and_then(|name| name.parse::<i32>().ok()) else {
                 continue;
             };
-            // Whoever vanished or may not be looked at is not below us.
+            // A process that vanished or may not be looked at is not below us.
             if let Ok(Some(stat)) = Stat::read(pid) {
                 children.entry(stat.parent).or_default().push(pid);
                 all.insert(pid, stat);

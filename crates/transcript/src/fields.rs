@@ -198,7 +198,7 @@ impl<'de> Deserialize<'de> for Flag {
     }
 }
 
-/// The elements of a list; something that is no list has none.
+/// The elements of a list; something that is not a list has none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Items<T> {
     pub items: Vec<T>,

@@ -27,7 +27,7 @@ pub enum Finding {
         line: u64,
         bytes: u64,
     },
-    /// Bytes that are no text.
+    /// Bytes that are not text.
     BadBytes {
         line: u64,
     },

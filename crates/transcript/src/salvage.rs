@@ -24,7 +24,7 @@ pub fn records(line: &[u8], openings: &[&str]) -> Vec<Range<usize>> {
         let mut reader = serde_json::Deserializer::from_slice(&line[place..]).into_iter::<IgnoredAny>();
         if let Some(Ok(_)) = reader.next() {
             let end = place + reader.byte_offset();
-            // What lies inside a record that was torn is no record of its own: behind one comes another, or the end.
+            // What lies inside a record that was torn is not a record of its own: behind one comes another, or the end.
             if line[end..].is_empty() || line[end] == b'{' {
                 found.push(place..end);
             }

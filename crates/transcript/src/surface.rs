@@ -14,7 +14,7 @@ pub trait Records {
     /// Takes what may be a record that begins at this place; `false`: it is none.
     fn take(&mut self, start: u64, bytes: &[u8]) -> bool;
 
-    /// Hears of a line that is no record.
+    /// Is given a line that is not a record.
     fn broken(&mut self, start: u64, bytes: &[u8]) {
         let _ = (start, bytes);
     }
@@ -32,7 +32,7 @@ pub struct Surface {
 }
 
 impl Surface {
-    /// Bytes that are no text become what a reader makes of them. What hangs together is decided on the file that has none.
+    /// Bytes that are not text become what a reader makes of them. What hangs together is decided on the file that has none.
     fn replace_bad_bytes(&mut self, start: u64, bytes: &[u8]) {
         let mut at = start;
         for chunk in bytes.utf8_chunks() {

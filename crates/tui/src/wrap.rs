@@ -5,7 +5,7 @@ use ratatui_core::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-/// So many code points of one character are shown: a tower of marks is no character.
+/// So many code points of one character are shown: a tower of marks is not a character.
 const MARKS: usize = 12;
 
 /// Where a row may end.

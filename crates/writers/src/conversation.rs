@@ -1,4 +1,4 @@
-//! What a conversation is, whoever keeps it: an agent, the folder in which that agent keeps its conversations, and its
+//! What a conversation is, no matter who keeps it: an agent, the folder in which that agent keeps its conversations, and its
 //! own name for this one. Not our session's id: two sessions of ours can mean the same conversation, and a copied home has
 //! the same ids twice.
 

@@ -12,7 +12,7 @@
 //!   the agent or a helper of its session lives; after that its file is removed, and the lock with it.
 //! * A record can name a process that **cannot be seen** from here, in another pid namespace. There the lock alone counts.
 //!
-//! Whoever takes, reads or changes does so under one short lock on the folder itself, so that no two of them judge at
+//! A process that takes, reads or changes does so under one short lock on the folder itself, so that no two of them judge at
 //! once. The folder's lock is never held while anything is waited for.
 
 use crate::{Conversation, Variable, processes};
@@ -68,7 +68,7 @@ impl Occupant {
         })
     }
 
-    /// Whether these are one session, whoever of it speaks.
+    /// Whether these are one session, no matter which of its processes asks.
     #[must_use]
     pub fn is_same_session(&self, other: &Occupant) -> bool {
         self.folder_id == other.folder_id && self.session == other.session
@@ -181,7 +181,7 @@ impl Writers {
         Ok(read(lock))
     }
 
-    /// Lets the conversation go, whoever else has a copy of the lock.
+    /// Lets the conversation go, even if others have a copy of the lock.
     pub fn release(&self, conversation: &Conversation, lock: &OwnedFd) -> io::Result<()> {
         let _guard = self.guard()?;
         let name = conversation.file_name();

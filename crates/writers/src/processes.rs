@@ -94,7 +94,7 @@ pub fn descends_from(pid: i32, ancestor: i32) -> bool {
     false
 }
 
-/// The files below a folder that a process could write to at any moment. Whoever does not let us look shows nothing.
+/// The files below a folder that a process could write to at any moment. A process that does not let us look shows nothing.
 pub fn writable_files(pid: i32, below: &Path) -> Vec<PathBuf> {
     let links = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     links

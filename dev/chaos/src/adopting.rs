@@ -1,4 +1,4 @@
-//! A conversation is adopted by somebody who dies on the way: it is a session or none, never half of one, and whoever tries
+//! A conversation is adopted by somebody who dies on the way: it is a session or none, never half of one, and the next one who tries
 //! again gets one session and not two.
 
 use ostler_sys::pause::{self, Point, Role};

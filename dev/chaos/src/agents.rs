@@ -136,7 +136,7 @@ impl Agents {
             Agents::Demo | Agents::Claude => (line["type"] == "user").then(|| &line["message"]["content"])?,
         };
         let text = content.as_str().or_else(|| content[0]["text"].as_str())?;
-        // Claude's own notes about an interruption are no message.
+        // Claude's own notes about an interruption are not messages.
         (!text.starts_with('[') && !text.starts_with('<')).then(|| text.to_owned())
     }
 }

@@ -1,6 +1,6 @@
 //! One session under fire: what is done to it by people who go on as people do, and what must hold in the end.
 //!
-//! Every command may be killed in the middle; whoever typed it types it again. A message counts as accepted when `send` or
+//! Every command may be killed in the middle; the user types it again. A message counts as accepted when `send` or
 //! `run` said so, and as attempted when nobody lived to say anything: the first kind must reach the agent once, the second
 //! at most once, and nothing else may.
 
@@ -222,7 +222,7 @@ impl Fixture {
             if !view.ended || (view.queued == 0 && self.is_saved()) {
                 return;
             }
-            // 125: whoever was to hold it was killed, and says so.
+            // 125: the process that was to hold it was killed, and says so.
             self.typed_again(&["resume", "--keep", "-d", self.session().id()], &[0, 125]);
         }
         panic!("it ends again and again");

@@ -235,7 +235,7 @@ fn append(file: &Path, bytes: &[u8]) {
     file.write_all(bytes).expect("room");
 }
 
-/// Folders and files that are no sessions, or were some: ours is listed all the same, and they harm nobody.
+/// Folders and files that are not sessions, or were some: ours is listed all the same, and they harm nobody.
 fn garbage_beside(fixture: &Fixture) {
     let session = fixture.session();
     let sessions = session.path().parent().expect("a folder").to_owned();
@@ -289,7 +289,7 @@ fn copy_with_another_boot(from: &Path, to: &Path) {
     }
 }
 
-/// Whoever uses the earlier program on a session of the newer one, and the other way round, finds it as it is.
+/// A process that uses the earlier program on a session of the newer one, and the other way round, finds it as it is.
 fn older_binary(fixture: &Fixture, means: &Means) {
     let (Some(older), session) = (&means.older, fixture.session()) else { return };
     let mut command = fixture.harness.command(older);

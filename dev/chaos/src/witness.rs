@@ -60,7 +60,7 @@ pub struct Witness {
     writers: JoinHandle<Vec<String>>,
 }
 
-/// Ends the looking, also when whoever wanted to know has failed before asking.
+/// Ends the looking, also when the test that wanted to know has failed before asking.
 #[derive(Debug)]
 struct Stop(Arc<AtomicBool>);
 

@@ -1,5 +1,5 @@
 //! As much of HTTP/1.1 as the agents' clients use on loopback: requests with a known length or in chunks, answers
-//! whole or as server-sent events, several per connection. Not a general server: whoever connects is a test's child.
+//! whole or as server-sent events, several per connection. Not a general server: its clients are children of a test.
 
 use serde_json::Value;
 use std::io::{self, BufRead, BufReader, Read, Write};

@@ -54,7 +54,7 @@ impl Desk {
         Ok(std::fs::rename(new, file)?)
     }
 
-    /// A program in the project, with nothing of the environment of whoever makes the picture.
+    /// A program in the project, with nothing of the environment of the person who makes the picture.
     fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let home = self.root();
         let mut command = Command::new(program);
@@ -135,7 +135,7 @@ impl Desk {
         }
     }
 
-    /// The same for whoever makes the picture, wherever and whenever.
+    /// The same for the person who makes the picture, wherever and whenever.
     fn steady(&self, written: &[u8]) -> Result<Vec<u8>> {
         let home = self.root().to_string_lossy().into_owned();
         // Agents name folders of their own by the path of the project.

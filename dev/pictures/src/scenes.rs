@@ -9,7 +9,7 @@ use std::path::Path;
 
 pub struct Scene {
     pub name: &'static str,
-    /// For whoever cannot see it.
+    /// For people who cannot see it.
     title: &'static str,
     rows: u16,
     columns: u16,

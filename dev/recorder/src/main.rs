@@ -35,7 +35,7 @@ fn run(mut words: impl Iterator<Item = String>) -> Result<()> {
         match AGENTS.into_iter().find(|agent| agent.name() == word) {
             Some(agent) => agents.push(agent),
             None if word == "--scene" => scene = Some(words.next().context("--scene needs a name")?),
-            None => bail!("{word:?} is no agent; there are {}", AGENTS.map(|agent| agent.name()).join(", ")),
+            None => bail!("{word:?} is not an agent; there are {}", AGENTS.map(|agent| agent.name()).join(", ")),
         }
     }
     if agents.is_empty() {

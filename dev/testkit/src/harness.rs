@@ -85,7 +85,7 @@ impl Harness {
     pub fn shift_clock(&self, seconds: i64) {
         let file = self.root().join("clock");
         let (new, text) = (file.with_extension("new"), seconds.to_string());
-        // Whoever looks at it meanwhile must not see half a number.
+        // A process that looks at it meanwhile must not see half a number.
         std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, &file)).expect("a file");
     }
 

@@ -1,4 +1,4 @@
-//! The proof that nothing is left. Whatever a test's sessions started, however often it forked and whoever its parent is
+//! The proof that nothing is left. Whatever a test's sessions started, however often it forked and no matter what its parent is
 //! now, works below the test's own folder or carries the lock of one of its sessions: paths that exist nowhere else on the
 //! machine. Nobody's environment is read for that; what should hide from both is found by `cargo xtask test`, which is
 //! the parent of every orphan.

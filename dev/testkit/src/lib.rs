@@ -42,6 +42,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Held by tests that need the machine for themselves: they kill by the clock or start processes by the hundred.
 pub fn alone() -> MutexGuard<'static, ()> {
     static MACHINE: Mutex<()> = Mutex::new(());
-    // Whoever failed while holding it has already said so.
+    // A test that failed while holding it has already said so.
     MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
 }

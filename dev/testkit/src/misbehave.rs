@@ -81,7 +81,7 @@ pub fn checksum(bytes: &[u8]) -> u64 {
 }
 
 fn number(text: &str) -> u64 {
-    text.parse().unwrap_or_else(|_| panic!("{text:?} is no number"))
+    text.parse().unwrap_or_else(|_| panic!("{text:?} is not a number"))
 }
 
 fn say(line: &str) {

@@ -29,7 +29,7 @@ pub struct Session<'a> {
 
 impl<'a> Session<'a> {
     pub(crate) fn new(harness: &'a Harness, id: &str) -> Session<'a> {
-        let id = SessionId::parse(id).unwrap_or_else(|| panic!("{id:?} is no session id"));
+        let id = SessionId::parse(id).unwrap_or_else(|| panic!("{id:?} is not a session id"));
         Session { harness, id }
     }
 
@@ -46,7 +46,7 @@ impl<'a> Session<'a> {
     /// A file of its newest run.
     #[must_use]
     pub fn run_file(&self, name: &str) -> PathBuf {
-        // Whoever damages the folder of a session knows which run it has.
+        // A test that damages the folder of a session knows which run it has.
         let newest = self.place().open().ok().and_then(|folder| folder.newest_run().ok()).unwrap_or(1);
         self.path().join("runs").join(newest.to_string()).join(name)
     }

@@ -1,6 +1,6 @@
 //! `cargo xtask test`: everything that must hold before a change goes in, by one command.
 //!
-//! It promises three things beside a green run: the tests see a clean environment (no settings of whoever runs them, no
+//! It promises three things beside a green run: the tests see a clean environment (no settings of the person who runs them, no
 //! home folder with real conversations in it); a missing optional check is said aloud; and nothing that the tests
 //! started outlives them. Whatever does is named, makes the run fail, and is then ended.
 //!

@@ -220,7 +220,7 @@ impl AcpLines {
         if self.message.is_some() && message.is_some() && self.message != message {
             self.end_text(facts);
         } else if self.mixes_in_notices && self.pieces == 1 && is_glued(&self.text, text) {
-            // It is shown, and is no part of the answer.
+            // It is shown, and is not part of the answer.
             facts.push(Fact::Said { text: std::mem::take(&mut self.text) });
             self.pieces = 0;
         }

@@ -34,7 +34,7 @@ const PATIENCE_S: u32 = 5;
 const AT_REST_MS: u64 = 1000;
 
 /// The settings that make claude run `binary` for the run in `folder`: those that the person gave, and our hooks beside
-/// theirs. `None` when theirs are no settings; what is wrong with them is claude's to say.
+/// theirs. `None` when theirs are not settings; what is wrong with them is claude's to say.
 #[must_use]
 pub fn settings(theirs: Option<&str>, binary: &str, folder: &str) -> Option<Value> {
     let mut settings: Value = theirs.map_or(Ok(json!({})), serde_json::from_str).ok()?;

@@ -18,8 +18,8 @@ use ostler_core::record::{Ending, Mode, Plan, Speaks};
 
 pub struct Claude;
 
-/// What headless mode needs. Permissions are asked over the same lines, so that whoever can answer is found by us; text
-/// comes as it is written, so that whoever follows sees it.
+/// What headless mode needs. Permissions are asked over the same lines, so that we find somebody who can answer; text
+/// comes as it is written, so that anyone who follows sees it.
 const HEADLESS: [&str; 9] = [
     "-p",
     "--input-format",

@@ -216,7 +216,7 @@ impl Decoder for CodexLines {
 }
 
 impl CodexLines {
-    /// False when it is no JSON object.
+    /// False when it is not a JSON object.
     fn understand(&mut self, line: &[u8], facts: &mut Vec<Fact>) -> bool {
         let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else {
             return false;

@@ -96,7 +96,7 @@ impl Agent for Gemini {
         Some(Location::Below { folder: format!("{folder}/tmp"), name_ends_with: format!("-{short}.jsonl") })
     }
 
-    /// What it sets up the context with is no message to it.
+    /// What it sets up the context with is not a message to it.
     fn begins_with(&self, line: &[u8]) -> bool {
         serde_json::from_slice::<Recorded<'_>>(line).is_ok_and(|line| line.kind.text().is_some())
     }

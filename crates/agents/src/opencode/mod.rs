@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 pub struct Opencode;
 
-/// So many parts of one turn are remembered, the newest; what is longer than that is no name of one.
+/// So many parts of one turn are remembered, the newest; what is longer than that is not a name of one.
 const MARKS_LIMIT: usize = 10_000;
 const MARK_LENGTH: usize = 200;
 
@@ -297,7 +297,7 @@ impl OpencodeLines {
         self.marks.extend(mark.filter(|mark| mark.len() <= MARK_LENGTH));
     }
 
-    /// False when it is no JSON object.
+    /// False when it is not a JSON object.
     fn understand(&mut self, line: &[u8], facts: &mut Vec<Fact>) -> bool {
         let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else {
             return false;

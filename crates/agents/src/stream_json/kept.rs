@@ -10,7 +10,7 @@ pub fn transcript(folder: &str, cwd: &str, native_id: &str) -> String {
     format!("{folder}/projects/{}/{native_id}.jsonl", folder_name(cwd))
 }
 
-/// The folder of a working directory below `projects`: everything that is no letter or digit becomes `-`, counted as
+/// The folder of a working directory below `projects`: everything that is not a letter or digit becomes `-`, counted as
 /// JavaScript counts characters.
 #[must_use]
 pub fn folder_name(cwd: &str) -> String {

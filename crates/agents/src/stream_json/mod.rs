@@ -1,7 +1,7 @@
 //! The JSON lines of Claude Code ("stream-json"), both ways. The demo agent speaks them too.
 //!
 //! A decoder tolerates what it does not know: an unknown event is a [`Fact::Unknown`], an unknown field is ignored, one of
-//! another type is as good as absent, a line that is no JSON is skipped. Agents change monthly; what we rely on is checked
+//! another type is as good as absent, a line that is not JSON is skipped. Agents change monthly; what we rely on is checked
 //! against the real ones.
 
 mod input;
@@ -22,7 +22,7 @@ use serde_json::value::RawValue;
 /// So many messages of one turn are remembered, the newest: a transcript that has those has the ones before them.
 const MESSAGES_LIMIT: usize = 10_000;
 
-/// What is longer is no name of a message.
+/// What is longer is not a name of a message.
 const NAME_LIMIT: usize = 200;
 
 /// Reads the lines. Remembers the messages of the running turn, because the line that ends it does not name them.
@@ -270,7 +270,7 @@ impl Decoder for StreamJson {
 }
 
 impl StreamJson {
-    /// False when it is no JSON object.
+    /// False when it is not a JSON object.
     fn understand(&mut self, line: &[u8], facts: &mut Vec<Fact>) -> bool {
         let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else {
             return false;

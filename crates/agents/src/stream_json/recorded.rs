@@ -178,7 +178,7 @@ fn between<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
     rest.split_once(&format!("</{tag}>")).map(|(inside, _)| inside.trim())
 }
 
-/// Only the texts of a line's message, for whoever asks for nothing else.
+/// Only the texts of a line's message, for anyone who asks for nothing else.
 #[must_use]
 pub fn said_in(line: &[u8]) -> Option<String> {
     let line = serde_json::from_slice::<Line<'_>>(line).ok().filter(|line| line.kind.is("assistant"))?;

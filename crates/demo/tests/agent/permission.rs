@@ -1,4 +1,4 @@
-//! Questions: asked over the same pipes, answered by whoever holds them.
+//! Questions: asked over the same pipes, answered by the process that holds them.
 
 use serde_json::{Value, json};
 

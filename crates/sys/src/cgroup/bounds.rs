@@ -84,7 +84,7 @@ impl Limit {
         if self.holds(folder, version)? { Ok(()) } else { Err(io::Error::other("the kernel did not take it")) }
     }
 
-    /// Whether it is in force there. The kernel rounds memory down to whole pages; whoever set less is stricter.
+    /// Whether it is in force there. The kernel rounds memory down to whole pages; a lower limit is stricter.
     fn holds(self, folder: &Path, version: Version) -> io::Result<bool> {
         let settings = self.settings(version);
         let Some((file, wanted)) = settings.last() else {
@@ -177,7 +177,7 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Puts limits in force for whoever is started in `group` and enters these bounds. All of them, or none.
+    /// Puts limits in force for a process that is started in `group` and enters these bounds. All of them, or none.
     pub fn make(
         base: Option<&Base>,
         group: Option<&Group>,

@@ -2,14 +2,14 @@ use super::*;
 use std::path::Path;
 use std::process::{Child, Command};
 
-struct Bed {
+struct Fixture {
     _alone: std::sync::MutexGuard<'static, ()>,
     root: tempfile::TempDir,
     conversation: Conversation,
 }
 
-impl Bed {
-    fn new() -> Bed {
+impl Fixture {
+    fn new() -> Fixture {
         let alone = crate::alone();
         let root = tempfile::tempdir().unwrap();
         for folder in ["one", "two"] {
@@ -17,7 +17,7 @@ impl Bed {
         }
         let conversation =
             Conversation { agent: "demo".to_owned(), config: root.path().to_owned(), native_id: "x".to_owned() };
-        Bed { _alone: alone, root, conversation }
+        Fixture { _alone: alone, root, conversation }
     }
 
     fn writers(&self) -> Writers {
@@ -65,8 +65,8 @@ impl Drop for Process {
     }
 }
 
-fn take(bed: &Bed, me: &Occupant) -> Option<OwnedFd> {
-    match bed.writers().take(&bed.conversation, me).unwrap() {
+fn take(fixture: &Fixture, me: &Occupant) -> Option<OwnedFd> {
+    match fixture.writers().take(&fixture.conversation, me).unwrap() {
         Taken::Yes(file) => Some(file),
         Taken::No(_) | Taken::ByNobodyKnown => None,
     }
@@ -74,18 +74,18 @@ fn take(bed: &Bed, me: &Occupant) -> Option<OwnedFd> {
 
 #[test]
 fn a_second_session_is_refused_by_name_of_the_first_until_that_is_gone() {
-    let bed = Bed::new();
+    let fixture = Fixture::new();
     let agent = Process::with(None);
-    let first = bed.session("one", Some(&agent.1));
-    let held = take(&bed, &first).unwrap();
-    let refused = bed.writers().take(&bed.conversation, &bed.session("two", None)).unwrap();
+    let first = fixture.session("one", Some(&agent.1));
+    let held = take(&fixture, &first).unwrap();
+    let refused = fixture.writers().take(&fixture.conversation, &fixture.session("two", None)).unwrap();
     let Taken::No(occupant) = refused else { panic_with(&refused) };
     assert_eq!(*occupant, first);
     let words = occupant.words();
     assert!(words.contains(&format!("process {} (", agent.1.pid())) && words.contains("since "), "{words}");
-    assert!(words.contains(&bed.root.path().join("one").display().to_string()), "{words}");
+    assert!(words.contains(&fixture.root.path().join("one").display().to_string()), "{words}");
     drop((agent, held));
-    assert!(take(&bed, &bed.session("two", None)).is_some());
+    assert!(take(&fixture, &fixture.session("two", None)).is_some());
 }
 
 #[expect(clippy::panic, reason = "a test that finds no value has failed")]
@@ -95,100 +95,102 @@ fn panic_with(what: &Taken) -> ! {
 
 #[test]
 fn a_number_that_now_belongs_to_somebody_else_keeps_nobody_out() {
-    let bed = Bed::new();
+    let fixture = Fixture::new();
     let agent = Process::with(None);
     let mut record = serde_json::to_value(&agent.1).unwrap();
     record["start"] = (agent.1.start() + 1).into();
     let before: Identity = serde_json::from_value(record).unwrap();
-    let held = take(&bed, &bed.session("one", Some(&before))).unwrap();
+    let held = take(&fixture, &fixture.session("one", Some(&before))).unwrap();
     let _leaked = Process::with(Some(&held));
-    assert!(take(&bed, &bed.session("two", None)).is_some());
+    assert!(take(&fixture, &fixture.session("two", None)).is_some());
 }
 
 #[test]
 fn a_lock_that_was_dropped_protects_its_writer_as_long_as_it_lives() {
-    let bed = Bed::new();
+    let fixture = Fixture::new();
     let agent = Process::with(None);
-    drop(take(&bed, &bed.session("one", Some(&agent.1))).unwrap());
-    assert!(take(&bed, &bed.session("two", None)).is_none(), "the lock is free and the agent is not gone");
+    drop(take(&fixture, &fixture.session("one", Some(&agent.1))).unwrap());
+    assert!(take(&fixture, &fixture.session("two", None)).is_none(), "the lock is free and the agent is not gone");
     drop(agent);
-    assert!(take(&bed, &bed.session("two", None)).is_some());
+    assert!(take(&fixture, &fixture.session("two", None)).is_some());
 }
 
 #[test]
 fn a_lock_that_leaked_into_a_tool_blocks_nobody_once_its_writer_is_gone() {
-    let bed = Bed::new();
+    let fixture = Fixture::new();
     let agent = Process::with(None);
-    let held = take(&bed, &bed.session("one", Some(&agent.1))).unwrap();
+    let held = take(&fixture, &fixture.session("one", Some(&agent.1))).unwrap();
     let tool = Process::with(Some(&held));
     drop(held);
-    assert!(take(&bed, &bed.session("two", None)).is_none());
+    assert!(take(&fixture, &fixture.session("two", None)).is_none());
     drop(agent);
-    let second = bed.session("two", Some(&tool.1));
-    let _held = take(&bed, &second).unwrap();
-    assert_eq!(bed.writers().occupant(&bed.conversation).unwrap(), Some(second), "and the new one is safe");
+    let second = fixture.session("two", Some(&tool.1));
+    let _held = take(&fixture, &second).unwrap();
+    assert_eq!(fixture.writers().occupant(&fixture.conversation).unwrap(), Some(second), "and the new one is safe");
 }
 
 #[test]
 fn what_cannot_be_seen_from_here_is_believed_to_the_lock_alone() {
-    let bed = Bed::new();
-    let elsewhere = Occupant { namespace: "pid:[1]".to_owned(), ..bed.session("one", Some(&gone())) };
-    let held = take(&bed, &elsewhere).unwrap();
-    assert!(take(&bed, &bed.session("two", None)).is_none());
+    let fixture = Fixture::new();
+    let elsewhere = Occupant { namespace: "pid:[1]".to_owned(), ..fixture.session("one", Some(&gone())) };
+    let held = take(&fixture, &elsewhere).unwrap();
+    assert!(take(&fixture, &fixture.session("two", None)).is_none());
     drop(held);
-    assert!(bed.is_free());
+    assert!(fixture.is_free());
 }
 
 #[test]
 fn a_lock_that_names_nobody_counts_while_it_is_held() {
-    let bed = Bed::new();
-    let held = take(&bed, &bed.session("one", None)).unwrap();
-    std::fs::write(bed.root.path().join(".local/state/ostler/writers").join(bed.conversation.file_name()), "?")
+    let fixture = Fixture::new();
+    let held = take(&fixture, &fixture.session("one", None)).unwrap();
+    std::fs::write(fixture.root.path().join(".local/state/ostler/writers").join(fixture.conversation.file_name()), "?")
         .unwrap();
-    let refused = bed.writers().take(&bed.conversation, &bed.session("two", None)).unwrap();
+    let refused = fixture.writers().take(&fixture.conversation, &fixture.session("two", None)).unwrap();
     assert!(matches!(refused, Taken::ByNobodyKnown), "{refused:?}");
     drop(held);
-    assert!(take(&bed, &bed.session("two", None)).is_some());
+    assert!(take(&fixture, &fixture.session("two", None)).is_some());
 }
 
 #[test]
 fn letting_go_frees_it_whoever_has_a_copy_and_never_what_somebody_else_has_taken() {
-    let bed = Bed::new();
+    let fixture = Fixture::new();
     let agent = Process::with(None);
-    let held = take(&bed, &bed.session("one", Some(&agent.1))).unwrap();
-    bed.writers().release(&bed.conversation, &held).unwrap();
-    assert!(bed.is_free());
-    assert_eq!(bed.writers().noted(&held).unwrap(), None, "and whoever still has it can tell");
-    let second = bed.session("two", Some(&agent.1));
-    let _second = take(&bed, &second).unwrap();
-    bed.writers().release(&bed.conversation, &held).unwrap();
-    assert_eq!(bed.writers().occupant(&bed.conversation).unwrap(), Some(second));
+    let held = take(&fixture, &fixture.session("one", Some(&agent.1))).unwrap();
+    fixture.writers().release(&fixture.conversation, &held).unwrap();
+    assert!(fixture.is_free());
+    assert_eq!(fixture.writers().noted(&held).unwrap(), None, "and the process that still has it can tell");
+    let second = fixture.session("two", Some(&agent.1));
+    let _second = take(&fixture, &second).unwrap();
+    fixture.writers().release(&fixture.conversation, &held).unwrap();
+    assert_eq!(fixture.writers().occupant(&fixture.conversation).unwrap(), Some(second));
 }
 
 #[test]
 fn a_session_that_lost_its_lock_takes_it_anew_and_nobody_else_does() {
-    let bed = Bed::new();
+    let fixture = Fixture::new();
     let agent = Process::with(None);
-    let me = bed.session("one", Some(&agent.1));
-    drop(take(&bed, &me).unwrap());
-    let held = take(&bed, &me).unwrap();
-    assert!(take(&bed, &bed.session("two", None)).is_none());
-    std::fs::remove_file(bed.root.path().join(".local/state/ostler/writers").join(bed.conversation.file_name()))
-        .unwrap();
-    assert_eq!(bed.writers().noted(&held).unwrap(), None, "deleted under it");
-    assert!(take(&bed, &me).is_some());
+    let me = fixture.session("one", Some(&agent.1));
+    drop(take(&fixture, &me).unwrap());
+    let held = take(&fixture, &me).unwrap();
+    assert!(take(&fixture, &fixture.session("two", None)).is_none());
+    std::fs::remove_file(
+        fixture.root.path().join(".local/state/ostler/writers").join(fixture.conversation.file_name()),
+    )
+    .unwrap();
+    assert_eq!(fixture.writers().noted(&held).unwrap(), None, "deleted under it");
+    assert!(take(&fixture, &me).is_some());
 }
 
 #[test]
 fn of_many_who_take_it_at_once_one_has_it() {
-    let bed = Bed::new();
+    let fixture = Fixture::new();
     let agent = Process::with(None);
     let taken = std::thread::scope(|scope| {
         let takers: Vec<_> = (0..50)
             .map(|number| {
-                let me = Occupant { folder_id: (0, number), ..bed.session("one", Some(&agent.1)) };
-                let bed = &bed;
-                scope.spawn(move || take(bed, &me))
+                let me = Occupant { folder_id: (0, number), ..fixture.session("one", Some(&agent.1)) };
+                let fixture = &fixture;
+                scope.spawn(move || take(fixture, &me))
             })
             .collect();
         takers.into_iter().filter_map(|taker| taker.join().unwrap()).count()
@@ -198,9 +200,9 @@ fn of_many_who_take_it_at_once_one_has_it() {
 
 #[test]
 fn a_copied_home_is_another_session_and_a_moved_one_is_the_same() {
-    let bed = Bed::new();
-    let (one, two) = (bed.session("one", None), bed.session("two", None));
+    let fixture = Fixture::new();
+    let (one, two) = (fixture.session("one", None), fixture.session("two", None));
     assert!(!one.is_same_session(&two));
-    std::fs::rename(Path::new(&one.folder), bed.root.path().join("moved")).unwrap();
-    assert!(one.is_same_session(&bed.session("moved", None)));
+    std::fs::rename(Path::new(&one.folder), fixture.root.path().join("moved")).unwrap();
+    assert!(one.is_same_session(&fixture.session("moved", None)));
 }

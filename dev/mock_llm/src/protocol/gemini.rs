@@ -66,7 +66,7 @@ pub(super) fn whole(name: &Name, answer: &Answer) -> Value {
         Answer::Calls(_) => chunk(name, json!(calls(answer)), true),
         Answer::Malformed(tool) => {
             let mut chunk = chunk(name, json!([]), true);
-            // Arguments are no text in this protocol: its server reads them and says what it could not read.
+            // Arguments are not text in this protocol: its server reads them and says what it could not read.
             chunk["candidates"][0]["finishReason"] = json!("MALFORMED_FUNCTION_CALL");
             chunk["candidates"][0]["finishMessage"] =
                 json!(format!("Malformed function call: {tool}({TORN_ARGUMENTS}"));

@@ -107,7 +107,7 @@ pub fn take_turns(entries: Vec<Entry<'_>>, rounds: usize, mut rest: impl FnMut()
         }
     }
     let finish = |Turn { entry, samples }: Turn<'_>| {
-        // Half a series is no median of the whole: an error anywhere is the result.
+        // Half a series is not a median of the whole: an error anywhere is the result.
         let samples =
             entry.take.and_then(|_| Samples::new(samples).ok_or_else(|| "no rounds were asked for".to_owned()));
         Measured { who: entry.who, command: entry.command, samples }

@@ -161,7 +161,7 @@ impl Bench {
         bail!("left running: {}", left.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "));
     }
 
-    /// After a row nobody may be left; whoever is gets named and ended.
+    /// After a row nobody may be left; what is left is named and ended.
     fn clear_away(&self, row: &str) -> Result<Option<String>> {
         let nobody = Baseline::none();
         let left = nobody.settle(REST_LIMIT)?;

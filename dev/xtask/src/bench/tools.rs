@@ -86,7 +86,7 @@ fn build_ours() -> Result<PathBuf> {
 fn install(ostler: &Path) -> Result<PathBuf> {
     let folder = tools_folder().join("bin");
     std::fs::create_dir_all(&folder)?;
-    // Whoever still runs the last one keeps it.
+    // A process that still runs the last one keeps it.
     let (new, installed) = (folder.join("ostler.new"), folder.join("ostler"));
     std::fs::copy(ostler, &new).with_context(|| format!("cannot copy {}", ostler.display()))?;
     std::fs::rename(new, &installed)?;

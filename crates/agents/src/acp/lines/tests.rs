@@ -109,7 +109,7 @@ fn notices_of_the_program_are_no_part_of_the_answer() {
     assert_eq!(after(&[known.clone(), said("two"), said(" words.")]), good("two words."));
     assert_eq!(after(&[other.clone(), said("two"), said(" words.")]), good("two words."));
     assert_eq!(after(&[said("one. "), said("two")]), good("one. two"));
-    assert_eq!(after(&[known]).0, Verdict::Failed, "a notice is no answer");
+    assert_eq!(after(&[known]).0, Verdict::Failed, "a notice is not an answer");
     let glued = answer(&[opened("another"), new, other, said("two"), ended.clone()]).1;
     assert!(glued.is_some_and(|text| text.contains("left.two")), "of an agent that nobody knows nothing is cut");
     let message = |id: &str, text: &str| {

@@ -1,13 +1,13 @@
 //! Which branches were made by two processes that wrote at once.
 //!
-//! A branch by itself proves nothing: whoever takes a prompt back and says something else makes one, and so does claude when
+//! A branch by itself proves nothing: a person who takes a prompt back and types another one makes one, and so does claude when
 //! it resumes. But one process writes one turn at a time. When it begins the later of two branches, the earlier one is
 //! over: nothing is added to it in the middle of a turn. So two branches are the work of two processes
 //!
 //! * when, after the first message of the later one (by its time, or by its place in the file), the next thing on the
 //!   earlier one is not a new prompt but an answer or a tool's result: that turn was running all the while;
 //! * or when the later one begins with an answer to what was said before both, and the earlier one has had a prompt by
-//!   then: whoever was to answer took its time, and somebody else did not wait for it.
+//!   then: the process that was to answer took its time, and another one did not wait for it.
 
 use super::scan::{Index, Role};
 use super::tree::{Branch, Chain, Tree};
@@ -31,7 +31,7 @@ pub fn wrote_at_once(tree: &Tree<'_>, chain: &Chain, heads: &[Index], branch: &B
 fn overlap(tree: &Tree<'_>, earlier: &[Index], later: Index) -> bool {
     let said = |&&index: &&Index| !tree.dropped[index as usize] && tree.role(index) != Role::Other;
     let time = |index: Index| tree.scan.times[index as usize];
-    // What the earlier one began with is no sign of its going on, also when it was said later than it is written down.
+    // What the earlier one began with is not a sign of its going on, also when it was said later than it is written down.
     let began = earlier.iter().filter(said).min().copied();
     let next = earlier
         .iter()

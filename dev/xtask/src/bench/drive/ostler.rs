@@ -50,7 +50,7 @@ impl<'a> Ostler<'a> {
     pub fn sessions(&self) -> Result<Vec<Session>> {
         let listed: Value = serde_json::from_str(&run(&mut self.command(["ls", "-a", "--json"]))?.stdout)
             .context("ostler ls --json is not JSON")?;
-        listed.as_array().context("ostler ls --json is no array")?.iter().map(Session::from_json).collect()
+        listed.as_array().context("ostler ls --json is not an array")?.iter().map(Session::from_json).collect()
     }
 
     pub fn show(&self, id: &str) -> Result<Session> {

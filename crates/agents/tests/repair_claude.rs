@@ -114,7 +114,7 @@ fn conversation(turns: &[usize]) -> Writer {
     writer
 }
 
-/// Mends until nothing is left to repair, as the program does.
+/// Repairs until nothing is left to repair, as the program does.
 fn repair_as(bytes: &[u8], branches: Branches) -> (Vec<u8>, Vec<Finding>) {
     let mut file = bytes.to_vec();
     let mut findings = Vec::new();
@@ -387,7 +387,7 @@ fn a_record_behind_a_torn_one_is_saved() {
 }
 
 #[test]
-fn an_empty_file_is_beyond_mending_and_nothing_is_invented() {
+fn an_empty_file_cannot_be_repaired_and_nothing_is_invented() {
     for bytes in [&b""[..], b"\n\n"] {
         let (repaired, findings) = repair(bytes);
         assert_eq!((repaired.as_slice(), findings), (bytes, vec![Finding::Empty]));
@@ -463,7 +463,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
-    fn whatever_happened_to_a_file_it_is_mended_once_and_loses_nothing(
+    fn whatever_happened_to_a_file_it_is_repaired_once_and_loses_nothing(
         turns in prop::collection::vec(0..4usize, 1..5),
         both in any::<bool>(),
         damages in prop::collection::vec(damage(), 0..4),

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
 const GREET: &str = r#"#!/bin/sh
-# Greets whoever is named, or everybody.
+# Greets the person who is named, or everybody.
 name=${1:-world}
 echo "Hello, $nmae!"
 "#;
@@ -42,7 +42,7 @@ pub struct Change {
 }
 
 /// What repairs `greet.sh`.
-pub const MEND: Change = Change { old: "$nmae", new: "$name" };
+pub const FIX: Change = Change { old: "$nmae", new: "$name" };
 
 /// What makes `test.sh` look closer.
 pub const ONE_MORE_CHECK: Change =
@@ -82,7 +82,7 @@ impl Scratch {
     }
 
     pub fn progress(&self) -> io::Result<Progress> {
-        if std::fs::read_to_string(self.program())?.contains(MEND.old) {
+        if std::fs::read_to_string(self.program())?.contains(FIX.old) {
             return Ok(Progress::Broken);
         }
         match std::fs::read_to_string(self.test())?.contains(ONE_MORE_CHECK.new) {
@@ -110,7 +110,7 @@ mod tests {
         assert_eq!(scratch.progress().unwrap(), Progress::Broken);
         assert!(!test_passes(&scratch));
 
-        assert!(!tools::edit(&scratch.program(), MEND.old, MEND.new).is_error);
+        assert!(!tools::edit(&scratch.program(), FIX.old, FIX.new).is_error);
         assert_eq!(scratch.progress().unwrap(), Progress::Repaired);
         assert!(test_passes(&scratch));
 

@@ -5,7 +5,7 @@ use std::io;
 
 use crate::face::Ending;
 use crate::leave::Cut;
-use crate::scratch::{MEND, ONE_MORE_CHECK, Progress, Scratch};
+use crate::scratch::{FIX, ONE_MORE_CHECK, Progress, Scratch};
 use crate::script::answer;
 use crate::turn::{Edited, Turn};
 
@@ -37,7 +37,7 @@ fn repair(turn: &mut Turn<'_>, scratch: &Scratch, prompt: &str) -> Result<Ending
 
     turn.think()?;
     turn.say("The variable is misspelt, `$nmae` for `$name`. I fix it.")?;
-    match turn.edit(&scratch.program(), MEND.old, MEND.new)? {
+    match turn.edit(&scratch.program(), FIX.old, FIX.new)? {
         Edited::Done => {}
         Edited::Denied { reason } => return stay_out(turn, &reason),
         Edited::Failed { why } => return answer(turn, &format!("I could not change the file: {why}")),

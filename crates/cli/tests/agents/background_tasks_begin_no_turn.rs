@@ -1,4 +1,4 @@
-//! Claude hears of the end of what it has put into its background, and begins a turn about it. Whoever ends the session
+//! Claude is told about the end of its background tasks, and begins a turn about it. A user who ends the session
 //! ends those tasks too, and must not have the model asked, and paid, for a turn that nobody sees.
 
 use crate::fixture::Fixture;

@@ -1,4 +1,4 @@
-//! Claude asks for leave to use a tool: the question waits, whoever dies meanwhile, is answered once, and the answer does
+//! Claude asks for leave to use a tool: the question waits, no matter which process dies meanwhile, is answered once, and the answer does
 //! what it says.
 
 use crate::fixture::Fixture;

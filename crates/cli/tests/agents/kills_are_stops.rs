@@ -30,7 +30,7 @@ for_every_agent!(killed_in_a_turn:
     qwen_killed_in_a_turn_is_stopped Qwen,
 );
 
-/// The kernel takes a moment to end a process of hundreds of megabytes: whoever resumes in that moment waits for it.
+/// The kernel takes a moment to end a process of hundreds of megabytes: a resume in that moment waits for it.
 #[test]
 fn claude_is_resumed_while_the_kernel_still_ends_it() {
     let Some(fixture) = Fixture::new(Agent::Claude) else { return };

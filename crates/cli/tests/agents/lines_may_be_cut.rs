@@ -1,4 +1,4 @@
-//! Somebody starts a long turn, or looks at one, over a line that is cut: the turn goes on to its end, and whoever comes
+//! Somebody starts a long turn, or looks at one, over a line that is cut: the turn goes on to its end, and the user who comes
 //! back finds all of it. The client at the far end of the line leaves with it; it is in the line's session, whose terminal
 //! has gone, and the session's own processes are not.
 

@@ -49,7 +49,7 @@ for_every_agent!(killed_at_once:
     a_prompt_to_opencode_that_was_killed_at_once_waits Opencode,
 );
 
-/// One process per message: whoever is killed with one is followed by another that is given it.
+/// One process per message: one that is killed is followed by another that is given the same message.
 fn killed_with_a_message(agent: Agent) {
     let Some(fixture) = Fixture::new(agent) else { return };
     let session = fixture.detach(&["--keep"], Some("say zero"));

@@ -43,7 +43,7 @@ impl Sshd {
             keygen.args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(folder.join(key));
             assert!(keygen.status().unwrap().success());
         }
-        // A port that nobody has. Whoever takes it first makes the start fail, loudly.
+        // A port that nobody has. If another program takes it first, the start fails, loudly.
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let place = folder.display();
         let config = folder.join("config");

@@ -1,5 +1,5 @@
 //! An agent in a terminal of its own only draws, and still it is known which conversation it is at: while it runs, when it
-//! quits by itself, and for whoever goes on with it, copies it, or wants to write to it as well.
+//! quits by itself, and for everybody who goes on with it, copies it, or wants to write to it as well.
 
 use crate::fixture::{Fixture, for_every_agent};
 use crate::person::Person;

@@ -1,4 +1,4 @@
-//! An agent in a terminal of its own: it opens on its prompt, takes what is sent, and whoever attaches sees its screen.
+//! An agent in a terminal of its own: it opens on its prompt, takes what is sent, and a client that attaches sees its screen.
 
 use crate::fixture::{Fixture, for_every_agent};
 use crate::person::Person;

@@ -42,7 +42,7 @@ impl Person {
     pub fn runs_program(harness: &Harness, (rows, columns): (u16, u16), words: &[&str]) -> Person {
         let pty = Pty::open(rows, columns).unwrap();
         let mut command: Command = harness.command("env");
-        // Whoever runs the tests may not want to hear of a hang-up; a person's program does.
+        // The person who runs the tests may ignore hang-ups; a person's program does.
         command.args(["--default-signal=HUP,INT,QUIT", "setsid", "--ctty"]).args(words);
         command.stdin(pty.theirs.try_clone().unwrap());
         command.stdout(pty.theirs.try_clone().unwrap()).stderr(pty.theirs.try_clone().unwrap());

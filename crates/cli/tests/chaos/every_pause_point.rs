@@ -1,4 +1,4 @@
-//! Whoever is killed at whichever named point: no message lost or doubled, no wrong status, nothing left behind. A point
+//! Any process is killed at any named point: no message lost or doubled, no wrong status, nothing left behind. A point
 //! that nobody passes fails as well.
 
 use crate::{at_once, program};

@@ -43,7 +43,7 @@ fn in_a_terminal_its_text_is_typed_also_by_a_keeper_that_knows_only_the_records(
     let session = harness.detach(&["mine"]);
     session.until_printed("ready first");
     assert_eq!(session.show().mode, "terminal");
-    // Whoever keeps it from now on cannot ask the configuration.
+    // The keeper from now on cannot ask the configuration.
     harness.configure("");
     let before = session.kill(Who::Keeper);
     session.replaced(Who::Keeper, &before);

@@ -65,7 +65,7 @@ fn one_that_listened_was_not_killed_though_nobody_collected_it_in_time() {
     let harness = harness();
     let session = harness.detach(&["--", "sleep", "600"]);
     session.living(Who::Keeper);
-    // Whoever collects it now takes longer than the grace.
+    // The process that collects it now takes longer than the grace.
     let holder = session.kill(Who::Holder);
     session.replaced(Who::Holder, &holder);
     harness.run(&["stop", "--grace", "100ms", session.id()]).exits(0);

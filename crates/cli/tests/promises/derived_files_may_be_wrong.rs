@@ -44,7 +44,7 @@ fn the_progress_of_a_keeper() {
     });
     let right = shown(&session);
     assert_eq!((right.state.as_str(), right.turns), ("working", 0));
-    // Whatever is done to the file, and whoever looks first.
+    // Whatever is done to the file, and no matter which command looks first.
     let whole = written().unwrap();
     let damaged = |at: usize| {
         let mut bytes = whole.clone();

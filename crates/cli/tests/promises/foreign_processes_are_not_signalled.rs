@@ -119,7 +119,7 @@ fn a_foreign_process_in_the_record_of_a_helper_is_spared() {
     for record in ["holder.json", "keeper.json"] {
         let session = harness.detach(&["--", "sleep", "600"]);
         let agent = session.living(Who::Agent);
-        // Whoever starts as its keeper asks the record who its holder is; this is about those who know.
+        // A process that starts as its keeper asks the record who its holder is; this is about those who know.
         let journal = session.path().join("journal.jsonl");
         session.until("its keeper has begun", || {
             std::fs::read_to_string(&journal).ok()?.contains("keeper_started").then_some(())

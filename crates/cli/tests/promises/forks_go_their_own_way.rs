@@ -40,7 +40,7 @@ fn a_fork_of_a_running_session_runs_beside_it() {
 }
 
 #[test]
-fn the_family_is_drawn_and_whoever_has_no_relatives_has_no_family() {
+fn the_family_is_drawn_and_a_session_without_relatives_has_none() {
     let harness = harness();
     harness.run(&["run", "--name", "first", "demo", "say one"]).exits(0);
     assert!(!harness.run(&["show", "first"]).exits(0).stdout.contains("family"));

@@ -1,4 +1,4 @@
-//! A line of a hundred megabytes costs time and disk, and no memory: not the keeper's, and not that of whoever looks.
+//! A line of a hundred megabytes costs time and disk, and no memory: not the keeper's, and not a reader's.
 
 use crate::harness;
 use ostler_testkit::{Harness, Output, Session, Started, Who};

@@ -1,4 +1,4 @@
-//! A message that was accepted arrives whole and once, whoever is killed on its way.
+//! A message that was accepted arrives whole and once, no matter which process is killed on its way.
 
 use crate::harness;
 use ostler_testkit::misbehave::checksum;
@@ -30,7 +30,7 @@ fn a_long_message_survives_keepers_killed_in_the_middle_of_it() {
         let harness = harness();
         let session = harness.detach(&["--keep", "demo"]);
         let message = long_message(length);
-        // Who does not read makes whoever writes wait in the middle.
+        // A reader that does not read makes the writer wait in the middle.
         session.signal(Who::Agent, Signal::STOP);
         harness.run_with_input(&["send", session.id(), "-"], message.as_bytes()).exits(0);
         for _ in 0..3 {

@@ -1,4 +1,4 @@
-//! From the launch to the end, whoever looks, at whatever moment and however often, sees a true state.
+//! From the launch to the end, a look at any moment and however often shows a true state.
 
 use crate::harness;
 use ostler_core::outcome::Kind;

@@ -1,4 +1,4 @@
-//! Once written, an outcome is never overwritten, whoever dies badly afterwards.
+//! Once written, an outcome is never overwritten, no matter which process dies afterwards.
 
 use crate::harness;
 use ostler_testkit::Who;

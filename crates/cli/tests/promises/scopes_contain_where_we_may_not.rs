@@ -1,4 +1,4 @@
-//! Whoever may not make a cgroup is contained by a scope of the user's own systemd.
+//! A user who may not make a cgroup is contained by a scope of the user's own systemd.
 //!
 //! Tried with a real one: in namespaces of its own, where a user has a manager and logs in to a group that belongs to
 //! root, as on most machines.

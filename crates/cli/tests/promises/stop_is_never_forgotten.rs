@@ -1,4 +1,4 @@
-//! The request to stop is on disk before any signal: whoever is killed afterwards, the session ends, and stays ended.
+//! The request to stop is on disk before any signal: no matter which process is killed afterwards, the session ends, and stays ended.
 
 use crate::harness;
 use ostler_core::view::Phase;

@@ -1,4 +1,4 @@
-//! A recording cannot make anything up: whoever wants something else of it is told.
+//! A recording cannot make anything up: a client that asks for something else is told.
 
 use crate::fixture::{play, start};
 use ostler_testkit::Harness;

@@ -84,7 +84,7 @@ fn helpers_whose_folder_was_deleted_are_named_and_the_named_command_ends_them() 
     // A keeper that begins asks the record who its holder is; the last thing it does then is to make the next folder.
     let spare = harness.home().join("spare/ready");
     session.until("its keeper has begun", || spare.exists().then_some(()));
-    // Whoever writes into it meanwhile makes it come back once.
+    // A process that writes into it meanwhile makes it come back once.
     session.until("its folder is gone", || {
         let _ = std::fs::remove_dir_all(session.path());
         (!session.path().exists()).then_some(())

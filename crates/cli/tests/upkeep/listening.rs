@@ -113,7 +113,7 @@ fn files_alone_are_enough_and_a_torn_line_is_waited_for() {
 }
 
 #[test]
-fn whoever_stops_reading_ends_it_quietly() {
+fn a_reader_that_stops_ends_it_quietly() {
     let harness = harness();
     let session = harness.detach(&["--", "sleep", "600"]);
     let mut listener = Listener::new(&harness);

@@ -71,7 +71,7 @@ fn an_empty_cgroup_that_nobody_owns_goes_and_one_in_use_stays() {
     let left = group.with_file_name(format!("ostler-0aqx73sx-1-{}", std::process::id()));
     std::fs::create_dir(&left).unwrap();
     harness.run(&["doctor", "--fix"]);
-    assert!(left.exists(), "whoever has just made one is about to enter it");
+    assert!(left.exists(), "the process that has just made one is about to enter it");
     make_old(&left);
     make_old(&group);
     let said = harness.run(&["doctor", "--fix"]).stdout;

@@ -74,7 +74,7 @@ pub fn keep(engine: &Engine, found: &Found, request: &Adopt, tell: &mut dyn FnMu
     Ok(Launched { place, session })
 }
 
-/// Mends a transcript that is damaged, as `resume` would.
+/// Repairs a transcript that is damaged, as `resume` would.
 fn repair(engine: &Engine, stored: &Stored, tell: &mut dyn FnMut(Notice)) -> Result<Option<Repaired>> {
     let Some(format) = Format::of_agent(stored.agent) else {
         return Ok(None);

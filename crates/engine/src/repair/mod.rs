@@ -1,4 +1,4 @@
-//! Mending the agents' own transcripts, on request and before every resume.
+//! Repairing the agents' own transcripts, on request and before every resume.
 //!
 //! What is wrong and what is to change is decided by `ostler_transcript`, which writes nothing. Here is who may be
 //! disturbed (nobody: a conversation that a living process holds is left alone), and how the file is replaced.

@@ -75,13 +75,13 @@ fn examine<R: Read + Seek>(mut source: R, branches: Branches) -> io::Result<Exam
     };
     // With a line that nobody has looked into, no one can say what is missing.
     if !surface.unseen {
-        Mending::new(&scan, &mut source, &mut examination).repair(branches)?;
+        Repairing::new(&scan, &mut source, &mut examination).repair(branches)?;
     }
     examination.edits.then(surface.edits);
     Ok(examination)
 }
 
-struct Mending<'a, R> {
+struct Repairing<'a, R> {
     tree: Tree<'a>,
     source: &'a mut R,
     out: &'a mut Examination,
@@ -94,10 +94,10 @@ struct Mending<'a, R> {
     doubled: HashSet<Index>,
 }
 
-impl<'a, R: Read + Seek> Mending<'a, R> {
-    fn new(scan: &'a Scan, source: &'a mut R, out: &'a mut Examination) -> Mending<'a, R> {
+impl<'a, R: Read + Seek> Repairing<'a, R> {
+    fn new(scan: &'a Scan, source: &'a mut R, out: &'a mut Examination) -> Repairing<'a, R> {
         let tree = Tree::new(scan);
-        Mending {
+        Repairing {
             tree,
             source,
             out,

@@ -12,8 +12,9 @@ use std::time::{Duration, Instant};
 /// The number under which an agent, and what it starts, carries its session's lock.
 const AGENT_LOCK: i32 = 31;
 
-/// Helpers leave a moment after they have published the outcome.
-const MOMENT: Duration = Duration::from_secs(5);
+/// Helpers leave a moment after they have published the outcome; a busy machine lets them wait for it. What was forgotten stays
+/// for longer than this.
+const MOMENT: Duration = Duration::from_secs(30);
 
 /// Every living process that works below one of these folders or carries a lock from there.
 pub fn alive(folders: &[&Path]) -> Vec<Identity> {
@@ -41,8 +42,16 @@ fn belongs(pid: i32, folders: &[&Path]) -> bool {
 /// Gives everything of these folders a moment to be gone. Returns what is not, in words, and ends it.
 pub fn settle(folders: &[&Path]) -> Vec<String> {
     let deadline = Instant::now() + MOMENT;
-    for process in alive(folders) {
-        ends_within(&process, deadline.saturating_duration_since(Instant::now()));
+    loop {
+        // What ends may have started something first.
+        let left = alive(folders);
+        if left.is_empty() {
+            return Vec::new();
+        }
+        let ends = |process| ends_within(process, deadline.saturating_duration_since(Instant::now()));
+        if !left.iter().all(ends) {
+            break;
+        }
     }
     let left = alive(folders);
     let words = left.iter().map(|process| format!("{} {}", process.pid(), command_line(process.pid()).join(" ")));

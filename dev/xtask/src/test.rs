@@ -24,7 +24,7 @@ const FOREIGN_NAMES: [&str; 7] =
     ["CLAUDECODE", "CLAUDE_CONFIG_DIR", "CLAUDE_ENV_FILE", "CLAUDE_PROJECT_DIR", "CODEX_HOME", "TMUX", "TMUX_PANE"];
 
 /// A process that was told to end needs a moment to be gone; one that needs longer than this was not told.
-const MOMENT: Duration = Duration::from_secs(2);
+const MOMENT: Duration = Duration::from_secs(20);
 
 /// The tests against real agents: most of the time they wait for those, so that more of them run at a time.
 const REAL_AGENTS: &str = "agents";

@@ -30,8 +30,8 @@ fn one_that_listens_is_not_kept_waiting() {
     let harness = harness();
     let session = harness.detach(&["--", "sleep", "600"]);
     let started = Instant::now();
-    harness.run(&["stop", "--grace", "20s", session.id()]).exits(0);
-    assert!(started.elapsed() < Duration::from_secs(5));
+    harness.run(&["stop", "--grace", "2m", session.id()]).exits(0);
+    assert!(started.elapsed() < Duration::from_secs(60), "took {:?}", started.elapsed());
     let shown = session.show();
     assert_eq!((shown.outcome().kind.as_str(), shown.outcome().signal), ("stopped", Some(15)));
     assert!(!shown.outcome().cause.contains("killed"), "{shown:?}");
@@ -43,8 +43,8 @@ fn a_stopped_process_is_woken_to_hear_that_it_should_leave() {
     let session = harness.detach(&["--", "sleep", "600"]);
     session.signal(Who::Agent, rustix::process::Signal::STOP);
     let started = Instant::now();
-    harness.run(&["stop", "--grace", "20s", session.id()]).exits(0);
-    assert!(started.elapsed() < Duration::from_secs(5));
+    harness.run(&["stop", "--grace", "2m", session.id()]).exits(0);
+    assert!(started.elapsed() < Duration::from_secs(60), "took {:?}", started.elapsed());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What the program printed is what is on disk, byte for byte, however often the keeper is killed in the middle of it.
 
 use crate::harness;
+use ostler_sys::process::{Identity, Pidfd};
 use ostler_testkit::{Harness, Session, Who, alone, patience};
 use std::time::Duration;
 
@@ -27,12 +28,17 @@ fn kill_keepers(session: &Session<'_>) -> u32 {
     let agent = session.recorded(Who::Agent).unwrap();
     let mut kills = 0;
     loop {
-        let keeper = session.living(Who::Keeper);
+        // A keeper that saw the program end leaves, and there is no next one.
+        let keeper = session.until("a keeper lives or the program has ended", || {
+            let keeper = session.recorded(Who::Keeper).filter(Identity::may_live).map(Some);
+            keeper.or_else(|| (!agent.may_live()).then_some(None))
+        });
+        let Some(keeper) = keeper else { return kills };
         if patience::ends_within(&agent, BETWEEN_KILLS) {
             return kills;
         }
         // The program may end, and the keeper with it, while we look for it.
-        if let Ok(Some(pidfd)) = ostler_sys::process::Pidfd::open(&keeper) {
+        if let Ok(Some(pidfd)) = Pidfd::open(&keeper) {
             pidfd.signal(rustix::process::Signal::KILL).unwrap();
             patience::ended(&keeper);
             kills += 1;

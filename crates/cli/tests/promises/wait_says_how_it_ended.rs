@@ -139,8 +139,8 @@ fn lost_is_5_and_for_a_poller_124_at_once() {
     let harness = harness();
     let session = lost(&harness);
     let started = Instant::now();
-    let output = harness.run(&["wait", session.id(), "--poll", "20s"]).exits(124);
-    assert!(started.elapsed() < Duration::from_secs(5), "took {:?}", started.elapsed());
+    let output = harness.run(&["wait", session.id(), "--poll", "2m"]).exits(124);
+    assert!(started.elapsed() < Duration::from_secs(60), "took {:?}", started.elapsed());
     assert!(output.stdout.contains("status=lost"), "{output:?}");
     harness.run(&["wait", session.id()]).exits(5);
     harness.run(&["wait", session.id(), "--timeout", "20s"]).exits(5);
@@ -189,8 +189,8 @@ fn a_poller_hears_of_the_end_before_its_time_is_up() {
     for (script, code) in [("exit 0", 0), ("exit 9", 1)] {
         let session = harness.detach(&["--", "sh", "-c", script]);
         let started = Instant::now();
-        let output = harness.run(&["wait", session.id(), "--poll", "25s"]).exits(code);
-        assert!(started.elapsed() < Duration::from_secs(10));
+        let output = harness.run(&["wait", session.id(), "--poll", "2m"]).exits(code);
+        assert!(started.elapsed() < Duration::from_secs(60), "took {:?}", started.elapsed());
         assert!(!output.stdout.contains("status=alive"));
     }
 }

@@ -80,7 +80,7 @@ fn helpers_whose_folder_was_deleted_are_named_and_the_named_command_ends_them() 
     let processes = [Who::Keeper, Who::Holder, Who::Agent].map(|who| session.living(who));
     // The launcher's copy is its holder already, and loads as one only after that.
     let is_holder = || ostler_sys::process::command_line(processes[1].pid()).iter().any(|word| word == "__holder");
-    (0..500).find(|_| is_holder() || harness.run(&["ls"]).code != Some(0)).unwrap();
+    session.until("it is loaded as a holder", || is_holder().then_some(()));
     // A keeper that begins asks the record who its holder is; the last thing it does then is to make the next folder.
     let spare = harness.home().join("spare/ready");
     session.until("its keeper has begun", || spare.exists().then_some(()));

@@ -2,12 +2,12 @@
 
 use crate::claude::{headless, user, uuid};
 use crate::fixture::Fixture;
-use crate::running::ends_within;
+use crate::running::{LIMIT, ends_within};
 use ostler_mock_llm::Ending;
 use ostler_mock_llm::agents::Agent;
 use ostler_sys::process::{Identity, command_line};
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 fn answer(request: &Value, response: Value) -> Value {
     let id = &request["request_id"];
@@ -82,7 +82,7 @@ fn an_interrupt_ends_a_running_tool_and_its_process() {
     let sent = Instant::now();
     claude.send(&interrupt());
     let (ended, result) = claude.until("result", |event| event["type"] == "result");
-    assert!(ends_within(&tool, Duration::from_secs(10)), "the tool's process is gone");
+    assert!(ends_within(&tool, LIMIT), "the tool's process is gone");
     eprintln!(
         "measured: interrupt of a tool to result {:?}, to the end of its process {:?}",
         ended - sent,
@@ -96,7 +96,7 @@ fn an_interrupt_ends_a_running_tool_and_its_process() {
 
 /// The process that holds the tool up. Nobody tells when it has started, so this looks until it is there.
 fn tool_process(fixture: &Fixture) -> Identity {
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + LIMIT;
     loop {
         let found = fixture.alive().into_iter().find(|process| command_line(process.pid()).join(" ") == "cat gate");
         if let Some(found) = found {

@@ -3,6 +3,7 @@
 
 use crate::claude::{headless, user, uuid};
 use crate::fixture::Fixture;
+use crate::running::LIMIT;
 use ostler_mock_llm::agents::Agent;
 use ostler_sys::notify::Watcher;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -10,7 +11,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 const TURNS: u64 = 15;
 
@@ -63,7 +64,7 @@ fn the_reply_reaches_the_disk_after_the_result_and_within_seconds() {
 fn await_reply(file: &PathBuf, reply: &str) {
     let watcher = Watcher::new().unwrap();
     watcher.watch(file).unwrap();
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + LIMIT;
     while !has_reply(file, reply) {
         let left = deadline.saturating_duration_since(Instant::now());
         assert!(!left.is_zero(), "{reply} is not on disk");

@@ -6,6 +6,7 @@ use crate::fixture::{Fixture, for_every_agent, tokens_of};
 use ostler_mock_llm::agents::Agent;
 use ostler_mock_llm::{INPUT_TOKENS, OUTPUT_TOKENS};
 use ostler_testkit::Who;
+use rustix::process::Signal;
 
 #[test]
 fn gemini_is_followed_and_its_text_tokens_and_logs_are_right() {
@@ -67,12 +68,15 @@ for_every_agent!(takes_further_messages_and_is_resumed:
 fn messages_that_come_while_the_conversation_opens_wait_and_arrive_once_though_the_keeper_dies() {
     let Some(fixture) = Fixture::new(Agent::Gemini) else { return };
     let session = detach(&fixture, &["--keep"], Some("say one"));
+    // However slow the keepers are, it has not opened it before they are dead.
+    session.signal(Who::Agent, Signal::STOP);
     let mut killed = session.kill(Who::Keeper);
     for _ in 0..3 {
         session.replaced(Who::Keeper, &killed);
         assert_eq!(session.show().state, "starting");
         killed = session.kill(Who::Keeper);
     }
+    session.signal(Who::Agent, Signal::CONT);
     fixture.harness.run(&["send", session.id(), "say two"]).exits(0);
     session.until_look("both are answered", |view| view.turns == 2 && view.queued == 0);
     session.stop();

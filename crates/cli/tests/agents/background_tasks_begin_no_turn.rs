@@ -6,24 +6,32 @@ use ostler_mock_llm::Request;
 use ostler_mock_llm::agents::Agent;
 use ostler_testkit::{Session, held, times};
 
-const PROMPT: &str = r#"tool Bash {"command":"sleep 300","run_in_background":true} ; say done"#;
+/// The task reads one pipe and then waits for another. The second call returns when the task runs.
+const PROMPT: &str = r#"tool Bash {"command":"cat begun never","run_in_background":true} ; tool Bash {"command":"echo > begun"} ; say done"#;
 
-/// Two answers, the call and the words, and nothing else; the words are the answer, and saved; the task is gone and named.
+fn with_pipes() -> Option<Fixture> {
+    let fixture = Fixture::new(Agent::Claude)?;
+    let made = fixture.harness.command("mkfifo").args(["begun", "never"]).current_dir(fixture.work()).status();
+    assert!(made.unwrap().success());
+    Some(fixture)
+}
+
+/// Three answers, the calls and the words, and nothing else; the words are the answer, and saved; the task is gone and named.
 #[track_caller]
 fn ended_with_its_turn(fixture: &Fixture, session: &Session<'_>, turns: usize) {
     fixture.harness.nothing_is_left();
     let asked = fixture.server.requests().iter().filter_map(Request::turn).count();
-    assert_eq!(asked, 2 * turns, "the model is asked for nothing after the end of the turn");
+    assert_eq!(asked, 3 * turns, "the model is asked for nothing after the end of the turn");
     let shown = session.show();
     let outcome = shown.outcome();
     let told = (outcome.kind.as_str(), outcome.saved.as_str(), outcome.text.as_deref());
     assert_eq!(told, ("succeeded", "verified", Some("done")), "{outcome:?}");
-    assert!(outcome.left.iter().any(|process| process.ends_with(" sleep 300")), "{outcome:?}");
+    assert!(outcome.left.iter().any(|process| process.ends_with(" cat begun never")), "{outcome:?}");
 }
 
 #[test]
 fn claude_that_is_stopped_hears_nothing_of_the_end_of_its_tasks() {
-    let Some(fixture) = Fixture::new(Agent::Claude) else { return };
+    let Some(fixture) = with_pipes() else { return };
     let rounds = times(3, 20);
     for round in 1..=rounds {
         let session = fixture.detach(&["--keep"], Some(PROMPT));
@@ -40,7 +48,7 @@ fn claude_that_is_stopped_hears_nothing_of_the_end_of_its_tasks() {
 
 #[test]
 fn claude_that_is_done_hears_nothing_of_the_end_of_its_tasks() {
-    let Some(fixture) = Fixture::new(Agent::Claude) else { return };
+    let Some(fixture) = with_pipes() else { return };
     let rounds = times(2, 10);
     for round in 1..=rounds {
         let output = fixture.follow(PROMPT).exits(0);

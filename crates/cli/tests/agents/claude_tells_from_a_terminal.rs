@@ -33,8 +33,9 @@ fn turns_are_seen_counted_and_saved_and_the_next_run_goes_on() {
     let shown = session.show();
     assert_eq!((shown.state.as_str(), shown.turns, shown.last.as_deref()), ("idle", 1, Some("one")));
 
-    fixture.tells(&session, "stream 1000 20");
-    fixture.asked_for(2);
+    fixture.tells(&session, "stream 100000 20");
+    // Interrupted before the first word it would take the prompt back.
+    session.until_printed("word7");
     assert_eq!(session.show().state, "working");
     fixture.harness.run(&["interrupt", session.id()]).exits(0);
     fixture.waits(&session, "turn", 6);
@@ -55,7 +56,7 @@ fn turns_are_seen_counted_and_saved_and_the_next_run_goes_on() {
     let again = session.show();
     assert_eq!((again.native_id, again.turns, again.last.as_deref()), (shown.native_id, 4, Some("four")));
     session.stop();
-    fixture.saw_once(&["say one", "stream 1000 20", "say three", "say four"]);
+    fixture.saw_once(&["say one", "stream 100000 20", "say three", "say four"]);
 }
 
 #[test]
@@ -182,19 +183,23 @@ fn the_persons_own_hooks_run_beside_ours_from_their_file_and_from_their_argument
 #[test]
 fn what_happens_while_no_keeper_lives_is_known_at_once_and_counted_once() {
     let Some(fixture) = Fixture::of_trusting_claude() else { return };
-    let session = in_a_terminal(&fixture, &[]);
+    let session = in_a_terminal(&fixture, &[&["--"], fixture.agent.allowing()].concat());
     fixture.tells(&session, "say one");
     fixture.waits(&session, "turn", 0);
     let mut person = Person::runs(&fixture.harness, (40, 120), &["attach", session.id()]);
     person.sees("for shortcuts");
-    person.types(b"stream 30 40");
-    person.sees("stream 30 40");
+    // The turn goes on when its tool is let go, which is when the keepers are dead.
+    let (tool, words) = fixture.endless_tool();
+    person.types(format!("{tool} ; stream 30 1").as_bytes());
+    person.sees("stream 30 1");
     person.types(b"\r");
-    session.until_look("it works", |view| view.state.word() == "working");
+    fixture.process(words);
     for _ in 0..3 {
         let before = session.kill(Who::Keeper);
+        assert_eq!(session.look().state.word(), "working");
         session.replaced(Who::Keeper, &before);
     }
+    std::fs::write(fixture.work().join("gate"), "").unwrap();
     session.until_look("it is done", |view| view.state.word() == "idle");
     let shown = session.show();
     assert_eq!(shown.turns, 2);

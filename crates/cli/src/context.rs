@@ -14,7 +14,10 @@ pub struct Context {
 
 impl Context {
     pub fn new() -> Result<Context> {
-        let size = || ostler_sys::pty::size(std::io::stdout()).or_else(|| ostler_sys::pty::size(std::io::stdin()));
+        let size = || {
+            ostler_engine::process::window(std::io::stdout())
+                .or_else(|| ostler_engine::process::window(std::io::stdin()))
+        };
         let mut environment = Environment::of_process();
         environment.window = size();
         Ok(Context { engine: Engine::open(environment)?, style: Style::detect(std::io::stdout().is_terminal()) })
@@ -37,5 +40,5 @@ impl Context {
 
 /// A variable of our environment, when it is text: for what only concerns how things are shown.
 pub fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok()
+    ostler_engine::process::variable(name)
 }

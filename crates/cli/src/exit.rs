@@ -4,13 +4,10 @@ mod adopting;
 mod resuming;
 mod starting;
 
-use crate::context::variable;
 use ostler_core::outcome::{Kind, Outcome, Saved};
 use ostler_engine::Error;
-use ostler_engine::suggest::nearest;
-use ostler_keeper::launch::LaunchError;
-use ostler_store::StoreError;
-use ostler_store::home::{Home, NotFound};
+use ostler_engine::LaunchError;
+use ostler_engine::{NotFound, StoreError, is_full_disk};
 use std::fmt;
 
 /// What `run`, `wait`, `stop` and `resume` say with their exit code.
@@ -122,7 +119,7 @@ fn advice(error: &Error) -> (Code, String) {
         Error::Output(_) | Error::System(_) | Error::Unreadable { .. } | Error::CannotCompare { .. } => {
             (Code::Ours, String::new())
         }
-        Error::NotFound(error) => not_found(error),
+        Error::NotFound { error, nearest } => not_found(error, nearest.as_deref()),
         Error::Store(error) => (Code::Ours, hint(error).to_owned()),
         Error::Launch(error) => launching(error),
         Error::Config(_) => (Code::Usage, "correct or remove it".to_owned()),
@@ -212,6 +209,7 @@ fn advice(error: &Error) -> (Code, String) {
         Error::WorksInServer { agent, package, .. } => {
             (Code::Usage, format!("update {agent} (npm install -g {package}) or stop that server first"))
         }
+        Error::StillWriting { session } => (Code::Refused, format!("stop it first: ostler stop {}", session.id)),
         Error::NoTranscript { .. } => (Code::NoSession, "list sessions with: ostler ls -a".to_owned()),
         Error::UnknownTranscript { .. } | Error::NotATranscript { .. } => (Code::Usage, String::new()),
         Error::TranscriptGone { id, .. } => {
@@ -238,7 +236,7 @@ fn hint(error: &StoreError) -> &'static str {
     match error {
         StoreError::Of { error, .. } => hint(error),
         StoreError::Newer { .. } => "use that version of ostler or a newer one",
-        StoreError::Io { error, .. } if ostler_store::is_full_disk(error) => "free some disk space",
+        StoreError::Io { error, .. } if is_full_disk(error) => "free some disk space",
         StoreError::Io { error, .. } if error.kind() == std::io::ErrorKind::PermissionDenied => {
             "check its owner, or set OSTLER_HOME"
         }
@@ -248,17 +246,9 @@ fn hint(error: &StoreError) -> &'static str {
     }
 }
 
-/// The name of a session that was probably meant. Looked up only here, when there is none of that name.
-fn nearest_name(word: &str) -> Option<String> {
-    let places = Home::find(&variable)?.live_places().ok()?;
-    let names: Vec<String> =
-        places.iter().filter_map(|place| place.open().and_then(|folder| folder.session()).ok()?.name).collect();
-    nearest(word, names.iter().map(String::as_str)).map(str::to_owned)
-}
-
-fn not_found(error: &NotFound) -> (Code, String) {
+fn not_found(error: &NotFound, nearest: Option<&str>) -> (Code, String) {
     match error {
-        NotFound::None(word) => match nearest_name(word) {
+        NotFound::None(_) => match nearest {
             Some(name) => (Code::NoSession, format!("did you mean {name}?")),
             None => (Code::NoSession, "ostler ls -a lists all sessions".to_owned()),
         },

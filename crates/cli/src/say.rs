@@ -52,5 +52,8 @@ pub fn notice(notice: Notice) {
     if let Notice::NotSaved { session } = &notice {
         words.push_str(&format!("; read it with: ostler logs {}", session.id));
     }
+    if let Notice::JournalUnreadable { .. } = &notice {
+        words.push_str("; see ostler doctor");
+    }
     aside(format_args!("ostler: {words}"));
 }

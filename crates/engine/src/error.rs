@@ -25,8 +25,9 @@ pub enum Error {
     Output(io::Error),
     #[error("neither OSTLER_HOME nor HOME is set")]
     NoHome,
-    #[error(transparent)]
-    NotFound(#[from] NotFound),
+    /// No session is named like this. `nearest`: the name that was probably meant.
+    #[error("{error}")]
+    NotFound { error: NotFound, nearest: Option<String> },
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -184,6 +185,9 @@ pub enum Error {
     WorksInServer { agent: String, package: String, socket: String },
 
     // Transcripts.
+    /// Its agent still writes the transcript.
+    #[error("{session} is still running and writing its transcript")]
+    StillWriting { session: SessionRef },
     #[error("{word:?} is not a session, a transcript or a conversation")]
     NoTranscript { word: String },
     #[error("{agent} keeps no transcript that ostler can read")]
@@ -215,6 +219,12 @@ fn beginning(name: &str) -> String {
 
 /// A result of the engine.
 pub type Result<T> = std::result::Result<T, Error>;
+
+impl From<NotFound> for Error {
+    fn from(error: NotFound) -> Error {
+        Error::NotFound { error, nearest: None }
+    }
+}
 
 impl From<LaunchError> for Error {
     fn from(error: LaunchError) -> Error {

@@ -33,6 +33,12 @@ pub enum Notice {
     EndedForeignChild { process: String },
     /// The agent does not tell which process has a conversation open.
     OwnersUnknown { agent: &'static str },
+    /// The journal of a session cannot be read, and its events are missing.
+    JournalUnreadable { id: SessionId, error: String },
+    /// A line of a journal was skipped.
+    LineUnreadable { id: SessionId },
+    /// Changes are looked for every 200 ms, because the kernel watches no more files for this user.
+    NoFileWatch { error: String },
     /// The file system of the sessions is nearly full.
     LittleSpace { free: u64, folder: PathBuf },
 }
@@ -69,6 +75,11 @@ impl fmt::Display for Notice {
                     f,
                     "{agent} does not tell which process has a conversation open; make sure that none has this one open"
                 )
+            }
+            Notice::JournalUnreadable { id, error } => write!(f, "{id}: its journal cannot be read: {error}"),
+            Notice::LineUnreadable { id } => write!(f, "{id}: a line of its journal cannot be read; skipped"),
+            Notice::NoFileWatch { error } => {
+                write!(f, "no file can be watched ({error}); polling every 200 ms instead")
             }
             Notice::LittleSpace { free, folder } => {
                 write!(f, "only {} of disk space left for {}", size(*free), folder.display())

@@ -27,6 +27,12 @@ impl From<&View> for SessionRef {
     }
 }
 
+impl From<&Place> for SessionRef {
+    fn from(place: &Place) -> SessionRef {
+        SessionRef::at(place)
+    }
+}
+
 impl fmt::Display for SessionRef {
     /// `helper (jpfjhr9b)`, or `jpfjhr9b` when it has no name.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -3,10 +3,11 @@
 use crate::config::Config;
 use crate::environment::Environment;
 use crate::error::{Error, Result};
+use crate::suggest::nearest;
 use ostler_core::id::{SessionId, is_name};
 use ostler_core::record::{Request, RequestKind};
 use ostler_keeper::launcher::Launcher;
-use ostler_store::home::{Home, Place};
+use ostler_store::home::{Home, NotFound, Place};
 use ostler_sys::clock;
 use std::path::PathBuf;
 
@@ -35,7 +36,18 @@ impl Engine {
 
     /// The session that a word names: an id, the beginning of one, a name, or `@last`.
     pub fn select(&self, word: &str) -> Result<Place> {
-        Ok(self.home.select(word)?)
+        self.home.select(word).map_err(|error| {
+            let nearest = if matches!(error, NotFound::None(_)) { self.nearest_name(word) } else { None };
+            Error::NotFound { error, nearest }
+        })
+    }
+
+    /// The name of a session that was probably meant. Looked up only when there is none of that name.
+    fn nearest_name(&self, word: &str) -> Option<String> {
+        let places = self.home.live_places().ok()?;
+        let name = |place: &Place| place.open().and_then(|folder| folder.session()).ok()?.name;
+        let names: Vec<String> = places.iter().filter_map(name).collect();
+        nearest(word, names.iter().map(String::as_str)).map(str::to_owned)
     }
 
     /// The sessions that these words name, each once. Fails at the first word that names none.

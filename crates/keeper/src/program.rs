@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// What to start for `name`: the real program where a launcher stands in front of it, else the name as it is.
 #[must_use]
-pub fn resolve(agent: &dyn Agent, name: &str) -> String {
+fn resolve(agent: &dyn Agent, name: &str) -> String {
     resolve_on(std::env::var("PATH").ok().as_deref(), agent, name)
 }
 
@@ -33,12 +33,6 @@ pub fn resolve_on(path: Option<&str>, agent: &dyn Agent, name: &str) -> String {
 pub fn resolve_again(agent: &dyn Agent, name: &str, before: &str) -> String {
     let is_path = before.contains('/');
     if is_path && !is_program(Path::new(before)) { resolve(agent, name) } else { before.to_owned() }
-}
-
-/// Where the shell would find it, by the environment of this process.
-#[must_use]
-pub fn find_in_path(name: &str) -> Option<PathBuf> {
-    find_on(&std::env::var("PATH").ok()?, name)
 }
 
 /// The first of these folders that has such a program.

@@ -1,13 +1,14 @@
 //! What sessions use on the disk: allocated blocks, by what they hold. A file with several names is counted once.
 
 use crate::StoreError;
+use serde::Serialize;
 use std::collections::HashSet;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Bytes on the disk.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DiskUsage {
     /// What went in and out of its program.
     pub output: u64,

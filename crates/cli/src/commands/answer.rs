@@ -13,8 +13,8 @@ use ostler_core::asking::Shown;
 use ostler_core::fact::Ask;
 use ostler_core::record::Mode;
 use ostler_core::view::View;
+use ostler_engine::Place;
 use ostler_engine::send;
-use ostler_store::home::Place;
 use ostler_store::look;
 use std::io::IsTerminal;
 
@@ -25,7 +25,7 @@ pub fn run(context: &Context, args: Answer) -> Result<Code> {
             view.asking.is_some()
         })?,
     };
-    let place = context.engine.home.select(&id)?;
+    let place = context.engine.select(&id)?;
     let view = look::look(&place)?;
     if !args.allow && !args.deny && args.text.is_none() && args.request.is_none() && view.asking.is_some() {
         return ask_person(context, &place, &view);
@@ -77,7 +77,7 @@ fn ask_person(context: &Context, place: &Place, view: &View) -> Result<Code> {
         let question = in_a_line(ask, Style { colour: false }, UNSEEN);
         return Err(Failure::usage(format!("{} asks: {question}; answer: {}", called_at(place), how_to_answer(view))));
     }
-    let columns = ostler_sys::pty::size(std::io::stderr()).map(|(_, columns)| usize::from(columns));
+    let columns = ostler_engine::process::window(std::io::stderr()).map(|(_, columns)| usize::from(columns));
     tell!("{}", Talk::new(context.style, columns).question(ask).trim_end());
     match ask_inline(&context.engine, place, view, context.style)? {
         Inline::Answered(answer) => {

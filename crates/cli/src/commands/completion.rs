@@ -1,8 +1,7 @@
 //! What a shell offers when Tab is pressed: commands and flags from their definitions; sessions, agents and labels from
 //! files. `ostler completions SHELL` prints a few lines for the shell, which then asks this program with [`VARIABLE`] set.
 //!
-//! It must be quick, whatever the number of sessions: nothing is asked of the kernel or of an agent, only what a session
-//! was started as is read, and only of the newest ones.
+//! What could be meant is found by [`ostler_engine::completion`].
 
 use super::help;
 use super::ls::tilde;
@@ -14,13 +13,11 @@ use clap::CommandFactory;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, complete};
 use clap_complete::env::{CompleteEnv, Elvish, EnvCompleter, Fish, Powershell, Shells, Zsh};
 use ostler_core::record::Session;
+use ostler_engine::completion::Among;
 use ostler_engine::config::Config;
-use ostler_engine::foreign::stored::{self, Stored};
-use ostler_engine::installed;
-use ostler_store::StoreError;
-use ostler_store::home::{Home, Place};
-use ostler_sys::clock;
-use std::collections::BTreeSet;
+use ostler_engine::foreign::stored::Stored;
+use ostler_engine::process::now;
+use ostler_engine::{Engine, Environment, installed};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::Path;
@@ -29,17 +26,11 @@ use std::time::SystemTime;
 /// Set by the shell when it asks. Not the usual COMPLETE, which another program may have left behind.
 const VARIABLE: &str = "OSTLER_COMPLETE";
 
-/// So many sessions are looked at, the newest first.
-const SESSIONS: usize = 300;
-
-/// So many conversations are offered.
-const CONVERSATIONS: usize = 50;
-
 const SHELLS: [&dyn EnvCompleter; 5] = [&Bash, &Elvish, &Fish, &Powershell, &Zsh];
 
 /// Answers a shell that asks; `None` when none does.
 pub fn answer(arguments: &[OsString]) -> Option<Result<Code>> {
-    std::env::var_os(VARIABLE)?;
+    variable(VARIABLE)?;
     let asked = CompleteEnv::with_factory(definitions).var(VARIABLE).shells(Shells(&SHELLS)).completer("ostler");
     let answered = asked.try_complete(arguments.iter(), std::env::current_dir().ok().as_deref());
     match answered {
@@ -73,8 +64,8 @@ fn with_values(mut command: clap::Command) -> clap::Command {
     // All in their places: a positional argument that is taken out and put back comes last.
     command.mut_args(|argument| {
         let values = match (name.as_str(), argument.get_id().as_str()) {
-            ("restore", "ids") => ArgValueCompleter::new(|typed: &OsStr| sessions(typed, Home::archived_places)),
-            (_, "id" | "ids") => ArgValueCompleter::new(|typed: &OsStr| sessions(typed, Home::live_places)),
+            ("restore", "ids") => ArgValueCompleter::new(|typed: &OsStr| sessions(typed, Among::Archived)),
+            (_, "id" | "ids") => ArgValueCompleter::new(|typed: &OsStr| sessions(typed, Among::Live)),
             ("run", "words") | ("ls", "agents") => ArgValueCompleter::new(agents),
             ("adopt", "conversation") => ArgValueCompleter::new(conversations),
             (_, "labels") => ArgValueCompleter::new(labels),
@@ -85,21 +76,23 @@ fn with_values(mut command: clap::Command) -> clap::Command {
     })
 }
 
+/// The engine; without a home there is nothing to offer.
+fn engine() -> Option<Engine> {
+    Engine::open(Environment::of_process()).ok()
+}
+
 /// Names and ids, the newest first.
-fn sessions(
-    typed: &OsStr,
-    places: fn(&Home) -> std::result::Result<Vec<Place>, StoreError>,
-) -> Vec<CompletionCandidate> {
+fn sessions(typed: &OsStr, among: Among) -> Vec<CompletionCandidate> {
     let typed = typed.to_string_lossy();
     let mut found = Vec::new();
-    for (place, session) in newest(places, &typed) {
+    for session in engine().map(|engine| engine.sessions_like(&typed, among)).unwrap_or_default() {
         let about = describe(&session);
-        let id = place.id.as_str();
+        let id = session.id.as_str();
         if let Some(name) = session.name.as_deref().filter(|name| name.starts_with(&*typed)) {
             found.push(candidate(name, format!("{id} {about}"), found.len()));
         }
         if id.starts_with(&*typed) {
-            let name = session.name.map(|name| format!("{name} ")).unwrap_or_default();
+            let name = session.name.as_ref().map(|name| format!("{name} ")).unwrap_or_default();
             found.push(candidate(id, format!("{name}{about}"), found.len()));
         }
     }
@@ -109,76 +102,38 @@ fn sessions(
     found
 }
 
-/// Conversations that the agents keep, the newest first. By the names of files alone: none is opened but where the id is in the first
-/// lines, and no database.
+/// Conversations that the agents keep, the newest first.
 fn conversations(typed: &OsStr) -> Vec<CompletionCandidate> {
-    let typed = typed.to_string_lossy();
-    let mut found = stored::in_files(&variable);
-    found.retain(|one| one.native_id.starts_with(&*typed));
-    found.sort_by_key(|one| std::cmp::Reverse(one.updated));
+    let found = engine().map(|engine| engine.conversations_like(&typed.to_string_lossy())).unwrap_or_default();
     let about = |one: &Stored| {
         let seconds = SystemTime::now().duration_since(one.updated).map_or(0, |time| time.as_secs());
         format!("{}, {} ago", one.agent, age(i64::try_from(seconds).unwrap_or(i64::MAX)))
     };
-    let newest = found.iter().take(CONVERSATIONS).enumerate();
-    newest.map(|(order, one)| candidate(&one.native_id, about(one), order)).collect()
+    found.iter().enumerate().map(|(order, one)| candidate(&one.native_id, about(one), order)).collect()
 }
 
 /// `key=value` of the newest sessions.
 fn labels(typed: &OsStr) -> Vec<CompletionCandidate> {
-    let typed = typed.to_string_lossy();
-    let all: BTreeSet<String> = newest(Home::live_places, "")
-        .into_iter()
-        .flat_map(|(_, session)| session.labels.into_iter().map(|(key, value)| format!("{key}={value}")))
-        .filter(|label| label.starts_with(&*typed))
-        .collect();
+    let all = engine().map(|engine| engine.labels_like(&typed.to_string_lossy())).unwrap_or_default();
     all.into_iter().enumerate().map(|(order, label)| candidate(&label, "label".to_owned(), order)).collect()
 }
 
-/// What the newest sessions were started as, of those that begin like this or may do so. One that cannot be read is not
-/// offered.
-fn newest(places: fn(&Home) -> std::result::Result<Vec<Place>, StoreError>, typed: &str) -> Vec<(Place, Session)> {
-    let Some(home) = Home::find(&variable) else {
-        return Vec::new();
-    };
-    let places = places(&home).unwrap_or_default();
-    // The names of those that have ended are in one file, so that an old one is found without reading all the others.
-    let index = (!typed.is_empty() && places.len() > SESSIONS).then(|| home.ended_index());
-    let begins = |place: &Place| match index.as_ref().and_then(|index| index.once(place.id)) {
-        _ if place.id.as_str().starts_with(typed) => Some(true),
-        Some(ended) if ended.name.as_ref().is_some_and(|name| name.starts_with(typed)) => Some(true),
-        Some(_) => None,
-        // Its name is not known yet.
-        None => Some(false),
-    };
-    let changed = |place: &Place| std::fs::metadata(&place.path).and_then(|folder| folder.modified());
-    let found = |place: Place| Some((begins(&place)?, changed(&place).ok()?, place));
-    let mut found: Vec<(bool, SystemTime, Place)> = places.into_iter().filter_map(found).collect();
-    found.sort_by_key(|(begins, changed, _)| std::cmp::Reverse((*begins, *changed)));
-    let read = |place: Place| Some((place.open().and_then(|folder| folder.session()).ok()?, place));
-    found
-        .into_iter()
-        .take(SESSIONS)
-        .filter_map(|(_, _, place)| read(place))
-        .map(|(session, place)| (place, session))
-        .collect()
-}
-
 fn describe(session: &Session) -> String {
-    let seconds = clock::now().as_second() - session.created.as_second();
+    let seconds = now().as_second() - session.created.as_second();
     format!("{}, {} ago in {}", session.agent, age(seconds), tilde(&session.cwd))
 }
 
 fn agents(typed: &OsStr) -> Vec<CompletionCandidate> {
     let typed = typed.to_string_lossy();
+    let environment = Environment::of_process();
     let known = installed::known().map(|agent| {
         let about = match agent.package() {
-            Some(_) if ostler_keeper::program::find_in_path(agent.name()).is_none() => "not installed",
+            Some(_) if installed::in_path(&environment, agent.name()).is_none() => "not installed",
             Some(_) | None => "agent",
         };
         (agent.name().to_owned(), about)
     });
-    let own = Config::load(&variable).agents.into_keys().map(|name| (name, "from config.toml"));
+    let own = Config::load(&environment.lookup()).agents.into_keys().map(|name| (name, "from config.toml"));
     let all = known.chain(own).filter(|(name, _)| name.starts_with(&*typed));
     all.enumerate().map(|(order, (name, about))| candidate(&name, about.to_owned(), order)).collect()
 }
@@ -238,7 +193,7 @@ impl EnvCompleter for Bash {
         folder: Option<&Path>,
         to: &mut dyn io::Write,
     ) -> io::Result<()> {
-        let set = |name: &str| std::env::var(name).unwrap_or_default();
+        let set = |name: &str| variable(name).unwrap_or_default();
         let index = set("_CLAP_COMPLETE_INDEX").parse().unwrap_or(0);
         let Joined { words, index, before } = Joined::of(arguments, index, &set(WORD));
         let candidates = complete(command, words, index, folder)?;

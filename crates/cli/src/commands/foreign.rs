@@ -13,7 +13,7 @@ use ostler_core::id::SessionId;
 use ostler_core::view::View;
 use ostler_engine::foreign::{self, ConversationOwner};
 use ostler_engine::list as sessions;
-use ostler_sys::clock;
+use ostler_engine::process::now;
 use serde::Serialize;
 use std::io::IsTerminal;
 
@@ -84,7 +84,7 @@ fn as_json<'a>(owners: &[ConversationOwner], keeps: impl Fn(&ConversationOwner) 
 }
 
 fn table(owners: &[ConversationOwner], style: Style) -> String {
-    let width = if std::io::stdout().is_terminal() { ostler_sys::pty::size(std::io::stdout()) } else { None };
+    let width = if std::io::stdout().is_terminal() { ostler_engine::process::window(std::io::stdout()) } else { None };
     let head = |text: &str| Cell::painted(text, move |text| style.dim(text));
     let mut rows = vec![["AGENT", "PID", "AGE", "STATUS", "TERMINAL", "CONVERSATION", "WHERE"].map(head).into()];
     rows.extend(owners.iter().map(|owner| {
@@ -92,7 +92,7 @@ fn table(owners: &[ConversationOwner], style: Style) -> String {
         vec![
             Cell::new(&owner.agent),
             Cell::painted(&owner.pid.to_string(), move |text| style.bold(text)),
-            Cell::new(&age(clock::now().as_second() - owner.since.as_second())),
+            Cell::new(&age(now().as_second() - owner.since.as_second())),
             or_dash(&owner.status),
             or_dash(&owner.terminal),
             or_dash(&owner.native_id),

@@ -8,6 +8,7 @@ use crate::say::say;
 use crate::ui::called::called;
 use ostler_core::limits::counted;
 use ostler_core::view::View;
+use ostler_engine::process::now;
 use ostler_engine::quiesced::{NotQuiesced, Quiesced};
 use ostler_engine::repair::file::Looked;
 use ostler_engine::repair::lost::Kept;
@@ -16,7 +17,6 @@ use ostler_engine::repair::target::Target;
 use ostler_engine::repair::{changes, note, owner, split_off};
 use ostler_store::checkpoints;
 use ostler_store::folder::Folder;
-use ostler_sys::clock;
 use ostler_transcript::{Branches, Finding, Remedy};
 use std::path::Path;
 
@@ -140,7 +140,7 @@ fn bring_back(context: &Context, view: &View, target: &Target, file: &Path, dry_
 /// Where there are copies, another one is begun: what we do ourselves is no surprise at the next resume.
 fn settle(folder: &Folder, transcript: &Path) -> Result<()> {
     if !checkpoints::earlier(folder, transcript)?.is_empty() {
-        checkpoints::settle(folder, transcript, clock::now())?;
+        checkpoints::settle(folder, transcript, now())?;
     }
     Ok(())
 }

@@ -11,12 +11,12 @@ use crate::say::notice;
 use crate::ui::called::called;
 use ostler_core::record::Mode;
 use ostler_core::view::View;
+use ostler_engine::Place;
 use ostler_engine::Resume;
-use ostler_store::home::Place;
 
 pub fn run(context: &Context, args: Args) -> Result<Code> {
     let id = args.id.map_or_else(|| newest::choose(context), Ok)?;
-    let place = context.engine.home.select(&id)?;
+    let place = context.engine.select(&id)?;
     let watching = Watching::new(args.detach, args.output);
     let message = || message_of(&args.message)?.map(with_piped).transpose();
     go_on(context, &place, message, Going { watching, keep: args.keep, takeover: args.takeover })

@@ -10,9 +10,9 @@ use crate::ui::called::called_at;
 use crate::ui::table::{Cell, lay_out};
 use ostler_core::fact::{TurnEnd, Verdict};
 use ostler_core::record::RequestKind;
+use ostler_engine::Place;
 use ostler_engine::reply::Reply;
 use ostler_engine::send::{Sent, Waiting};
-use ostler_store::home::Place;
 use serde_json::json;
 
 pub fn run(context: &Context, args: Send) -> Result<Code> {

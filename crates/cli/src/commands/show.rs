@@ -15,117 +15,47 @@ use crate::ui::next_step::after_loss;
 use crate::ui::style::Style;
 use crate::ui::table::{Cell, lay_out, window};
 use crate::ui::time::{age, duration, size};
-use family::Family;
 use ostler_core::fact::{Ask, Verdict};
-use ostler_core::id::SessionId;
 use ostler_core::limits::counted;
 use ostler_core::outcome::{Kind, Outcome, Saved};
 use ostler_core::record::{Adopted, Mode};
 use ostler_core::spending::Spent;
 use ostler_core::view::{LastTurn, View};
 use ostler_core::visible::visible;
-use ostler_store::home::Place;
-use ostler_store::{limits, look};
-use ostler_sys::cgroup::bounds::Usage;
-use ostler_sys::clock;
-use serde::Serialize;
-use serde_json::{Value, json};
+use ostler_engine::Place;
+use ostler_engine::process::now;
+use ostler_engine::show::{Details, Turns, Usage};
+use serde_json::Value;
 
 pub fn run(context: &Context, args: &Show) -> Result<Code> {
-    let place = context.engine.home.select(&args.id)?;
-    let view = look::look(&place)?;
-    let family = Family::of(context, &view)?;
-    let more = More::of(&place, &view)?;
+    let place = context.engine.select(&args.id)?;
     if args.json {
-        let spent = look::spent(&place.open()?)?;
-        let shown = Shown::new(&view, &spent, &family, more);
-        say!("{}", serde_json::to_string_pretty(&shown).unwrap_or_default())?;
+        let details = context.engine.show(&place, Turns::All)?;
+        say!("{}", serde_json::to_string_pretty(&details).unwrap_or_default())?;
     } else {
-        let spent = look::spent_lately(&place.open()?)?;
-        let folder = place.path.to_string_lossy();
-        crate::say::text(&describe(context, &view, &spent, &family, &folder, more))?;
+        crate::say::text(&describe(context, &context.engine.show(&place, Turns::Newest)?))?;
     }
     Ok(Code::Succeeded)
 }
 
-/// The object behind `show --json`: the view, and what is too long for a list.
-#[derive(Serialize)]
-struct Shown<'a> {
-    #[serde(flatten)]
-    view: &'a View,
-    /// What each turn used.
-    spent: &'a [Spent],
-    children: Vec<SessionId>,
-    /// While it runs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    usage: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    in_force: Option<&'static str>,
-    /// Where it came from, when it was begun outside ostler.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    adopted: Option<Adopted>,
-}
-
-impl<'a> Shown<'a> {
-    fn new(view: &'a View, spent: &'a [Spent], family: &Family, more: More) -> Shown<'a> {
-        let More { usage, in_force, adopted } = more;
-        Shown { view, spent, children: family.child_ids(), usage: usage.map(as_json), in_force, adopted }
-    }
-}
-
-/// What else there is to know, beside the view.
-struct More {
-    usage: Option<Usage>,
-    in_force: Option<&'static str>,
-    adopted: Option<Adopted>,
-}
-
-impl More {
-    fn of(place: &Place, view: &View) -> Result<More> {
-        let adopted = place.open()?.session()?.adopted;
-        Ok(More { usage: usage(place, view), in_force: in_force(place, view), adopted })
-    }
-}
-
-/// The same object, for who has the view already.
+/// The object of `--json`, for a caller that has the view already.
 pub fn object(context: &Context, place: &Place, view: &View) -> Result<Value> {
-    let spent = look::spent(&place.open()?)?;
-    let shown = Shown::new(view, &spent, &Family::of(context, view)?, More::of(place, view)?);
-    serde_json::to_value(&shown).map_err(|error| Failure::ours(error.to_string()))
+    let details = context.engine.details(place, view.clone(), Turns::All)?;
+    serde_json::to_value(&details).map_err(|error| Failure::ours(error.to_string()))
 }
 
 /// The newest turns are shown one by one, so many of them.
 const TURNS_SHOWN: usize = 5;
 
-/// What a session that runs uses now. A record that changes under us says so the next time.
-fn usage(place: &Place, view: &View) -> Option<Usage> {
-    if view.ended {
-        return None;
-    }
-    let record = place.open().and_then(|folder| folder.run(view.run)).and_then(|run| run.record()).ok()?;
-    Some(limits::usage(&record)).filter(|usage| *usage != Usage::default())
-}
-
-/// What was decided for its newest run against its agent's own defaults.
-fn in_force(place: &Place, view: &View) -> Option<&'static str> {
-    let record = place.open().and_then(|folder| folder.run(view.run)).and_then(|run| run.record()).ok()?;
-    ostler_agents::find(&view.agent)?.in_force(&record.argv)
-}
-
-fn as_json(usage: Usage) -> Value {
-    let cpu_s = usage.cpu_us.map(|us| us as f64 / 1e6);
-    json!({ "memory": usage.memory, "processes": usage.processes, "cpu_s": cpu_s })
-}
-
 fn in_words(usage: Usage) -> String {
     let memory = usage.memory.map(|bytes| format!("{} of memory", size(bytes)));
     let processes = usage.processes.map(|count| counted(count, "process", "processes"));
-    let cpu = usage.cpu_us.map(|us| format!("CPU time {}", duration(us / 1000)));
+    let cpu = usage.cpu_s.map(|seconds| format!("CPU time {}", duration((seconds * 1e3) as u64)));
     memory.into_iter().chain(processes).chain(cpu).collect::<Vec<_>>().join(", ")
 }
 
-fn describe(context: &Context, view: &View, spent: &[Spent], family: &Family, folder: &str, more: More) -> String {
-    let More { usage, in_force, adopted } = more;
+fn describe(context: &Context, details: &Details) -> String {
+    let Details { view, spent, usage, in_force, adopted, family, folder, .. } = details;
     let style = context.style;
     let mut rows: Vec<Vec<Cell>> = Vec::new();
     let mut row = |name: &str, value: &str| {
@@ -156,7 +86,7 @@ fn describe(context: &Context, view: &View, spent: &[Spent], family: &Family, fo
     row("in force", in_force.unwrap_or(""));
     row("mode", if view.mode == Mode::Terminal { "terminal" } else { "headless" });
     row("where", &tilde(&view.cwd));
-    row("created", &format!("{} ago", age(clock::now().as_second() - view.created.as_second())));
+    row("created", &format!("{} ago", age(now().as_second() - view.created.as_second())));
     row("adopted", &adopted.as_ref().map(origin).unwrap_or_default());
     if !view.ended {
         row(
@@ -185,10 +115,10 @@ fn describe(context: &Context, view: &View, spent: &[Spent], family: &Family, fo
     }
     row("conversation", view.native_id.as_deref().unwrap_or(""));
     row("transcript", &view.transcript.as_deref().map(tilde).unwrap_or_default());
-    for (place, line) in family.lines(view).iter().enumerate() {
+    for (place, line) in family::lines(family, view).iter().enumerate() {
         row(if place == 0 { "family" } else { "" }, line);
     }
-    row("folder", &tilde(folder));
+    row("folder", &tilde(&folder.to_string_lossy()));
     if let Some(outcome) = &view.outcome {
         describe_outcome(&mut row, outcome);
         row("next", &after_loss(view).unwrap_or_default());

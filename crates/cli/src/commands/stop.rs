@@ -10,8 +10,8 @@ use crate::ui::called::{called, called_at};
 use crate::ui::time::parse_duration;
 use ostler_core::event::StopHow;
 use ostler_core::view::View;
+use ostler_engine::Place;
 use ostler_engine::stop::{self, Stopped, is_saved};
-use ostler_store::home::Place;
 
 pub fn run(context: &Context, args: &Stop) -> Result<Code> {
     let grace = match &args.grace {

@@ -26,7 +26,7 @@ pub fn run(context: &Context, args: &Wait) -> Result<Code> {
     };
     let wait = wait::Wait { until, any: args.any, through_questions: args.through_questions, limit };
     // The folder of each and a connection to its keeper, and some for the looks.
-    ostler_sys::descriptors::allow(2 * places.len() as u64 + 128);
+    ostler_engine::process::allow_descriptors(2 * places.len() as u64 + 128);
     let (over, mut waited) = context.engine.wait(places, &wait)?;
     if args.json {
         waited.iter_mut().try_for_each(Waited::look_closely)?;

@@ -8,7 +8,7 @@ use crate::ui::style::Style;
 use crate::ui::table::{Cell, lay_out};
 use crate::ui::time::age;
 use ostler_engine::Users;
-use ostler_sys::clock;
+use ostler_engine::process::now;
 
 pub fn run(context: &Context, args: &Who) -> Result<Code> {
     let answer = context.engine.who(&args.id)?;
@@ -36,7 +36,7 @@ fn as_text(answer: &Users, word: &str, style: Style) -> String {
         vec![
             Cell::painted(&owner.pid.to_string(), move |text| style.bold(text)),
             Cell::new(&whose),
-            Cell::new(&age(clock::now().as_second() - owner.since.as_second())),
+            Cell::new(&age(now().as_second() - owner.since.as_second())),
             Cell::new(owner.terminal.as_deref().unwrap_or("-")),
             Cell::new(&format!("{}{certain}", owner.known_by.words())),
             Cell::new(&command_words(owner)),

@@ -1,6 +1,7 @@
 //! Advice about requests to start sessions that were refused.
 
 use super::Code;
+use ostler_engine::installed::PROTOCOL_EXAMPLE;
 use ostler_engine::launch::{LaunchRefusal, OnlyForAgents};
 
 /// What is wrong, in the options of the command line.
@@ -36,7 +37,7 @@ pub fn advice(refusal: &LaunchRefusal) -> (Code, String) {
         LaunchRefusal::OnlyForAgents { .. } => "remove it".to_owned(),
         LaunchRefusal::EmptyCommand => "name one: ostler run -- COMMAND".to_owned(),
         LaunchRefusal::NeedsProgram { agent } => {
-            format!("for example: ostler run {agent} \"fix the failing test\" -- {}", ostler_agents::acp::EXAMPLE)
+            format!("for example: ostler run {agent} \"fix the failing test\" -- {}", PROTOCOL_EXAMPLE)
         }
         LaunchRefusal::NoTerminal { .. } => "remove -t, and open it with ostler attach".to_owned(),
         LaunchRefusal::NoModel { .. } => "give the program its own option after --".to_owned(),

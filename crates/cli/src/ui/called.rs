@@ -3,7 +3,7 @@
 
 use ostler_core::id::SessionId;
 use ostler_core::view::View;
-use ostler_store::home::Place;
+use ostler_engine::Place;
 
 /// `helper (jpfjhr9b)`, or `jpfjhr9b` when it has no name.
 pub fn called(view: &View) -> String {

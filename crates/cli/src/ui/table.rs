@@ -9,7 +9,11 @@ type Fit = Box<dyn Fn(usize) -> String>;
 /// How wide the window is, if standard output is one.
 pub fn window() -> Option<usize> {
     let stdout = std::io::stdout();
-    if stdout.is_terminal() { ostler_sys::pty::size(stdout).map(|(_, columns)| usize::from(columns)) } else { None }
+    if stdout.is_terminal() {
+        ostler_engine::process::window(stdout).map(|(_, columns)| usize::from(columns))
+    } else {
+        None
+    }
 }
 
 /// One cell: what is shown, and how it looks once it has its width.

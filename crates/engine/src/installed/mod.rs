@@ -3,8 +3,11 @@
 //! What works is asked of the same code that keeps the agent, so that the list cannot promise what a session does not
 //! hold.
 
+mod list;
 mod versions;
 
+pub use list::AgentInfo;
+pub use ostler_agents::acp::EXAMPLE as PROTOCOL_EXAMPLE;
 pub use versions::{knows_option, versions};
 
 use crate::environment::Environment;
@@ -54,20 +57,34 @@ pub fn is_program(agent: &dyn Agent) -> bool {
     agent.package().is_some()
 }
 
-/// Those of them that are installed.
-pub fn installed() -> Vec<&'static dyn Agent> {
-    known().filter(|agent| is_program(*agent) && program::find_in_path(agent.name()).is_some()).collect()
+/// The one with this name; also `command`, which a person does not name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static dyn Agent> {
+    ostler_agents::find(name)
+}
+
+/// Where the shell of this environment would find a program.
+#[must_use]
+pub fn in_path(environment: &Environment, name: &str) -> Option<PathBuf> {
+    program::find_on(&environment.variable("PATH")?, name)
+}
+
+/// Those of the known agents that are installed.
+#[must_use]
+pub fn installed(environment: &Environment) -> Vec<&'static dyn Agent> {
+    known().filter(|agent| is_program(*agent) && in_path(environment, agent.name()).is_some()).collect()
 }
 
 /// The real program, behind any launcher; `None` when it is not installed.
-pub fn location(agent: &dyn Agent) -> Option<PathBuf> {
+#[must_use]
+pub fn location(environment: &Environment, agent: &dyn Agent) -> Option<PathBuf> {
     match agent.name() {
         "demo" => return std::env::current_exe().ok(),
         "acp" => return None,
         _ => {}
     }
-    let on_path = program::find_in_path(agent.name())?;
-    let real = program::resolve(agent, agent.name());
+    let on_path = in_path(environment, agent.name())?;
+    let real = program::resolve_on(environment.variable("PATH").as_deref(), agent, agent.name());
     Some(if real == agent.name() { on_path } else { PathBuf::from(real) })
 }
 

@@ -13,7 +13,7 @@ impl Engine {
         self.config.needs("default_agent")?;
         Ok(match &self.config.default_agent {
             Some(name) => configured(&self.config, name),
-            None => only_one(&installed::installed()),
+            None => only_one(&installed::installed(&self.environment)),
         }?)
     }
 }

@@ -12,9 +12,9 @@ use crate::say::{notice, say, tell};
 use crate::ui::table::cut;
 use ostler_core::limits::counted;
 use ostler_core::record::Mode;
+use ostler_engine::Place;
 use ostler_engine::adopt::Found;
 use ostler_engine::{Adopt, Launched};
-use ostler_store::home::Place;
 
 /// What is to happen once it is a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

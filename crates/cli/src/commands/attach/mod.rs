@@ -41,7 +41,7 @@ pub fn run(context: &Context, args: &Attach) -> Result<Code> {
             pick(context, "attach", "no session is running; list ended ones with: ostler ls -a", |view| !view.ended)?
         }
     };
-    let place = context.engine.home.select(&id)?;
+    let place = context.engine.select(&id)?;
     // What it drew last is about to be seen anyway.
     let view = look_to(Depth::Standing, &place)?;
     if view.ended {

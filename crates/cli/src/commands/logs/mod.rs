@@ -25,14 +25,14 @@ use crate::ui::time::parse_since;
 use drawn::Drawn;
 use jiff::Timestamp;
 use ostler_core::record::{Mode, Speaks};
+use ostler_engine::Place;
+use ostler_engine::process::now;
 use ostler_engine::request::look_and_record_to;
 use ostler_engine::watch::{News, Watch};
 use ostler_store::closing;
 use ostler_store::folder::Folder;
-use ostler_store::home::Place;
 use ostler_store::look::Depth;
 use ostler_store::recorded;
-use ostler_sys::clock;
 use ostler_sys::notify::Watcher;
 use printed::Streams;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -48,7 +48,7 @@ const FIRST_LOOK: u64 = 64 * 1024;
 const LOOK_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
 
 pub fn run(context: &Context, args: &Logs) -> Result<Code> {
-    let since = args.since.as_deref().map(|text| parse_since(text, clock::now())).transpose();
+    let since = args.since.as_deref().map(|text| parse_since(text, now())).transpose();
     let wanted = Wanted {
         pattern: args.grep.as_deref().map(|text| sink::pattern(text, args.ignore_case)).transpose()?,
         timestamps: args.timestamps && !args.json,
@@ -58,7 +58,7 @@ pub fn run(context: &Context, args: &Logs) -> Result<Code> {
         Some(id) => id.clone(),
         None => pick(context, "logs", "no session ran in the last day; list older ones with: ostler ls -a", |_| true)?,
     };
-    let place = context.engine.home.select(&id)?;
+    let place = context.engine.select(&id)?;
     let folder = place.open()?;
     if folder.newest_run()? == 0 {
         return Err(Failure::new(Code::Failed, format!("{} never ran, so there is nothing to show", place.id)));

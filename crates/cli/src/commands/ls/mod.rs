@@ -69,7 +69,7 @@ pub fn bare(context: &Context) -> Result<Code> {
 
 /// How wide the window is that the list is shown in; `None` on a pipe.
 fn window_width() -> Option<usize> {
-    let size = if std::io::stdout().is_terminal() { ostler_sys::pty::size(std::io::stdout()) } else { None };
+    let size = if std::io::stdout().is_terminal() { ostler_engine::process::window(std::io::stdout()) } else { None };
     size.map(|(_, columns)| usize::from(columns)).filter(|&columns| columns > 0)
 }
 

@@ -15,7 +15,7 @@ use ostler_core::fact::Verdict;
 use ostler_core::outcome::Kind;
 use ostler_core::view::{Damaged, Phase, RetryingNow, View};
 use ostler_engine::list::{Found, Listed};
-use ostler_sys::clock;
+use ostler_engine::process::now;
 use unicode_width::UnicodeWidthStr;
 
 /// Below this many columns there is none for ids: what has no name is called by its id, with its title behind that.
@@ -213,7 +213,7 @@ fn command_name(view: &View) -> String {
 
 /// The mark and the words for a state: what it is, and for how long.
 pub fn state_word(view: &View) -> (&'static str, String) {
-    let for_how_long = age(clock::now().as_second() - view.since.as_second());
+    let for_how_long = age(now().as_second() - view.since.as_second());
     if let Some(outcome) = view.outcome.as_ref().filter(|_| view.ended) {
         let mark = match outcome.kind {
             Kind::Succeeded => "✔",

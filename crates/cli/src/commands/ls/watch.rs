@@ -2,12 +2,12 @@
 //! a second; while nothing does, nothing is done.
 
 use super::table;
-use crate::commands::events::{Changes, News};
 use crate::context::Context;
 use crate::exit::Result;
 use crate::say;
 use crate::ui::table::cut;
 use ostler_core::limits::counted;
+use ostler_engine::events::{Changes, News};
 use ostler_engine::list::{Found, Listed, Wanted, find};
 use ostler_sys::signals::Signals;
 use rustix::process::Signal;
@@ -22,7 +22,7 @@ const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
 
 pub fn run(context: &Context, wanted: &Wanted) -> Result<()> {
     let signals = Signals::take(&[Signal::INT, Signal::QUIT, Signal::HUP, Signal::TERM, Signal::WINCH])?;
-    let mut changes = Changes::new();
+    let mut changes = Changes::new(say::notice);
     context.engine.home.open_or_make(&context.engine.home.sessions())?;
     say::text(ENTER)?;
     let watched = watch(context, wanted, &mut changes, &signals);
@@ -40,7 +40,7 @@ fn watch(context: &Context, wanted: &Wanted, changes: &mut Changes, signals: &Si
         let found = find(&context.engine, wanted)?;
         let runs = found.listed.iter().any(|one| matches!(one, Listed::Good(view) if !view.ended));
         draw(context, &found)?;
-        match changes.wait(Some(signals), runs.then_some(TICK))? {
+        match changes.wait(std::io::stdout(), Some(signals), runs.then_some(TICK))? {
             News::ReaderGone => return Ok(()),
             News::Anything | News::Some { .. } => {}
         }

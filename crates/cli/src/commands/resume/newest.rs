@@ -9,7 +9,7 @@ use crate::ui::table::{Cell, lay_out};
 use crate::ui::time::age;
 use ostler_core::view::View;
 use ostler_engine::list::{Listed, list};
-use ostler_sys::clock;
+use ostler_engine::process::now;
 use std::io::IsTerminal;
 
 /// So many are offered.
@@ -67,7 +67,7 @@ fn candidates(context: &Context) -> Result<Vec<View>> {
 }
 
 fn age_of(view: &View) -> String {
-    age(clock::now().as_second() - view.updated.as_second())
+    age(now().as_second() - view.updated.as_second())
 }
 
 fn table(views: &[View]) -> String {
@@ -79,5 +79,5 @@ fn table(views: &[View]) -> String {
             [&format!("{number}"), &name, &view.agent, &age_of(view), &tilde(&view.cwd), last].map(Cell::new).into()
         })
         .collect();
-    lay_out(&rows, ostler_sys::pty::size(std::io::stderr()).map(|(_, columns)| usize::from(columns)))
+    lay_out(&rows, ostler_engine::process::window(std::io::stderr()).map(|(_, columns)| usize::from(columns)))
 }

@@ -19,7 +19,7 @@ use ostler_core::id::SessionId;
 use ostler_core::limits::counted;
 use ostler_core::record::{Mode, Session};
 use ostler_engine::Launched;
-use ostler_store::home::Place;
+use ostler_engine::Place;
 use std::io::IsTerminal;
 
 pub fn run(context: &Context, args: Run) -> Result<Code> {
@@ -56,7 +56,7 @@ fn sweep(context: &Context, started: SessionId) {
 
 /// Refuses to start in the background what nobody could find again: its id cannot be printed, and it has no name.
 pub fn check_that_it_can_be_found(watching: Watching, name: Option<&str>) -> Result<()> {
-    if watching.detach && name.is_none() && ostler_sys::entry::nobody_reads_output() {
+    if watching.detach && name.is_none() && ostler_engine::process::nobody_reads_output() {
         let words = "standard output is closed, so the session id cannot be printed; open it, or add --name NAME";
         return Err(Failure::usage(words));
     }

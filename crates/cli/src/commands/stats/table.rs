@@ -1,13 +1,14 @@
 //! The tables of `ostler stats`, with a bar for the time of each row. What does not fit into the window is left out, the least
 //! important first; on a pipe the bars are plain signs.
 
-use super::{Sum, heading};
+use super::heading;
 use crate::args::By;
 use crate::ui::money::rounded;
 use crate::ui::style::Style;
 use crate::ui::table::cut;
 use crate::ui::time::duration;
 use ostler_core::limits::counted;
+use ostler_engine::stats::Sum;
 use ostler_tui::cut_front;
 use unicode_width::UnicodeWidthStr;
 
@@ -36,11 +37,11 @@ struct Column {
 }
 
 const COLUMNS: [Column; 6] = [
-    Column { title: "TURNS", leaves: 1, cell: |sum| number(sum.used.turns) },
-    Column { title: "TIME", leaves: 0, cell: |sum| duration(sum.used.ms) },
-    Column { title: "COST", leaves: 2, cell: |sum| rounded(Some(sum.used.cost_usd)).unwrap_or_else(|| "-".to_owned()) },
-    Column { title: "IN", leaves: 3, cell: |sum| short(sum.used.tokens.input) },
-    Column { title: "OUT", leaves: 3, cell: |sum| short(sum.used.tokens.output) },
+    Column { title: "TURNS", leaves: 1, cell: |sum| number(sum.turns) },
+    Column { title: "TIME", leaves: 0, cell: |sum| duration(sum.duration_ms) },
+    Column { title: "COST", leaves: 2, cell: |sum| rounded(Some(sum.cost_usd)).unwrap_or_else(|| "-".to_owned()) },
+    Column { title: "IN", leaves: 3, cell: |sum| short(sum.tokens.input) },
+    Column { title: "OUT", leaves: 3, cell: |sum| short(sum.tokens.output) },
     Column { title: "SESSIONS", leaves: 4, cell: |sum| number(sum.sessions) },
 ];
 
@@ -49,12 +50,12 @@ pub fn render(tables: Vec<Table>, total: &Sum, period: &str, style: Style, windo
     let mut text = String::new();
     let words = [
         counted(total.sessions, "session", "sessions"),
-        counted(total.used.turns, "turn", "turns"),
-        duration(total.used.ms),
+        counted(total.turns, "turn", "turns"),
+        duration(total.duration_ms),
     ];
-    let tokens = total.used.tokens.input.saturating_add(total.used.tokens.output);
+    let tokens = total.tokens.input.saturating_add(total.tokens.output);
     let tokens = (tokens > 0).then(|| format!("{} tokens", short(tokens)));
-    let words = words.into_iter().chain(rounded(Some(total.used.cost_usd))).chain(tokens);
+    let words = words.into_iter().chain(rounded(Some(total.cost_usd))).chain(tokens);
     for line in std::iter::once(format!("{period}:")).chain(joined(words, width)) {
         text.push_str(&format!("{}\n", style.bold(&cut(&line, width))));
     }
@@ -108,7 +109,7 @@ fn one(table: &Table, style: Style, width: usize, unicode: bool) -> String {
     let heading_width = wanted.min(width.saturating_sub(room(leaves)).max(least));
     let left = width.saturating_sub(heading_width + room(leaves) + 2).min(BAR);
     let bar_width = if left >= SHORTEST_BAR { left } else { 0 };
-    let most = rows.iter().map(|(_, sum)| sum.used.ms).max().unwrap_or(0).max(1);
+    let most = rows.iter().map(|(_, sum)| sum.duration_ms).max().unwrap_or(0).max(1);
 
     let line = |heading: &str, cells: &[&str], bar: &str| {
         let mut line = match table.by {
@@ -130,7 +131,7 @@ fn one(table: &Table, style: Style, width: usize, unicode: bool) -> String {
     let mut text = format!("{}\n", style.dim(&line(&table.by.word().to_uppercase(), &titles, "")));
     for (index, heading) in headings.iter().enumerate() {
         let cells: Vec<&str> = cells.iter().map(|column| column[index].as_str()).collect();
-        let bar = bar(rows[index].1.used.ms, most, bar_width, unicode);
+        let bar = bar(rows[index].1.duration_ms, most, bar_width, unicode);
         text.push_str(&format!("{}\n", line(heading, &cells, &style.cyan(&bar))));
     }
     if hidden > 0 {

@@ -3,7 +3,8 @@
 
 use super::changes::Changes;
 use super::{Batch, about, entries};
-use crate::exit::Result;
+use crate::error::Result;
+use crate::notice::Notice;
 use jiff::Timestamp;
 use ostler_core::id::SessionId;
 use ostler_store::home::{Home, Place};
@@ -16,6 +17,8 @@ use std::path::Path;
 pub struct Known {
     sessions: BTreeMap<SessionId, One>,
     only: Only,
+    /// Hears of what cannot be read.
+    tell: fn(Notice),
 }
 
 /// Which events are asked for.
@@ -45,8 +48,8 @@ pub enum Read<'a> {
 }
 
 impl Known {
-    pub fn of(only: Only) -> Known {
-        Known { sessions: BTreeMap::new(), only }
+    pub fn of(only: Only, tell: fn(Notice)) -> Known {
+        Known { sessions: BTreeMap::new(), only, tell }
     }
 
     /// Compares, and reads. New folders are watched before they are read.
@@ -94,7 +97,13 @@ impl Known {
         };
         for id in others.iter().filter(|id| !moved.contains(id)) {
             if let Some(one) = self.sessions.get_mut(id) {
-                batch.entries.push(entries::read(*id, &one.place.path, &mut one.position, self.only.since));
+                batch.entries.push(entries::read(
+                    *id,
+                    &one.place.path,
+                    &mut one.position,
+                    self.only.since,
+                    &mut self.tell,
+                ));
             }
         }
         Ok(batch)
@@ -124,7 +133,7 @@ impl Known {
             Read::Only(ids) => moved || ids.contains(&id),
         };
         if wanted {
-            batch.entries.push(entries::read(id, &one.place.path, &mut one.position, self.only.since));
+            batch.entries.push(entries::read(id, &one.place.path, &mut one.position, self.only.since, &mut self.tell));
         }
         batch.arrivals.extend(arrival.map(|what| about(id, what)));
         batch.departures.extend(departure.map(|what| about(id, what)));

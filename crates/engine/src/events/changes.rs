@@ -1,13 +1,14 @@
 //! Being woken when anything may have changed: one inotify instance for the folders in which sessions lie and for each
 //! session's own. A user has few instances and watches; where none is to be had we look every 200 ms, and say so.
 
-use crate::exit::Result;
-use crate::say::tell;
+use crate::error::Result;
+use crate::notice::Notice;
 use ostler_core::id::SessionId;
 use ostler_store::home::{Home, Place, is_month};
 use ostler_sys::notify::{Watch, Watcher};
 use ostler_sys::signals::Signals;
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::AsFd;
 use rustix::time::Timespec;
 use std::collections::HashMap;
 use std::io::{self, ErrorKind};
@@ -19,7 +20,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// What may have changed.
 pub enum News {
-    /// Nobody reads our output any more.
+    /// The output has no reader any more.
     ReaderGone,
     /// It is not known what: look everywhere.
     Anything,
@@ -43,6 +44,7 @@ enum Watched {
     Session(SessionId),
 }
 
+/// Watches the folders of sessions.
 pub struct Changes {
     /// `None`: we have to look ourselves.
     watcher: Option<Watcher>,
@@ -50,17 +52,21 @@ pub struct Changes {
     by_session: HashMap<SessionId, Watch>,
     /// The one file in a session's folder that matters.
     only: Option<&'static str>,
+    /// Hears that files cannot be watched.
+    tell: fn(Notice),
 }
 
 impl Changes {
     /// Of everything that lies in the folder of a session itself.
-    pub fn new() -> Changes {
-        Changes::in_file(None)
+    #[must_use]
+    pub fn new(tell: fn(Notice)) -> Changes {
+        Changes::in_file(None, tell)
     }
 
     /// Of one file of each session.
-    pub fn in_file(only: Option<&'static str>) -> Changes {
-        let mut changes = Changes { watcher: None, by_watch: HashMap::new(), by_session: HashMap::new(), only };
+    #[must_use]
+    pub fn in_file(only: Option<&'static str>, tell: fn(Notice)) -> Changes {
+        let mut changes = Changes { watcher: None, by_watch: HashMap::new(), by_session: HashMap::new(), only, tell };
         match Watcher::new() {
             Ok(watcher) => changes.watcher = Some(watcher),
             Err(error) => changes.do_without(&error),
@@ -69,9 +75,8 @@ impl Changes {
     }
 
     fn do_without(&mut self, error: &io::Error) {
-        tell!("ostler: no file can be watched ({error}); polling every 200 ms instead");
-        let only = self.only;
-        *self = Changes { watcher: None, by_watch: HashMap::new(), by_session: HashMap::new(), only };
+        (self.tell)(Notice::NoFileWatch { error: error.to_string() });
+        *self = Changes { watcher: None, by_watch: HashMap::new(), by_session: HashMap::new(), ..*self };
     }
 
     /// Watches the folders in which sessions come and go, those that are new among them. Watching one again is harmless.
@@ -117,11 +122,10 @@ impl Changes {
         }
     }
 
-    /// Waits for news, for a signal, or until the time is up.
-    pub fn wait(&mut self, signals: Option<&Signals>, at_most: Option<Duration>) -> Result<News> {
-        let out = io::stdout();
+    /// Waits for news, for a signal, until the time is up, or until nobody reads `output` any more.
+    pub fn wait(&mut self, output: impl AsFd, signals: Option<&Signals>, at_most: Option<Duration>) -> Result<News> {
         // Asked for nothing, a pipe still says when its reader is gone.
-        let mut fds = vec![PollFd::new(&out, PollFlags::empty())];
+        let mut fds = vec![PollFd::new(&output, PollFlags::empty())];
         fds.extend(self.watcher.as_ref().map(|watcher| PollFd::new(watcher, PollFlags::IN)));
         fds.extend(signals.map(|signals| PollFd::new(signals, PollFlags::IN)));
         let limit = if self.watcher.is_none() { Some(LOOK_AGAIN) } else { at_most };

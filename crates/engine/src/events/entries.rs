@@ -1,7 +1,7 @@
 //! What a journal has gained since the last look. An entry is passed on as it was written, with the session's id in
 //! front, so that what a newer version put there survives. A line whose end has not come yet is left for the next look.
 
-use crate::say::tell;
+use crate::notice::Notice;
 use jiff::Timestamp;
 use ostler_core::id::SessionId;
 use ostler_sys::dir::Dir;
@@ -11,10 +11,12 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// One line of output.
+/// One event: an entry of a journal, or something about a session that stands in no journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
+    /// When it happened.
     pub at: Timestamp,
+    /// A JSON object: the session's id, and the entry as it was written.
     pub text: String,
 }
 
@@ -26,16 +28,22 @@ struct Head {
 
 /// The entries of this session from `position` on, which moves behind the last of them. One without a journal has none.
 /// Those from before `since` are left out.
-pub fn read(id: SessionId, folder: &Path, position: &mut u64, since: Option<Timestamp>) -> Vec<Line> {
+pub fn read(
+    id: SessionId,
+    folder: &Path,
+    position: &mut u64,
+    since: Option<Timestamp>,
+    tell: &mut dyn FnMut(Notice),
+) -> Vec<Line> {
     match bytes_from(folder, *position) {
         Ok(bytes) => {
-            let mut lines = parse(id, &bytes, position);
+            let mut lines = parse(id, &bytes, position, tell);
             lines.retain(|line| since.is_none_or(|since| line.at >= since));
             lines
         }
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Vec::new(),
         Err(error) => {
-            tell!("ostler: {id}: its journal cannot be read: {error}; see ostler doctor");
+            tell(Notice::JournalUnreadable { id, error: error.to_string() });
             Vec::new()
         }
     }
@@ -49,7 +57,7 @@ fn bytes_from(folder: &Path, position: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn parse(id: SessionId, bytes: &[u8], position: &mut u64) -> Vec<Line> {
+fn parse(id: SessionId, bytes: &[u8], position: &mut u64, tell: &mut dyn FnMut(Notice)) -> Vec<Line> {
     let mut lines = Vec::new();
     for line in bytes.split_inclusive(|&byte| byte == b'\n') {
         let Some(line) = line.strip_suffix(b"\n") else {
@@ -62,7 +70,7 @@ fn parse(id: SessionId, bytes: &[u8], position: &mut u64) -> Vec<Line> {
         match serde_json::from_slice::<Head>(line).ok().zip(std::str::from_utf8(line).ok()) {
             Some((head, text)) => lines.push(Line { at: head.at, text: with_session(id, text) }),
             // Torn by a crash and ended by the next writer.
-            None => tell!("ostler: {id}: a line of its journal cannot be read; skipped"),
+            None => tell(Notice::LineUnreadable { id }),
         }
     }
     lines
@@ -115,8 +123,8 @@ mod tests {
         let whole = entry(1, "empty") + &entry(2, "teleported");
         for cut in 0..whole.len() {
             let mut position = 0;
-            let first = parse(id(), &whole.as_bytes()[..cut], &mut position);
-            let rest = parse(id(), &whole.as_bytes()[usize::try_from(position).unwrap()..], &mut position);
+            let first = parse(id(), &whole.as_bytes()[..cut], &mut position, &mut |_| {});
+            let rest = parse(id(), &whole.as_bytes()[usize::try_from(position).unwrap()..], &mut position, &mut |_| {});
             let texts: Vec<String> = first.into_iter().chain(rest).map(|line| line.text).collect();
             assert_eq!(texts.len(), 2, "cut at {cut}");
             assert!(texts[0].contains("\"empty\"") && texts[1].contains("\"teleported\""));
@@ -127,7 +135,7 @@ mod tests {
     #[test]
     fn what_a_newer_version_wrote_is_passed_on_whole() {
         let line = "{\"at\":\"2026-01-01T00:00:00Z\",\"what\":\"teleported\",\"to\":{\"x\":[1,2]}}\n";
-        let found = parse(id(), line.as_bytes(), &mut 0);
+        let found = parse(id(), line.as_bytes(), &mut 0, &mut |_| {});
         let value: serde_json::Value = serde_json::from_str(&found[0].text).unwrap();
         assert_eq!(value["session"], id().as_str());
         assert_eq!(value["to"]["x"][1], 2);
@@ -136,7 +144,7 @@ mod tests {
     #[test]
     fn garbage_is_passed_over_and_no_control_character_gets_through() {
         let text = format!("garbage\n[1]\n{}", entry(1, "alarm\u{9b}2J\u{7f}"));
-        let found = parse(id(), text.as_bytes(), &mut 0);
+        let found = parse(id(), text.as_bytes(), &mut 0, &mut |_| {});
         assert_eq!(found.len(), 1);
         assert!(found[0].text.chars().all(|c| !c.is_control()), "{}", found[0].text);
         let value: serde_json::Value = serde_json::from_str(&found[0].text).unwrap();
@@ -147,7 +155,7 @@ mod tests {
     fn sessions_are_merged_by_time_and_each_keeps_its_own_order() {
         let parsed = |entries: &[(u32, &str)]| {
             let text: String = entries.iter().map(|(second, what)| entry(*second, what)).collect();
-            parse(id(), text.as_bytes(), &mut 0)
+            parse(id(), text.as_bytes(), &mut 0, &mut |_| {})
         };
         let merged = merge(vec![parsed(&[(1, "a"), (5, "b"), (2, "c")]), parsed(&[(3, "d"), (9, "e")])]);
         let order: Vec<&str> = merged

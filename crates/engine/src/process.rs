@@ -1,0 +1,53 @@
+//! What a face needs of its own process: its beginning, its variables, its terminal, its signals.
+//!
+//! These functions are about the process that calls them, not about sessions. A verb of the engine uses none of them: what it has to
+//! know of a process is passed in with an [`Environment`].
+
+use crate::environment::Environment;
+use rustix::fd::AsFd;
+use rustix::process::Signal;
+
+pub use ostler_sys::clock::now;
+pub use ostler_sys::entry::nobody_reads_output;
+
+/// Helper processes, the demo agent and replays are the binary of ostler itself, started with words that no person types. Runs such a
+/// process to its end and returns its exit code; `None` when the arguments are those of a person.
+///
+/// To be called first in `main`: before arguments are parsed, threads are started, or anything else makes the process larger than a
+/// helper needs to be.
+#[must_use]
+pub fn enter(arguments: &[String]) -> Option<u8> {
+    let word = arguments.get(1).map(String::as_str);
+    let code = if word == Some(ostler_agents::demo::ENTRY) {
+        // Its lock is its own: a tool that outlives it must not seem to be it.
+        ostler_sys::descriptors::keep_from_children();
+        ostler_demo::main(arguments.iter().skip(2).map(Into::into))
+    } else if word == Some(ostler_agents::replay::ENTRY) {
+        ostler_replay::main(arguments.iter().skip(2).cloned())
+    } else {
+        ostler_keeper::enter(arguments, || crate::config::output_bounds(&Environment::of_process()))?
+    };
+    Some(u8::try_from(code).unwrap_or(125))
+}
+
+/// Signals as a command needs them: a closed pipe ends it, and a file that may not grow is an error of the write.
+pub fn settle_signals() {
+    ostler_sys::signals::heed(Signal::PIPE);
+    ostler_sys::signals::ignore(Signal::XFSZ);
+}
+
+/// A variable of this process, when it is text.
+#[must_use]
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// Rows and columns of a terminal; `None` when it is none.
+pub fn window(terminal: impl AsFd) -> Option<(u16, u16)> {
+    ostler_sys::pty::size(terminal)
+}
+
+/// Lets this process open so many files at once, if the system allows it: waiting for a session takes two.
+pub fn allow_descriptors(count: u64) {
+    ostler_sys::descriptors::allow(count);
+}

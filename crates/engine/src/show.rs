@@ -1,0 +1,119 @@
+//! One session in full: its view, and what is too long for a list.
+
+use crate::error::Result;
+use crate::settings::Engine;
+use ostler_core::id::SessionId;
+use ostler_core::record::Adopted;
+use ostler_core::spending::Spent;
+use ostler_core::view::View;
+use ostler_store::home::Place;
+use ostler_store::look::{Depth, look, look_to, spent, spent_lately};
+use ostler_sys::cgroup::bounds;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// How many turns are looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turns {
+    /// Every one.
+    All,
+    /// The newest, of which a person is shown a few.
+    Newest,
+}
+
+/// Everything there is to know of a session.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Details {
+    /// What a list shows of it.
+    #[serde(flatten)]
+    pub view: View,
+    /// What each turn used.
+    pub spent: Vec<Spent>,
+    /// The sessions that came from it.
+    pub children: Vec<SessionId>,
+    /// What it uses now, while it runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// What was decided for its newest run against its agent's own defaults.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_force: Option<&'static str>,
+    /// Where it came from, when it was begun outside ostler.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adopted: Option<Adopted>,
+    /// Its relatives, as they are now.
+    #[serde(skip)]
+    pub family: Family,
+    /// Where its files are.
+    #[serde(skip)]
+    pub folder: PathBuf,
+}
+
+/// What the processes of a session use.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Usage {
+    /// Bytes.
+    pub memory: Option<u64>,
+    /// How many processes there are.
+    pub processes: Option<u64>,
+    /// Processor time so far, in seconds.
+    pub cpu_s: Option<f64>,
+}
+
+/// The relatives of a session. One that was purged leaves its children without a parent to show.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Family {
+    /// The session that it comes from.
+    pub parent: Option<View>,
+    /// Those that came from it.
+    pub children: Vec<View>,
+}
+
+impl Engine {
+    /// Looks at a session.
+    pub fn show(&self, place: &Place, turns: Turns) -> Result<Details> {
+        self.details(place, look(place)?, turns)
+    }
+
+    /// The same for a caller that has looked already.
+    pub fn details(&self, place: &Place, view: View, turns: Turns) -> Result<Details> {
+        let folder = place.open()?;
+        let family = self.family(&view)?;
+        let spent = match turns {
+            Turns::All => spent(&folder)?,
+            Turns::Newest => spent_lately(&folder)?,
+        };
+        Ok(Details {
+            spent,
+            children: family.children.iter().map(|child| child.id).collect(),
+            usage: usage(place, &view),
+            in_force: in_force(place, &view),
+            adopted: folder.session()?.adopted,
+            family,
+            folder: place.path.clone(),
+            view,
+        })
+    }
+
+    fn family(&self, view: &View) -> Result<Family> {
+        let look = |place: &Place| look_to(Depth::Standing, place).ok();
+        let parent = view.parent.map(|id| self.home.place_of(id)).transpose()?.flatten();
+        let children = self.home.children_of(view.id)?;
+        Ok(Family { parent: parent.as_ref().and_then(look), children: children.iter().filter_map(look).collect() })
+    }
+}
+
+/// What a session that runs uses now. A record that changes under us says so the next time.
+fn usage(place: &Place, view: &View) -> Option<Usage> {
+    if view.ended {
+        return None;
+    }
+    let record = place.open().and_then(|folder| folder.run(view.run)).and_then(|run| run.record()).ok()?;
+    let now = ostler_store::limits::usage(&record);
+    let bounds::Usage { memory, processes, cpu_us } = now;
+    (now != bounds::Usage::default()).then(|| Usage { memory, processes, cpu_s: cpu_us.map(|us| us as f64 / 1e6) })
+}
+
+fn in_force(place: &Place, view: &View) -> Option<&'static str> {
+    let record = place.open().and_then(|folder| folder.run(view.run)).and_then(|run| run.record()).ok()?;
+    ostler_agents::find(&view.agent)?.in_force(&record.argv)
+}

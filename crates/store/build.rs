@@ -4,7 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-const SOURCES: [&str; 3] = ["../core/src", "../agents/src", "src"];
+const SOURCES: [&str; 4] = ["../core/src", "../agents/src", "../view/src", "src"];
 
 fn main() -> io::Result<()> {
     let mut files = Vec::new();

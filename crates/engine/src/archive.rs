@@ -13,8 +13,9 @@ use ostler_core::event::StopHow;
 use ostler_core::record::Renamed;
 use ostler_core::view::{Phase, View};
 use ostler_store::home::Place;
-use ostler_store::{archived, checkpoints, look};
+use ostler_store::{archived, checkpoints};
 use ostler_sys::clock;
+use ostler_view::look;
 use std::path::Path;
 use std::time::Duration;
 

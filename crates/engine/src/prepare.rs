@@ -8,7 +8,7 @@ use ostler_agents::installed::is_nesting_mark;
 use ostler_core::record::{Mode, Session};
 use ostler_keeper::program;
 use ostler_store::RunRecord;
-use ostler_store::proof::find_transcript_with;
+use ostler_view::proof::find_transcript_with;
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;

@@ -63,7 +63,7 @@ impl Quiesced {
                 break held;
             }
             // One helper may have replaced another while we waited for that, and is about to leave as well.
-            let over = ostler_store::look::look(place).is_ok_and(|view| view.ended) && Instant::now() < deadline;
+            let over = ostler_view::look::look(place).is_ok_and(|view| view.ended) && Instant::now() < deadline;
             if !over {
                 return Err(NotQuiesced::Runs);
             }
@@ -116,7 +116,7 @@ fn is_same(folder: &Folder, place: &Place) -> Result<bool> {
 
 /// The view, or what is wrong with the folder. A look that failed for another reason than damage is an error.
 fn view_or_damage(place: &Place) -> Result<std::result::Result<Box<View>, String>> {
-    match ostler_store::look::look(place).map_err(StoreError::without_session) {
+    match ostler_view::look::look(place).map_err(StoreError::without_session) {
         Ok(_) => look_and_record(place).map(|view| Ok(Box::new(view))),
         Err(error @ (StoreError::Damaged { .. } | StoreError::Missing { .. } | StoreError::Copy { .. })) => {
             Ok(Err(error.to_string()))
@@ -203,7 +203,7 @@ fn wait_for_helpers(folder: &Folder, place: &Place) -> std::result::Result<(), N
         let limit = Timespec::try_from(LOOK_AGAIN).ok();
         while poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], limit.as_ref()).map_err(std::io::Error::from)? == 0 {
             // It may be a helper of the next run, which somebody else has begun, and which will not leave.
-            if ostler_store::look::look(place).is_ok_and(|view| !view.ended) {
+            if ostler_view::look::look(place).is_ok_and(|view| !view.ended) {
                 return Err(NotQuiesced::Runs);
             }
             if Instant::now() > deadline {

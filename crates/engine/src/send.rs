@@ -7,8 +7,9 @@ use crate::session_ref::SessionRef;
 use crate::settings::Engine;
 use ostler_core::record::{Mode, Request, RequestKind, Speaks};
 use ostler_store::home::Place;
-use ostler_store::look::Depth;
-use ostler_store::{inbox, journal, look};
+use ostler_store::{inbox, journal};
+use ostler_view::look;
+use ostler_view::look::Depth;
 
 /// What became of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

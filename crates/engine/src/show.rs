@@ -7,8 +7,8 @@ use ostler_core::record::Adopted;
 use ostler_core::spending::Spent;
 use ostler_core::view::View;
 use ostler_store::home::Place;
-use ostler_store::look::{Depth, look, look_to, spent, spent_lately};
 use ostler_sys::cgroup::bounds;
+use ostler_view::look::{Depth, look, look_to, spent, spent_lately};
 use serde::Serialize;
 use std::path::PathBuf;
 

@@ -18,8 +18,8 @@ use ostler_core::outcome::{Kind, Saved};
 use ostler_core::record::RequestKind;
 use ostler_core::view::View;
 use ostler_store::home::Place;
-use ostler_store::look::{Depth, look_to};
 use ostler_sys::threads::many_at_once;
+use ostler_view::look::{Depth, look_to};
 use std::path::Path;
 use std::time::Duration;
 

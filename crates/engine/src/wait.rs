@@ -10,8 +10,8 @@ use ostler_core::fact::Verdict;
 use ostler_core::life::State;
 use ostler_core::view::{Phase, View};
 use ostler_store::home::Place;
-use ostler_store::look::Depth;
 use ostler_sys::threads::many_at_once;
+use ostler_view::look::Depth;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 use std::time::{Duration, Instant};
@@ -192,7 +192,7 @@ impl Waited {
     fn state(&self) -> Result<State> {
         let folder = self.watch.folder();
         let run = folder.run(self.view.run)?;
-        Ok(ostler_store::look::fold(folder, &run, &run.record()?, &folder.session()?)?.state)
+        Ok(ostler_view::look::fold(folder, &run, &run.record()?, &folder.session()?)?.state)
     }
 }
 

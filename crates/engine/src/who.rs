@@ -9,7 +9,7 @@ use ostler_core::SCHEMA;
 use ostler_core::id::SessionId;
 use ostler_core::view::View;
 use ostler_store::home::NotFound;
-use ostler_store::look;
+use ostler_view::look;
 use serde::Serialize;
 
 /// Which processes use a conversation.

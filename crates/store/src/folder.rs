@@ -233,7 +233,7 @@ impl RunFolder {
     }
 }
 
-pub(crate) fn read<T: DeserializeOwned>(dir: &Dir, name: &str) -> Result<Option<T>, StoreError> {
+pub fn read<T: DeserializeOwned>(dir: &Dir, name: &str) -> Result<Option<T>, StoreError> {
     let Some(bytes) = dir.read(name).map_err(StoreError::io(name))? else {
         return Ok(None);
     };
@@ -272,7 +272,7 @@ pub fn session_size(session: &Session) -> u64 {
 }
 
 /// Records are plain data: strings, numbers, lists and maps with string keys, which always have a JSON form.
-pub(crate) fn to_json<T: Serialize>(record: &T) -> Vec<u8> {
+pub fn to_json<T: Serialize>(record: &T) -> Vec<u8> {
     let mut bytes = serde_json::to_vec(record).unwrap_or_default();
     bytes.push(b'\n');
     bytes

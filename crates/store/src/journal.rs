@@ -208,7 +208,7 @@ pub fn append_line(dir: &Dir, name: &str, line: &[u8], sync: Sync) -> Result<(),
 }
 
 /// Opens a file of lines for appending and ends a line that a crash left torn.
-pub(crate) fn open_for_append(dir: &Dir, name: &str) -> Result<File, StoreError> {
+pub fn open_for_append(dir: &Dir, name: &str) -> Result<File, StoreError> {
     let file = dir.file(name, OFlags::RDWR | OFlags::CREATE | OFlags::APPEND).map_err(StoreError::io(name))?;
     let mut file = File::from(file);
     let size = file.seek(SeekFrom::End(0)).map_err(StoreError::io(name))?;

@@ -1,57 +1,34 @@
-//! The session folder, and the view that readers compute from it.
+//! The format of the session folder: each of its files, written and read. What they mean together is computed in `view`.
 //!
 //! * [`home`]: where everything lives, and how a person's word becomes a session.
 //! * [`folder`]: one session's folder with its records.
 //! * [`journal`], [`inbox`], [`feed`]: the files that grow, each with its own rule for a torn end.
 //! * [`progress`]: what the keeper has understood of a long journal, so that readers need not begin at its beginning.
-//! * [`look`]: what is true of a session now, from files and kernel, without locks.
-//! * `helpers`: who keeps it. [`overview`]: many of them, in little time. `summary`: the summary of those that have ended.
-//! * [`ended`]: those that ended earlier, in one file, for lists and lookups.
-//! * [`last`]: the last line of a session, for lists. [`branch`]: what git has checked out where it works.
+//! * [`summary`]: one file that says how an ended session ended. [`ended`]: all of those, for lists and lookups.
 //! * [`pieces`], [`backwards`]: files of any length, in little memory, from their beginning or their end.
-//! * [`proof`]: whether a turn is in the agent's own transcript, or its [`database`].
-//! * [`spare`]: the folder of the next session, made when nobody waits.
-//! * [`closing`]: writing the outcome, once.
-//! * [`archived`]: what a session and its transcript were when it was put away.
-//! * [`statistics`]: what a session has used, and when.
-//! * [`limits`]: what the groups of a run tell about its limits.
-//! * [`conversation`]: what was said, for `logs`; [`recorded`]: the same by the agent's own transcript. [`times`]: when.
-//! * [`terminal`]: the screen of a terminal session.
-//!
-//! Raw bytes first, meaning second: a wrong decoder is repaired by decoding again.
+//! * [`printed`], [`times`]: the output of a run, and when it came. [`room`]: what is kept free on a disk.
+//! * [`checkpoints`]: copies of the agent's transcript. [`archived`]: what a session was when it was put away.
+//! * [`spare`]: the folder of the next session, made in advance. [`disk_usage`]: what all of it takes.
+//! * [`limits`]: what the groups of a run tell about its limits. [`branch`]: what git has checked out where it works.
 
-pub mod agent_feed;
 pub mod archived;
 pub mod backwards;
 pub mod branch;
 pub mod checkpoints;
-pub mod closing;
-mod complaint;
-pub mod conversation;
-pub mod database;
 pub mod disk_usage;
 pub mod ended;
-pub mod fate;
 pub mod feed;
 pub mod folder;
-mod helpers;
 pub mod home;
 pub mod inbox;
 pub mod journal;
-pub mod last;
 pub mod limits;
-pub mod look;
-pub mod overview;
 pub mod pieces;
 pub mod printed;
 pub mod progress;
-pub mod proof;
-pub mod recorded;
 pub mod room;
 pub mod spare;
-pub mod statistics;
-mod summary;
-pub mod terminal;
+pub mod summary;
 pub mod times;
 
 use ostler_core::id::SessionId;
@@ -89,7 +66,8 @@ impl StoreError {
     }
 
     /// Names the session.
-    fn of(self, id: SessionId) -> StoreError {
+    #[must_use]
+    pub fn of(self, id: SessionId) -> StoreError {
         StoreError::Of { id, error: Box::new(self) }
     }
 

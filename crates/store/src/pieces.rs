@@ -54,12 +54,12 @@ impl Pieces {
     }
 
     /// The piece that was read last, which had so many bytes.
-    pub(crate) fn last(&self, length: usize) -> &[u8] {
+    pub fn last(&self, length: usize) -> &[u8] {
         &self.buffer[..length]
     }
 
     /// Whether the disk holds nothing of the file at this position.
-    pub(crate) fn has_hole_at(&self, position: u64) -> Result<bool, StoreError> {
+    pub fn has_hole_at(&self, position: u64) -> Result<bool, StoreError> {
         ostler_sys::dir::is_hole(&self.file, position).map_err(StoreError::io(self.name.as_str()))
     }
 }

@@ -23,7 +23,7 @@ pub fn has_for_output(free: u64) -> bool {
 }
 
 /// Whether sessions on this disk may be waiting for room.
-pub(crate) fn is_nearly_full(disk: &Dir) -> io::Result<bool> {
+pub fn is_nearly_full(disk: &Dir) -> io::Result<bool> {
     Ok(!has_for_output(free_space(disk)?))
 }
 
@@ -62,7 +62,7 @@ impl Folder {
     }
 
     /// Whether the session waits for room on the disk.
-    pub(crate) fn waits_for_room(&self) -> bool {
+    pub fn waits_for_room(&self) -> bool {
         let free = free_space(self.dir()).unwrap_or(u64::MAX);
         free < NO_ROOM || (free < ROOM_FOR_OUTPUT && !self.reserve_is_whole())
     }

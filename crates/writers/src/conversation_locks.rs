@@ -74,7 +74,7 @@ fn taken_at(agent: &dyn Agent, conversation: &str, variable: Variable<'_>) -> Op
 
 /// By its transcript, which is there from the first prompt on.
 fn is_a_persons(agent: &dyn Agent, conversation: &str, variable: Variable<'_>) -> bool {
-    let file = ostler_store::proof::find_transcript_with(agent, conversation, "", variable);
+    let file = ostler_view::proof::find_transcript_with(agent, conversation, "", variable);
     let first = file.and_then(|file| crate::open_files::first_line(Path::new(&file)));
     first.is_some_and(|first| agent.is_begun_by_a_person(&first))
 }

@@ -1,11 +1,12 @@
 //! A session's folder with one file in it that is not ours any more: looking at it is an answer or an error, never worse.
 
 use crate::first;
-use ostler_store::conversation::Reader;
 use ostler_store::feed::Feed;
 use ostler_store::folder::Folder;
-use ostler_store::{StoreError, inbox, look, terminal};
+use ostler_store::{StoreError, inbox};
 use ostler_sys::dir::Dir;
+use ostler_view::conversation::Reader;
+use ostler_view::{look, terminal};
 use rustix::fs::OFlags;
 use std::fs::File;
 use tempfile::TempDir;

@@ -7,8 +7,8 @@ use ostler_core::id::SessionId;
 use ostler_core::view::View;
 use ostler_store::folder::Folder;
 use ostler_store::home::Place;
-use ostler_store::look::look;
 use ostler_sys::process::{Identity, Pidfd};
+use ostler_view::look::look;
 use rustix::process::Signal;
 use std::path::PathBuf;
 

@@ -15,7 +15,7 @@ use ostler_core::record::Mode;
 use ostler_core::view::View;
 use ostler_engine::Place;
 use ostler_engine::send;
-use ostler_store::look;
+use ostler_view::look;
 use std::io::IsTerminal;
 
 pub fn run(context: &Context, args: Answer) -> Result<Code> {

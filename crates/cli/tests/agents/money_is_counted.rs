@@ -93,7 +93,7 @@ fn what_claude_uses_in_a_terminal_is_counted() {
     let session = fixture.detach(&["-t"], None);
     let show = || fixture.harness.run(&["show", "--json", session.id()]).exits(0).json();
     // A turn counts as one when it begins, and is in what was spent when it has ended.
-    let spent = || ostler_store::look::spent(&session.place().open().unwrap()).unwrap();
+    let spent = || ostler_view::look::spent(&session.place().open().unwrap()).unwrap();
     let sends = |text: &str| {
         let before = spent().len();
         fixture.harness.run(&["send", session.id(), text]).exits(0);

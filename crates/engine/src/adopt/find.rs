@@ -9,7 +9,7 @@ use crate::list::{Listed, list};
 use crate::session_ref::SessionRef;
 use crate::settings::Engine;
 use ostler_core::view::View;
-use ostler_store::look::{Depth, look_to};
+use ostler_view::look::{Depth, look_to};
 use std::path::{Path, PathBuf};
 
 /// A conversation, and what is in it.

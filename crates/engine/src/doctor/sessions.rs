@@ -6,9 +6,9 @@ use crate::error::Result;
 use ostler_core::view::View;
 use ostler_store::StoreError;
 use ostler_store::home::{Home, Place};
-use ostler_store::look::{Depth, look_to};
 use ostler_sys::socket;
 use ostler_sys::threads::many_at_once;
+use ostler_view::look::{Depth, look_to};
 
 /// From so many on a keeper does not just die now and then.
 const LOOP: u32 = 3;

@@ -6,8 +6,8 @@ use super::stored::Stored as Conversation;
 use super::{ConversationOwner, Variable, owners};
 use crate::error::{Error, Result};
 use ostler_agents::Agent;
-use ostler_store::database::{self, Stored};
 use ostler_store::home::Home;
+use ostler_view::database::{self, Stored};
 
 /// What is known of a process.
 #[derive(Clone, Debug, PartialEq)]

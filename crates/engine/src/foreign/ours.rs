@@ -3,7 +3,7 @@
 use super::{ConversationOwner, Evidence};
 use ostler_core::view::View;
 use ostler_store::home::Home;
-use ostler_store::look;
+use ostler_view::look;
 use ostler_writers::processes::descends_from;
 
 /// Marks the owners that a session of ours accounts for. A session that cannot be looked at accounts for nobody: it is

@@ -6,7 +6,7 @@ use super::{Variable, conversation_in};
 use crate::error::{Error, Result};
 use ostler_agents::Agent;
 use ostler_agents::stored::{OlderForm, Queries, Stores};
-use ostler_store::database;
+use ostler_view::database;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -9,8 +9,9 @@ use ostler_core::outcome::{Closing, Kind, Outcome, Saved, Source};
 use ostler_core::record::Session;
 use ostler_keeper::put_ended::put_ended;
 use ostler_store::folder::{Folder, RunFolder};
-use ostler_store::{RunRecord, StoreError, closing};
+use ostler_store::{RunRecord, StoreError};
 use ostler_sys::clock;
+use ostler_view::closing;
 use std::path::Path;
 
 /// Makes the session of a conversation that `original` had until now.

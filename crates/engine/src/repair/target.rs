@@ -5,7 +5,7 @@ use crate::foreign::{self, stored};
 use crate::settings::Engine;
 use ostler_agents::repair::Format;
 use ostler_core::view::View;
-use ostler_store::proof::find_transcript;
+use ostler_view::proof::find_transcript;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 

@@ -27,8 +27,9 @@ use ostler_core::view::View;
 use ostler_keeper::launch;
 use ostler_store::folder::Folder;
 use ostler_store::home::Place;
-use ostler_store::proof::Begun;
-use ostler_store::{checkpoints, inbox, journal, proof};
+use ostler_store::{checkpoints, inbox, journal};
+use ostler_view::proof;
+use ostler_view::proof::Begun;
 
 /// How a session goes on.
 #[derive(Clone, Debug, Default)]

@@ -11,9 +11,10 @@ use ostler_agents::repair::Format;
 use ostler_core::limits::size;
 use ostler_core::view::View;
 use ostler_store::folder::Folder;
-use ostler_store::proof::Begun;
-use ostler_store::{RunRecord, StoreError, checkpoints, proof};
+use ostler_store::{RunRecord, StoreError, checkpoints};
 use ostler_sys::clock;
+use ostler_view::proof;
+use ostler_view::proof::Begun;
 use std::path::Path;
 
 /// Puts the last copy of a transcript in its place when that is gone, or there is nothing in it: an agent may delete

@@ -3,9 +3,9 @@
 use crate::error::{Error, Result};
 use ostler_store::StoreError;
 use ostler_store::home::Place;
-use ostler_store::look::{Depth, look_to};
 use ostler_sys::lock;
 use ostler_sys::process::Pidfd;
+use ostler_view::look::{Depth, look_to};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::OFlags;
 use rustix::process::Signal;

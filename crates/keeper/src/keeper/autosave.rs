@@ -4,8 +4,9 @@
 use super::{Keeper, KeeperError};
 use ostler_core::event::Event;
 use ostler_store::checkpoints::{self, Saving};
-use ostler_store::{StoreError, is_full_disk, proof};
+use ostler_store::{StoreError, is_full_disk};
 use ostler_sys::clock::{self, since_boot_ms};
+use ostler_view::proof;
 use std::path::Path;
 
 /// However seldom it is copied: by then an agent has written what it says late.

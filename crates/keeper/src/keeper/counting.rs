@@ -6,8 +6,8 @@ use super::{Keeper, KeeperError};
 use crate::writing;
 use ostler_core::event::Event;
 use ostler_core::record::Speaks;
-use ostler_store::proof::{self, Kept};
 use ostler_sys::clock::since_boot_ms;
+use ostler_view::proof::{self, Kept};
 use std::path::PathBuf;
 
 /// How long after the turn it is looked at. Measured: the end of a turn was on disk after 102 ms at the latest.

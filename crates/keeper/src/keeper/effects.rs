@@ -15,12 +15,13 @@ use ostler_core::life::{Effect, Message};
 use ostler_core::outcome::{Saved, judge};
 use ostler_core::record::{Ending, Mode, RequestKind, Speaks};
 use ostler_store::folder::Folder;
-use ostler_store::proof::Kept;
-use ostler_store::{RunRecord, closing, inbox, last, limits, proof};
+use ostler_store::{RunRecord, inbox, limits};
 use ostler_sys::clock::since_boot_ms;
 use ostler_sys::pause::{self, Point};
 use ostler_sys::process::Pidfd;
 use ostler_sys::pty;
+use ostler_view::proof::Kept;
+use ostler_view::{closing, last, proof};
 use rustix::process::Signal;
 
 /// Ctrl-U. An agent that was interrupted may have put the last prompt back into its line, and what is typed would be added

@@ -12,8 +12,9 @@ use ostler_agents::lines::{Line, Lines};
 use ostler_core::event::Event;
 use ostler_core::life::Process;
 use ostler_core::record::{Mode, RequestKind, Speaks};
-use ostler_store::{inbox, last, look, proof};
+use ostler_store::inbox;
 use ostler_sys::clock::since_boot_ms;
+use ostler_view::{last, look, proof};
 use std::fs::File;
 
 const LOOK_AGAIN_MS: u64 = 1000;

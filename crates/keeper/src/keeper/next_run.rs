@@ -15,10 +15,11 @@ use ostler_core::outcome::judge;
 use ostler_core::record::Session;
 use ostler_store::folder::{After, Folder, RunFolder};
 use ostler_store::journal::{self, Journal};
-use ostler_store::proof::Begun;
-use ostler_store::{RunRecord, StoreError, closing, limits, look, proof};
+use ostler_store::{RunRecord, StoreError, limits};
 use ostler_sys::clock::since_boot_ms;
 use ostler_sys::pause::{self, Point};
+use ostler_view::proof::Begun;
+use ostler_view::{closing, look, proof};
 use std::io;
 use uuid::Uuid;
 

@@ -2,9 +2,9 @@
 //! It is derived from the journal and the output: when it cannot be written, readers only read more.
 
 use super::Keeper;
-use ostler_store::agent_feed::AgentFeed;
 use ostler_store::progress;
 use ostler_sys::clock::since_boot_ms;
+use ostler_view::agent_feed::AgentFeed;
 
 /// What a reader may have to read again: so much of the journal, and so much output.
 const JOURNAL: u64 = 16 * 1024;

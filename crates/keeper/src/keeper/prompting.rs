@@ -15,10 +15,11 @@ use ostler_agents::prompt::Seen;
 use ostler_core::event::Event;
 use ostler_core::life::{Message, Process};
 use ostler_core::record::{Mode, RequestKind, Speaks};
-use ostler_store::proof::Kept;
-use ostler_store::{inbox, proof};
+use ostler_store::inbox;
 use ostler_sys::clock::since_boot_ms;
 use ostler_sys::pause::{self, Point};
+use ostler_view::proof;
+use ostler_view::proof::Kept;
 
 /// How long a text is seen before return is pressed. The agent with the longest memory takes keys for one paste that come
 /// within 120 ms of each other.

@@ -4,8 +4,8 @@
 //! until the proof is there or the time is up: with inotify where an instance is to be had, else by looking again and
 //! again.
 
-use ostler_store::proof::Kept;
 use ostler_sys::notify::Watcher;
+use ostler_view::proof::Kept;
 
 /// Without inotify.
 pub const LOOK_AGAIN_MS: u64 = 20;

@@ -6,8 +6,8 @@ use ostler_core::event::Event;
 use ostler_core::fact::Fact;
 use ostler_core::limits::counted;
 use ostler_core::record::Mode;
-use ostler_store::agent_feed::AgentFeed;
 use ostler_sys::clock::since_boot_ms;
+use ostler_view::agent_feed::AgentFeed;
 
 impl Keeper {
     /// What reads the agent's standard error, if anything in it matters.

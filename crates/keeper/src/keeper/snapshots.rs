@@ -7,9 +7,9 @@
 use crate::SNAPSHOT;
 use crate::handles::Handles;
 use ostler_store::folder::RunFolder;
-use ostler_store::terminal::{SNAPSHOT_EVERY, snapshot_position, take_snapshot};
 use ostler_sys::dir::Dir;
 use ostler_sys::spawn::{self, Started};
+use ostler_view::terminal::{SNAPSHOT_EVERY, snapshot_position, take_snapshot};
 use rustix::fd::{AsFd, OwnedFd};
 use std::io;
 

@@ -6,10 +6,11 @@ use crate::handles;
 use ostler_core::event::Event;
 use ostler_core::life::{Given, Message, Unanswered};
 use ostler_core::record::{RequestKind, Written};
-use ostler_store::fate::{Ended, Fate};
-use ostler_store::{RunRecord, inbox, journal, proof};
+use ostler_store::{RunRecord, inbox, journal};
 use ostler_sys::dir::position;
 use ostler_sys::pipes;
+use ostler_view::fate::{Ended, Fate};
+use ostler_view::proof;
 use std::io;
 
 impl Keeper {

@@ -2,8 +2,8 @@
 
 use super::{Keeper, KeeperError};
 use crate::handles;
-use ostler_store::terminal;
 use ostler_sys::pty;
+use ostler_view::terminal;
 
 impl Keeper {
     /// Gives the terminal the window of the newest client.

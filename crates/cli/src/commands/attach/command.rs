@@ -11,8 +11,8 @@ use ostler_engine::Engine;
 use ostler_engine::request::{self, Answered, look_and_record};
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::home::Place;
-use ostler_store::look::read_from;
 use ostler_store::printed::{self, Printed};
+use ostler_view::look::read_from;
 
 /// How much of what it printed before is shown.
 const BEFORE: u64 = 16 * 1024;

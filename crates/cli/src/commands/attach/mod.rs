@@ -31,7 +31,7 @@ use ostler_core::record::{Mode, Speaks};
 use ostler_core::view::View;
 use ostler_engine::request::look_and_record;
 use ostler_store::home::Place;
-use ostler_store::look::{Depth, look_to};
+use ostler_view::look::{Depth, look_to};
 use tty::Tty;
 
 pub fn run(context: &Context, args: &Attach) -> Result<Code> {
@@ -96,7 +96,7 @@ fn last_seen(context: &Context, place: &Place, view: &View) -> Result<Code> {
     if view.run > 0 {
         match view.mode {
             Mode::Terminal => {
-                let at = ostler_store::terminal::now(folder.run(view.run)?.dir())?;
+                let at = ostler_view::terminal::now(folder.run(view.run)?.dir())?;
                 let rows = at.screen.text();
                 let used = rows.iter().rposition(|row| !row.is_empty()).map_or(0, |last| last + 1);
                 for row in &rows[..used] {

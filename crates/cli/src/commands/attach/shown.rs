@@ -5,7 +5,7 @@ use super::tty::{Tty, Wrote};
 use crate::exit::Result;
 use ostler_screen::Size;
 use ostler_store::folder::RunFolder;
-use ostler_store::terminal;
+use ostler_view::terminal;
 use rustix::fs::{OFlags, SeekFrom, seek};
 use std::fs::File;
 use std::os::unix::fs::FileExt;

@@ -6,7 +6,7 @@ use crate::follow::say_dropped;
 use ostler_screen::PlainText;
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::printed;
-use ostler_store::terminal::{self, Replay};
+use ostler_view::terminal::{self, Replay};
 
 pub struct Drawn<'a> {
     folder: &'a Folder,

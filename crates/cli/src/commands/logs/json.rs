@@ -1,7 +1,7 @@
 //! One thing in a conversation, as an object for programs.
 
 use ostler_core::fact::Fact;
-use ostler_store::conversation::Item;
+use ostler_view::conversation::Item;
 use serde_json::json;
 
 pub fn to_json(item: &Item) -> serde_json::Value {

@@ -6,9 +6,9 @@ use crate::exit::Result;
 use crate::ui::conversation::Talk;
 use crate::ui::style::Style;
 use jiff::Timestamp;
-use ostler_store::conversation::{Item, Reader, Start};
 use ostler_store::folder::Folder;
-use ostler_store::recorded;
+use ostler_view::conversation::{Item, Reader, Start};
+use ostler_view::recorded;
 
 /// How a conversation is shown.
 pub struct Manner {

@@ -20,11 +20,11 @@ use ostler_core::record::RequestKind;
 use ostler_core::view::{Phase, View};
 use ostler_engine::Engine;
 use ostler_engine::request::{self, Answered, look_and_record};
-use ostler_store::conversation::{Item, Reader};
 use ostler_store::folder::Folder;
 use ostler_store::home::Place;
 use ostler_tui::frame::{self, Frames};
 use ostler_tui::{Buffer, Choose, Conversation, Input, Key, Keys, Rect, Theme, cut};
+use ostler_view::conversation::{Item, Reader};
 use status::Status;
 use std::time::Instant;
 

@@ -1,15 +1,15 @@
 //! The last that a program printed, drew or said, in one line, for lists: looks only at the end of its files.
 
 use crate::complaint::complaint;
-use crate::folder::{Folder, RunFolder};
 use crate::look::read_from;
 use crate::terminal;
-use crate::{StoreError, backwards};
 use ostler_agents::Agent;
 use ostler_core::asking::Shown;
 use ostler_core::fact::{Fact, TurnEnd, Verdict};
 use ostler_core::outcome::Kind;
 use ostler_core::record::{Mode, Plan, Speaks};
+use ostler_store::folder::{Folder, RunFolder};
+use ostler_store::{StoreError, backwards};
 use ostler_sys::dir::{Dir, FileStat, Sync};
 use std::fs::File;
 use std::ops::ControlFlow;

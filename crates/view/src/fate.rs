@@ -1,15 +1,15 @@
 //! What became of a message whose process ended before the turn did. Never guessed: what the agent is seen to have taken
 //! decides, in its output and in the place where it keeps the conversation.
 
-use crate::folder::Folder;
-use crate::pieces::Pieces;
 use crate::proof::{Kept, find_transcript, mark_of};
-use crate::{RunRecord, StoreError, inbox};
 use ostler_agents::Agent;
 use ostler_agents::reading::Reading;
 use ostler_core::fact::Fact;
 use ostler_core::life::{Given, Message, State};
 use ostler_core::record::{Request, RequestKind, Session};
+use ostler_store::folder::Folder;
+use ostler_store::pieces::Pieces;
+use ostler_store::{RunRecord, StoreError, inbox};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {

@@ -1,9 +1,5 @@
 //! What was said, in order: the agent's facts from `out` (or `hooks`), and between them the messages that it was given.
 
-use crate::folder::{Folder, RunFolder};
-use crate::pieces::Pieces;
-use crate::times::Times;
-use crate::{StoreError, backwards, inbox, journal};
 use jiff::Timestamp;
 use ostler_agents::reading::Reading;
 use ostler_agents::recorded::{self, Recorded, What};
@@ -11,6 +7,10 @@ use ostler_core::event::Event;
 use ostler_core::fact::{Fact, TurnEnd, Verdict};
 use ostler_core::outcome::{Kind, Outcome, Source};
 use ostler_core::record::RequestKind;
+use ostler_store::folder::{Folder, RunFolder};
+use ostler_store::pieces::Pieces;
+use ostler_store::times::Times;
+use ostler_store::{StoreError, backwards, inbox, journal};
 use ostler_sys::dir::Dir;
 use rustix::fs::OFlags;
 use std::collections::{BTreeSet, HashMap, VecDeque};

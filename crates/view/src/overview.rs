@@ -1,14 +1,14 @@
 //! A look at many: nothing is asked of a session that can be known without.
 
-use crate::StoreError;
-use crate::branch;
-use crate::folder::Folder;
-use crate::home::SessionsDir;
 use crate::look::{Depth, Newer, blank, ended, look_at, own};
-use crate::room::is_nearly_full;
-use crate::summary::read_summary;
 use ostler_core::id::SessionId;
 use ostler_core::view::View;
+use ostler_store::StoreError;
+use ostler_store::branch;
+use ostler_store::folder::Folder;
+use ostler_store::home::SessionsDir;
+use ostler_store::room::is_nearly_full;
+use ostler_store::summary::read_summary;
 use ostler_sys::dir::Dir;
 use ostler_sys::lock;
 use rustix::fs::OFlags;

@@ -1,14 +1,15 @@
 //! The proof that a turn is saved: its messages, by their ids, in whole lines of the agent's own transcript, or in rows of its
 //! database.
 
-use crate::folder::Folder;
-use crate::{RunRecord, StoreError, backwards, database, inbox};
+use crate::database;
 use ostler_agents::{Agent, Location, unsaved_on_exit};
 use ostler_core::fact::{Tokens, TurnEnd, Verdict};
 use ostler_core::life::{Message, State};
 use ostler_core::outcome::Exit;
 use ostler_core::record::{Mode, Request, RequestKind, Session, Speaks};
 use ostler_core::view::View;
+use ostler_store::folder::Folder;
+use ostler_store::{RunRecord, StoreError, backwards, inbox};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::ops::ControlFlow;

@@ -1,9 +1,9 @@
 //! Who keeps a session now. A list asks this of hundreds, so nothing is asked twice that the kernel has said already.
 
-use crate::folder::Folder;
 use crate::look::Depth;
-use crate::{HelperRecord, RunRecord, StoreError};
 use ostler_core::life::State;
+use ostler_store::folder::Folder;
+use ostler_store::{HelperRecord, RunRecord, StoreError};
 use ostler_sys::process::{Identity, Life, Seen};
 use std::io;
 

@@ -1,15 +1,15 @@
 //! What a session has used and when, by its journal: turns, the time that they took, tokens, money. For sums over many
 //! sessions, so nothing is looked at but the journal, and of that only the entries that count.
 
-use crate::StoreError;
-use crate::folder::Folder;
-use crate::journal;
 use jiff::Timestamp;
 use memchr::memmem;
 use ostler_core::event::{Entry, Event};
 use ostler_core::fact::Tokens;
 use ostler_core::record::{Mode, Session, Speaks};
 use ostler_core::spending::Spending;
+use ostler_store::StoreError;
+use ostler_store::folder::Folder;
+use ostler_store::journal;
 use std::ops::AddAssign;
 
 /// What was used by a certain moment.

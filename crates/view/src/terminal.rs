@@ -1,10 +1,10 @@
 //! A terminal session's screen from its files: `size` notes when the window changed, `screen` is a snapshot taken at
 //! least every MiB, `out` has the bytes since. Reading them needs no keeper.
 
-use crate::StoreError;
-use crate::journal::open_for_append;
 use crate::look::read_from;
 use ostler_screen::{Screen, Scrollback, Size};
+use ostler_store::StoreError;
+use ostler_store::journal::open_for_append;
 use ostler_sys::dir::{Dir, Sync};
 use ostler_sys::lock;
 use rustix::fs::OFlags;
@@ -25,7 +25,7 @@ pub struct Resize {
 /// Appends to `size`.
 pub fn note_size(run: &Dir, resize: Resize) -> Result<(), StoreError> {
     let mut file = open_for_append(run, "size")?;
-    file.write_all(&crate::folder::to_json(&resize)).map_err(StoreError::io("size"))
+    file.write_all(&ostler_store::folder::to_json(&resize)).map_err(StoreError::io("size"))
 }
 
 fn sizes(run: &Dir) -> Result<Vec<Resize>, StoreError> {

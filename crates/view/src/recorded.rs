@@ -2,8 +2,7 @@
 //! the rows of its database. Nothing is kept of it here; the transcript is read where the agent has it.
 
 use crate::conversation::Item;
-use crate::folder::Folder;
-use crate::{StoreError, database, journal, look};
+use crate::{database, look};
 use jiff::Timestamp;
 use memchr::memrchr;
 use ostler_agents::Agent;
@@ -13,6 +12,8 @@ use ostler_agents::stored::Queries;
 use ostler_core::event::Event;
 use ostler_core::fact::Fact;
 use ostler_core::record::{Mode, Speaks};
+use ostler_store::folder::Folder;
+use ostler_store::{StoreError, journal};
 use std::fs::File;
 use std::io;
 use std::ops::Range;

@@ -2,15 +2,16 @@
 //! more than a look does it in its place.
 
 use crate::fate::{Ended, Fate};
-use crate::folder::{Folder, RunFolder, session_size};
-use crate::journal::Journal;
 use crate::last;
 use crate::look::{Depth, fold, look_at, unrecorded_outcome};
-use crate::{RunRecord, StoreError, branch, limits, proof};
+use crate::proof;
 use ostler_core::event::{Entry, Event};
 use ostler_core::life::State;
 use ostler_core::outcome::{Closing, Kind, Outcome, Source};
 use ostler_core::record::{Mode, Session};
+use ostler_store::folder::{Folder, RunFolder, session_size};
+use ostler_store::journal::Journal;
+use ostler_store::{RunRecord, StoreError, branch, limits};
 use ostler_sys::clock::{self, since_boot_ms};
 use ostler_sys::lock;
 use rustix::fs::OFlags;

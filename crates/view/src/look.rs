@@ -6,13 +6,9 @@
 //! called lost.
 
 use crate::agent_feed::AgentFeed;
-use crate::folder::{Folder, RunFolder};
 use crate::helpers::{Helpers, agent_lives, lives};
-use crate::home::Place;
 use crate::last::{self, Streams};
-use crate::pieces::Pieces;
-use crate::progress::{self, Heard, Past};
-use crate::{RunRecord, StoreError, archived, branch, inbox, journal, proof};
+use crate::proof;
 use jiff::Timestamp;
 use ostler_core::SCHEMA;
 use ostler_core::event::{Entry, Event};
@@ -23,6 +19,11 @@ use ostler_core::outcome::{Closing, Exit, Outcome, Saved, judge};
 use ostler_core::record::{Plan, RequestKind, Session, Speaks};
 use ostler_core::spending::Spent;
 use ostler_core::view::{LastTurn, Phase, RetryingNow, View};
+use ostler_store::folder::{Folder, RunFolder};
+use ostler_store::home::Place;
+use ostler_store::pieces::Pieces;
+use ostler_store::progress::{self, Heard, Past};
+use ostler_store::{RunRecord, StoreError, archived, branch, inbox, journal};
 use ostler_sys::clock::{self, since_boot_ms};
 use ostler_sys::dir::Dir;
 use ostler_sys::process::Identity;

@@ -1,15 +1,15 @@
 //! What an agent tells, line by line, in a file of its run: facts, each with the position behind its line. Keeper and
 //! readers read it through here, so that they understand the same.
 
-use crate::StoreError;
-use crate::pieces::Pieces;
-use crate::progress::Heard;
 use ostler_agents::reading::Reading;
 use ostler_agents::{Decoder, OwnRecord};
 use ostler_core::fact::{Fact, TurnEnd};
 use ostler_core::life::{LongLine, State};
 use ostler_core::outcome::Exit;
 use ostler_core::record::Session;
+use ostler_store::StoreError;
+use ostler_store::pieces::Pieces;
+use ostler_store::progress::Heard;
 use ostler_sys::dir::Dir;
 
 pub struct AgentFeed {

@@ -1,0 +1,26 @@
+//! What is true of a session now, computed from its folder, the agent's own files and the kernel, without locks.
+//!
+//! * [`look`]: the view of one session. [`overview`]: of many, in little time. `helpers`: which processes keep it.
+//! * [`last`]: the last line of a session, for lists. [`terminal`]: the screen of a terminal session.
+//! * [`conversation`]: what was said, for `logs`; [`recorded`]: the same by the agent's own transcript.
+//! * [`agent_feed`]: what the agent's output tells beyond what the journal has.
+//! * [`proof`]: whether a turn is in the agent's own transcript, or its [`database`]. [`fate`]: what became of a message.
+//! * [`closing`]: the outcome, from all of that, published once.
+//! * [`statistics`]: what a session has used, and when.
+//!
+//! Raw bytes first, meaning second: a wrong decoder is repaired by decoding again.
+
+pub mod agent_feed;
+pub mod closing;
+mod complaint;
+pub mod conversation;
+pub mod database;
+pub mod fate;
+mod helpers;
+pub mod last;
+pub mod look;
+pub mod overview;
+pub mod proof;
+pub mod recorded;
+pub mod statistics;
+pub mod terminal;

@@ -97,7 +97,7 @@ mod tests {
 
         drop(folder.drop_summary().unwrap());
         assert!(!rests());
-        folder.dir().create(inbox::NAME, b"a request").unwrap();
+        folder.dir().create(inbox::NAME, b"a line").unwrap();
         folder.write_summary(&run, 0);
         assert!(!rests(), "a message came later");
         folder.write_summary(&run, 6);

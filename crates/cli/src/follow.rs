@@ -1,24 +1,17 @@
-//! Following a session: what it prints or says, as it comes, until it ends. The files are read here; the keeper only says
-//! that they have grown, so a keeper that is killed in between makes no difference.
+//! Following a session: what it prints or says, as it comes, until it ends.
 
 use crate::commands::to_json;
 use crate::exit::Result;
 use crate::say::{line, tell};
 use crate::ui::conversation::Talk;
 use ostler_core::fact::{Ask, Fact, Verdict};
-use ostler_core::record::{Mode, Speaks};
 use ostler_core::view::View;
-use ostler_engine::request::look_and_record;
-use ostler_engine::watch::{News, Watch};
-use ostler_screen::{PlainText, printable_lines, printable_text};
-use ostler_store::folder::{Folder, RunFolder};
-use ostler_store::home::Place;
-use ostler_store::printed::{self, Printed};
-use ostler_view::conversation::{Item, Reader};
-use ostler_view::terminal::{self, Drawn, Replay};
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fd::BorrowedFd;
+use ostler_engine::content::{Content, Conversation, Drawn, Item, Piece, Printed, Runs, Stream};
+use ostler_engine::session_watch::{News, SessionWatch};
+use ostler_engine::{Engine, Place, ready};
+use ostler_screen::{printable_lines, printable_text};
 use std::io::Write;
+use std::os::fd::BorrowedFd;
 
 /// How output is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,9 +25,9 @@ pub enum Show {
 /// Where a conversation goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Talking {
-    /// What the agent says to standard output, everything about it to standard error: for whoever wants the answer.
+    /// What the agent says to standard output, everything about it to standard error.
     Apart,
-    /// All of it to standard output: for whoever reads.
+    /// All of it to standard output.
     Together,
     /// The final answer to standard output, everything else to standard error: for scripts. `each_turn`: the answer of every
     /// turn, when a turn's end is not the end of the session.
@@ -42,60 +35,57 @@ pub enum Talking {
 }
 
 /// Prints what a session has said, and on request what it says from now on.
-pub struct Printer<'a>(How<'a>);
+pub struct Printer(How);
 
-enum How<'a> {
+enum How {
     /// A conversation.
-    Talk { reader: Box<Reader<'a>>, talk: Talk, talking: Talking, held: String },
+    Talk { conversation: Box<Conversation>, talk: Talk, talking: Talking, held: String },
     /// The same, one JSON object per line.
-    Json { reader: Box<Reader<'a>> },
+    Json { conversation: Box<Conversation> },
     /// What a program prints, both streams.
-    Bytes { folder: &'a Folder, run: RunFolder, streams: [Stream; 2], show: Show },
+    Bytes { printed: Printed, streams: [Lines; 2], show: Show },
     /// What a program draws, as text.
-    Drawn { run: RunFolder, replay: Replay, text: Box<PlainText> },
+    Drawn(Box<Drawn>),
 }
 
-struct Stream {
-    position: u64,
-    /// The beginning of a line whose end has not come yet.
-    partial: Vec<u8>,
-}
+/// The beginning of a line whose end has not come yet.
+#[derive(Default)]
+struct Lines(Vec<u8>);
 
-impl<'a> Printer<'a> {
+impl Printer {
     /// Starts at the beginning of that run, or where the oldest output was dropped.
-    pub fn new(folder: &'a Folder, show: Show, talk: Talk, talking: Talking, first_run: u32) -> Result<Printer<'a>> {
-        let run = folder.run(folder.newest_run()?)?;
-        let plan = run.record()?.plan;
-        let how = match (plan.speaks, plan.mode, show) {
-            (Speaks::Turns | Speaks::OneTurn, _, Show::Plain) => {
-                How::Talk { reader: Box::new(Reader::new(folder, first_run)), talk, talking, held: String::new() }
-            }
-            (Speaks::Bytes | Speaks::Hooks, Mode::Terminal, Show::Plain) => {
-                let begins = printed::begins(folder, &run, "out")?;
-                say_dropped(begins);
-                let replay = Replay::from(begins);
-                let text = Box::new(PlainText::new(terminal::first_window(run.dir())?));
-                How::Drawn { run, replay, text }
-            }
-            (_, _, show) => {
-                let (out, err) = (printed::begins(folder, &run, "out")?, printed::begins(folder, &run, "err")?);
-                say_dropped(out + err);
-                How::Bytes { folder, run, streams: [Stream::from(out), Stream::from(err)], show }
-            }
+    pub fn new(
+        engine: &Engine,
+        place: &Place,
+        show: Show,
+        talk: Talk,
+        talking: Talking,
+        runs: Runs,
+    ) -> Result<Printer> {
+        let how = match show {
+            Show::Raw => bytes(engine.printed(place)?, show),
+            Show::Plain => match engine.content(place, runs)? {
+                Content::Conversation(conversation) => How::Talk { conversation, talk, talking, held: String::new() },
+                Content::Drawn(drawn) => {
+                    say_dropped(drawn.dropped());
+                    How::Drawn(drawn)
+                }
+                Content::Printed(printed) => bytes(printed, show),
+            },
         };
         Ok(Printer(how))
     }
 
     /// The same for programs: one JSON object per thing said.
-    pub fn json_lines(folder: &'a Folder, first_run: u32) -> Printer<'a> {
-        Printer(How::Json { reader: Box::new(Reader::new(folder, first_run)) })
+    pub fn json_lines(engine: &Engine, place: &Place, runs: Runs) -> Result<Printer> {
+        Ok(Printer(How::Json { conversation: Box::new(engine.conversation(place, runs)?) }))
     }
 
     /// Prints what has come since the last call.
     pub fn print(&mut self) -> Result<()> {
         match &mut self.0 {
-            How::Talk { reader, talk, talking, held } => {
-                reader.read_on(|item| {
+            How::Talk { conversation, talk, talking, held } => {
+                conversation.read(|item, _| {
                     let (mut said, mut about) = (String::new(), String::new());
                     talk.show(&item, &mut said, &mut about);
                     match talking {
@@ -124,19 +114,12 @@ impl<'a> Printer<'a> {
                     }
                 })?;
             }
-            How::Json { reader } => reader.read_on(|item| line(format_args!("{}", to_json(&item))))?,
-            How::Bytes { folder, run, streams: [first, second], show } => {
-                first.print(folder, run, "out", *show, out)?;
-                second.print(folder, run, "err", *show, err)?;
-            }
-            How::Drawn { run, replay, text } => {
-                let mut plain = String::new();
-                replay.read_on(run.dir(), |drawn| match drawn {
-                    Drawn::Bytes(bytes) => text.feed(bytes, &mut |piece| plain.push_str(piece)),
-                    Drawn::Resized(size) => text.resize(size, &mut |piece| plain.push_str(piece)),
-                })?;
-                out(plain.as_bytes())?;
-            }
+            How::Json { conversation } => conversation.read(|item, _| line(format_args!("{}", to_json(&item))))?,
+            How::Bytes { printed, streams: [first, second], show } => printed.read(|stream, piece| match stream {
+                Stream::Out => first.print(piece, *show, out),
+                Stream::Err => second.print(piece, *show, err),
+            })?,
+            How::Drawn(drawn) => out(drawn.read()?.as_bytes())?,
         }
         Ok(())
     }
@@ -145,7 +128,7 @@ impl<'a> Printer<'a> {
     pub fn ended_with(&self) -> Option<String> {
         match &self.0 {
             How::Talk { talk, .. } => talk.ended_with().map(str::to_owned),
-            How::Json { .. } | How::Bytes { .. } | How::Drawn { .. } => None,
+            How::Json { .. } | How::Bytes { .. } | How::Drawn(_) => None,
         }
     }
 
@@ -153,7 +136,7 @@ impl<'a> Printer<'a> {
     pub fn take_held(&mut self) -> String {
         match &mut self.0 {
             How::Talk { held, .. } => std::mem::take(held),
-            How::Json { .. } | How::Bytes { .. } | How::Drawn { .. } => String::new(),
+            How::Json { .. } | How::Bytes { .. } | How::Drawn(_) => String::new(),
         }
     }
 
@@ -161,7 +144,7 @@ impl<'a> Printer<'a> {
     pub fn show_again(&mut self, ask: &Ask) -> Result<()> {
         match &mut self.0 {
             How::Talk { talk, .. } => err(talk.show_again(ask).as_bytes()),
-            How::Json { .. } | How::Bytes { .. } | How::Drawn { .. } => Ok(()),
+            How::Json { .. } | How::Bytes { .. } | How::Drawn(_) => Ok(()),
         }
     }
 
@@ -171,14 +154,10 @@ impl<'a> Printer<'a> {
             How::Talk { held, .. } => err(held.as_bytes())?,
             How::Json { .. } => {}
             How::Bytes { streams: [first, second], .. } => {
-                out(printable_lines(&String::from_utf8_lossy(&first.partial)).as_bytes())?;
-                err(printable_lines(&String::from_utf8_lossy(&second.partial)).as_bytes())?;
+                out(printable_lines(&String::from_utf8_lossy(&first.0)).as_bytes())?;
+                err(printable_lines(&String::from_utf8_lossy(&second.0)).as_bytes())?;
             }
-            How::Drawn { text, .. } => {
-                let mut plain = String::new();
-                text.finish(&mut |piece| plain.push_str(piece));
-                out(plain.as_bytes())?;
-            }
+            How::Drawn(drawn) => out(drawn.finish().as_bytes())?,
         }
         Ok(())
     }
@@ -192,43 +171,30 @@ pub fn give_answer(said: &str, answer: Option<&str>) -> Result<()> {
     out(if answer.is_empty() { answer } else { answer + "\n" }.as_bytes())
 }
 
-impl Stream {
-    fn from(position: u64) -> Stream {
-        Stream { position, partial: Vec::new() }
-    }
+fn bytes(printed: Printed, show: Show) -> How {
+    say_dropped(printed.skipped());
+    How::Bytes { printed, streams: [Lines::default(), Lines::default()], show }
+}
 
-    fn print(
-        &mut self,
-        folder: &Folder,
-        run: &RunFolder,
-        name: &str,
-        show: Show,
-        to: fn(&[u8]) -> Result<()>,
-    ) -> Result<()> {
-        let mut result = Ok(());
-        let partial = &mut self.partial;
-        printed::read_on(folder, run, name, &mut self.position, |part| {
-            if result.is_err() {
-                return;
+impl Lines {
+    fn print(&mut self, piece: Piece<'_>, show: Show, to: fn(&[u8]) -> Result<()>) -> Result<()> {
+        let Lines(partial) = self;
+        match (piece, show) {
+            (Piece::Dropped(bytes), _) => {
+                // The end of the line that was begun is gone with the rest.
+                let begun = std::mem::take(partial);
+                to(printable_lines(&String::from_utf8_lossy(&begun)).as_bytes())?;
+                say_dropped(bytes);
+                Ok(())
             }
-            result = match (part, show) {
-                (Printed::Dropped(bytes), _) => {
-                    // The end of the line that was begun is gone with the rest.
-                    let begun = std::mem::take(partial);
-                    let shown = to(printable_lines(&String::from_utf8_lossy(&begun)).as_bytes());
-                    say_dropped(bytes);
-                    shown
-                }
-                (Printed::Bytes(bytes), Show::Raw) => to(bytes),
-                (Printed::Bytes(bytes), Show::Plain) => {
-                    partial.extend_from_slice(bytes);
-                    let end = end_of_whole(partial);
-                    let lines: Vec<u8> = partial.drain(..end).collect();
-                    to(printable_lines(&String::from_utf8_lossy(&lines)).as_bytes())
-                }
-            };
-        })?;
-        result
+            (Piece::Bytes(bytes), Show::Raw) => to(bytes),
+            (Piece::Bytes(bytes), Show::Plain) => {
+                partial.extend_from_slice(bytes);
+                let end = end_of_whole(partial);
+                let lines: Vec<u8> = partial.drain(..end).collect();
+                to(printable_lines(&String::from_utf8_lossy(&lines)).as_bytes())
+            }
+        }
     }
 }
 
@@ -271,60 +237,36 @@ pub fn err(bytes: &[u8]) -> Result<()> {
 /// Why following stopped.
 pub enum Left {
     Ended(Box<View>),
-    /// It asks, and whoever follows said that this is reason enough.
+    /// It asks, and the caller said that this is reason enough.
     Asks(Box<View>),
-    /// Whoever follows wants to do something else.
+    /// A signal has come.
     Called,
 }
 
-/// Prints until the session has ended, or `called` is readable, or it asks and `answers` is false.
-pub fn follow(place: &Place, printer: &mut Printer<'_>, called: Option<BorrowedFd<'_>>, answers: bool) -> Result<Left> {
-    let mut watch = Watch::new(place)?;
+/// Prints until the session has ended, or `called` is readable, or it asks.
+pub fn follow(engine: &Engine, place: &Place, printer: &mut Printer, called: BorrowedFd<'_>) -> Result<Left> {
+    let mut watch = SessionWatch::new(place)?;
     let mut news = News::Anything;
     loop {
         if news == News::Anything {
             // The view first: when it says "ended", everything that was printed is in the files.
-            let view = look_and_record(place)?;
+            let view = engine.view(place)?;
             printer.print()?;
             if view.ended {
                 return Ok(Left::Ended(Box::new(view)));
             }
-            if view.asking.is_some() && !answers {
-                // Called first: a question must not keep a Ctrl-C from being heard.
-                return Ok(if is_called(called)? { Left::Called } else { Left::Asks(Box::new(view)) });
+            if view.asking.is_some() {
+                // Called first: a question must not keep a Ctrl-C from being noticed.
+                return Ok(if ready::is_readable(called)? { Left::Called } else { Left::Asks(Box::new(view)) });
             }
         } else {
             printer.print()?;
         }
-        let Some(descriptor) = watch.descriptor() else {
-            news = watch.heed()?;
-            continue;
-        };
-        let mut fds = vec![PollFd::from_borrowed_fd(descriptor, PollFlags::IN)];
-        fds.extend(called.map(|called| PollFd::from_borrowed_fd(called, PollFlags::IN)));
-        match poll(&mut fds, None) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(std::io::Error::from(error).into()),
-        }
-        let (changed, was_called) =
-            (!fds[0].revents().is_empty(), fds.get(1).is_some_and(|fd| !fd.revents().is_empty()));
-        news = if changed { watch.heed()? } else { News::Output };
-        if was_called {
+        let (what, ready) = watch.wait(&[called])?;
+        news = what;
+        if ready.contains(&true) {
             return Ok(Left::Called);
         }
-    }
-}
-
-/// Whether there is something to read, without waiting for it.
-fn is_called(called: Option<BorrowedFd<'_>>) -> Result<bool> {
-    let Some(called) = called else {
-        return Ok(false);
-    };
-    let now = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
-    match poll(&mut [PollFd::from_borrowed_fd(called, PollFlags::IN)], Some(&now)) {
-        Ok(count) => Ok(count > 0),
-        Err(rustix::io::Errno::INTR) => Ok(false),
-        Err(error) => Err(std::io::Error::from(error).into()),
     }
 }
 

@@ -3,13 +3,12 @@
 
 use crate::error::{Error, Result};
 use crate::request::look_and_record;
-use crate::watch::Watch;
+use crate::session_watch::SessionWatch;
 use ostler_core::event::Event;
 use ostler_core::fact::TurnEnd;
 use ostler_core::view::View;
 use ostler_store::home::Place;
 use ostler_store::journal;
-use rustix::event::{PollFd, PollFlags, poll};
 
 /// How far a message has come.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,7 +48,7 @@ pub enum Reply {
 /// Waits for the end of the turn that answers this message. `journal_before`: how long the journal was before the message.
 pub fn wait(place: &Place, request: &str, journal_before: u64) -> Result<Reply> {
     // Subscribe first, look afterwards: what happens in between wakes us.
-    let mut watch = Watch::state_only(place)?;
+    let mut watch = SessionWatch::state_only(place)?;
     let folder = place.open()?;
     let (mut stage, mut position) = (Stage::Unknown, journal_before);
     loop {
@@ -71,13 +70,7 @@ pub fn wait(place: &Place, request: &str, journal_before: u64) -> Result<Reply> 
         if view.asking.is_some() {
             return Ok(Reply::Asks(Box::new(view)));
         }
-        if let Some(fd) = watch.descriptor() {
-            match poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::IN)], None) {
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(std::io::Error::from(error).into()),
-            }
-        }
-        watch.heed()?;
+        watch.wait(&[])?;
     }
 }
 

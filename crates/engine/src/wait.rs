@@ -3,8 +3,8 @@
 
 use crate::error::{Error, Result};
 use crate::request::{SILENCE, look_and_record, look_and_record_to, nudge};
+use crate::session_watch::SessionWatch;
 use crate::settings::Engine;
-use crate::watch::Watch;
 use ostler_core::event::StopHow;
 use ostler_core::fact::Verdict;
 use ostler_core::life::State;
@@ -62,7 +62,7 @@ pub enum Reached {
 /// One session that is waited for.
 pub struct Waited {
     place: Place,
-    watch: Watch,
+    watch: SessionWatch,
     /// What it looks like now, without its last line; [`Waited::look_closely`] brings all.
     pub view: View,
     /// Something may have happened since the view was made.
@@ -125,7 +125,7 @@ pub fn until_ended(place: &Place) -> Result<View> {
 impl Waited {
     fn new(place: Place, until: Until) -> Result<Waited> {
         // Subscribe first, look afterwards: what happens in between wakes us.
-        let watch = Watch::state_only(&place)?;
+        let watch = SessionWatch::state_only(&place)?;
         let greeted_at = journal_size(&watch);
         let view = look_and_record_to(Depth::Awaited, &place)?;
         let runs = matches!(view.state, Phase::Starting | Phase::Working | Phase::Asking | Phase::Stopping);
@@ -144,7 +144,7 @@ impl Waited {
     fn hear(&mut self) -> Result<()> {
         let greeted_at = self.greeted_at.take();
         let keeper = self.watch.has_keeper();
-        self.watch.heed()?;
+        self.watch.take_news()?;
         let only_greeted = keeper && self.watch.has_keeper() && greeted_at.is_some();
         self.changed = !(only_greeted && journal_size(&self.watch) == greeted_at);
         Ok(())
@@ -196,7 +196,7 @@ impl Waited {
     }
 }
 
-fn journal_size(watch: &Watch) -> Option<u64> {
+fn journal_size(watch: &SessionWatch) -> Option<u64> {
     watch.folder().dir().stat("journal.jsonl").ok()?.map(|stat| stat.size)
 }
 
@@ -209,17 +209,17 @@ fn turn(view: &View) -> Reached {
 fn sleep(waited: &mut [Waited], deadline: Option<Instant>) -> Result<bool> {
     let open: Vec<usize> = (0..waited.len()).filter(|&index| waited[index].reached.is_none()).collect();
     // A session of which nothing lives has just changed: look again at once.
-    let gone: Vec<usize> = open.iter().copied().filter(|&index| waited[index].watch.descriptor().is_none()).collect();
+    let gone: Vec<usize> = open.iter().copied().filter(|&index| waited[index].watch.fd().is_none()).collect();
     if !gone.is_empty() {
         for index in gone {
-            waited[index].watch.heed()?;
+            waited[index].watch.take_news()?;
             (waited[index].changed, waited[index].greeted_at) = (true, None);
         }
         return Ok(true);
     }
     let mut fds: Vec<PollFd<'_>> = open
         .iter()
-        .filter_map(|&index| waited[index].watch.descriptor())
+        .filter_map(|&index| waited[index].watch.fd())
         .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
         .collect();
     let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));

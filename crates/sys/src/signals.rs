@@ -4,7 +4,7 @@
 #![expect(unsafe_code, reason = "signalfd and the signal mask are not in rustix")]
 
 use rustix::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
-use rustix::process::Signal;
+pub use rustix::process::Signal;
 use std::io;
 
 /// The descriptor on which the chosen signals arrive.

@@ -1,9 +1,9 @@
 //! A conversation on a terminal: [`Conversation`] draws what was said and done into a ratatui buffer, [`Input`] the lines
 //! being written below it, [`frame`] turns two buffers into the bytes that lead from one to the other.
 //!
-//! Nothing here reads or writes anything: facts and keys in, a buffer out. The chat of `ostler attach` uses it, and a
-//! dashboard can show the same widget beside others. Every text that comes from an agent goes through [`clean`] before it
-//! enters a buffer.
+//! Apart from [`terminal`], which is the terminal itself, nothing here reads or writes: facts and keys in, a buffer out. The
+//! chat of `ostler attach` uses it, and a dashboard can show the same widget beside others. Every text that comes from an
+//! agent goes through [`clean`] before it enters a buffer.
 
 pub mod clean;
 mod code;
@@ -17,6 +17,7 @@ mod layout;
 mod markdown;
 mod pieces;
 mod table;
+pub mod terminal;
 mod theme;
 mod wrap;
 

@@ -15,6 +15,7 @@ use ostler_sys::dir::Dir;
 use rustix::fs::OFlags;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fs::File;
+use std::ops::Deref;
 
 /// One thing in a conversation.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,7 +38,7 @@ pub struct Start {
 
 /// Reads a conversation from its beginning and then as it grows, over all its runs.
 pub struct Reader<'a> {
-    folder: &'a Folder,
+    folder: Kept<'a>,
     start: Start,
     run: Option<Run>,
     journal_end: u64,
@@ -50,6 +51,23 @@ pub struct Reader<'a> {
     broken_off: bool,
     /// The runs whose last turn has no end, as far as the journal has been read.
     in_turn: BTreeSet<u32>,
+}
+
+/// The folder of a reader: another's, or its own.
+enum Kept<'a> {
+    Borrowed(&'a Folder),
+    Owned(Box<Folder>),
+}
+
+impl Deref for Kept<'_> {
+    type Target = Folder;
+
+    fn deref(&self) -> &Folder {
+        match self {
+            Kept::Borrowed(folder) => folder,
+            Kept::Owned(folder) => folder,
+        }
+    }
 }
 
 /// What was noted when all the output of a run had been collected.
@@ -86,6 +104,16 @@ impl<'a> Reader<'a> {
     /// From the middle. What was told before the output reached that place is left out.
     #[must_use]
     pub fn starting(folder: &'a Folder, start: Start) -> Reader<'a> {
+        Reader::of(Kept::Borrowed(folder), start)
+    }
+
+    /// The same with a folder of its own.
+    #[must_use]
+    pub fn owning(folder: Folder, start: Start) -> Reader<'static> {
+        Reader::of(Kept::Owned(Box::new(folder)), start)
+    }
+
+    fn of(folder: Kept<'a>, start: Start) -> Reader<'a> {
         Reader {
             folder,
             start,
@@ -167,7 +195,7 @@ impl<'a> Reader<'a> {
         for number in first..=newest {
             if self.run.as_ref().is_none_or(|run| run.number != number) {
                 let position = if number == self.start.run { self.start.position } else { 0 };
-                self.run = open_run(self.folder, number, position)?;
+                self.run = open_run(&self.folder, number, position)?;
             }
             self.read_run(&mut items)?;
             if items.is_empty() && self.run.is_some() && (number < newest || over == Some(number)) {

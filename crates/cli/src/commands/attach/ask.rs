@@ -8,16 +8,12 @@ use ostler_core::fact::Ask;
 use ostler_core::record::RequestKind;
 use ostler_core::view::View;
 use ostler_core::visible::visible;
-use ostler_engine::Engine;
-use ostler_engine::request::{self, Answered, look_and_record};
-use ostler_engine::watch::Watch;
-use ostler_store::home::Place;
-use ostler_sys::signals::Signals;
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
-use rustix::process::Signal;
-use rustix::termios::{QueueSelector, tcflush};
+use ostler_engine::request::{self, Answered};
+use ostler_engine::session_watch::SessionWatch;
+use ostler_engine::{Engine, Place};
+use ostler_tui::terminal::{Lines, Signal, Signals};
 use std::io::Write;
+use std::os::fd::AsFd;
 
 /// What a person answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,29 +82,27 @@ pub fn ask_inline(engine: &Engine, place: &Place, view: &View, style: Style) -> 
     let Some(ask) = &view.asking else {
         return Ok(Inline::Settled);
     };
-    let signals = Signals::take(&[Signal::INT, Signal::QUIT, Signal::HUP, Signal::TERM])?;
-    let mut watch = Watch::new(place)?;
+    let signals = Signals::take(&Signal::LEAVING)?;
+    let mut watch = SessionWatch::new(place)?;
     // What was typed before the question was seen is no answer to it.
-    let _ = tcflush(rustix::stdio::stdin(), QueueSelector::IFlush);
-    let mut keyboard = Keyboard::default();
+    let mut typed = Lines::from_now();
     let longer = longer(view);
     prompt(style, ask, longer.as_deref());
     loop {
-        let now = look_and_record(place)?;
+        let now = engine.view(place)?;
         if now.ended || now.asking.as_ref().map(|asked| &asked.request) != Some(&ask.request) {
             end_line();
             return Ok(Inline::Settled);
         }
-        match wait(&watch, &signals, &keyboard)? {
-            Woken::Signal => {
+        let others = [Some(signals.as_fd()), typed.fd()];
+        let (_, ready) = watch.wait(&others.into_iter().flatten().collect::<Vec<_>>())?;
+        match ready[..] {
+            [true, ..] => {
                 end_line();
                 return Ok(Inline::Called);
             }
-            Woken::Session => {
-                watch.heed()?;
-            }
-            Woken::Keyboard => {
-                let Some(line) = keyboard.line()? else { continue };
+            [_, true] => {
+                let Some(line) = typed.read()? else { continue };
                 let Some(answer) = Answer::to(ask, &line) else {
                     prompt(style, ask, longer.as_deref());
                     continue;
@@ -122,13 +116,14 @@ pub fn ask_inline(engine: &Engine, place: &Place, view: &View, style: Style) -> 
                     }
                 });
             }
+            _ => {}
         }
     }
 }
 
 /// What the agent proposes to allow for the rest of the run, in words.
 pub fn longer(view: &View) -> Option<String> {
-    ostler_agents::find(&view.agent)?.longer(view.asking.as_ref()?)
+    Engine::proposal(view)
 }
 
 fn prompt(style: Style, ask: &Ask, longer: Option<&str>) {
@@ -146,65 +141,10 @@ fn end_line() {
     say("\n");
 }
 
-/// For whoever is still there to read it.
+/// For a person who is still there to read it.
 fn say(text: &str) {
     let mut error = std::io::stderr().lock();
     let _ = error.write_all(text.as_bytes()).and_then(|()| error.flush());
-}
-
-enum Woken {
-    Signal,
-    Session,
-    Keyboard,
-}
-
-fn wait(watch: &Watch, signals: &Signals, keyboard: &Keyboard) -> Result<Woken> {
-    let Some(session) = watch.descriptor() else {
-        return Ok(Woken::Session);
-    };
-    let mut fds = vec![PollFd::new(signals, PollFlags::IN), PollFd::from_borrowed_fd(session, PollFlags::IN)];
-    if !keyboard.ended {
-        fds.push(PollFd::from_borrowed_fd(rustix::stdio::stdin(), PollFlags::IN));
-    }
-    loop {
-        match poll(&mut fds, None) {
-            Ok(_) => {}
-            Err(Errno::INTR) => continue,
-            Err(error) => return Err(std::io::Error::from(error).into()),
-        }
-        let woken = fds.iter().position(|fd| !fd.revents().is_empty());
-        match woken {
-            Some(0) => return Ok(Woken::Signal),
-            Some(1) => return Ok(Woken::Session),
-            Some(_) => return Ok(Woken::Keyboard),
-            None => {}
-        }
-    }
-}
-
-/// Lines from a terminal that edits them itself.
-#[derive(Default)]
-struct Keyboard {
-    bytes: Vec<u8>,
-    /// No line will come any more; the answer may still come from elsewhere.
-    ended: bool,
-}
-
-impl Keyboard {
-    fn line(&mut self) -> Result<Option<String>> {
-        let mut buffer = [0; 4096];
-        match rustix::io::read(rustix::stdio::stdin(), &mut buffer) {
-            Ok(0) | Err(Errno::IO) => self.ended = true,
-            Ok(count) => self.bytes.extend_from_slice(&buffer[..count]),
-            Err(Errno::INTR | Errno::AGAIN) => {}
-            Err(error) => return Err(std::io::Error::from(error).into()),
-        }
-        let Some(end) = self.bytes.iter().position(|&byte| byte == b'\n') else {
-            return Ok(None);
-        };
-        let line: Vec<u8> = self.bytes.drain(..=end).collect();
-        Ok(Some(String::from_utf8_lossy(&line).into_owned()))
-    }
 }
 
 #[cfg(test)]

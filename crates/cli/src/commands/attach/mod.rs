@@ -1,21 +1,17 @@
-//! `ostler attach`: sit down at a session, and leave it without disturbing it.
+//! `ostler attach`: show a session and take keys for it, and leave it without disturbing it.
 //!
 //! A terminal session gets the person's whole terminal ([`terminal`]), an agent without one a chat view ([`chat`]), a
-//! command its output ([`command`]). In all three the files are read here and the keeper only says that they have grown,
-//! so nothing on the screen depends on a keeper staying alive. Whatever happens to the person's terminal only detaches.
+//! command its output ([`command`]). Nothing on the screen depends on a keeper staying alive, and whatever happens to the
+//! person's terminal only detaches.
 
 mod ask;
 mod canvas;
 mod chat;
 mod command;
 mod detach_key;
-mod line;
 mod pick;
 mod seat;
-mod shown;
 mod terminal;
-mod tty;
-mod typed;
 mod words;
 
 pub use ask::{Inline, ask_inline, longer};
@@ -27,12 +23,10 @@ use crate::exit::{Code, Failure, Result};
 use crate::follow::{Printer, Show, Talking};
 use crate::say::say;
 use crate::ui::conversation::Talk;
-use ostler_core::record::{Mode, Speaks};
+use ostler_core::record::Mode;
 use ostler_core::view::View;
-use ostler_engine::request::look_and_record;
-use ostler_store::home::Place;
-use ostler_view::look::{Depth, look_to};
-use tty::Tty;
+use ostler_engine::Place;
+use ostler_engine::content::{Kind, Runs};
 
 pub fn run(context: &Context, args: &Attach) -> Result<Code> {
     let id = match &args.id {
@@ -43,9 +37,9 @@ pub fn run(context: &Context, args: &Attach) -> Result<Code> {
     };
     let place = context.engine.select(&id)?;
     // What it drew last is about to be seen anyway.
-    let view = look_to(Depth::Standing, &place)?;
+    let view = context.engine.view_without_last(&place)?;
     if view.ended {
-        return last_seen(context, &place, &look_and_record(&place)?);
+        return last_seen(context, &place, &context.engine.view(&place)?);
     }
     open(context, &place, view.mode, args.read_only)
 }
@@ -56,10 +50,9 @@ pub fn open(context: &Context, place: &Place, mode: Mode, read_only: bool) -> Re
         Mode::Terminal => terminal(context, place, read_only),
         Mode::Headless => {
             check_place(place)?;
-            let folder = place.open()?;
-            match folder.run(folder.newest_run()?)?.record()?.plan.speaks {
-                Speaks::Turns | Speaks::OneTurn => chat::run(context, place, read_only),
-                Speaks::Bytes | Speaks::Hooks => command::run(context, place, read_only),
+            match context.engine.kind(place)? {
+                Kind::Conversation => chat::run(context, place, read_only),
+                Kind::Terminal | Kind::Command => command::run(context, place, read_only),
             }
         }
     }
@@ -67,7 +60,7 @@ pub fn open(context: &Context, place: &Place, mode: Mode, read_only: bool) -> Re
 
 /// Whether there is a terminal to show anything on.
 pub fn is_possible() -> bool {
-    Tty::is_there()
+    ostler_tui::terminal::is_there()
 }
 
 /// Shows a terminal session until it ends or the person leaves it.
@@ -92,20 +85,17 @@ pub fn check_place(place: &Place) -> Result<()> {
 
 /// A session that has ended: what was last seen of it, as text.
 fn last_seen(context: &Context, place: &Place, view: &View) -> Result<Code> {
-    let folder = place.open()?;
     if view.run > 0 {
         match view.mode {
             Mode::Terminal => {
-                let at = ostler_view::terminal::now(folder.run(view.run)?.dir())?;
-                let rows = at.screen.text();
-                let used = rows.iter().rposition(|row| !row.is_empty()).map_or(0, |last| last + 1);
-                for row in &rows[..used] {
-                    say!("{}", ostler_screen::printable(row))?;
+                for row in context.engine.screen_text(place)? {
+                    say!("{}", ostler_screen::printable(&row))?;
                 }
             }
             Mode::Headless => {
                 let talk = Talk::new(context.style, crate::ui::table::window());
-                let mut printer = Printer::new(&folder, Show::Plain, talk, Talking::Together, 1)?;
+                let mut printer =
+                    Printer::new(&context.engine, place, Show::Plain, talk, Talking::Together, Runs::All)?;
                 printer.print()?;
                 printer.finish()?;
             }

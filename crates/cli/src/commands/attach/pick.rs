@@ -2,7 +2,6 @@
 //! arrows or by typing a part of it. A script is told which there are, and nothing is done by accident.
 
 use super::canvas::Canvas;
-use super::tty::{Manners, Read, Tty};
 use crate::commands::ls::state_word;
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
@@ -10,10 +9,7 @@ use crate::ui::style::Style;
 use crate::ui::table::{Cell, cut, lay_out};
 use ostler_core::view::View;
 use ostler_engine::list::{Listed, list};
-use ostler_sys::signals::Signals;
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
-use rustix::process::Signal;
+use ostler_tui::terminal::{Event, Modes, Signal, Terminal, Wait, is_there};
 
 /// A script is told of so many.
 const NAMED: usize = 5;
@@ -31,7 +27,7 @@ pub fn pick(context: &Context, verb: &str, none: &str, is_candidate: fn(&View) -
     match &candidates[..] {
         [] => Err(Failure::new(Code::NoSession, none)),
         [only] => Ok(only.id.to_string()),
-        several if Tty::is_there() => offer(context.style, verb, several),
+        several if is_there() => offer(context.style, verb, several),
         several => {
             let named = several.iter().take(NAMED).map(|view| format!("{} ({})", cut(&view.title, 40), view.id));
             let named = ostler_screen::printable(&named.collect::<Vec<_>>().join(", ")).into_owned();
@@ -151,37 +147,36 @@ fn offer(style: Style, verb: &str, candidates: &[View]) -> Result<String> {
 /// Offers lines to a person at a terminal; which one was chosen.
 pub fn choose(style: Style, verb: &str, lines: Vec<String>) -> Result<Option<usize>> {
     let mut choice = Choice { lines, typed: String::new(), mark: 0 };
-    let signals = Signals::take(&[Signal::INT, Signal::QUIT, Signal::HUP, Signal::TERM])?;
-    let tty = Tty::borrow(Manners::Keys)?;
-    let size = || tty.size().unwrap_or((24, 80));
-    let mut canvas = Canvas::new(size().1);
-    let mut buffer = [0; 256];
+    let mut terminal = Terminal::take(Modes::Keys, &Signal::LEAVING)?;
+    let mut canvas = Canvas::new(size(&terminal).1);
     let chosen = loop {
-        let (rows, cursor) = choice.rows(style, verb, size());
+        let (rows, cursor) = choice.rows(style, verb, size(&terminal));
         canvas.put_below(&rows, cursor);
-        tty.write_all(canvas.take().as_bytes(), None)?;
-        let mut fds = [PollFd::new(&signals, PollFlags::IN), PollFd::from_borrowed_fd(tty.keyboard(), PollFlags::IN)];
-        match poll(&mut fds, None) {
-            Ok(_) => {}
-            Err(Errno::INTR) => continue,
-            Err(error) => return Err(std::io::Error::from(error).into()),
+        terminal.show(canvas.take().as_bytes())?;
+        let mut pressed = Pressed::Stay;
+        for event in terminal.wait(&Wait { keys: true, room: false, others: &[], until: None })?.events {
+            pressed = match event {
+                Event::Keys(keys) => choice.press(&keys),
+                Event::Leave | Event::Gone => Pressed::Left,
+                Event::Resized | Event::Continued | Event::Suspend => Pressed::Stay,
+            };
+            if pressed != Pressed::Stay {
+                break;
+            }
         }
-        if !fds[0].revents().is_empty() {
-            break None;
-        }
-        match tty.read(&mut buffer)? {
-            Read::Some(count) => match choice.press(&buffer[..count]) {
-                Pressed::Stay => {}
-                Pressed::Chosen(place) => break Some(place),
-                Pressed::Left => break None,
-            },
-            Read::NotNow => {}
-            Read::Gone => break None,
+        match pressed {
+            Pressed::Stay => {}
+            Pressed::Chosen(place) => break Some(place),
+            Pressed::Left => break None,
         }
     };
     canvas.take_away();
-    tty.write_all(canvas.take().as_bytes(), None)?;
+    terminal.show(canvas.take().as_bytes())?;
     Ok(chosen)
+}
+
+fn size(terminal: &Terminal) -> (u16, u16) {
+    terminal.size().unwrap_or((24, 80))
 }
 
 #[cfg(test)]

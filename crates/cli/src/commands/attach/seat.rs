@@ -1,28 +1,18 @@
-//! Where a person sits at a session that draws no screen of its own: their terminal, the signals that may call them away,
-//! and the word that the session has changed, as one stream of events.
+//! A person at a session that draws no screen of its own: their terminal, the signals that may call them away, and the
+//! news that the session has changed, as one stream of events.
 
 use super::detach_key::DetachKey;
-use super::tty::{Manners, Read, Tty, Wrote};
 use crate::context::Context;
 use crate::exit::Result;
-use ostler_engine::watch::Watch;
-use ostler_store::home::Place;
-use ostler_sys::signals::{self, Signals};
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::Signal;
-use rustix::time::Timespec;
-use std::time::{Duration, Instant};
-
-/// How long a terminal may take to take nothing at all before it is left as it is.
-const FOR_THE_TERMINAL: Duration = Duration::from_secs(1);
+use ostler_engine::Place;
+use ostler_engine::session_watch::SessionWatch;
+use ostler_tui::terminal::{self, Interest, Modes, Signal, Terminal, Wait};
+use std::time::Instant;
 
 pub struct Seat {
-    tty: Tty,
-    signals: Signals,
-    watch: Watch,
+    terminal: Terminal,
+    watch: SessionWatch,
     detach_key: DetachKey,
-    /// What the terminal has not taken yet.
-    unwritten: Vec<u8>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -32,11 +22,11 @@ pub enum Event {
     Keys(Vec<u8>),
     /// The window has another size.
     Window,
-    /// The process was stopped and goes on: somebody else had the terminal.
+    /// The process was stopped and continues: another program had the terminal.
     Back,
-    /// Somebody wants the process to stop for a while.
+    /// The process is asked to stop for a while.
     Stop,
-    /// The terminal has taken everything, or it is time.
+    /// The terminal has accepted everything, or it is time.
     Due,
     /// The person wants to go, or is gone.
     Leave,
@@ -44,149 +34,76 @@ pub enum Event {
 
 impl Seat {
     pub fn take(context: &Context, place: &Place) -> Result<Seat> {
-        let signals = Signals::take(&[
-            Signal::HUP,
-            Signal::TERM,
-            Signal::INT,
-            Signal::QUIT,
-            Signal::WINCH,
-            Signal::CONT,
-            Signal::TSTP,
-        ])?;
         Ok(Seat {
-            tty: Tty::borrow(Manners::Keys)?,
-            signals,
-            watch: Watch::new(place)?,
+            terminal: Terminal::take(Modes::Keys, &Signal::ALL)?,
+            watch: SessionWatch::new(place)?,
             detach_key: DetachKey::at_once(context.engine.config.detach_key),
-            unwritten: Vec::new(),
         })
     }
 
     /// Rows and columns.
     pub fn size(&self) -> (u16, u16) {
-        self.tty.size().filter(|(rows, columns)| *rows > 0 && *columns > 0).unwrap_or((24, 80))
+        self.terminal.size().filter(|(rows, columns)| *rows > 0 && *columns > 0).unwrap_or((24, 80))
     }
 
     /// Shows text, however long the terminal takes; one that is gone shows nothing, and says so as an event.
     pub fn show(&self, text: &[u8]) -> Result<()> {
-        self.tty.write_all(text, None)?;
-        Ok(())
+        Ok(self.terminal.show(text)?)
     }
 
-    /// Shows text as soon as the terminal takes it.
+    /// Shows text as soon as the terminal accepts it.
     pub fn put(&mut self, text: &[u8]) -> Result<()> {
-        self.unwritten.extend_from_slice(text);
-        self.write()
+        Ok(self.terminal.put(text)?)
     }
 
-    /// Whether the terminal is still at what it was given: who would show more waits for [`Event::Due`].
+    /// Whether the terminal has not accepted everything yet. To show more, wait for [`Event::Due`].
     pub fn is_busy(&self) -> bool {
-        !self.unwritten.is_empty()
+        self.terminal.is_busy()
     }
 
-    fn write(&mut self) -> Result<()> {
-        while !self.unwritten.is_empty() {
-            match self.tty.write(&self.unwritten)? {
-                Wrote::Some(count) => drop(self.unwritten.drain(..count)),
-                Wrote::NotNow => break,
-                // That it is gone is seen by its keyboard.
-                Wrote::Gone => self.unwritten.clear(),
-            }
-        }
-        Ok(())
-    }
-
-    /// The last words to a terminal, which may be gone or take nothing.
+    /// The last words to a terminal, which may be gone or accept nothing.
     pub fn close(mut self, text: &[u8]) {
-        self.unwritten.extend_from_slice(text);
-        let _ = self.tty.write_all(&self.unwritten, Some(FOR_THE_TERMINAL));
-        self.tty.forget_keys();
+        self.terminal.put_last(text);
+        terminal::forget_keys();
     }
 
     /// Gives the terminal back for as long as the process is stopped. `farewell`: what leaves it as it was.
     pub fn stop(&mut self, farewell: &[u8]) -> Result<()> {
-        self.unwritten.extend_from_slice(farewell);
-        self.tty.write_all(&std::mem::take(&mut self.unwritten), Some(FOR_THE_TERMINAL))?;
-        self.tty.give_back_manners();
-        signals::stop()?;
-        Ok(self.tty.assert_manners()?)
+        self.terminal.put_last(farewell);
+        // That the terminal is another program's now is said by its keyboard.
+        self.terminal.suspend()?;
+        Ok(())
     }
 
     /// Waits until something happens, or until then.
     pub fn wait(&mut self, until: Option<Instant>) -> Result<Vec<Event>> {
-        let Some(session) = self.watch.descriptor() else {
-            self.watch.heed()?;
+        let Some(session) = self.watch.fd() else {
+            self.watch.take_news()?;
             return Ok(vec![Event::Session]);
         };
-        let mut fds = vec![
-            PollFd::new(&self.signals, PollFlags::IN),
-            PollFd::from_borrowed_fd(self.tty.keyboard(), PollFlags::IN),
-            PollFd::from_borrowed_fd(session, PollFlags::IN),
-        ];
-        if !self.unwritten.is_empty() {
-            fds.push(PollFd::from_borrowed_fd(self.tty.screen(), PollFlags::OUT));
-        }
-        let timeout = until.map(|until| timespec(until.saturating_duration_since(Instant::now())));
-        match poll(&mut fds, timeout.as_ref()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(std::io::Error::from(error).into()),
-        }
-        let woken: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+        let others = &[Interest::read(session)];
+        let woken = self.terminal.wait(&Wait { keys: true, room: true, others, until })?;
         let mut events = Vec::new();
-        if woken[0] {
-            self.heed_signals(&mut events)?;
+        for event in woken.events {
+            match event {
+                terminal::Event::Keys(keys) => {
+                    let sorted = self.detach_key.sort(&keys, Instant::now());
+                    events.push(Event::Keys(sorted.keys));
+                    events.extend(sorted.detach.then_some(Event::Leave));
+                }
+                terminal::Event::Resized => events.push(Event::Window),
+                terminal::Event::Continued => events.push(Event::Back),
+                terminal::Event::Suspend => events.push(Event::Stop),
+                terminal::Event::Leave | terminal::Event::Gone => events.push(Event::Leave),
+            }
         }
-        if woken[1] {
-            self.read_keys(&mut events)?;
-        }
-        if woken[2] {
-            self.watch.heed()?;
+        if woken.others[0] {
+            self.watch.take_news()?;
             events.push(Event::Session);
-        }
-        if woken.get(3).is_some_and(|room| *room) {
-            self.write()?;
         }
         if events.is_empty() {
             events.push(Event::Due);
         }
         Ok(events)
     }
-
-    fn heed_signals(&self, events: &mut Vec<Event>) -> Result<()> {
-        while let Some(signal) = self.signals.next()? {
-            if signal == Signal::WINCH.as_raw() {
-                events.push(Event::Window);
-            } else if signal == Signal::TSTP.as_raw() {
-                events.push(Event::Stop);
-            } else if signal == Signal::CONT.as_raw() {
-                // The kernel says this also to those who have just lost the terminal.
-                events.push(if self.tty.assert_manners().is_ok() { Event::Back } else { Event::Leave });
-            } else {
-                events.push(Event::Leave);
-            }
-        }
-        Ok(())
-    }
-
-    fn read_keys(&mut self, events: &mut Vec<Event>) -> Result<()> {
-        let mut buffer = [0; 4096];
-        match self.tty.read(&mut buffer)? {
-            Read::Some(count) => {
-                let sorted = self.detach_key.sort(&buffer[..count], Instant::now());
-                events.push(Event::Keys(sorted.keys));
-                if sorted.detach {
-                    events.push(Event::Leave);
-                }
-            }
-            Read::NotNow => {}
-            Read::Gone => events.push(Event::Leave),
-        }
-        Ok(())
-    }
-}
-
-pub fn timespec(duration: Duration) -> Timespec {
-    // A little late rather than a little early and once more.
-    let millis = i64::try_from(duration.as_micros().div_ceil(1000)).unwrap_or(i64::MAX);
-    Timespec { tv_sec: millis / 1000, tv_nsec: millis % 1000 * 1_000_000 }
 }

@@ -4,12 +4,12 @@ use crate::ui::called::called;
 use ostler_core::id::SessionId;
 use ostler_core::outcome::{Kind, Outcome};
 use ostler_core::view::View;
-use ostler_tui::width;
+use ostler_tui::{terminal, width};
 use std::io::Write;
 
-/// For whoever is still there to read it.
+/// For a person who is still there to read it.
 pub fn say(line: &str) {
-    let columns = ostler_sys::pty::size(std::io::stderr()).map(|(_, columns)| usize::from(columns));
+    let columns = terminal::size(std::io::stderr()).map(|(_, columns)| usize::from(columns));
     let line = columns.map_or_else(|| line.to_owned(), |columns| between_words(line, columns));
     let _ = writeln!(std::io::stderr(), "{line}");
 }

@@ -28,7 +28,7 @@ use ostler_core::record::{Mode, Speaks};
 use ostler_engine::Place;
 use ostler_engine::process::now;
 use ostler_engine::request::look_and_record_to;
-use ostler_engine::watch::{News, Watch};
+use ostler_engine::session_watch::{News, SessionWatch};
 use ostler_store::folder::Folder;
 use ostler_sys::notify::Watcher;
 use ostler_view::closing;
@@ -198,7 +198,7 @@ impl<'a> Log<'a> {
 
     /// Goes on until the session has ended.
     fn follow(&mut self, place: &Place, sink: &mut Sink) -> Result<()> {
-        let mut watch = Watch::new(place)?;
+        let mut watch = SessionWatch::new(place)?;
         let mut files = Watcher::new().ok();
         self.watch_transcript(&mut files)?;
         let mut news = News::Anything;
@@ -210,8 +210,8 @@ impl<'a> Log<'a> {
             if ended {
                 return self.source.finish(sink);
             }
-            let Some(descriptor) = watch.descriptor() else {
-                news = watch.heed()?;
+            let Some(descriptor) = watch.fd() else {
+                news = watch.take_news()?;
                 continue;
             };
             let reads_transcript = self.source.transcript().is_some();
@@ -222,7 +222,7 @@ impl<'a> Log<'a> {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(std::io::Error::from(error).into()),
             }
-            news = if fds[0].revents().is_empty() { News::Output } else { watch.heed()? };
+            news = if fds[0].revents().is_empty() { News::Output } else { watch.take_news()? };
             if let Some(files) = &files {
                 files.changed()?;
             }

@@ -12,25 +12,23 @@ use crate::ui::called::{called, called_at};
 use crate::ui::style::Style;
 use ostler_core::event::StopHow;
 use ostler_core::record::{RequestKind, Session};
-use ostler_engine::Engine;
 use ostler_engine::request::{self, Answered};
-use ostler_store::home::Place;
-use ostler_sys::signals::Signals;
-use rustix::fd::AsFd;
-use rustix::process::Signal;
+use ostler_engine::{Engine, Place};
+use ostler_tui::terminal::{Signal, Signals};
 use std::io::IsTerminal;
+use std::os::fd::AsFd;
 
 /// Prints what comes. Ctrl-C interrupts, a second one stops; Ctrl-\, a vanished terminal and SIGTERM leave it running. Of the
 /// last two the exit code says so.
 pub fn to_the_end(context: &Context, place: &Place, session: &Session, watching: Watching) -> Result<Code> {
-    let signals = Signals::take(&[Signal::INT, Signal::QUIT, Signal::HUP, Signal::TERM])?;
-    let folder = place.open()?;
+    let signals = Signals::take(&Signal::LEAVING)?;
+    let engine = &context.engine;
     let style = Style::detect(std::io::stderr().is_terminal());
-    let format = Format::of(&folder, session, watching)?;
-    let mut printer = format.printer(&folder, session, style)?;
+    let format = Format::of(engine, place, session, watching)?;
+    let mut printer = format.printer(engine, place, session, style)?;
     let mut interrupted = false;
     loop {
-        match follow(place, &mut printer, Some(signals.as_fd()), false)? {
+        match follow(engine, place, &mut printer, signals.as_fd())? {
             Left::Ended(view) => {
                 let told = printer.ended_with();
                 format.conclude(context, place, &view, &mut printer)?;
@@ -43,7 +41,7 @@ pub fn to_the_end(context: &Context, place: &Place, session: &Session, watching:
                 if let Some(ask) = &view.asking {
                     printer.show_again(ask)?;
                 }
-                crate::commands::attach::ask_inline(&context.engine, place, &view, style)?;
+                crate::commands::attach::ask_inline(engine, place, &view, style)?;
             }
             Left::Asks(view) => {
                 let what = view.asking.as_ref().map(|ask| in_a_line(ask, style, UNSEEN)).unwrap_or_default();
@@ -56,7 +54,7 @@ pub fn to_the_end(context: &Context, place: &Place, session: &Session, watching:
             }
             Left::Called => {
                 while let Some(signal) = signals.next()? {
-                    if signal != Signal::INT.as_raw() {
+                    if signal != Signal::Interrupt {
                         let words = format!(
                             "\nostler: {} is still running; reattach: ostler attach {1}; wait for its end: ostler wait {1}\n",
                             called_at(place),
@@ -65,10 +63,10 @@ pub fn to_the_end(context: &Context, place: &Place, session: &Session, watching:
                         // It may be the terminal that is gone.
                         let _ = crate::follow::err(words.as_bytes());
                         // A script may not take this for the end of the turn, and a good one; a person who leaves knows.
-                        let by_hand = signal == Signal::QUIT.as_raw();
+                        let by_hand = signal == Signal::Quit;
                         return Ok(if by_hand { Code::Succeeded } else { Code::TimedOut });
                     }
-                    interrupt_or_stop(&context.engine, place, &mut interrupted)?;
+                    interrupt_or_stop(engine, place, &mut interrupted)?;
                 }
             }
         }

@@ -8,23 +8,15 @@ use super::prompt::{read_all, text, too_long};
 use crate::exit::{Failure, Result};
 use crate::say::tell;
 use ostler_core::MESSAGE_LIMIT;
-use ostler_sys::piped::{Source, is_held_by_parents_only, source};
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fd::BorrowedFd;
-use rustix::io::Errno;
-use rustix::time::Timespec;
-use std::os::fd::OwnedFd;
-
-/// How long a pipe may be silent before we look at who could write to it.
-const SILENCE: Timespec = Timespec { tv_sec: 3, tv_nsec: 0 };
+use ostler_engine::piped::{self, Silent, Source, source};
+use std::os::fd::{AsFd, OwnedFd};
 
 /// The prompt, and after it what was piped in.
 pub fn after(prompt: String) -> Result<String> {
-    let input = rustix::stdio::stdin();
-    let piped = match source(input) {
+    let piped = match source(std::io::stdin()) {
         Source::Nothing => return Ok(prompt),
         Source::File => read_all(&mut std::io::stdin().lock(), "standard input")?,
-        Source::Stream => read_stream(input)?,
+        Source::Stream => read_stream()?,
     };
     joined(prompt, text(piped)?)
 }
@@ -37,53 +29,26 @@ fn joined(prompt: String, piped: String) -> Result<String> {
     if whole.len() > MESSAGE_LIMIT { Err(too_long()) } else { Ok(whole) }
 }
 
-fn read_stream(input: BorrowedFd<'_>) -> Result<Vec<u8>> {
-    let wrong = |error: std::io::Error| {
-        Failure::usage(format!("cannot read standard input: {error}; to leave it out, add </dev/null"))
+fn read_stream() -> Result<Vec<u8>> {
+    let silent = &mut |silent| match silent {
+        Silent::LeftOut => tell!(
+            "ostler: nothing came from the pipe on standard input for {} s; continuing without it \
+             (to skip this wait, add </dev/null)",
+            piped::SILENCE.as_secs()
+        ),
+        Silent::Awaited => {
+            tell!("ostler: waiting for the end of standard input; to run without it, add </dev/null");
+        }
     };
-    let (mut bytes, mut buffer) = (Vec::new(), vec![0; 64 * 1024]);
-    let mut patience = Some(SILENCE);
-    loop {
-        match poll(&mut [PollFd::from_borrowed_fd(input, PollFlags::IN)], patience.as_ref()) {
-            Ok(0) => {
-                patience = None;
-                if bytes.is_empty() && is_held_by_parents_only(input).map_err(wrong)? {
-                    tell!(
-                        "ostler: nothing came from the pipe on standard input for 3 s; continuing without it \
-                         (to skip this wait, add </dev/null)"
-                    );
-                    return Ok(bytes);
-                }
-                tell!("ostler: waiting for the end of standard input; to run without it, add </dev/null");
-                continue;
-            }
-            Ok(_) => {}
-            Err(Errno::INTR) => continue,
-            Err(error) => return Err(wrong(error.into())),
-        }
-        match rustix::io::read(input, &mut buffer) {
-            Ok(0) => return Ok(bytes),
-            Ok(count) => bytes.extend_from_slice(&buffer[..count]),
-            Err(Errno::INTR | Errno::AGAIN) => {}
-            Err(error) => return Err(wrong(error.into())),
-        }
-        if bytes.len() > MESSAGE_LIMIT {
-            return Err(too_long());
-        }
-    }
+    let bytes = piped::read_to_end(std::io::stdin().as_fd(), MESSAGE_LIMIT, silent).map_err(|error| {
+        Failure::usage(format!("cannot read standard input: {error}; to leave it out, add </dev/null"))
+    })?;
+    if bytes.len() > MESSAGE_LIMIT { Err(too_long()) } else { Ok(bytes) }
 }
 
 /// What was piped into us goes to the command itself: it reads on after we have left.
 pub fn input() -> Result<Option<OwnedFd>> {
-    use std::os::unix::fs::FileTypeExt;
-    let input = rustix::io::fcntl_dupfd_cloexec(std::io::stdin(), 3).map_err(std::io::Error::from);
-    let Ok(input) = input else {
-        // Started without a standard input.
-        return Ok(None);
-    };
-    let file = std::fs::File::from(input);
-    let kind = file.metadata()?.file_type();
-    Ok((!kind.is_char_device()).then(|| file.into()))
+    Ok(piped::for_command(std::io::stdin().as_fd())?)
 }
 
 #[cfg(test)]

@@ -13,8 +13,9 @@ use crate::ui::style::Style;
 use ostler_core::outcome::Kind;
 use ostler_core::record::Session;
 use ostler_core::view::View;
-use ostler_store::folder::Folder;
-use ostler_store::home::Place;
+use ostler_engine::content::Runs;
+use ostler_engine::{Engine, Place};
+use ostler_tui::terminal;
 use serde_json::{Value, json};
 use std::io::IsTerminal;
 
@@ -32,8 +33,8 @@ pub enum Format {
 }
 
 impl Format {
-    pub fn of(folder: &Folder, session: &Session, watching: Watching) -> Result<Format> {
-        let converses = folder.run(folder.newest_run()?)?.record()?.plan.speaks.converses();
+    pub fn of(engine: &Engine, place: &Place, session: &Session, watching: Watching) -> Result<Format> {
+        let converses = engine.converses(place)?;
         Ok(match watching.output {
             _ if !converses => Format::Bytes,
             None if std::io::stdout().is_terminal() => Format::Conversation,
@@ -43,7 +44,7 @@ impl Format {
         })
     }
 
-    pub fn printer<'a>(self, folder: &'a Folder, session: &Session, style: Style) -> Result<Printer<'a>> {
+    pub fn printer(self, engine: &Engine, place: &Place, session: &Session, style: Style) -> Result<Printer> {
         let (show, talking) = match self {
             Format::Bytes => (Show::Raw, Talking::Apart),
             Format::Conversation => (Show::Plain, Talking::Apart),
@@ -51,15 +52,15 @@ impl Format {
             Format::Json => (Show::Plain, Talking::Answer { each_turn: false }),
             Format::StreamJson => {
                 say!("{}", json!({ "kind": "session", "id": session.id, "agent": session.agent }))?;
-                return Ok(Printer::json_lines(folder, folder.newest_run()?));
+                return Printer::json_lines(engine, place, Runs::Newest);
             }
         };
-        let columns = ostler_sys::pty::size(std::io::stderr()).map(|(_, columns)| usize::from(columns));
-        Printer::new(folder, show, Talk::new(style, columns), talking, folder.newest_run()?)
+        let columns = terminal::size(std::io::stderr()).map(|(_, columns)| usize::from(columns));
+        Printer::new(engine, place, show, Talk::new(style, columns), talking, Runs::Newest)
     }
 
     /// Prints what is printed last: when the session has ended, or asks something that cannot be answered here.
-    pub fn conclude(self, context: &Context, place: &Place, view: &View, printer: &mut Printer<'_>) -> Result<()> {
+    pub fn conclude(self, context: &Context, place: &Place, view: &View, printer: &mut Printer) -> Result<()> {
         // What was said in a turn that failed or was broken off is no answer.
         let outcome = view.outcome.as_ref().filter(|outcome| outcome.kind == Kind::Succeeded);
         let answer = outcome.and_then(|outcome| outcome.text.as_deref());

@@ -3,7 +3,6 @@
 //! Nothing is lost with the terminal: what was sent is durable before it leaves the line, and a line that was not sent
 //! is there again at the next attach.
 
-mod draft;
 mod status;
 
 use super::ask::Answer;
@@ -12,19 +11,17 @@ use super::seat::{Event, Seat};
 use super::words;
 use crate::context::{Context, variable};
 use crate::exit::{Code, Result};
-use draft::Draft;
 use jiff::Timestamp;
 use ostler_core::MESSAGE_LIMIT;
 use ostler_core::fact::Ask;
 use ostler_core::record::RequestKind;
 use ostler_core::view::{Phase, View};
-use ostler_engine::Engine;
-use ostler_engine::request::{self, Answered, look_and_record};
-use ostler_store::folder::Folder;
-use ostler_store::home::Place;
+use ostler_engine::content::{self, Item, Runs};
+use ostler_engine::draft::Draft;
+use ostler_engine::request::{self, Answered};
+use ostler_engine::{Engine, Place};
 use ostler_tui::frame::{self, Frames};
 use ostler_tui::{Buffer, Choose, Conversation, Input, Key, Keys, Rect, Theme, cut};
-use ostler_view::conversation::{Item, Reader};
 use status::Status;
 use std::time::Instant;
 
@@ -32,23 +29,24 @@ use std::time::Instant;
 const INPUT_ROWS: u16 = 8;
 /// So many messages that wait are shown.
 const QUEUED_ROWS: usize = 3;
+/// To read more than this takes so long that a person wonders.
+const LONG: u64 = 16 << 20;
 /// How far the mouse wheel moves.
 const WHEEL_ROWS: usize = 3;
 
 pub fn run(context: &Context, place: &Place, read_only: bool) -> Result<Code> {
-    let folder = place.open()?;
-    let session = folder.session()?;
-    let view = look_and_record(place)?;
+    let engine = &context.engine;
+    let session = engine.record(place)?;
+    let view = engine.view(place)?;
     let seat = Seat::take(context, place)?;
-    let draft = Draft::load(&folder);
+    let draft = engine.draft(place)?;
     let theme = Theme { colour: context.style.colour };
     let key = detach_key::name(context.engine.config.detach_key);
     let inside = variable("OSTLER_SESSION").is_some();
     let mut chat = Chat {
-        engine: &context.engine,
+        engine,
         place,
-        folder: &folder,
-        reader: Reader::new(&folder, 1),
+        reader: engine.conversation(place, Runs::All)?,
         conversation: Conversation::new(theme, &session.cwd),
         input: Input::new(if read_only { "" } else { draft.text() }),
         status: Status::new(&key, inside, read_only),
@@ -69,7 +67,7 @@ pub fn run(context: &Context, place: &Place, read_only: bool) -> Result<Code> {
     let why = chat.open().and_then(|()| chat.stay());
     // The terminal is given back first, also when something went wrong.
     chat.close();
-    let view = look_and_record(place)?;
+    let view = engine.view(place)?;
     match why? {
         Why::Left => {
             words::say(&words::detached(place.id));
@@ -91,14 +89,13 @@ enum Why {
 struct Chat<'a> {
     engine: &'a Engine,
     place: &'a Place,
-    folder: &'a Folder,
-    reader: Reader<'a>,
+    reader: content::Conversation,
     conversation: Conversation,
     seat: Seat,
     frames: Frames,
     keys: Keys,
     input: Input,
-    draft: Draft<'a>,
+    draft: Draft,
     status: Status,
     theme: Theme,
     view: View,
@@ -121,7 +118,7 @@ impl Chat<'_> {
     /// Shows what was said before.
     fn open(&mut self) -> Result<()> {
         self.seat.put(frame::ENTER.as_bytes())?;
-        if self.reads_long()? {
+        if self.reader.size() > LONG {
             self.seat.put(b"\x1b[HReading the conversation...")?;
         }
         self.news()?;
@@ -130,13 +127,6 @@ impl Chat<'_> {
             self.status.notice("your unfinished message is restored");
         }
         Ok(())
-    }
-
-    /// Whether it takes so long to read what was said before that a person wonders.
-    fn reads_long(&self) -> Result<bool> {
-        const LONG: u64 = 16 << 20;
-        let run = self.folder.run(self.folder.newest_run()?)?;
-        Ok(run.dir().stat("out")?.is_some_and(|stat| stat.size > LONG))
     }
 
     fn stay(&mut self) -> Result<Why> {
@@ -154,7 +144,7 @@ impl Chat<'_> {
                     Event::Stop => self.stop()?,
                     Event::Session => {
                         // The view first: when it says "ended", everything that was said is in the files.
-                        self.view = look_and_record(self.place)?;
+                        self.view = self.engine.view(self.place)?;
                         self.news()?;
                         self.show_question();
                     }
@@ -181,7 +171,7 @@ impl Chat<'_> {
     /// Takes what was said since the last time.
     fn news(&mut self) -> Result<()> {
         let (conversation, input, answered) = (&mut self.conversation, &mut self.input, &mut self.answered);
-        self.reader.read_on(|item| -> Result<()> {
+        self.reader.read(|item, _| -> Result<()> {
             match &item {
                 Item::Told { text, .. } => {
                     conversation.told(text);
@@ -366,7 +356,7 @@ impl Chat<'_> {
         // What it asks may have been answered since the line was typed. What was typed for one question is no answer to
         // the next, and no message either.
         let typed_for = self.typed_for.take();
-        self.view = look_and_record(self.place)?;
+        self.view = self.engine.view(self.place)?;
         match (&self.view.asking, &typed_for) {
             (Some(ask), typed_for) if typed_for.as_ref().is_none_or(|typed| typed.request != ask.request) => {
                 self.typed_for = Some(ask.clone());
@@ -420,7 +410,7 @@ impl Chat<'_> {
             Ok(Answered::Refused(why)) => why,
             Ok(Answered::Ended(view)) => {
                 // With what was just written down for its next run.
-                self.view = look_and_record(self.place).unwrap_or(*view);
+                self.view = self.engine.view(self.place).unwrap_or(*view);
                 return lasts;
             }
             Err(failure) => failure.to_string(),

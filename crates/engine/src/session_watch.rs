@@ -1,15 +1,17 @@
-//! Being told when something about a session may have changed.
+//! Being told when something about one session may have changed.
 
 use crate::error::Result;
 use ostler_keeper::wire::{self, Call, Reply};
 use ostler_store::folder::Folder;
 use ostler_store::home::Place;
 use ostler_sys::process::{Identity, Pidfd};
+use ostler_sys::ready::{self, Interest};
 use ostler_sys::socket::{self, PACKET, Packet};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Is told when something about a session may have changed.
-pub struct Watch {
+/// Is told when something about one session may have changed. It needs no keeper, and finds the replacement of one that is gone.
+#[derive(Debug)]
+pub struct SessionWatch {
     folder: Folder,
     on: On,
     state_only: bool,
@@ -20,30 +22,32 @@ pub struct Watch {
 pub enum News {
     /// There is more output, and nothing else.
     Output,
+    /// Its state, too.
     Anything,
 }
 
 /// What there is to wait for.
+#[derive(Debug)]
 enum On {
     Keeper(OwnedFd),
-    /// Nobody keeps it; the agent itself.
+    /// It has no keeper; the agent itself.
     Agent(Pidfd),
     Nothing,
 }
 
-impl Watch {
-    /// Subscribes. Look at the session after this, and again whenever `descriptor` is readable.
-    pub fn new(place: &Place) -> Result<Watch> {
-        Watch::open(place, false)
+impl SessionWatch {
+    /// Subscribes. Look at the session after this, and again whenever `fd` is readable.
+    pub fn new(place: &Place) -> Result<SessionWatch> {
+        SessionWatch::open(place, false)
     }
 
     /// The same, without being told of output that changes nothing about the session.
-    pub fn state_only(place: &Place) -> Result<Watch> {
-        Watch::open(place, true)
+    pub fn state_only(place: &Place) -> Result<SessionWatch> {
+        SessionWatch::open(place, true)
     }
 
-    fn open(place: &Place, state_only: bool) -> Result<Watch> {
-        let mut watch = Watch { folder: place.open()?, on: On::Nothing, state_only };
+    fn open(place: &Place, state_only: bool) -> Result<SessionWatch> {
+        let mut watch = SessionWatch { folder: place.open()?, on: On::Nothing, state_only };
         watch.subscribe()?;
         Ok(watch)
     }
@@ -73,7 +77,8 @@ impl Watch {
     }
 
     /// Readable when something may have changed; `None` when nothing of the session lives any more.
-    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+    #[must_use]
+    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         match &self.on {
             On::Keeper(socket) => Some(socket.as_fd()),
             On::Agent(pidfd) => Some(pidfd.as_fd()),
@@ -82,7 +87,7 @@ impl Watch {
     }
 
     /// Takes the news away, and finds the replacement of a keeper that is gone.
-    pub fn heed(&mut self) -> Result<News> {
+    pub fn take_news(&mut self) -> Result<News> {
         let news = match &self.on {
             On::Keeper(socket) => drain(socket)?,
             On::Agent(_) | On::Nothing => None,
@@ -93,12 +98,27 @@ impl Watch {
         }
     }
 
+    /// Waits until something may have changed, or one of the others can be read; says of each whether it can.
+    pub fn wait(&mut self, others: &[BorrowedFd<'_>]) -> Result<(News, Vec<bool>)> {
+        let Some(fd) = self.fd() else {
+            return Ok((self.take_news()?, vec![false; others.len()]));
+        };
+        let interests: Vec<Interest<'_>> = [fd].iter().chain(others).map(|&fd| Interest::read(fd)).collect();
+        let mut ready = ready::wait(&interests, None)?;
+        let changed = ready.remove(0);
+        let news = if changed { self.take_news()? } else { News::Output };
+        Ok((news, ready))
+    }
+
     /// Whether a keeper tells us.
+    #[must_use]
     pub fn has_keeper(&self) -> bool {
         matches!(self.on, On::Keeper(_))
     }
 
-    pub fn folder(&self) -> &Folder {
+    /// The folder of the session.
+    #[must_use]
+    pub(crate) fn folder(&self) -> &Folder {
         &self.folder
     }
 }

@@ -12,8 +12,8 @@ const AGAIN_AFTER: Duration = Duration::from_millis(250);
 /// So much may wait before no more keys are read.
 const FULL: usize = 1 << 20;
 
-#[derive(Default)]
-pub struct Typed {
+#[derive(Debug, Default)]
+pub(super) struct Keys {
     /// How many keys the keeper has.
     acknowledged: u64,
     /// The keys after those.
@@ -21,12 +21,13 @@ pub struct Typed {
     under_way: Option<UnderWay>,
 }
 
+#[derive(Debug)]
 struct UnderWay {
     end: u64,
     since: Instant,
 }
 
-impl Typed {
+impl Keys {
     pub fn push(&mut self, keys: &[u8]) {
         self.waiting.extend_from_slice(keys);
     }
@@ -78,7 +79,7 @@ mod tests {
     use super::*;
     use ostler_keeper::wire::{Incoming, parse};
 
-    fn sent(typed: &mut Typed, now: Instant) -> Option<(u64, Vec<u8>)> {
+    fn sent(typed: &mut Keys, now: Instant) -> Option<(u64, Vec<u8>)> {
         let packet = typed.packet(now)?;
         match parse(&packet) {
             Incoming::Keys { position, keys } => Some((position, keys.to_vec())),
@@ -88,7 +89,7 @@ mod tests {
 
     #[test]
     fn one_packet_is_under_way_and_the_next_begins_where_it_was_taken_to() {
-        let (mut typed, now) = (Typed::default(), Instant::now());
+        let (mut typed, now) = (Keys::default(), Instant::now());
         typed.push(b"abc");
         assert_eq!(sent(&mut typed, now), Some((0, b"abc".to_vec())));
         typed.push(b"de");
@@ -101,7 +102,7 @@ mod tests {
 
     #[test]
     fn what_a_dead_keeper_did_not_acknowledge_is_sent_again_from_the_same_place() {
-        let (mut typed, now) = (Typed::default(), Instant::now());
+        let (mut typed, now) = (Keys::default(), Instant::now());
         typed.push(b"abc");
         typed.packet(now).unwrap();
         typed.start_again();
@@ -110,7 +111,7 @@ mod tests {
 
     #[test]
     fn an_answer_without_news_is_not_answered_in_a_hurry() {
-        let (mut typed, now) = (Typed::default(), Instant::now());
+        let (mut typed, now) = (Keys::default(), Instant::now());
         typed.push(b"abc");
         typed.packet(now).unwrap();
         typed.acknowledge(0);
@@ -120,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_long_paste_goes_in_pieces_that_fit() {
-        let (mut typed, now) = (Typed::default(), Instant::now());
+        let (mut typed, now) = (Keys::default(), Instant::now());
         typed.push(&vec![b'x'; KEYS_AT_ONCE + 5]);
         assert_eq!(sent(&mut typed, now).unwrap().1.len(), KEYS_AT_ONCE);
         typed.acknowledge(KEYS_AT_ONCE as u64);

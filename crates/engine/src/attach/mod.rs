@@ -1,0 +1,234 @@
+//! A terminal session, shown elsewhere: its screen, then every byte as it comes; every key the other way.
+//!
+//! Output is read from the session's files and keys are acknowledged by their position, so a keeper that dies is replaced
+//! without a byte or a key being lost or seen twice.
+//!
+//! * `output`: what is to be shown.
+//! * `keys`: keys that the keeper has not acknowledged yet.
+//! * `connection`: the socket to the keeper.
+
+mod connection;
+mod keys;
+mod output;
+
+use crate::error::Result;
+use crate::settings::Engine;
+use connection::{Client, Connection, Received, Sent};
+use keys::Keys;
+use ostler_screen::Screen;
+use ostler_store::home::Place;
+use ostler_sys::ready::Interest;
+use output::Output;
+use std::time::{Duration, Instant};
+
+/// How long a keeper that has just been connected may take to give the program our window before we draw without it.
+const FOR_THE_WINDOW: Duration = Duration::from_millis(500);
+
+/// Rows and columns of a window, as far as they are known.
+pub type Window = Option<(u16, u16)>;
+
+/// How to attach.
+#[derive(Clone, Debug, Default)]
+pub struct Attach {
+    /// The window in which the session is shown.
+    pub window: Window,
+    /// Its keys and its size are not passed on.
+    pub read_only: bool,
+    /// A line that is shown before the session, so that a person who scrolls up finds it.
+    pub greeting: String,
+}
+
+/// A terminal session that is shown. A face waits until [`Attached::interest`] is ready or [`Attached::due`] has come, calls
+/// [`Attached::advance`], and shows [`Attached::next_bytes`] until that is empty. Dropping it detaches.
+#[derive(Debug)]
+pub struct Attached<'a> {
+    engine: &'a Engine,
+    place: Place,
+    client: Client,
+    window: Window,
+    /// `None`: the session has ended.
+    connection: Option<Connection>,
+    output: Output,
+    drawing: Drawing,
+    keys: Keys,
+    greeting: String,
+}
+
+/// What there is to see.
+#[derive(Debug)]
+enum Drawing {
+    /// Nothing yet: the program is being given our window, so that what we draw first is already meant for it.
+    WaitsForWindow {
+        until: Instant,
+    },
+    Drawn,
+}
+
+impl Engine {
+    /// Attaches to a terminal session. One that has no keeper gets one.
+    pub fn attach(&self, place: &Place, attach: Attach) -> Result<Attached<'_>> {
+        let folder = place.open()?;
+        let client = Client { name: uuid::Uuid::new_v4().to_string(), read_only: attach.read_only };
+        let connection = Connection::open(&self.launcher, place, &client, attach.window.unwrap_or((0, 0)))?;
+        Ok(Attached {
+            engine: self,
+            place: place.clone(),
+            client,
+            window: attach.window,
+            connection,
+            output: Output::new(folder.run(folder.newest_run()?)?)?,
+            drawing: Drawing::WaitsForWindow { until: Instant::now() + FOR_THE_WINDOW },
+            keys: Keys::default(),
+            greeting: attach.greeting,
+        })
+    }
+}
+
+impl Attached<'_> {
+    /// The descriptor to wait for, and for what. `None`: the session has ended, and only what is left of its output comes.
+    #[must_use]
+    pub fn interest(&self) -> Option<Interest<'_>> {
+        self.connection.as_ref().map(Connection::interest)
+    }
+
+    /// When there is something to do although nothing is ready.
+    #[must_use]
+    pub fn due(&self) -> Option<Instant> {
+        let drawing = match self.drawing {
+            Drawing::WaitsForWindow { until } => Some(until),
+            Drawing::Drawn => None,
+        };
+        let again = self.connection.as_ref().and_then(|_| self.keys.due());
+        drawing.into_iter().chain(again).min()
+    }
+
+    /// Whether the session has ended. What is left of its output can still be read.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.connection.is_none()
+    }
+
+    /// Takes what the keeper has sent, and sends what it has not acknowledged.
+    pub fn advance(&mut self) -> Result<()> {
+        self.receive()?;
+        self.send_keys()
+    }
+
+    /// The next bytes for the terminal that shows the session; none when it shows everything there is now. They are whole in
+    /// themselves only together: a terminal gets all of them, in order.
+    pub fn next_bytes(&mut self) -> Result<&[u8]> {
+        match self.drawing {
+            Drawing::WaitsForWindow { until } if self.connection.is_some() && Instant::now() < until => return Ok(&[]),
+            Drawing::WaitsForWindow { .. } => self.draw_first()?,
+            Drawing::Drawn => {}
+        }
+        self.output.next(self.window)
+    }
+
+    /// Types keys. They are sent now, or as soon as the keeper has those before them.
+    pub fn type_keys(&mut self, keys: &[u8]) -> Result<()> {
+        if self.client.read_only {
+            return Ok(());
+        }
+        self.keys.push(keys);
+        self.send_keys()
+    }
+
+    /// Whether the session has all the keys that were typed.
+    #[must_use]
+    pub fn has_all_keys(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// Whether so many keys wait that no more should be read.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.keys.is_full()
+    }
+
+    /// The window in which the session is shown has this size now; the program is given the same.
+    pub fn resize(&mut self, window: Window) -> Result<()> {
+        let same = std::mem::replace(&mut self.window, window) == window;
+        if self.client.read_only || same {
+            return Ok(());
+        }
+        if let (Some(connection), Some(size)) = (&mut self.connection, window)
+            && connection.resize(size)? == Sent::Broken
+        {
+            self.reconnect()?;
+        }
+        Ok(())
+    }
+
+    /// Draws the whole screen anew with the next bytes, for a terminal that shows something else.
+    pub fn redraw(&mut self) -> Result<()> {
+        self.output.draw(self.window)
+    }
+
+    /// What leaves a terminal as a shell expects it, with the cursor below what was shown.
+    #[must_use]
+    pub fn reset(&self) -> Vec<u8> {
+        let mut bytes = Screen::reset().to_vec();
+        match self.output.last_row() {
+            Some(0) => bytes.extend_from_slice(b"\x1b[H"),
+            Some(row) => bytes.extend_from_slice(format!("\x1b[{row};1H\r\n").as_bytes()),
+            // At the bottom, because what is shown there is not what the emulator knows.
+            None => bytes.extend_from_slice(b"\r\n"),
+        }
+        bytes
+    }
+
+    fn draw_first(&mut self) -> Result<()> {
+        self.drawing = Drawing::Drawn;
+        self.output.draw_first(self.window, &self.greeting)
+    }
+
+    fn send_keys(&mut self) -> Result<()> {
+        while let Some(connection) = &mut self.connection
+            && let Some(packet) = self.keys.packet(Instant::now())
+            && connection.send(packet)? == Sent::Broken
+        {
+            self.reconnect()?;
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self) -> Result<()> {
+        let mut changed = false;
+        while let Some(connection) = &mut self.connection {
+            if connection.send_unsent()? == Sent::Broken {
+                return self.reconnect();
+            }
+            match connection.receive()? {
+                Received::Nothing => break,
+                Received::Keys { received } => {
+                    self.keys.acknowledge(received);
+                    // The keeper says this when it has given the program our window.
+                    if matches!(self.drawing, Drawing::WaitsForWindow { .. }) {
+                        self.draw_first()?;
+                    }
+                }
+                Received::Changed { output_only } => changed |= !output_only,
+                Received::Broken => return self.reconnect(),
+            }
+        }
+        // Output is looked for in every round; what else may have changed is that there is an end.
+        if changed && self.output.run().outcome()?.is_some() {
+            self.connection = None;
+        }
+        Ok(())
+    }
+
+    /// Finds the replacement of a keeper that is gone, and sends again what the last one may not have taken.
+    fn reconnect(&mut self) -> Result<()> {
+        self.connection = match self.output.run().outcome()? {
+            Some(_) => None,
+            None => {
+                let window = self.window.unwrap_or((0, 0));
+                Connection::open(&self.engine.launcher, &self.place, &self.client, window)?
+            }
+        };
+        self.keys.start_again();
+        Ok(())
+    }
+}

@@ -1,0 +1,104 @@
+//! What a session says, prints or draws, as it grows: each call reads what is new, from files alone. It does not matter whether
+//! a keeper lives.
+//!
+//! * `conversation`: what was said and done, as typed items.
+//! * `printed`: the bytes of a program, both streams.
+//! * `drawn`: what a program draws on its terminal, as text.
+
+mod conversation;
+mod drawn;
+mod printed;
+
+pub use conversation::{Conversation, Item};
+pub use drawn::Drawn;
+pub use printed::{Piece, Printed, Stream};
+
+use crate::error::Result;
+use crate::settings::Engine;
+use ostler_core::record::{Mode, Speaks};
+use ostler_store::home::Place;
+
+/// What a session has to show, by what it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It draws on a terminal.
+    Terminal,
+    /// An agent without a terminal: its conversation.
+    Conversation,
+    /// A command: what it prints.
+    Command,
+}
+
+/// Which runs of a session are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Runs {
+    /// From the first on.
+    All,
+    /// From the newest on.
+    Newest,
+}
+
+/// What a session has to show.
+#[derive(Debug)]
+pub enum Content {
+    /// What was said and done.
+    Conversation(Box<Conversation>),
+    /// What it prints.
+    Printed(Printed),
+    /// What it draws, as text.
+    Drawn(Box<Drawn>),
+}
+
+impl Engine {
+    /// What a session has to show.
+    pub fn kind(&self, place: &Place) -> Result<Kind> {
+        let folder = place.open()?;
+        let plan = folder.run(folder.newest_run()?)?.record()?.plan;
+        Ok(match (plan.mode, plan.speaks) {
+            (Mode::Terminal, _) => Kind::Terminal,
+            (Mode::Headless, Speaks::Turns | Speaks::OneTurn) => Kind::Conversation,
+            (Mode::Headless, Speaks::Bytes | Speaks::Hooks) => Kind::Command,
+        })
+    }
+
+    /// Whether a session takes messages and reports when it has finished with one.
+    pub fn converses(&self, place: &Place) -> Result<bool> {
+        let folder = place.open()?;
+        Ok(folder.run(folder.newest_run()?)?.record()?.plan.speaks.converses())
+    }
+
+    /// What a session has to show, in the way that fits it. `runs`: of which runs its conversation is read.
+    pub fn content(&self, place: &Place, runs: Runs) -> Result<Content> {
+        let folder = place.open()?;
+        let plan = folder.run(folder.newest_run()?)?.record()?.plan;
+        Ok(match (plan.speaks, plan.mode) {
+            (Speaks::Turns | Speaks::OneTurn, _) => Content::Conversation(Box::new(self.conversation(place, runs)?)),
+            (Speaks::Bytes | Speaks::Hooks, Mode::Terminal) => Content::Drawn(Box::new(Drawn::open(folder)?)),
+            (Speaks::Bytes | Speaks::Hooks, Mode::Headless) => Content::Printed(Printed::open(folder)?),
+        })
+    }
+
+    /// What was said and done in a session, from its first or its newest run on.
+    pub fn conversation(&self, place: &Place, runs: Runs) -> Result<Conversation> {
+        Conversation::open(place.open()?, runs)
+    }
+
+    /// What the newest run of a session has printed, from the beginning of what is still there.
+    pub fn printed(&self, place: &Place) -> Result<Printed> {
+        Printed::open(place.open()?)
+    }
+
+    /// The same, from about so many bytes before its present end.
+    pub fn printed_lately(&self, place: &Place, bytes: u64) -> Result<Printed> {
+        Printed::near_the_end(place.open()?, bytes)
+    }
+
+    /// What stands on the screen of a terminal session now, row by row, without the empty rows at its end.
+    pub fn screen_text(&self, place: &Place) -> Result<Vec<String>> {
+        let folder = place.open()?;
+        let at = ostler_view::terminal::now(folder.run(folder.newest_run()?)?.dir())?;
+        let mut rows = at.screen.text();
+        rows.truncate(rows.iter().rposition(|row| !row.is_empty()).map_or(0, |last| last + 1));
+        Ok(rows)
+    }
+}

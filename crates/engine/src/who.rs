@@ -19,6 +19,8 @@ pub struct Users {
     pub session: Option<SessionId>,
     pub agent: Option<String>,
     pub native_id: Option<String>,
+    /// Scripts read it by this name.
+    #[serde(rename = "holders")]
     pub owners: Vec<ConversationOwner>,
 }
 

@@ -9,7 +9,7 @@ use ostler_mock_llm::agents::Agent;
 use ostler_testkit::{Started, patience};
 use serde_json::Value;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
 /// The agent itself, without ostler, in the working directory.
@@ -167,13 +167,38 @@ fn at_a_terminal(fixture: &Fixture) -> Person {
     person
 }
 
+/// Waits until a transcript has this text: agents write a moment after they have shown something, and a conversation that is
+/// not on disk cannot be adopted.
+fn is_on_disk(fixture: &Fixture, text: &str) {
+    fn found(folder: &Path, text: &str) -> bool {
+        std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).any(|path| {
+            if path.is_dir() {
+                found(&path, text)
+            } else {
+                path.extension().is_some_and(|end| end == "jsonl")
+                    && std::fs::read_to_string(&path).is_ok_and(|lines| lines.contains(text))
+            }
+        })
+    }
+    let home = fixture.harness.root().join("home");
+    let transcripts = [home.join(".claude/projects"), home.join(".codex/sessions")];
+    patience::until(&format!("{text:?} is on disk"), &[&home], || {
+        transcripts.iter().any(|folder| found(folder, text)).then_some(())
+    });
+}
+
 fn is_taken_over(agent: Agent) {
     let Some(fixture) = Fixture::new(agent) else { return };
     let mut person = at_a_terminal(&fixture);
+    // opencode keeps its conversations in a database, from the first message on.
+    if agent != Agent::Opencode {
+        is_on_disk(&fixture, "word3");
+    }
     let home = fixture.harness.root().join("home");
     let holder = patience::until("it is seen", &[&home], || {
         let listed = fixture.harness.run(&["ls", "--foreign", "--json"]).exits(0).json();
-        listed.as_array().unwrap().first().cloned()
+        let is_known = |process: &&Value| agent == Agent::Opencode || process["native_id"].is_string();
+        listed.as_array().unwrap().iter().find(is_known).cloned()
     });
     // opencode's processes are seen, and their conversations are not.
     let id = holder["native_id"].as_str().unwrap_or("ses_").to_owned();
@@ -223,6 +248,7 @@ fn a_turn_that_takeover_cuts_off_leaves_no_tool_behind() {
     let (tool, words) = fixture.endless_tool();
     let mut claude = outside(&fixture, one_turn(fixture.agent), &tool);
     let tool = fixture.process(words);
+    is_on_disk(&fixture, "mkfifo gate");
     let home = fixture.harness.root().join("home");
     let id = patience::until("it is seen", &[&home], || {
         let listed = fixture.harness.run(&["ls", "--foreign", "--json"]).exits(0).json();

@@ -73,7 +73,7 @@ fn a_claude_that_ostler_keeps_is_no_foreign_process_and_who_names_both_when_a_fo
     let message = json!({"type": "user", "message": {"role": "user", "content": "hang"}});
     let arguments: Vec<&str> = HEADLESS.into_iter().chain(["--resume", &native_id]).collect();
     let mut foreign = home.start(&arguments, &format!("{message}\n"));
-    assert_eq!(home.until_foreign(&foreign)["kept_by"], session.id());
+    assert_eq!(home.until_at(&foreign, &native_id)["kept_by"], session.id());
     for word in [session.id(), native_id.as_str()] {
         let mut both = home.who(word);
         both.sort_by_key(|(_, ours)| *ours);

@@ -80,6 +80,11 @@ impl OneHome {
         self.until_listed(|one| one["pid"] == foreign.pid())
     }
 
+    /// The same, once it is named with this conversation, which it opens after it has begun.
+    pub fn until_at(&self, foreign: &Foreign, native_id: &str) -> Value {
+        self.until_listed(|one| one["pid"] == foreign.pid() && one["native_id"] == native_id)
+    }
+
     /// The processes that `who` names, and whether each is ours.
     pub fn who(&self, word: &str) -> Vec<(i64, bool)> {
         let answer = self.harness.run(&["who", word, "--json"]).exits(0).json();

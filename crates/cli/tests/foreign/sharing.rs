@@ -13,7 +13,7 @@ fn claude_at(home: &OneHome, native_id: &str, prompt: &str) -> Foreign {
     let message = json!({"type": "user", "message": {"role": "user", "content": prompt}});
     let arguments: Vec<&str> = HEADLESS.into_iter().chain(["--resume", native_id]).collect();
     let foreign = home.start(&arguments, &format!("{message}\n"));
-    home.until_foreign(&foreign);
+    home.until_at(&foreign, native_id);
     foreign
 }
 

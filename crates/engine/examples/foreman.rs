@@ -1,12 +1,14 @@
-//! Launches a session per prompt, each in a thread of its own, allows what it asks, and stops it after its turn.
+//! Launches a session per prompt, each in a thread of its own, follows what is said, allows what is asked, and stops it after its
+//! turn.
 //!
 //! `cargo run -p ostler-engine --example foreman -- target/debug/ostler demo "say one" "say two"`
 
-use ostler_core::event::StopHow;
+use ostler_engine::content::{Item, Runs};
 use ostler_engine::list::{Listed, list};
 use ostler_engine::send::Answer;
-use ostler_engine::stop::{Stop, Stopped};
-use ostler_engine::wait::{Over, Until, Wait};
+use ostler_engine::session_watch::SessionWatch;
+use ostler_engine::stop::{Stop, StopHow, Stopped};
+use ostler_engine::view::Fact;
 use ostler_engine::{Engine, Environment, Launch, Result};
 use std::time::Duration;
 
@@ -33,24 +35,24 @@ fn main() -> Result<()> {
 fn oversee(engine: &Engine, agent: &str, prompt: String) -> Result<()> {
     let request = Launch { agent: agent.to_owned(), prompt: Some(prompt), keep: true, ..Launch::default() };
     let place = engine.launch(request, &mut |notice| println!("{notice}"))?.place;
-    println!("{}: launched", place.id);
-    let turn = Wait { until: Until::Turn, any: false, through_questions: false, limit: None };
-    loop {
-        let (over, sessions) = engine.wait(vec![place.clone()], &turn)?;
-        let Some(view) = sessions.into_iter().next().map(|session| session.view) else { break };
-        match (over, view.asking) {
-            (Over::Asks, Some(ask)) => {
-                println!("{}: may use {}", place.id, ask.tool.as_deref().unwrap_or("a tool"));
-                let answer = Answer { request: ask.request, allow: true, always: false, text: None };
-                engine.answer(&place, answer)?;
+    let (mut watch, mut conversation) = (SessionWatch::new(&place)?, engine.conversation(&place, Runs::All)?);
+    let mut works = true;
+    while works && !engine.view(&place)?.ended {
+        for item in conversation.new_items()? {
+            match item {
+                Item::Agent(Fact::Said { text }) => println!("{}: {text}", place.id),
+                Item::Agent(Fact::Asked(ask)) => engine.answer(&place, Answer::allow(&ask))?,
+                Item::Agent(Fact::TurnEnded(_)) => works = false,
+                Item::Told { .. } | Item::Answered { .. } | Item::Agent(_) => {}
             }
-            (Over::Asks | Over::Reached | Over::TimeIsUp, _) => break,
+        }
+        if works {
+            watch.wait(&[])?;
         }
     }
     let stop = Stop { how: StopHow::AfterTurn, grace: Duration::from_secs(10), why: "done".to_owned() };
     if let Stopped::Ended(end) = engine.ask_to_stop(place, &stop)?.wait(&mut |notice| println!("{notice}"))? {
-        let said = end.view.outcome.as_ref().and_then(|outcome| outcome.text.as_deref()).unwrap_or("nothing");
-        println!("{}: {said:?}, {}", end.view.id, if end.is_saved() { "saved" } else { "not saved" });
+        println!("{}: {}", end.view.id, if end.is_saved() { "saved" } else { "not saved" });
     }
     Ok(())
 }

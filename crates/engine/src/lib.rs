@@ -50,6 +50,7 @@ pub mod units;
 pub mod upgrade;
 pub mod view;
 pub mod wait;
+pub mod watch;
 mod who;
 
 pub use adopt::Adopt;

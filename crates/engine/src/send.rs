@@ -5,6 +5,7 @@ use crate::reply::{self, Reply};
 use crate::request::{self, Answered, look_and_record_to};
 use crate::session_ref::SessionRef;
 use crate::settings::Engine;
+use ostler_core::fact::Ask;
 use ostler_core::record::{Mode, Request, RequestKind, Speaks};
 use ostler_store::home::Place;
 use ostler_store::{inbox, journal};
@@ -28,6 +29,14 @@ pub struct Answer {
     /// This kind of request for the rest of the run.
     pub always: bool,
     pub text: Option<String>,
+}
+
+impl Answer {
+    /// Allows what is asked, this once.
+    #[must_use]
+    pub fn allow(ask: &Ask) -> Answer {
+        Answer { request: ask.request.clone(), allow: true, always: false, text: None }
+    }
 }
 
 impl Engine {

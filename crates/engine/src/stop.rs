@@ -12,7 +12,7 @@ use crate::request::{self, Answered};
 use crate::session_ref::SessionRef;
 use crate::settings::Engine;
 use crate::wait;
-use ostler_core::event::StopHow;
+pub use ostler_core::event::StopHow;
 use ostler_core::id::SessionId;
 use ostler_core::outcome::{Kind, Saved};
 use ostler_core::record::RequestKind;

@@ -38,7 +38,10 @@ pub struct Wait {
     pub any: bool,
     /// Questions do not end it.
     pub through_questions: bool,
+    /// Not longer than this.
     pub limit: Option<Duration>,
+    /// The views have the last message too ([`View::last`]), which costs more: a terminal's screen is drawn for it.
+    pub last: bool,
 }
 
 /// Why the waiting is over.
@@ -63,7 +66,7 @@ pub enum Reached {
 pub struct Waited {
     place: Place,
     watch: SessionWatch,
-    /// What it looks like now, without its last line; [`Waited::look_closely`] brings all.
+    /// What it looks like now, with its last message where [`Wait::last`] asks for it.
     pub view: View,
     /// Something may have happened since the view was made.
     changed: bool,
@@ -78,6 +81,14 @@ pub struct Waited {
 impl Engine {
     /// Waits for all of these sessions, or for the first of them.
     pub fn wait(&self, places: Vec<Place>, wait: &Wait) -> Result<(Over, Vec<Waited>)> {
+        let (over, mut waited) = self.wait_until(places, wait)?;
+        if wait.last {
+            waited.iter_mut().try_for_each(Waited::look_closely)?;
+        }
+        Ok((over, waited))
+    }
+
+    fn wait_until(&self, places: Vec<Place>, wait: &Wait) -> Result<(Over, Vec<Waited>)> {
         let deadline = wait.limit.map(|limit| Instant::now() + limit);
         // Several at a time: a thousand keepers one after the other would take long.
         let threads = if places.len() < MANY { 1 } else { 8 };
@@ -134,7 +145,7 @@ impl Waited {
     }
 
     /// Everything that can be told of it, as it is now.
-    pub fn look_closely(&mut self) -> Result<()> {
+    fn look_closely(&mut self) -> Result<()> {
         self.view = look_and_record(&self.place)?;
         Ok(())
     }

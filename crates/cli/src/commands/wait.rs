@@ -24,13 +24,10 @@ pub fn run(context: &Context, args: &Wait) -> Result<Code> {
         Until::Turn => wait::Until::Turn,
         Until::Asking => wait::Until::Asking,
     };
-    let wait = wait::Wait { until, any: args.any, through_questions: args.through_questions, limit };
+    let wait = wait::Wait { until, any: args.any, through_questions: args.through_questions, limit, last: args.json };
     // The folder of each and a connection to its keeper, and some for the looks.
     ostler_engine::process::allow_descriptors(2 * places.len() as u64 + 128);
-    let (over, mut waited) = context.engine.wait(places, &wait)?;
-    if args.json {
-        waited.iter_mut().try_for_each(Waited::look_closely)?;
-    }
+    let (over, waited) = context.engine.wait(places, &wait)?;
     match over {
         Over::Reached => report(args, &waited),
         Over::Asks => report_questions(args, &waited),

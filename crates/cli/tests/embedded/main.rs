@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that finds no value, or something else, has failed")]
 
+mod following;
+
 use ostler_core::event::StopHow;
 use ostler_core::record::Mode;
 use ostler_engine::launch::COMMAND;

@@ -3,17 +3,16 @@
 
 use crate::error::Result;
 use crate::notice::Notice;
+use crate::settings::Engine;
 use ostler_core::id::SessionId;
 use ostler_store::home::{Home, Place, is_month};
 use ostler_sys::notify::{Watch, Watcher};
-use ostler_sys::signals::Signals;
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fd::AsFd;
-use rustix::time::Timespec;
+use ostler_sys::ready::{self, Interest};
+use rustix::fd::{AsFd, BorrowedFd};
 use std::collections::HashMap;
 use std::io::{self, ErrorKind};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often to look when nobody tells us.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
@@ -122,21 +121,45 @@ impl Changes {
         }
     }
 
-    /// Waits for news, for a signal, until the time is up, or until nobody reads `output` any more.
-    pub fn wait(&mut self, output: impl AsFd, signals: Option<&Signals>, at_most: Option<Duration>) -> Result<News> {
+    /// Watches every session that is not archived, and the folders in which they come and go.
+    pub fn watch_all(&mut self, engine: &Engine) -> Result<()> {
+        engine.home.open_or_make(&engine.home.sessions())?;
+        self.watch_folders(&engine.home);
+        engine.home.live_places()?.iter().for_each(|place| self.watch_session(place));
+        Ok(())
+    }
+
+    /// Readable when there is news; `None` when files cannot be watched.
+    #[must_use]
+    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.watcher.as_ref().map(AsFd::as_fd)
+    }
+
+    /// When to look again where files cannot be watched.
+    #[must_use]
+    pub fn look_again(&self) -> Option<Instant> {
+        self.watcher.is_none().then(|| Instant::now() + LOOK_AGAIN)
+    }
+
+    /// Waits for news, until `other` can be read, until the time is up, or until nobody reads `output` any more.
+    pub fn wait(
+        &mut self,
+        output: impl AsFd,
+        other: Option<BorrowedFd<'_>>,
+        at_most: Option<Duration>,
+    ) -> Result<News> {
         // Asked for nothing, a pipe still says when its reader is gone.
-        let mut fds = vec![PollFd::new(&output, PollFlags::empty())];
-        fds.extend(self.watcher.as_ref().map(|watcher| PollFd::new(watcher, PollFlags::IN)));
-        fds.extend(signals.map(|signals| PollFd::new(signals, PollFlags::IN)));
-        let limit = if self.watcher.is_none() { Some(LOOK_AGAIN) } else { at_most };
-        let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
-        match poll(&mut fds, limit.as_ref()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(io::Error::from(error).into()),
-        }
-        if !fds[0].revents().is_empty() {
+        let mut interests = vec![Interest { fd: output.as_fd(), read: false, write: false }];
+        interests.extend([self.fd(), other].into_iter().flatten().map(Interest::read));
+        let until = self.look_again().or_else(|| at_most.map(|limit| Instant::now() + limit));
+        if ready::wait(&interests, until)?[0] {
             return Ok(News::ReaderGone);
         }
+        self.take_news()
+    }
+
+    /// What has changed since the last call, without waiting.
+    pub fn take_news(&mut self) -> Result<News> {
         let Some(watcher) = &self.watcher else {
             return Ok(News::Anything);
         };

@@ -9,8 +9,8 @@ use crate::ui::table::cut;
 use ostler_core::limits::counted;
 use ostler_engine::events::{Changes, News};
 use ostler_engine::list::{Found, Listed, Wanted, find};
-use ostler_sys::signals::Signals;
-use rustix::process::Signal;
+use ostler_tui::terminal::{self, Signal, Signals};
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 /// While a duration is on the screen it has to move.
@@ -21,9 +21,9 @@ const ENTER: &str = "\x1b[?1049h\x1b[?25l";
 const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
 
 pub fn run(context: &Context, wanted: &Wanted) -> Result<()> {
-    let signals = Signals::take(&[Signal::INT, Signal::QUIT, Signal::HUP, Signal::TERM, Signal::WINCH])?;
+    let wanted_signals: Vec<Signal> = Signal::LEAVING.into_iter().chain([Signal::Resized]).collect();
+    let signals = Signals::take(&wanted_signals)?;
     let mut changes = Changes::new(say::notice);
-    context.engine.home.open_or_make(&context.engine.home.sessions())?;
     say::text(ENTER)?;
     let watched = watch(context, wanted, &mut changes, &signals);
     say::text(LEAVE)?;
@@ -33,19 +33,16 @@ pub fn run(context: &Context, wanted: &Wanted) -> Result<()> {
 fn watch(context: &Context, wanted: &Wanted, changes: &mut Changes, signals: &Signals) -> Result<()> {
     loop {
         // Watch first, look afterwards: what happens in between wakes us.
-        changes.watch_folders(&context.engine.home);
-        for place in context.engine.home.live_places()? {
-            changes.watch_session(&place);
-        }
+        changes.watch_all(&context.engine)?;
         let found = find(&context.engine, wanted)?;
         let runs = found.listed.iter().any(|one| matches!(one, Listed::Good(view) if !view.ended));
         draw(context, &found)?;
-        match changes.wait(std::io::stdout(), Some(signals), runs.then_some(TICK))? {
+        match changes.wait(std::io::stdout(), Some(signals.as_fd()), runs.then_some(TICK))? {
             News::ReaderGone => return Ok(()),
             News::Anything | News::Some { .. } => {}
         }
         while let Some(signal) = signals.next()? {
-            if signal != Signal::WINCH.as_raw() {
+            if signal != Signal::Resized {
                 return Ok(());
             }
         }
@@ -69,7 +66,7 @@ fn fitting(text: &str, sessions: usize, room: usize) -> (Vec<&str>, Option<Strin
 
 /// One whole frame at once, so that nothing flickers.
 fn draw(context: &Context, found: &Found<Listed>) -> Result<()> {
-    let (rows, columns) = ostler_sys::pty::size(std::io::stdout()).unwrap_or((24, 80));
+    let (rows, columns) = terminal::size(std::io::stdout()).unwrap_or((24, 80));
     let (room, columns) = (usize::from(rows).saturating_sub(1), usize::from(columns));
     let text = match found.listed.is_empty() {
         true => "No session matches.\n".to_owned(),

@@ -1,0 +1,160 @@
+//! A program with threads of its own watches sessions, follows a conversation, answers, and shows a terminal session.
+
+use super::{alone, command, demo, engine, harness, kill, launch};
+use ostler_engine::attach::{Attach, Attached};
+use ostler_engine::content::{Item, Runs};
+use ostler_engine::ready::{self, Interest};
+use ostler_engine::send::Answer;
+use ostler_engine::session_watch::SessionWatch;
+use ostler_engine::view::{Ask, Fact, Kind, Mode, Verdict};
+use ostler_engine::wait::{Over, Until, Wait};
+use ostler_engine::watch::{Change, Select, Watch};
+use ostler_engine::{Engine, Launch, Place};
+use ostler_testkit::{Who, patience};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
+
+fn of_task(task: &str, prompt: &str) -> Launch {
+    Launch { labels: BTreeMap::from([("task".to_owned(), task.to_owned())]), ..demo(prompt) }
+}
+
+fn next(watch: &mut Watch<'_>) -> Change {
+    watch.wait(Some(Instant::now() + patience::LIMIT)).unwrap().unwrap_or_else(|| panic!("nothing has changed"))
+}
+
+fn allow(engine: &Engine, place: &Place, ask: &Ask) {
+    engine.answer(place, Answer::allow(ask)).unwrap();
+}
+
+#[test]
+fn many_sessions_are_watched_while_threads_launch_them_and_what_one_asks_is_answered() {
+    let _alone = alone();
+    let harness = harness();
+    let engine = engine(&harness);
+    let mut watch = engine.watch(Select::label("task", "42")).unwrap();
+    assert_eq!(watch.next_change().unwrap(), None, "there is no session yet");
+    let mut ended = BTreeSet::new();
+    std::thread::scope(|scope| {
+        let engine = &engine;
+        for prompt in ["say one", "ask May I?", "say three"] {
+            scope.spawn(move || launch(engine, of_task("42", prompt)).unwrap());
+        }
+        scope.spawn(move || launch(engine, of_task("43", "say something else")).unwrap());
+        let (mut appeared, mut answered) = (BTreeSet::new(), BTreeSet::new());
+        while ended.len() < 3 {
+            match next(&mut watch) {
+                Change::Appeared { view } => assert!(appeared.insert(view.id), "it appears once"),
+                Change::Changed { view } => {
+                    assert_eq!(view.labels["task"], "42");
+                    if let Some(ask) = view.asking.filter(|ask| answered.insert(ask.request.clone())) {
+                        allow(engine, &engine.select(view.id.as_str()).unwrap(), &ask);
+                    }
+                }
+                Change::Ended { view } => {
+                    assert!(appeared.contains(&view.id), "it appears first");
+                    assert_eq!(view.outcome.unwrap().kind, Kind::Succeeded);
+                    ended.insert(view.id);
+                }
+                Change::Gone { id } => panic!("{id} is gone"),
+            }
+        }
+        assert_eq!(answered.len(), 1);
+    });
+    // Of those that have ended a new watch tells only when it is asked for, and then at once.
+    assert_eq!(engine.watch(Select::label("task", "42")).unwrap().next_change().unwrap(), None);
+    let mut again = engine.watch(Select::sessions(ended.clone())).unwrap();
+    let told: BTreeSet<_> = (0..6).map(|_| again.next_change().unwrap().unwrap().id()).collect();
+    assert_eq!((told, again.next_change().unwrap()), (ended.clone(), None));
+    let first = ended.first().unwrap();
+    harness.run(&["archive", first.as_str()]).exits(0);
+    let waited = ready::wait(&[Interest::read(watch.fd().unwrap())], Some(Instant::now() + patience::LIMIT));
+    assert_eq!(waited.unwrap(), [true]);
+    assert_eq!(next(&mut watch), Change::Gone { id: *first });
+    assert_eq!(next(&mut again), Change::Gone { id: *first });
+}
+
+#[test]
+fn a_conversation_is_followed_item_by_item_and_each_item_comes_once() {
+    let _alone = alone();
+    let harness = harness();
+    let engine = engine(&harness);
+    let place = launch(&engine, Launch { keep: true, ..demo("ask May I?") }).unwrap();
+    let mut conversation = engine.conversation(&place, Runs::All).unwrap();
+    let mut watch = SessionWatch::new(&place).unwrap();
+    let mut turn = || {
+        let mut items = Vec::new();
+        loop {
+            for item in conversation.new_items().unwrap() {
+                if let Item::Agent(Fact::Asked(ask)) = &item {
+                    allow(&engine, &place, ask);
+                }
+                items.push(item);
+            }
+            if let Some(Item::Agent(Fact::TurnEnded(end))) = items.last() {
+                assert_eq!(end.verdict, Verdict::Succeeded);
+                return items;
+            }
+            let changed = [Interest::read(watch.fd().unwrap())];
+            assert_eq!(ready::wait(&changed, Some(Instant::now() + patience::LIMIT)).unwrap(), [true]);
+            watch.take_news().unwrap();
+        }
+    };
+    let items = turn();
+    let told = items.iter().filter(|item| matches!(item, Item::Told { .. })).collect::<Vec<_>>();
+    assert_eq!(told, [&Item::Told { n: 1, text: "ask May I?".to_owned() }]);
+    assert!(items.iter().any(|item| matches!(item, Item::Answered { allowed: true, .. })), "{items:?}");
+    engine.send(&place, "say goodbye".to_owned(), false).unwrap();
+    let items = turn();
+    let said =
+        |text: &str| items.iter().any(|item| matches!(item, Item::Agent(Fact::Said { text: said }) if said == text));
+    assert!(said("goodbye"), "{items:?}");
+    assert!(!items.iter().any(|item| matches!(item, Item::Agent(Fact::Asked(_)))), "what was read is not read again");
+
+    let wait = Wait { until: Until::Turn, any: false, through_questions: false, limit: None, last: true };
+    let (over, waited) = engine.wait(vec![place.clone()], &wait).unwrap();
+    assert_eq!((over, waited[0].view.last.as_deref()), (Over::Reached, Some("goodbye")));
+    kill(&engine, vec![place]);
+}
+
+/// Shows what a terminal session draws until this is part of it.
+fn until_shown(attached: &mut Attached<'_>, shown: &mut Vec<u8>, text: &str) {
+    let end = Instant::now() + patience::LIMIT;
+    loop {
+        let bytes = attached.next_bytes().unwrap();
+        shown.extend_from_slice(bytes);
+        if String::from_utf8_lossy(shown).contains(text) {
+            return;
+        }
+        if bytes.is_empty() {
+            assert!(!attached.has_ended() && Instant::now() < end, "{text} is not shown: {shown:?}");
+            let until = attached.due().map_or(end, |due| due.min(end));
+            ready::wait(&[attached.interest().unwrap()], Some(until)).unwrap();
+            attached.advance().unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_terminal_session_is_shown_and_typed_into_and_outlives_its_keeper() {
+    let _alone = alone();
+    let harness = harness();
+    let engine = engine(&harness);
+    let place = launch(&engine, Launch { mode: Some(Mode::Terminal), ..command(&["cat"]) }).unwrap();
+    let attach = Attach { window: Some((24, 80)), greeting: "hello there".to_owned(), ..Attach::default() };
+    let (mut attached, mut shown) = (engine.attach(&place, attach).unwrap(), Vec::new());
+    until_shown(&mut attached, &mut shown, "hello there");
+    attached.type_keys(b"first\r").unwrap();
+    until_shown(&mut attached, &mut shown, "first\r\nfirst\r\n");
+    harness.session(place.id.as_str()).kill(Who::Keeper);
+    attached.type_keys(b"second\r").unwrap();
+    until_shown(&mut attached, &mut shown, "second\r\nsecond\r\n");
+    assert_eq!(String::from_utf8_lossy(&shown).matches("first").count(), 2, "nothing is shown twice");
+    attached.resize(Some((30, 100))).unwrap();
+    attached.type_keys(b"\x04").unwrap();
+    while !attached.has_ended() {
+        let until = attached.due().unwrap_or_else(|| Instant::now() + patience::LIMIT);
+        ready::wait(&[attached.interest().unwrap()], Some(until)).unwrap();
+        attached.advance().unwrap();
+    }
+    assert_eq!(engine.view(&place).unwrap().outcome.unwrap().kind, Kind::Succeeded);
+}

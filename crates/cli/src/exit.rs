@@ -4,9 +4,11 @@ mod adopting;
 mod resuming;
 mod starting;
 
+use crate::commands::ls::tilde;
 use ostler_core::outcome::{Kind, Outcome, Saved};
 use ostler_engine::Error;
 use ostler_engine::LaunchError;
+use ostler_engine::logs::LogRefusal;
 use ostler_engine::{NotFound, StoreError, is_full_disk};
 use std::fmt;
 
@@ -109,6 +111,9 @@ fn in_options(error: &Error) -> Option<String> {
     match error {
         Error::Unlaunchable(refusal) => starting::in_options(refusal),
         Error::Unadoptable(refusal) => adopting::in_options(refusal),
+        Error::NotRepaired { path, error } => {
+            Some(format!("{} cannot be repaired: {error}", tilde(&path.to_string_lossy())))
+        }
         _ => None,
     }
 }
@@ -129,6 +134,7 @@ fn advice(error: &Error) -> (Code, String) {
         Error::Unresumable(refusal) => resuming::advice(refusal),
         Error::Unforkable(refusal) => resuming::about_copy(refusal),
         Error::Unadoptable(refusal) => adopting::advice(refusal),
+        Error::NoLog(refusal) => no_log(refusal),
         Error::OwnerStays { .. } => (Code::Refused, "end it yourself".to_owned()),
         Error::EndedNotResumed { .. } => (Code::NotSaved, "run the command again to resume it".to_owned()),
         Error::EndedDamaged { .. } => (Code::NotSaved, "repair it first: ostler repair".to_owned()),
@@ -216,8 +222,22 @@ fn advice(error: &Error) -> (Code, String) {
             (Code::NoSession, format!("restore its last copy: ostler checkpoints restore {id} last"))
         }
         Error::NothingSaid { .. } => (Code::NoSession, String::new()),
+        Error::NotRepaired { .. } => (Code::Ours, String::new()),
+        Error::UsedBy { .. } => (Code::Refused, "end it first".to_owned()),
+        Error::RunsForRepair { session, .. } => (Code::Refused, format!("stop it first: ostler stop {}", session.id)),
         Error::CannotRepair { .. } => (Code::Ours, "see ostler repair".to_owned()),
     }
+}
+
+fn no_log(refusal: &LogRefusal) -> (Code, String) {
+    let hint = match refusal {
+        LogRefusal::NeverRan { .. } => return (Code::Failed, String::new()),
+        LogRefusal::NoScreen => "omit --screen",
+        LogRefusal::CommandHasNone => "print its output with: ostler logs --raw",
+        LogRefusal::ScreenIsNone => "print its text with: ostler logs --screen",
+        LogRefusal::NoTimes(_) => "omit --since and --timestamps",
+    };
+    (Code::Usage, hint.to_owned())
 }
 
 /// The rule that a name breaks.

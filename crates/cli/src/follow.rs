@@ -7,6 +7,7 @@ use crate::ui::conversation::Talk;
 use ostler_core::fact::{Ask, Fact, Verdict};
 use ostler_core::view::View;
 use ostler_engine::content::{Content, Conversation, Drawn, Item, Piece, Printed, Runs, Stream};
+use ostler_engine::logs::end_of_whole;
 use ostler_engine::session_watch::{News, SessionWatch};
 use ostler_engine::{Engine, Place, ready};
 use ostler_screen::{printable_lines, printable_text};
@@ -198,26 +199,6 @@ impl Lines {
     }
 }
 
-/// A line is shown in parts once this much of it has come.
-const LONG_LINE: usize = 1 << 20;
-/// No escape sequence is so long that its beginning would not be found in this much.
-const LONG_SEQUENCE: usize = 4096;
-
-/// How much may be shown. Whole lines only: half an escape sequence looks harmless. A line that is longer than memory
-/// should hold is cut, but not inside a sequence nor inside a character.
-pub fn end_of_whole(text: &[u8]) -> usize {
-    if let Some(place) = text.iter().rposition(|&byte| byte == b'\n') {
-        return place + 1;
-    }
-    if text.len() < LONG_LINE {
-        return 0;
-    }
-    let tail = text.len() - LONG_SEQUENCE;
-    let escape = text[tail..].iter().rposition(|&byte| byte == b'\x1b').map(|place| tail + place);
-    let character = (tail..text.len()).rev().find(|&place| text[place] & 0xc0 != 0x80);
-    escape.or(character).unwrap_or(text.len())
-}
-
 pub fn say_dropped(bytes: u64) {
     if bytes > 0 {
         tell!("ostler: the oldest {} of output were dropped", crate::ui::time::size(bytes));
@@ -267,21 +248,5 @@ pub fn follow(engine: &Engine, place: &Place, printer: &mut Printer, called: Bor
         if ready.contains(&true) {
             return Ok(Left::Called);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_without_end_is_shown_in_parts_that_break_neither_sequence_nor_character() {
-        assert_eq!(end_of_whole(b"one\ntwo"), 4);
-        assert_eq!(end_of_whole(b"still coming"), 0);
-        let mut text = vec![b'x'; LONG_LINE];
-        text.extend("é".as_bytes());
-        assert_eq!(end_of_whole(&text[..=LONG_LINE]), LONG_LINE, "before half a character");
-        text.extend(b"\x1b[3");
-        assert_eq!(end_of_whole(&text), LONG_LINE + 2, "before half a sequence");
     }
 }

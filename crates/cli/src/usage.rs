@@ -76,7 +76,7 @@ fn unknown_command(typed: &str) -> String {
     if let Some((_, instead)) = ELSEWHERE.iter().find(|(name, _)| *name == typed) {
         return format!("there is no command {typed:?}; use {instead}");
     }
-    if ostler_agents::find(typed).is_some() {
+    if installed::find(typed).is_some() {
         return format!("{typed:?} is an agent; start it with ostler run {typed}");
     }
     let tree = Cli::command();

@@ -6,6 +6,7 @@
 use crate::adopt::AdoptRefusal;
 use crate::config::Mistake;
 use crate::launch::LaunchRefusal;
+use crate::logs::LogRefusal;
 use crate::resume::{ForkRefusal, ResumeRefusal};
 use crate::session_ref::SessionRef;
 use ostler_core::id::SessionId;
@@ -51,6 +52,9 @@ pub enum Error {
     Unresumable(#[from] ResumeRefusal),
     #[error(transparent)]
     Unforkable(#[from] ForkRefusal),
+    /// There is no such log.
+    #[error(transparent)]
+    NoLog(#[from] LogRefusal),
     #[error(transparent)]
     Unadoptable(#[from] AdoptRefusal),
     /// A process that has the conversation was asked to exit, and does not.
@@ -202,6 +206,14 @@ pub enum Error {
     Unreadable { path: PathBuf, error: String },
     #[error("{} cannot be repaired: {error}", .path.display())]
     CannotRepair { path: PathBuf, error: io::Error },
+    /// The same on request.
+    #[error("{} cannot be repaired: {error}", .path.display())]
+    NotRepaired { path: PathBuf, error: io::Error },
+    /// A process that ostler did not start has the conversation open.
+    #[error("process {pid}{} is using the conversation ({})", .terminal.as_ref().map(|name| format!(" on {name}")).unwrap_or_default(), .program.as_deref().unwrap_or("a program"))]
+    UsedBy { pid: i32, terminal: Option<String>, program: Option<String> },
+    #[error("{session} is running: {} is using the conversation", .pid.map_or("a process".to_owned(), |pid| format!("process {pid}")))]
+    RunsForRepair { session: SessionRef, pid: Option<i32> },
     #[error("{} cannot be compared with its copies: {error}", .path.display())]
     CannotCompare { path: PathBuf, error: io::Error },
     /// Only a copy has it, and it cannot be put back.

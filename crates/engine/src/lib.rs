@@ -23,6 +23,7 @@ pub mod installed;
 pub mod launch;
 pub mod limits;
 pub mod list;
+pub mod logs;
 mod names;
 mod notice;
 pub mod orphans;

@@ -15,7 +15,6 @@ use ostler_core::record::Mode;
 use ostler_core::view::View;
 use ostler_engine::Place;
 use ostler_engine::send;
-use ostler_view::look;
 use std::io::IsTerminal;
 
 pub fn run(context: &Context, args: Answer) -> Result<Code> {
@@ -26,7 +25,7 @@ pub fn run(context: &Context, args: Answer) -> Result<Code> {
         })?,
     };
     let place = context.engine.select(&id)?;
-    let view = look::look(&place)?;
+    let view = context.engine.view(&place)?;
     if !args.allow && !args.deny && args.text.is_none() && args.request.is_none() && view.asking.is_some() {
         return ask_person(context, &place, &view);
     }

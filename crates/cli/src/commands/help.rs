@@ -5,8 +5,8 @@ use crate::args::{Cli, Help};
 use crate::exit::{Code, Failure, Result};
 use crate::say;
 use clap::CommandFactory;
-use ostler_agents::installed;
 use ostler_engine::config::KEYS;
+use ostler_engine::installed;
 use ostler_engine::suggest::nearest;
 
 /// Name, what it is about, text.

@@ -32,7 +32,7 @@ mod upgrade;
 mod wait;
 mod who;
 
-pub use logs::to_json;
+pub use ostler_engine::logs::to_json;
 
 use crate::args::{Cli, Command};
 use crate::context::Context;

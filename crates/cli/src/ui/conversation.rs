@@ -5,8 +5,8 @@ use super::style::Style;
 use super::table::cut;
 use super::time::size;
 use ostler_core::fact::{Ask, Fact};
+use ostler_engine::content::Item;
 use ostler_screen::{printable, printable_lines, printable_text};
-use ostler_view::conversation::Item;
 
 /// How many lines of a tool's output are shown.
 const TOOL_LINES: usize = 6;

@@ -4,8 +4,11 @@
 
 pub mod about;
 pub mod in_database;
+mod list;
 mod ours;
 pub mod stored;
+
+pub use list::Foreign;
 
 use ostler_store::home::Home;
 pub use ostler_writers::{ConversationOwner, Evidence, Variable, conversation_in, processes, stale_records};

@@ -57,6 +57,11 @@ pub fn is_program(agent: &dyn Agent) -> bool {
     agent.package().is_some()
 }
 
+/// Those of them that are programs of their own, as examples in help name them.
+pub fn programs() -> impl Iterator<Item = &'static dyn Agent> {
+    ostler_agents::installed::programs()
+}
+
 /// The one with this name; also `command`, which a person does not name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static dyn Agent> {

@@ -7,9 +7,11 @@
 
 mod check;
 mod default_agent;
+mod prompt;
 pub mod recorded;
 mod refusal;
 
+pub use prompt::read_prompt;
 pub use refusal::{LaunchRefusal, OnlyForAgents};
 
 use crate::error::Result;

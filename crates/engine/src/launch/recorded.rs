@@ -19,6 +19,18 @@ pub struct Recorded {
     pub interrupted: bool,
 }
 
+/// The file of a recording that a word names: `replay:FILE`.
+#[must_use]
+pub fn file_of(word: &str) -> Option<&str> {
+    word.strip_prefix(PREFIX)
+}
+
+/// Whether this agent plays recordings.
+#[must_use]
+pub fn is_player(agent: &str) -> bool {
+    agent.starts_with(PREFIX)
+}
+
 /// Reads a recording. `arguments`: those of the player, such as `--speed 10`.
 pub fn read(file: &Path, arguments: &[String]) -> Result<Recorded> {
     ostler_replay::check_arguments(arguments).map_err(LaunchRefusal::PlayerArgument)?;

@@ -6,8 +6,11 @@
 pub mod file;
 pub mod lost;
 pub mod rehearsal;
+mod request;
 pub mod split_off;
 pub mod target;
+
+pub use request::{End, Remedy, Repair, Repaired, Step};
 
 use crate::error::{Error, Result};
 use crate::foreign::{self, ConversationOwner};
@@ -21,7 +24,7 @@ use ostler_store::RunRecord;
 use ostler_store::folder::Folder;
 use ostler_store::journal::Journal;
 use ostler_sys::clock;
-use ostler_transcript::{Branches, Finding, Remedy};
+use ostler_transcript::{Branches, Finding};
 use std::path::Path;
 
 /// Who holds this conversation now.

@@ -5,7 +5,7 @@ use crate::foreign::{self, stored};
 use crate::settings::Engine;
 use ostler_agents::repair::Format;
 use ostler_core::view::View;
-use ostler_view::proof::find_transcript;
+use ostler_view::proof::find_transcript_with;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -24,7 +24,7 @@ impl Target {
             return Target::file(engine, path);
         }
         if let Some(view) = engine.session_of(word)? {
-            return Target::session(view);
+            return Target::session(engine, view);
         }
         if let Some((format, file)) = of_conversation(engine, word) {
             return Ok(Target { file, format, native_id: Some(word.to_owned()), session: None });
@@ -32,13 +32,13 @@ impl Target {
         Err(Error::NoTranscript { word: word.to_owned() })
     }
 
-    fn session(view: View) -> Result<Target> {
+    fn session(engine: &Engine, view: View) -> Result<Target> {
         let Some(format) = Format::of_agent(&view.agent) else {
             return Err(Error::UnknownTranscript { agent: view.agent });
         };
         let found = || {
             let agent = ostler_agents::find(&view.agent)?;
-            find_transcript(agent, view.native_id.as_deref()?, &view.cwd)
+            find_transcript_with(agent, view.native_id.as_deref()?, &view.cwd, &engine.environment.lookup())
         };
         let file = view.transcript.clone().or_else(found).map(PathBuf::from).filter(|file| file.is_file());
         let Some(file) = file else {

@@ -4,17 +4,11 @@
 use crate::exit::{Failure, Result};
 use crate::follow::{err, out};
 use jiff::Timestamp;
+use ostler_engine::logs::{All, Side};
 use ostler_screen::printable;
 use regex_lite::{Regex, RegexBuilder};
 use serde_json::Value;
 use std::collections::VecDeque;
-
-/// Which of the two streams a line goes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    Out,
-    Err,
-}
 
 /// What is wanted of each line.
 #[derive(Debug, Default)]
@@ -47,20 +41,6 @@ struct Tail {
     most: usize,
     lines: [VecDeque<Vec<u8>>; 2],
     seen: [usize; 2],
-}
-
-/// Of which streams everything is read: of standard output, of standard error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct All {
-    pub out: bool,
-    pub err: bool,
-}
-
-impl All {
-    /// Of a log that has one stream.
-    pub fn of_out(out: bool) -> All {
-        All { out, err: true }
-    }
 }
 
 #[derive(Default)]

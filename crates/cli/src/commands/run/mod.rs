@@ -20,13 +20,14 @@ use ostler_core::limits::counted;
 use ostler_core::record::{Mode, Session};
 use ostler_engine::Launched;
 use ostler_engine::Place;
+use ostler_engine::launch::recorded;
 use std::io::IsTerminal;
 
 pub fn run(context: &Context, args: Run) -> Result<Code> {
     let mut request = words::request(context, &args)?;
     context.warn();
     // A recording says everything itself.
-    if !request.agent.starts_with(ostler_agents::replay::PREFIX) {
+    if !recorded::is_player(&request.agent) {
         request.prompt = request.prompt.map(with_piped).transpose()?;
     }
     let watching = Watching::new(args.detach, args.output);

@@ -15,8 +15,11 @@ pub fn too_long() -> Failure {
 /// A prompt from a file.
 pub fn read_prompt(path: &Path) -> Result<String> {
     let wrong = |error| Failure::usage(format!("cannot read the prompt from {}: {error}", path.display()));
-    let mut file = std::fs::File::open(path).map_err(wrong)?;
-    text(read_all(&mut file, &path.display().to_string())?)
+    match ostler_engine::launch::read_prompt(path) {
+        Ok(Some(bytes)) => text(bytes),
+        Ok(None) => Err(too_long()),
+        Err(error) => Err(wrong(error)),
+    }
 }
 
 /// A prompt from standard input.

@@ -29,7 +29,8 @@ pub fn conclude(view: &View, style: Style, told: Option<&str>) -> Code {
 
 /// A command, also one that a person has given a name, has neither turns nor a conversation.
 fn converses(view: &View) -> bool {
-    view.native_id.is_some() || ostler_agents::find(&view.agent).is_some_and(|agent| agent.name() != "command")
+    view.native_id.is_some()
+        || ostler_engine::installed::find(&view.agent).is_some_and(|agent| agent.name() != "command")
 }
 
 fn used(tokens: Option<Tokens>, cost_usd: Option<f64>) -> Vec<String> {

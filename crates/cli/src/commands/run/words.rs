@@ -34,7 +34,7 @@ enum Kind {
 
 /// The request, checked.
 pub fn request(context: &Context, args: &Run) -> Result<Launch> {
-    let mut request = match args.words.first().and_then(|word| word.strip_prefix(ostler_agents::replay::PREFIX)) {
+    let mut request = match args.words.first().and_then(|word| recorded::file_of(word)) {
         Some(file) => recording(args, file)?,
         None => named_request(args, &named(context, args)?)?,
     };
@@ -100,7 +100,7 @@ fn named<'a>(context: &'a Context, args: &'a Run) -> Result<Named<'a>> {
     if let Some(own) = own_agent(context, args)? {
         return Ok(own);
     }
-    let known = args.words.first().and_then(|word| ostler_agents::find(word)).filter(|agent| agent.name() != COMMAND);
+    let known = args.words.first().and_then(|word| installed::find(word)).filter(|agent| agent.name() != COMMAND);
     match (known, args.words.as_slice()) {
         (Some(agent), [_, words @ ..]) => {
             let kind = if agent.name() == "acp" { Kind::Protocol } else { Kind::Agent };
@@ -146,7 +146,7 @@ fn own_agent<'a>(context: &'a Context, args: &'a Run) -> Result<Option<Named<'a>
     }
     let prompts = match args.words.as_slice() {
         [] => args.file.is_some() || args.prompt.is_some() || (args.keep && args.arguments.is_empty()),
-        [word] => ostler_agents::find(word).is_none(),
+        [word] => installed::find(word).is_none(),
         [..] => false,
     };
     let (true, Some(name)) = (prompts, &config.default_agent) else {

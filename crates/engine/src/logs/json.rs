@@ -1,9 +1,11 @@
-//! One thing in a conversation, as an object for programs.
+//! One thing in a conversation, as an object for programs: the same in `logs --json`, in streams and for other faces.
 
 use ostler_core::fact::Fact;
 use ostler_view::conversation::Item;
 use serde_json::json;
 
+/// The object. Its field `kind` says what it is.
+#[must_use]
 pub fn to_json(item: &Item) -> serde_json::Value {
     match item {
         Item::Told { n, text } => json!({ "kind": "told", "n": n, "text": text }),

@@ -1,13 +1,13 @@
 //! What a program drew on its terminal, as text.
 
-use super::sink::{All, Side, Sink};
-use crate::exit::Result;
-use crate::follow::say_dropped;
+use super::{All, Piece, Side};
+use crate::error::Result;
 use ostler_screen::PlainText;
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::printed;
 use ostler_view::terminal::{self, Replay};
 
+/// A screen that is drawn again.
 pub struct Drawn<'a> {
     folder: &'a Folder,
     run: RunFolder,
@@ -23,40 +23,31 @@ impl<'a> Drawn<'a> {
     }
 
     /// From the beginning: what stands on a screen depends on everything that was drawn.
-    pub fn rewind(&mut self) -> Result<All> {
+    pub fn rewind(&mut self, give: &mut dyn FnMut(Piece<'_>)) -> Result<All> {
         let begins = printed::begins(self.folder, &self.run, "out")?;
-        say_dropped(begins);
+        if begins > 0 {
+            give(Piece::Dropped(begins));
+        }
         self.replay = Replay::from(begins);
         self.text = Some(Box::new(PlainText::new(terminal::first_window(self.run.dir())?)));
         Ok(All::of_out(true))
     }
 
-    pub fn read_on(&mut self, sink: &mut Sink) -> Result<()> {
+    pub fn read_on(&mut self, give: &mut dyn FnMut(Piece<'_>)) -> Result<()> {
         let Some(text) = &mut self.text else {
             return Ok(());
         };
-        let mut result = Ok(());
-        let mut give = |piece: &str| {
-            if result.is_ok() {
-                result = sink.text(Side::Out, None, piece.as_bytes());
-            }
-        };
+        let mut give = |piece: &str| give(Piece::Text { side: Side::Out, at: None, bytes: piece.as_bytes() });
         self.replay.read_on(self.run.dir(), |drawn| match drawn {
             terminal::Drawn::Bytes(bytes) => text.feed(bytes, &mut give),
             terminal::Drawn::Resized(size) => text.resize(size, &mut give),
         })?;
-        result
+        Ok(())
     }
 
-    pub fn finish(&mut self, sink: &mut Sink) -> Result<()> {
-        let mut result = Ok(());
+    pub fn finish(&mut self, give: &mut dyn FnMut(Piece<'_>)) {
         if let Some(text) = self.text.take() {
-            text.finish(&mut |piece| {
-                if result.is_ok() {
-                    result = sink.text(Side::Out, None, piece.as_bytes());
-                }
-            });
+            text.finish(&mut |piece| give(Piece::Text { side: Side::Out, at: None, bytes: piece.as_bytes() }));
         }
-        result
     }
 }

@@ -1,8 +1,8 @@
 //! What a program printed, both streams: its bytes, or made safe for a terminal.
 
-use super::sink::{All, Side, Sink};
-use crate::exit::Result;
-use crate::follow::{Show, end_of_whole, say_dropped};
+use super::whole::end_of_whole;
+use super::{All, Lines, Piece, Side};
+use crate::error::Result;
 use jiff::Timestamp;
 use ostler_screen::printable_lines;
 use ostler_store::backwards;
@@ -12,11 +12,22 @@ use ostler_store::times::Times;
 use rustix::fs::OFlags;
 use std::fs::File;
 
+/// Both streams of a run.
 pub struct Streams<'a> {
     folder: &'a Folder,
     run: RunFolder,
     streams: [Stream; 2],
-    show: Show,
+    raw: bool,
+    /// Whether the times of lines are given, too.
+    timed: bool,
+}
+
+/// How bytes are handed on.
+#[derive(Clone, Copy)]
+struct Show {
+    raw: bool,
+    timed: bool,
+    lines: Lines,
 }
 
 struct Stream {
@@ -30,14 +41,14 @@ struct Stream {
 }
 
 impl<'a> Streams<'a> {
-    pub fn new(folder: &'a Folder, show: Show) -> Result<Streams<'a>> {
+    pub fn new(folder: &'a Folder, raw: bool, timed: bool) -> Result<Streams<'a>> {
         let run = folder.run(folder.newest_run()?)?;
         let stream = |name, side| -> Result<Stream> {
             let times = Times::read(run.dir(), name)?;
             Ok(Stream { name, side, position: 0, begun: Vec::new(), line: 0, times })
         };
         let streams = [stream("out", Side::Out)?, stream("err", Side::Err)?];
-        Ok(Streams { folder, run, streams, show })
+        Ok(Streams { folder, run, streams, raw, timed })
     }
 
     /// Whether it is known when anything of it came. Nothing is missing where nothing was printed.
@@ -53,7 +64,12 @@ impl<'a> Streams<'a> {
 
     /// Begins again: with what came since then, and of that, when a size is given, about so much before the end. Says
     /// whether that is all of it.
-    pub fn rewind(&mut self, size: Option<u64>, since: Option<Timestamp>) -> Result<All> {
+    pub fn rewind(
+        &mut self,
+        size: Option<u64>,
+        since: Option<Timestamp>,
+        give: &mut dyn FnMut(Piece<'_>),
+    ) -> Result<All> {
         let mut all = [true, true];
         let mut dropped = 0;
         for (stream, all) in self.streams.iter_mut().zip(&mut all) {
@@ -67,25 +83,26 @@ impl<'a> Streams<'a> {
             stream.begun.clear();
         }
         let [out, err] = all;
-        if out && err {
-            say_dropped(dropped);
+        if out && err && dropped > 0 {
+            give(Piece::Dropped(dropped));
         }
         Ok(All { out, err })
     }
 
-    pub fn read_on(&mut self, sink: &mut Sink) -> Result<()> {
+    pub fn read_on(&mut self, lines: Lines, give: &mut dyn FnMut(Piece<'_>)) -> Result<()> {
+        let show = Show { raw: self.raw, timed: self.timed, lines };
         for stream in &mut self.streams {
-            stream.read_on(self.folder, &self.run, self.show, sink)?;
+            stream.read_on(self.folder, &self.run, show, give)?;
         }
         Ok(())
     }
 
-    pub fn finish(&mut self, sink: &mut Sink) -> Result<()> {
+    pub fn finish(&mut self, give: &mut dyn FnMut(Piece<'_>)) {
+        let show = Show { raw: self.raw, timed: self.timed, lines: Lines::Whole };
         for stream in &mut self.streams {
             let begun = std::mem::take(&mut stream.begun);
-            stream.give(&begun, self.show, sink)?;
+            stream.give(&begun, show, give);
         }
-        Ok(())
     }
 }
 
@@ -106,59 +123,52 @@ impl Stream {
         }
     }
 
-    fn read_on(&mut self, folder: &Folder, run: &RunFolder, show: Show, sink: &mut Sink) -> Result<()> {
-        if sink.wanted.timestamps {
+    fn read_on(&mut self, folder: &Folder, run: &RunFolder, show: Show, give: &mut dyn FnMut(Piece<'_>)) -> Result<()> {
+        if show.timed {
             self.times = Times::read(run.dir(), self.name)?;
         }
-        let mut result = Ok(());
         let mut position = self.position;
-        printed::read_on(folder, run, self.name, &mut position, |part| {
-            if result.is_ok() {
-                result = self.take(&part, show, sink);
-            }
-        })?;
+        printed::read_on(folder, run, self.name, &mut position, |part| self.take(&part, show, give))?;
         self.position = position;
-        result
+        Ok(())
     }
 
-    fn take(&mut self, part: &Printed<'_>, show: Show, sink: &mut Sink) -> Result<()> {
+    fn take(&mut self, part: &Printed<'_>, show: Show, give: &mut dyn FnMut(Piece<'_>)) {
         match part {
             Printed::Dropped(bytes) => {
                 // The end of the line that was begun is gone with the rest.
                 let begun = std::mem::take(&mut self.begun);
-                self.give(&begun, show, sink)?;
+                self.give(&begun, show, give);
                 self.line += bytes;
-                say_dropped(*bytes);
-                Ok(())
+                give(Piece::Dropped(*bytes));
             }
-            Printed::Bytes(bytes) if show == Show::Raw && sink.is_plain() => self.give(bytes, show, sink),
+            Printed::Bytes(bytes) if show.raw && show.lines == Lines::AsTheyCome => self.give(bytes, show, give),
             Printed::Bytes(bytes) => {
                 self.begun.extend_from_slice(bytes);
                 let whole: Vec<u8> = self.begun.drain(..end_of_whole(&self.begun)).collect();
-                self.give(&whole, show, sink)
+                self.give(&whole, show, give);
             }
         }
     }
 
     /// Hands on what begins where the present line does.
-    fn give(&mut self, bytes: &[u8], show: Show, sink: &mut Sink) -> Result<()> {
-        let start = self.line;
+    fn give(&mut self, bytes: &[u8], show: Show, give: &mut dyn FnMut(Piece<'_>)) {
+        let mut place = self.line;
         self.line += bytes.len() as u64;
-        if !sink.wanted.timestamps {
-            return shown(bytes, show, |text| sink.text(self.side, None, text));
+        let side = self.side;
+        let mut shown = |bytes: &[u8], at| match show.raw {
+            true => give(Piece::Text { side, at, bytes }),
+            false => {
+                let text = String::from_utf8_lossy(bytes);
+                give(Piece::Text { side, at, bytes: printable_lines(&text).as_bytes() });
+            }
+        };
+        if !show.timed {
+            return shown(bytes, None);
         }
-        let mut place = start;
         for line in bytes.split_inclusive(|&byte| byte == b'\n') {
-            shown(line, show, |text| sink.text(self.side, self.times.at(place), text))?;
+            shown(line, self.times.at(place));
             place += line.len() as u64;
         }
-        Ok(())
-    }
-}
-
-fn shown(bytes: &[u8], show: Show, to: impl FnOnce(&[u8]) -> Result<()>) -> Result<()> {
-    match show {
-        Show::Raw => to(bytes),
-        Show::Plain => to(printable_lines(&String::from_utf8_lossy(bytes)).as_bytes()),
     }
 }

@@ -45,6 +45,7 @@ pub struct Fork {
 pub struct Forkable<'e> {
     engine: &'e Engine,
     place: Place,
+    /// What it looks like.
     pub view: View,
     native_id: String,
 }

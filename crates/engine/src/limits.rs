@@ -10,8 +10,11 @@ use serde::Deserialize;
 /// Limits as they were typed.
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
+    /// For example `2G`.
     pub memory: Option<String>,
+    /// For example `1.5`.
     pub cpus: Option<String>,
+    /// For example `200`.
     pub processes: Option<String>,
 }
 
@@ -25,6 +28,7 @@ pub struct Written {
 }
 
 impl Written {
+    /// The limits as numbers, or which of them is none.
     pub fn check(self) -> std::result::Result<Limits, String> {
         let memory = self.memory.as_deref().map(parse_memory).transpose()?;
         let cpus = self.cpus.map(|cpus| check_cpus(cpus, &cpus.to_string())).transpose()?;

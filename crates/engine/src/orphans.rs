@@ -28,10 +28,13 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// A process whose output is that of a tool, and whose agent is gone.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Tool {
+    /// The process.
     pub who: Identity,
     /// The name of the agent that started it.
     pub agent: &'static str,
+    /// The conversation in which it was started.
     pub conversation: String,
+    /// The file to which it writes.
     pub output: PathBuf,
 }
 

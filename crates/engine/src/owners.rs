@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 pub enum Writer {
     /// The agent of a session, which can be stopped as any other.
     Session(Occupant),
+    /// A process that ostler did not start.
     Foreign(ConversationOwner),
 }
 

@@ -29,6 +29,7 @@ pub struct Purge {
 /// What became of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purged {
+    /// It is deleted.
     Yes,
     /// It would have been, without `dry_run`.
     Would,

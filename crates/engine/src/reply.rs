@@ -38,6 +38,7 @@ impl Stage {
 /// What came of waiting for a reply.
 #[derive(Debug)]
 pub enum Reply {
+    /// The turn that answers it is over.
     Turn(TurnEnd),
     /// The session has just ended; the message waits for its next run.
     ForNextRun,

@@ -22,6 +22,7 @@ use std::time::Duration;
 /// What became of a request.
 #[derive(Debug)]
 pub enum Answered {
+    /// The keeper does it.
     Accepted,
     /// Why, in the keeper's words.
     Refused(String),

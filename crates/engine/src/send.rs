@@ -15,6 +15,7 @@ use ostler_view::look::Depth;
 /// What became of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
+    /// The keeper has it, and delivers it.
     Accepted,
     /// The session has ended; the message waits for its next run.
     ForNextRun,
@@ -25,9 +26,11 @@ pub enum Sent {
 pub struct Answer {
     /// Which question is meant: an answer must never reach the next one.
     pub request: String,
+    /// Yes or no.
     pub allow: bool,
     /// This kind of request for the rest of the run.
     pub always: bool,
+    /// The answer to a question in words, or why not.
     pub text: Option<String>,
 }
 
@@ -147,7 +150,9 @@ impl Engine {
 
 /// A message that waits, or of which nothing tells whether the agent took it.
 pub struct Waiting {
+    /// Its number.
     pub n: u64,
+    /// The request that brought it.
     pub request: Request,
     /// Nothing tells whether the agent took it.
     pub unclear: bool,

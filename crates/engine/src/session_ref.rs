@@ -8,7 +8,9 @@ use std::fmt;
 /// A session by its id, and by its name when it has one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionRef {
+    /// Its id.
     pub id: SessionId,
+    /// Its name, if it has one.
     pub name: Option<String>,
 }
 

@@ -14,8 +14,11 @@ use std::path::PathBuf;
 /// Does everything that ostler can do, in one home with one set of settings.
 #[derive(Debug)]
 pub struct Engine {
+    /// Where the sessions are.
     pub home: Home,
+    /// The settings found there.
     pub config: Config,
+    /// The variables and the working folder that were passed in.
     pub environment: Environment,
     /// Where the binary of ostler is: this process itself, unless a program that embeds the engine says otherwise.
     pub launcher: Launcher,

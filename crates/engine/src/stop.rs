@@ -29,6 +29,7 @@ const AT_ONCE: usize = 16;
 /// How sessions are to end.
 #[derive(Clone, Debug)]
 pub struct Stop {
+    /// Which steps are taken.
     pub how: StopHow,
     /// How long the agent may take before it is killed.
     pub grace: Duration,
@@ -46,6 +47,7 @@ impl Stop {
 
 /// A session that was asked to end.
 pub struct Stopping {
+    /// Where it is.
     pub place: Place,
     grace: Duration,
     asked: Asked,
@@ -60,15 +62,18 @@ enum Asked {
 
 /// What became of it.
 pub enum Stopped {
+    /// It has ended.
     Ended(End),
     /// It has ended; whether its last turn is saved is not known, because its folder is damaged like this.
     Damaged {
+        /// What is wrong with its folder.
         damage: String,
     },
 }
 
 /// A session that has ended.
 pub struct End {
+    /// What it looks like, with its outcome.
     pub view: Box<View>,
     /// It had ended before it was asked.
     pub was_over: bool,
@@ -90,6 +95,7 @@ pub fn is_saved(view: &View) -> bool {
 
 /// The sessions that run.
 pub struct Running {
+    /// Where they are.
     pub places: Vec<Place>,
     /// The one that this process runs in. It would be ended before it could tell what became of the others, so it is apart.
     pub own: Option<SessionId>,

@@ -31,7 +31,9 @@ const LOCK: &str = "sweep.lock";
 /// How many sessions were put away and deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
+    /// How many were archived.
     pub archived: usize,
+    /// How many were deleted.
     pub purged: usize,
 }
 
@@ -84,6 +86,7 @@ pub fn is_over(view: &View, age: Duration) -> bool {
     view.ended && view.queued == 0 && is_older(view.updated, age)
 }
 
+/// Whether a time is longer ago than this.
 pub fn is_older(than: Timestamp, age: Duration) -> bool {
     let seconds = clock::now().as_second() - than.as_second();
     u64::try_from(seconds).is_ok_and(|seconds| seconds >= age.as_secs())

@@ -33,6 +33,7 @@ pub enum Until {
 /// How to wait.
 #[derive(Clone, Copy, Debug)]
 pub struct Wait {
+    /// What is waited for.
     pub until: Until,
     /// For the first of them, not for all.
     pub any: bool,
@@ -47,9 +48,11 @@ pub struct Wait {
 /// Why the waiting is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Over {
+    /// What was waited for has come.
     Reached,
     /// At least one of them asks, so that nothing else will come.
     Asks,
+    /// The time limit has passed.
     TimeIsUp,
 }
 
@@ -73,6 +76,7 @@ pub struct Waited {
     /// How long the journal was before the first look, until the keeper has greeted.
     greeted_at: Option<u64>,
     turns_before: Option<u32>,
+    /// Where it has come, when it is what was waited for.
     pub reached: Option<Reached>,
     /// It waits for an answer, so that nothing else will come of it.
     pub asks: bool,

@@ -15,9 +15,13 @@ use serde::Serialize;
 /// Which processes use a conversation.
 #[derive(Debug, Serialize)]
 pub struct Users {
+    /// The version of this format.
     pub schema: u32,
+    /// The session, when the word names one.
     pub session: Option<SessionId>,
+    /// The agent that keeps the conversation.
     pub agent: Option<String>,
+    /// The agent's own name for the conversation.
     pub native_id: Option<String>,
     /// Scripts read it by this name.
     #[serde(rename = "holders")]

@@ -23,6 +23,7 @@ pub enum News {
     ReaderGone,
     /// It is not known what: look everywhere.
     Anything,
+    /// Only these.
     Some {
         /// A folder in which sessions lie came or went.
         folders: bool,

@@ -49,10 +49,13 @@ pub struct Launch {
     pub mode: Option<Mode>,
     /// It waits for further messages after its last turn.
     pub keep: bool,
+    /// The model, by the agent's own name for it.
     pub model: Option<String>,
     /// A name that no other session has.
     pub name: Option<String>,
+    /// Labels, by which sessions are selected.
     pub labels: BTreeMap<String, String>,
+    /// What it may use of the machine.
     pub limits: limits::Asked,
     /// Further arguments of the agent's own, or the command.
     pub arguments: Vec<String>,
@@ -65,7 +68,9 @@ pub struct Launch {
 /// A session that was launched.
 #[derive(Debug)]
 pub struct Launched {
+    /// Where it is.
     pub place: Place,
+    /// What it was asked to be.
     pub session: Session,
 }
 

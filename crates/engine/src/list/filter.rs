@@ -32,6 +32,7 @@ pub struct Filter {
     pub below: Option<PathBuf>,
     /// Those in one of these states; each is one of [`STATES`].
     pub states: Vec<String>,
+    /// Those of one of these agents.
     pub agents: Vec<String>,
     /// Those with all of these labels; with this value, where there is one.
     pub labels: Vec<(String, Option<String>)>,
@@ -43,13 +44,18 @@ pub enum Sort {
     /// What needs a person first, then what runs, then what has ended.
     #[default]
     Need,
+    /// The newest first.
     Created,
+    /// The one that changed last first.
     Updated,
+    /// By title.
     Name,
+    /// The most expensive first.
     Cost,
 }
 
 impl Filter {
+    /// Whether a list with this filter shows the session.
     pub fn admits(&self, one: &Listed) -> bool {
         match one {
             Listed::Good(view) => self.admits_view(view),

@@ -27,15 +27,19 @@ const HANDFUL: usize = 4;
 
 /// A session, or what is wrong with its folder.
 pub enum Listed {
+    /// A session.
     Good(Box<View>),
+    /// A folder that cannot be read as one.
     Bad(Damaged),
 }
 
 /// What a list has found, and what it does not show.
 pub struct Found<T> {
+    /// Those that are shown, in order.
     pub listed: Vec<T>,
     /// Ended earlier than a list goes back.
     pub older: usize,
+    /// How many are archived.
     pub archived: usize,
     /// They match as well, but only so many were asked for.
     pub more: usize,
@@ -48,7 +52,9 @@ pub struct Found<T> {
 pub struct Wanted {
     /// Also those that ended more than a day ago, and archived ones.
     pub all: bool,
+    /// Only those that it admits.
     pub filter: Filter,
+    /// In this order.
     pub sort: Sort,
     /// So many at most.
     pub most: Option<usize>,

@@ -49,6 +49,7 @@ pub struct Resume {
 pub struct Resumable<'e> {
     engine: &'e Engine,
     place: Place,
+    /// What it looks like.
     pub view: View,
 }
 

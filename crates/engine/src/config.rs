@@ -1,5 +1,5 @@
 //! `$XDG_CONFIG_HOME/ostler/config.toml`: what a person may set. Everything has a default; an unknown word is a mistake
-//! that is named, because a misspelt setting that is silently ignored is worse. See [`mistakes`].
+//! that is named, because a misspelt setting that is silently ignored is worse. See `mistakes`.
 
 mod mistakes;
 pub mod own_agents;
@@ -37,8 +37,10 @@ struct File {
     agents: BTreeMap<String, own_agents::Written>,
 }
 
+/// The settings of config.toml.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
+    /// The agent of prompts that name none.
     pub default_agent: Option<String>,
     /// The byte that the detach key sends.
     pub detach_key: u8,
@@ -46,6 +48,7 @@ pub struct Config {
     pub linger: Duration,
     /// How long `stop` waits before it kills.
     pub grace: Duration,
+    /// So many bytes of the output of a terminal are kept.
     pub terminal_output_limit: u64,
     /// What a headless run may print; `None`: without limit.
     pub output_limit: Option<u64>,
@@ -59,6 +62,7 @@ pub struct Config {
     pub answer_within: Option<Duration>,
     /// How long after its end a session is put away, and how long after that it is deleted; `None`: never.
     pub archive_after: Option<Duration>,
+    /// Archived sessions are deleted after this time.
     pub purge_after: Option<Duration>,
     /// For every session that is started without others.
     pub limits: Limits,
@@ -192,18 +196,22 @@ impl Config {
         Ok(self.agents.get_key_value(name).map(|(name, own)| (name.as_str(), own)))
     }
 
+    /// How long processes that a program left behind may take to exit.
     pub fn linger_ms(&self) -> u64 {
         milliseconds(self.linger)
     }
 
+    /// After how long a turn that only retries raises an alarm.
     pub fn retry_alarm_ms(&self) -> Option<u64> {
         self.retry_alarm.map(milliseconds)
     }
 
+    /// How often the transcript is copied while a turn runs.
     pub fn autosave_ms(&self) -> Option<u64> {
         self.autosave.map(milliseconds)
     }
 
+    /// How long an agent behind a protocol may take to answer before that is an alarm.
     pub fn answer_within_ms(&self) -> Option<u64> {
         self.answer_within.map(milliseconds)
     }

@@ -20,6 +20,7 @@ use std::path::PathBuf;
 
 /// An error of the engine.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the text of each says what it is, with its fields")]
 pub enum Error {
     /// What was asked for cannot be handed over.
     #[error("cannot write to standard output: {0}")]

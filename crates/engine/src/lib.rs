@@ -4,6 +4,8 @@
 //! What is worth reporting while something takes long goes to a callback as a [`Notice`]; what fails is an [`Error`] that says
 //! which session, what is wrong and which process is concerned. Words for people, hints and exit codes are made by the face.
 
+#![warn(missing_docs)]
+
 pub mod adopt;
 pub mod archive;
 pub mod attach;
@@ -32,6 +34,7 @@ pub mod piped;
 pub mod prepare;
 pub mod process;
 pub mod purge;
+mod put_outcome;
 pub mod quiesced;
 pub mod repair;
 pub mod reply;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// Something that happened on the way.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the text of each says what it is, with its fields")]
 pub enum Notice {
     /// A process that an earlier run had left was ended.
     EndedLeftover { session: SessionRef, process: String },

@@ -18,9 +18,11 @@ const HERE: &str = "PWD";
 
 /// What a run is to be, before it has a process.
 pub struct Prepared {
+    /// The record of the run.
     pub record: RunRecord,
     /// What goes into the folder of the run, by name.
     pub files: Vec<(&'static str, Vec<u8>)>,
+    /// The environment of the agent.
     pub environment: Vec<CString>,
 }
 

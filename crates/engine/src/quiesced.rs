@@ -29,6 +29,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 pub enum NotQuiesced {
     /// It has not ended.
     Runs,
+    /// It could not be found out.
     Failed(Error),
 }
 
@@ -99,6 +100,7 @@ impl Quiesced {
         Ok(Dir::open(self.parent_path())?)
     }
 
+    /// The folder in which its folder is.
     pub fn parent_path(&self) -> &Path {
         self.place.path.parent().unwrap_or(Path::new("/"))
     }

@@ -3,7 +3,7 @@
 //!
 //! There is no daemon to do it. It happens at most once an hour, after `run` has started something. It ends nothing: what runs, or
 //! has messages waiting, is left where it is. Putting away can be undone; deleting cannot, and needs a clock that can be
-//! believed ([`trust`]).
+//! believed (`trust`).
 
 mod trust;
 

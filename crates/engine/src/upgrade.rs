@@ -24,7 +24,12 @@ const LIMIT: Duration = Duration::from_secs(20);
 #[derive(Debug)]
 pub enum Upgraded {
     /// It was of version `before`; `after` is the one that keeps the session now.
-    Replaced { before: String, after: HelperRecord },
+    Replaced {
+        /// The version of before.
+        before: String,
+        /// The keeper now.
+        after: HelperRecord,
+    },
     /// There is no keeper to replace: the session has ended.
     HasEnded,
     /// It ended while this was asked.

@@ -59,7 +59,9 @@ pub enum Over {
 /// Where a session has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reached {
+    /// It has ended.
     Ended,
+    /// It asks.
     Asking,
     /// Its last turn has ended like this; `None`: it has had none.
     Turn(Option<Verdict>),

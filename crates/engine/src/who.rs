@@ -23,7 +23,7 @@ pub struct Users {
     pub agent: Option<String>,
     /// The agent's own name for the conversation.
     pub native_id: Option<String>,
-    /// Scripts read it by this name.
+    /// The processes that use it. Scripts read it by another name.
     #[serde(rename = "holders")]
     pub owners: Vec<ConversationOwner>,
 }

@@ -15,7 +15,9 @@ use std::path::{Path, PathBuf};
 /// A conversation, and what is in it.
 #[derive(Debug)]
 pub struct Found {
+    /// Where it is.
     pub stored: Stored,
+    /// What is in it.
     pub about: About,
 }
 
@@ -24,6 +26,7 @@ const SHORTEST: usize = 4;
 /// So many are named when several begin alike.
 const NAMED: usize = 5;
 
+/// The conversation that a word names.
 pub fn find(engine: &Engine, word: &str) -> Result<Found> {
     let all = stored::all(&engine.environment.lookup())?;
     let stored = match by_file(engine, word, &all)? {

@@ -11,12 +11,13 @@ use crate::launch::{Launched, new_id};
 use crate::limits;
 use crate::notice::Notice;
 use crate::prepare::prepare;
+use crate::put_outcome::of_past;
 use crate::repair::{self, file::Looked};
 use crate::settings::Engine;
 use ostler_agents::repair::Format;
 use ostler_core::SCHEMA;
 use ostler_core::event::{Entry, Event};
-use ostler_core::outcome::{Closing, Kind, Outcome, Saved, Source};
+use ostler_core::outcome::{Closing, Kind, Outcome};
 use ostler_core::record::{Adopted, Mode, Session, beginning_of};
 use ostler_keeper::put_ended::put_ended;
 use ostler_store::folder::{Folder, RunFolder};
@@ -139,22 +140,9 @@ fn ended(session: &Session, record: &RunRecord, about: &about::About, transcript
         last: about.last.clone(),
         ..closing::of(session, record.run)
     };
-    Outcome {
-        // Nobody stopped it: how its last turn went is what its own record says.
-        kind: if about.answered { Kind::Succeeded } else { Kind::Interrupted },
-        source: Source::Ostler,
-        exit_code: None,
-        signal: None,
-        saved: Saved::Verified,
-        cause: "adopted; not started in ostler yet".to_owned(),
-        text: None,
-        tokens: None,
-        cost_usd: None,
-        turns: 0,
-        duration_ms: None,
-        left: Vec::new(),
-        closing: Some(Box::new(closing)),
-    }
+    // It was not stopped: how its last turn went is what its own record says.
+    let kind = if about.answered { Kind::Succeeded } else { Kind::Interrupted };
+    of_past(kind, "adopted; not started in ostler yet".to_owned(), closing)
 }
 
 type Locked = (Writers, Conversation, rustix::fd::OwnedFd);

@@ -29,10 +29,13 @@ use std::path::Path;
 pub struct Adopt {
     /// A name that no other session has.
     pub name: Option<String>,
+    /// With a terminal or without.
     pub mode: Mode,
     /// It waits for further messages after a turn, once it is started.
     pub keep: bool,
+    /// The model of its next run.
     pub model: Option<String>,
+    /// Limits of its next run.
     pub limits: limits::Asked,
     /// Further arguments of the agent's own.
     pub arguments: Vec<String>,
@@ -44,6 +47,7 @@ pub struct Adopt {
 #[derive(Debug)]
 pub struct Adoptable<'e> {
     engine: &'e Engine,
+    /// The conversation.
     pub found: Found,
     others: Vec<ConversationOwner>,
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 /// A conversation that cannot become a session.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the text of each says what it is, with its fields")]
 pub enum AdoptRefusal {
     // Which one is meant.
     #[error("there is no file {word}")]

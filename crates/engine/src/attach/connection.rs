@@ -81,10 +81,12 @@ impl Connection {
         self.send_unsent()
     }
 
+    /// Tells the program how large the window is.
     pub fn resize(&mut self, (rows, columns): (u16, u16)) -> Result<Sent> {
         self.send(wire::encode(&Call::Resize { rows, columns }))
     }
 
+    /// Sends what could not be sent before.
     pub fn send_unsent(&mut self) -> Result<Sent> {
         while let Some(packet) = self.unsent.front() {
             match socket::transmit(&self.socket, packet)? {

@@ -28,14 +28,17 @@ struct UnderWay {
 }
 
 impl Keys {
+    /// Adds keys.
     pub fn push(&mut self, keys: &[u8]) {
         self.waiting.extend_from_slice(keys);
     }
 
+    /// Whether all of them were sent.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
+    /// Whether there is no room for more.
     pub fn is_full(&self) -> bool {
         self.waiting.len() >= FULL
     }

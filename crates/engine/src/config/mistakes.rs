@@ -21,6 +21,7 @@ const NOT_FOR_LAUNCHES: [&str; 5] = ["default_agent", "detach_key", "grace", "ar
 pub struct Mistake {
     path: PathBuf,
     line: Option<usize>,
+    /// What is wrong.
     pub words: String,
     affects: Affects,
 }
@@ -68,10 +69,12 @@ impl Mistake {
         }
     }
 
+    /// Whether this setting is wrong.
     pub fn is_of_setting(&self, name: &str) -> bool {
         matches!(&self.affects, Affects::Setting(setting) if setting == name)
     }
 
+    /// Whether this agent is described wrongly.
     pub fn is_of_agent(&self, name: &str) -> bool {
         matches!(&self.affects, Affects::Agent(agent) if agent == name)
     }

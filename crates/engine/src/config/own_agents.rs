@@ -12,7 +12,9 @@ use std::collections::BTreeMap;
 pub struct OwnAgent {
     /// The program and its first arguments; never empty.
     pub command: Vec<String>,
+    /// With a terminal or without.
     pub mode: Mode,
+    /// How ostler speaks with it.
     pub protocol: Protocol,
     end: Way,
 }

@@ -31,6 +31,7 @@ const AT_ONCE: usize = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
+    /// As it should be.
     Fine,
     /// Worth knowing; nothing has to be done.
     Note,
@@ -46,7 +47,9 @@ pub enum Level {
 pub struct Finding {
     /// Which check found it; stays the same when the words change.
     pub check: &'static str,
+    /// How bad it is.
     pub level: Level,
+    /// What was found.
     pub what: String,
     /// A command, where one helps.
     #[serde(rename = "do")]

@@ -10,6 +10,7 @@ use std::io::{self, BufRead, BufReader, Read};
 /// What is told of one conversation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct About {
+    /// Where it works.
     pub cwd: Option<String>,
     /// What it was asked first.
     pub prompt: Option<String>,

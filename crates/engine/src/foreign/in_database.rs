@@ -12,6 +12,7 @@ use ostler_view::database::{self, Stored};
 /// What is known of a process.
 #[derive(Clone, Debug, PartialEq)]
 pub enum At {
+    /// It has this conversation open.
     This(ConversationOwner),
     /// This conversation, or that one.
     Perhaps(ConversationOwner, String),

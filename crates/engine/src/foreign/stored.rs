@@ -15,10 +15,13 @@ use std::time::{Duration, SystemTime};
 /// One of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stored {
+    /// Whose it is.
     pub agent: &'static str,
+    /// The agent's name for it.
     pub native_id: String,
     /// Its file, or the database that it is in.
     pub file: PathBuf,
+    /// When it was written last.
     pub updated: SystemTime,
     /// Where it works, as far as that is known without reading it.
     pub cwd: Option<String>,
@@ -86,9 +89,13 @@ pub fn in_files(variable: Variable<'_>) -> Vec<Stored> {
 /// A conversation that its agent has to convert before anything else can read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Older {
+    /// Whose it is.
     pub agent: &'static str,
+    /// In which form.
     pub form: OlderForm,
+    /// Where it is.
     pub file: PathBuf,
+    /// Where it works.
     pub cwd: Option<String>,
 }
 

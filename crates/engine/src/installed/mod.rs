@@ -38,8 +38,11 @@ pub enum Messages {
 /// What a session with an agent can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Abilities {
+    /// It works without a terminal.
     pub headless: bool,
+    /// It works in a terminal.
     pub terminal: bool,
+    /// How it takes messages.
     pub messages: Messages,
     /// Its questions are passed on, and answers brought back.
     pub asks: bool,

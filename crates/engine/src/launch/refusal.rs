@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 /// A request to launch something that cannot be launched that way.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the text of each says what it is, with its fields")]
 pub enum LaunchRefusal {
     #[error("the prompt is empty")]
     PromptEmpty,
@@ -66,8 +67,11 @@ pub enum LaunchRefusal {
 /// What a command does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnlyForAgents {
+    /// Something to be told.
     Prompt,
+    /// Staying alive after its turn.
     Keep,
+    /// A model.
     Model,
 }
 

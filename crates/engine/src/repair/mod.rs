@@ -3,12 +3,12 @@
 //! What is wrong and what is to change is decided by `ostler_transcript`, which writes nothing. Here is who may be
 //! disturbed (nobody: a conversation that a living process holds is left alone), and how the file is replaced.
 
-pub mod file;
-pub mod lost;
-pub mod rehearsal;
+pub(crate) mod file;
+pub(crate) mod lost;
+pub(crate) mod rehearsal;
 mod request;
-pub mod split_off;
-pub mod target;
+pub(crate) mod split_off;
+pub(crate) mod target;
 
 pub use request::{End, Remedy, Repair, Repaired, Step};
 

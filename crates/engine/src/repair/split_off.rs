@@ -3,9 +3,10 @@
 
 use crate::error::Result;
 use crate::prepare::prepare;
+use crate::put_outcome::of_past;
 use crate::settings::Engine;
 use ostler_core::id::SessionId;
-use ostler_core::outcome::{Closing, Kind, Outcome, Saved, Source};
+use ostler_core::outcome::{Closing, Kind, Outcome};
 use ostler_core::record::Session;
 use ostler_keeper::put_ended::put_ended;
 use ostler_store::folder::{Folder, RunFolder};
@@ -43,19 +44,5 @@ fn ended(session: &Session, native_id: &str, transcript: String) -> Outcome {
         ended: session.created,
         ..closing::of(session, 1)
     };
-    Outcome {
-        kind: Kind::Stopped,
-        source: Source::Ostler,
-        exit_code: None,
-        signal: None,
-        saved: Saved::Verified,
-        cause: format!("split off{parent}: two processes had written one conversation"),
-        text: None,
-        tokens: None,
-        cost_usd: None,
-        turns: 0,
-        duration_ms: None,
-        left: Vec::new(),
-        closing: Some(Box::new(closing)),
-    }
+    of_past(Kind::Stopped, format!("split off{parent}: two processes had written one conversation"), closing)
 }

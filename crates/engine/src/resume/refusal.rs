@@ -5,6 +5,7 @@ use ostler_core::id::SessionId;
 
 /// A request to resume a session that cannot be resumed that way.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the text of each says what it is, with its fields")]
 pub enum ResumeRefusal {
     #[error("{session} is archived")]
     Archived { session: SessionRef },
@@ -21,6 +22,7 @@ pub enum ResumeRefusal {
 
 /// A request to copy a conversation that cannot be copied.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the text of each says what it is, with its fields")]
 pub enum ForkRefusal {
     #[error("{session} is a command and has no conversation to copy")]
     Command { session: SessionRef },

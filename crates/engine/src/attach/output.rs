@@ -77,17 +77,18 @@ impl Output {
 
     /// The next bytes for a terminal; none when it shows everything.
     pub fn next(&mut self, window: Option<(u16, u16)>) -> Result<&[u8]> {
-        if self.drawn.is_none() && self.was_dropped()? {
+        if self.drawn.is_none() {
+            self.piece.resize(PIECE, 0);
+            let count = self.out.read_at(&mut self.piece, self.position)?;
+            // Only what is far behind the end can have been dropped, before or while it was read.
+            if count < PIECE || !self.was_dropped()? {
+                self.position += count as u64;
+                return Ok(&self.piece[..count]);
+            }
             self.draw(window)?;
         }
-        if let Some(drawn) = self.drawn.take() {
-            self.piece = drawn;
-            return Ok(&self.piece);
-        }
-        self.piece.resize(PIECE, 0);
-        let count = self.out.read_at(&mut self.piece, self.position)?;
-        self.position += count as u64;
-        Ok(&self.piece[..count])
+        self.piece = self.drawn.take().unwrap_or_default();
+        Ok(&self.piece)
     }
 
     /// Whether what comes next was dropped because the output grew too long while the terminal accepted none of it.

@@ -199,7 +199,7 @@ fn a_damaged_transcript_is_mended_first() {
     assert!(adopted.stderr.contains("ostler: repaired: "), "{adopted:?}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), whole);
     let events = harness.run(&["events"]).exits(0).stdout;
-    assert!(events.contains("\"repaired\"") && events.contains("\"adopted\""), "{events}");
+    assert!(events.contains("\"mended\"") && events.contains("\"adopted\""), "{events}");
 }
 
 #[test]

@@ -152,6 +152,10 @@ pub struct Closing {
     pub last: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alarm: Option<String>,
+    /// The processes that kept it, as `holder.json` and `keeper.json` named them: both files are removed at the end, and whoever
+    /// moves or deletes the folder waits for these first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub helpers: Vec<serde_json::Value>,
 }
 
 /// Judges a run whose process is gone, from everything that is known about it: what the agent reported, then how the

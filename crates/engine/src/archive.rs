@@ -13,8 +13,9 @@ use ostler_core::event::StopHow;
 use ostler_core::record::Renamed;
 use ostler_core::view::{Phase, View};
 use ostler_store::home::Place;
-use ostler_store::{archived, checkpoints};
+use ostler_store::{archived, checkpoints, packed};
 use ostler_sys::clock;
+use ostler_sys::pause::{self, Point};
 use ostler_view::look;
 use std::path::Path;
 use std::time::Duration;
@@ -96,7 +97,12 @@ impl Engine {
         let into = self.home.open_or_make(&archive.join(month))?;
         // The month's own name has to be on the disk as well before a session goes there.
         self.home.open_or_make(&archive)?.sync()?;
-        still.rename(&into, id.as_str())
+        pause::at(Point::ArchiveNoted);
+        still.rename(&into, id.as_str())?;
+        pause::at(Point::ArchiveMoved);
+        // It is archived, in whatever form: one that cannot be packed now is read as a folder.
+        let _ = packed::lock(&archive).and_then(|lock| packed::pack(&into, id, &lock));
+        Ok(())
     }
 
     /// Brings back what was put away. What a person should know about what happened to it meanwhile, if anything did.
@@ -105,12 +111,20 @@ impl Engine {
         if !place.archived {
             return Err(Error::NotArchived { session: SessionRef::at(place) });
         }
-        let still = Quiesced::take(place).map_err(|not| match not {
-            NotQuiesced::Runs => Error::InUse { id },
-            NotQuiesced::Failed(error) => error,
-        })?;
+        let take = || {
+            Quiesced::take(place).map_err(|not| match not {
+                NotQuiesced::Runs => Error::InUse { id },
+                NotQuiesced::Failed(error) => error,
+            })
+        };
+        if place.is_packed() {
+            let still = take()?;
+            packed::unpack(&still.parent()?, id, still.held())?;
+        }
+        let still = take()?;
         let alarm = archived::noted(&place.open()?)?.map(|archived| archived.alarm(id)).transpose()?.flatten();
         still.rename(&self.home.open_or_make(&self.home.sessions())?, id.as_str())?;
+        pause::at(Point::RestoreMoved);
         Ok(alarm)
     }
 

@@ -6,6 +6,7 @@ use crate::quiesced::{NotQuiesced, Quiesced};
 use crate::session_ref::SessionRef;
 use crate::settings::Engine;
 use ostler_store::home::{Home, Place};
+use ostler_store::packed;
 use ostler_sys::clock;
 use ostler_sys::dir::Dir;
 use std::io::ErrorKind;
@@ -65,12 +66,24 @@ impl Engine {
 
     /// Deletes what an earlier purge that was killed has left.
     pub fn finish_purges(&self) -> Result<()> {
-        leftovers(&self.home)?.iter().try_for_each(|folder| remove(folder))
+        leftovers(&self.home)?.iter().try_for_each(|folder| remove(folder))?;
+        for month in self.home.months()? {
+            packed::clear(&Dir::open(&month)?, &packed::lock(&self.home.archive())?)?;
+        }
+        Ok(())
     }
 }
 
 /// Deletes a session that is at rest.
 pub fn delete(place: &Place, still: &Quiesced) -> Result<()> {
+    if place.is_packed() {
+        // One file goes as one step.
+        return match std::fs::remove_file(&place.path) {
+            Ok(()) => Ok(still.parent()?.sync()?),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(Error::CannotDelete { folder: place.path.clone(), error }),
+        };
+    }
     let hidden = format!("{GONE}{}", place.id);
     let path = still.parent_path().join(&hidden);
     // A copy of it that was being deleted before this one came back.

@@ -10,6 +10,7 @@ use ostler_core::view::{Phase, View};
 use ostler_store::StoreError;
 use ostler_store::folder::Folder;
 use ostler_store::home::Place;
+use ostler_store::packed;
 use ostler_sys::dir::Dir;
 use ostler_sys::lock::{self, Held};
 use ostler_sys::process::{Identity, Pidfd};
@@ -45,12 +46,15 @@ pub struct Quiesced {
     place: Place,
     /// What is true of it; the damage, when its records cannot be read.
     pub view: std::result::Result<Box<View>, String>,
-    _held: Held,
+    held: Held,
 }
 
 impl Quiesced {
     /// Takes a session that has ended. One whose records cannot be read counts as ended when nobody holds its locks.
     pub fn take(place: &Place) -> std::result::Result<Quiesced, NotQuiesced> {
+        if place.is_packed() {
+            return Quiesced::take_packed(place);
+        }
         let folder = place.open()?;
         match view_or_damage(place)? {
             Ok(view) if !view.ended => return Err(NotQuiesced::Runs),
@@ -77,8 +81,26 @@ impl Quiesced {
         }
         match view_or_damage(place)? {
             Ok(view) if !view.ended => Err(NotQuiesced::Runs),
-            view => Ok(Quiesced { place: place.clone(), view, _held: held }),
+            view => Ok(Quiesced { place: place.clone(), view, held }),
         }
+    }
+
+    /// Nobody keeps a packed session. Who holds the lock of the archive is the only one that unpacks or deletes it.
+    fn take_packed(place: &Place) -> std::result::Result<Quiesced, NotQuiesced> {
+        let held = packed::lock(place.path.parent().and_then(Path::parent).unwrap_or(Path::new("/")))?;
+        if !place.is_packed() {
+            return Err(moved(place).into());
+        }
+        let view = match ostler_view::look::look(place).map_err(StoreError::without_session) {
+            Ok(view) => Ok(Box::new(view)),
+            Err(error) => Err(error.to_string()),
+        };
+        Ok(Quiesced { place: place.clone(), view, held })
+    }
+
+    /// The lock that is held.
+    pub fn held(&self) -> &Held {
+        &self.held
     }
 
     /// Gives the folder another place, durably, unless something is there already.
@@ -197,8 +219,8 @@ fn pause() -> Result<()> {
 /// Waits until holder and keeper of an ended session have exited: they have nothing left to do.
 fn wait_for_helpers(folder: &Folder, place: &Place) -> std::result::Result<(), NotQuiesced> {
     // A record that cannot be read names nobody; the lock decides.
-    for helper in folder.helpers() {
-        let Some(pidfd) = Pidfd::open(&helper.process)? else {
+    for process in folder.helper_processes() {
+        let Some(pidfd) = Pidfd::open(&process)? else {
             continue;
         };
         let deadline = Instant::now() + LEAVING;
@@ -209,7 +231,7 @@ fn wait_for_helpers(folder: &Folder, place: &Place) -> std::result::Result<(), N
                 return Err(NotQuiesced::Runs);
             }
             if Instant::now() > deadline {
-                return Err(Error::HelperStays { pid: helper.process.pid() }.into());
+                return Err(Error::HelperStays { pid: process.pid() }.into());
             }
         }
     }

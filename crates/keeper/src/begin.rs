@@ -156,7 +156,7 @@ impl Beginner<'_> {
         let beginning = self.beginning;
         leave_the_launchers_place(beginning.folder)?;
         let mut handles = Handles::default();
-        handles.put(handles::FOLDER, beginning.folder.dir().duplicate()?.into());
+        handles.put(handles::FOLDER, beginning.folder.dir().duplicate()?.try_into()?);
         handles.put(handles::BINARY, binary);
         if let Some(listener) = self.listener {
             handles.put(handles::LISTENER, rustix::io::fcntl_dupfd_cloexec(listener, 3).map_err(io::Error::from)?);

@@ -298,7 +298,7 @@ fn rescue(folder: &Folder, run: u32, launcher: &Launcher) -> Result<(), LaunchEr
         return Ok(());
     }
     let mut handles = Handles::default();
-    handles.put(handles::FOLDER, folder.dir().duplicate()?.into());
+    handles.put(handles::FOLDER, folder.dir().duplicate()?.try_into()?);
     handles.put(handles::BINARY, launcher.open_program()?);
     // The socket is opened here, so that whoever is next finds it.
     handles.put(handles::LISTENER, socket::open(folder.dir())?);

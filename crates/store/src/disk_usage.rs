@@ -1,6 +1,7 @@
 //! What sessions use on the disk: allocated blocks, by what they hold. A file with several names is counted once.
 
 use crate::StoreError;
+use ostler_sys::dir::Dir;
 use serde::Serialize;
 use std::collections::HashSet;
 use std::io;
@@ -66,6 +67,19 @@ impl Counter {
     /// What a session's folder uses, apart from what was counted before.
     pub fn session(&mut self, folder: &Path) -> Result<DiskUsage, StoreError> {
         let mut usage = DiskUsage::default();
+        if let Some(pack) = Dir::open(folder).ok().as_ref().and_then(Dir::pack) {
+            let mut total = 0;
+            self.walk(folder, &mut |_, bytes| total += bytes)?;
+            // Its blocks hold several files: what is not the contents of one kind is what its records use.
+            for (path, packed) in pack.names() {
+                match kind(Path::new(path)) {
+                    Kind::Record => {}
+                    kind @ (Kind::Output | Kind::Checkpoint | Kind::Snapshot) => usage.add(kind, packed.size),
+                }
+            }
+            usage.records = total.saturating_sub(usage.total());
+            return Ok(usage);
+        }
         self.walk(folder, &mut |path, bytes| usage.add(kind(path), bytes))?;
         Ok(usage)
     }
@@ -82,7 +96,8 @@ impl Counter {
     fn walk(&mut self, folder: &Path, each: &mut impl FnMut(&Path, u64)) -> Result<(), StoreError> {
         let mut left = vec![PathBuf::new()];
         while let Some(below) = left.pop() {
-            let path = folder.join(&below);
+            // A path that ends with a slash is one of a folder, and a packed session is a file.
+            let path = if below.as_os_str().is_empty() { folder.to_owned() } else { folder.join(&below) };
             let failed = |error: io::Error| StoreError::io(path.to_string_lossy())(error);
             let Some(stat) = there(std::fs::symlink_metadata(&path)).map_err(failed)? else {
                 continue;

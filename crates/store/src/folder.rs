@@ -10,6 +10,7 @@ use ostler_core::id::SessionId;
 use ostler_core::outcome::{Exit, Outcome};
 use ostler_core::record::{Renamed, Session};
 use ostler_sys::dir::{Dir, Sync};
+use ostler_sys::process::Identity;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -90,6 +91,16 @@ impl Folder {
     #[must_use]
     pub fn helpers(&self) -> Vec<HelperRecord> {
         [self.holder(), self.keeper()].into_iter().filter_map(|record| record.ok().flatten()).collect()
+    }
+
+    /// The processes that keep it or kept its newest run: they may still be leaving.
+    #[must_use]
+    pub fn helper_processes(&self) -> Vec<Identity> {
+        let mut found: Vec<Identity> = self.helpers().into_iter().map(|helper| helper.process).collect();
+        if let Ok((_, Some(Outcome { closing: Some(closing), .. }))) = self.newest_outcome() {
+            found.extend(closing.helpers.into_iter().filter_map(|process| serde_json::from_value(process).ok()));
+        }
+        found
     }
 
     /// Who the first holder is, of a session that nobody sees yet.
@@ -234,7 +245,7 @@ impl RunFolder {
 }
 
 pub fn read<T: DeserializeOwned>(dir: &Dir, name: &str) -> Result<Option<T>, StoreError> {
-    let Some(bytes) = dir.read(name).map_err(StoreError::io(name))? else {
+    let Some(bytes) = dir.read(name).map_err(StoreError::io_or_damaged(name))? else {
         return Ok(None);
     };
     match serde_json::from_slice(&bytes) {

@@ -40,8 +40,14 @@ pub struct Place {
 
 impl Place {
     pub fn open(&self) -> Result<Folder, StoreError> {
-        let dir = Dir::open(&self.path).map_err(StoreError::io(self.path.to_string_lossy()))?;
+        let dir = Dir::open(&self.path).map_err(StoreError::io_or_damaged(self.path.to_string_lossy()))?;
         Ok(Folder::new(dir))
+    }
+
+    /// Whether it is archived in one file.
+    #[must_use]
+    pub fn is_packed(&self) -> bool {
+        self.archived && std::fs::symlink_metadata(&self.path).is_ok_and(|stat| stat.is_file())
     }
 }
 
@@ -165,6 +171,12 @@ impl Home {
         Ok(sessions_dirs)
     }
 
+    /// The folders of the archive.
+    pub fn months(&self) -> Result<Vec<PathBuf>, StoreError> {
+        let archive = self.archive();
+        Ok(names(&archive)?.into_iter().filter(|name| is_month(name)).map(|month| archive.join(month)).collect())
+    }
+
     fn archive_dirs(&self) -> Result<Vec<SessionsDir>, StoreError> {
         let archive = self.archive();
         // Whatever else lies there is not ours, and keeps nobody from being listed.
@@ -249,7 +261,7 @@ impl Home {
         let archive = self.archive();
         let months = names(&archive)?.into_iter().filter(|name| is_month(name));
         let mut places = months.map(|month| archive.join(month).join(id.as_str()));
-        Ok(places.find(|path| path.is_dir()).map(|path| Place { id, path, archived: true }))
+        Ok(places.find(|path| path.is_dir() || path.is_file()).map(|path| Place { id, path, archived: true }))
     }
 
     /// The sessions that came from this one, the oldest first.

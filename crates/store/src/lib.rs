@@ -10,6 +10,7 @@
 //! * [`checkpoints`]: copies of the agent's transcript. [`archived`]: what a session was when it was put away.
 //! * [`spare`]: the folder of the next session, made in advance. [`disk_usage`]: what all of it takes.
 //! * [`limits`]: what the groups of a run tell about its limits. [`branch`]: what git has checked out where it works.
+//! * [`packed`]: an archived session in one file.
 
 pub mod archived;
 pub mod backwards;
@@ -23,6 +24,7 @@ pub mod home;
 pub mod inbox;
 pub mod journal;
 pub mod limits;
+pub mod packed;
 pub mod pieces;
 pub mod printed;
 pub mod progress;
@@ -63,6 +65,15 @@ impl StoreError {
     pub fn io(file: impl Into<String>) -> impl FnOnce(io::Error) -> StoreError {
         let file = file.into();
         move |error| StoreError::Io { file, error }
+    }
+
+    /// The same for what may be a pack: one that was cut off or changed is damaged like any other record.
+    pub fn io_or_damaged(file: impl Into<String>) -> impl FnOnce(io::Error) -> StoreError {
+        let file = file.into();
+        move |error| match error.kind() {
+            io::ErrorKind::InvalidData => StoreError::Damaged { file, reason: error.to_string() },
+            _ => StoreError::Io { file, error },
+        }
     }
 
     /// Names the session.

@@ -34,6 +34,28 @@ impl Folder {
         }
     }
 
+    /// Removes what only a session that runs needs: the records of its helpers, which the outcome names as well, how its
+    /// process ended, which the outcome says as well, and files in which there is nothing. Empty locks stay: a process that
+    /// waits for one must not get another file than the next one. Best effort: what stays harms nobody.
+    ///
+    /// The caller holds `keeper.lock` and has published the outcome. The next run begins under the lock that is taken here, and
+    /// its holder signs after that, so nothing of the next run is removed.
+    pub fn tidy(&self, run: &RunFolder) {
+        let held = self.dir().file(LOCKED, OFlags::RDWR).and_then(lock::try_exclusive);
+        let newest = || self.newest_run().is_ok_and(|newest| newest == run.number);
+        if matches!(held, Ok(Some(_))) && newest() && run.outcome().is_ok_and(|outcome| outcome.is_some()) {
+            for name in ["holder.json", "keeper.json"] {
+                let _ = self.dir().remove(name);
+            }
+            let _ = run.dir().remove("exit.json");
+            for name in ["in", "fed.jsonl", "out", "err", "out.times", "err.times"] {
+                if matches!(run.dir().stat(name), Ok(Some(stat)) if stat.size == 0) {
+                    let _ = run.dir().remove(name);
+                }
+            }
+        }
+    }
+
     /// From here on the session is not at rest, and as long as this is held nobody lays it to rest: for whoever is about to
     /// write into its inbox or to begin another run.
     pub fn drop_summary(&self) -> Result<Held, StoreError> {
@@ -65,10 +87,16 @@ impl Folder {
 /// odd. `sessions` is the folder in which its folder is.
 #[must_use]
 pub fn read_summary(sessions: &Dir, id: SessionId) -> Option<(Outcome, Closing)> {
-    let mut outcome = read::<Outcome>(sessions, &format!("{id}/{AT_REST}")).ok()??;
+    let (mut outcome, size) = match read::<Outcome>(sessions, &format!("{id}/{AT_REST}")) {
+        Ok(outcome) => (outcome?, sessions.stat(&format!("{id}/{LOCKED}")).ok()??.size),
+        // Not a folder: it may be packed.
+        Err(_) => {
+            let packed = sessions.open_dir_or_link(id.as_str()).ok()?;
+            (read::<Outcome>(&packed, AT_REST).ok()??, packed.stat(LOCKED).ok()??.size)
+        }
+    };
     let closing = *outcome.closing.take()?;
     let session = &closing.session;
-    let size = sessions.stat(&format!("{id}/session.json")).ok()??.size;
     (session.id == id && session.schema <= SCHEMA && size == closing.session_size).then_some((outcome, closing))
 }
 
@@ -97,18 +125,56 @@ mod tests {
 
         drop(folder.drop_summary().unwrap());
         assert!(!rests());
-        folder.dir().create(inbox::NAME, b"a line").unwrap();
+        let message = b"a request";
+        let read = message.len() as u64;
+        folder.dir().create(inbox::NAME, message).unwrap();
         folder.write_summary(&run, 0);
         assert!(!rests(), "a message came later");
-        folder.write_summary(&run, 6);
+        folder.write_summary(&run, read);
         assert!(rests());
 
         let second = folder.begin_run(&record(2), After::Rest).unwrap();
         assert!(!rests(), "the next run has begun");
-        folder.write_summary(&run, 6);
+        folder.write_summary(&run, read);
         assert!(!rests(), "the first run is not the newest");
         second.dir().create("outcome.json", b"{}").unwrap();
-        folder.write_summary(&second, 6);
+        folder.write_summary(&second, read);
         assert!(rests());
+    }
+
+    #[test]
+    fn what_only_a_running_session_needs_is_removed_when_it_has_ended_and_nothing_of_the_next_run_is() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = Folder::new(Dir::open(home.path()).unwrap());
+        let run = folder.make_run(1).unwrap();
+        let fill = || {
+            for name in [LOCKED, "holder.json", "keeper.json", "keeper.lock", "runs/1/exit.json", "runs/1/out"] {
+                std::fs::write(home.path().join(name), "{}").unwrap();
+            }
+            for name in ["runs/1/in", "runs/1/fed.jsonl", "runs/1/err"] {
+                std::fs::write(home.path().join(name), "").unwrap();
+            }
+        };
+        let names = || {
+            let mut names = [folder.dir().names().unwrap(), run.dir().names().unwrap()].concat();
+            names.sort();
+            names
+        };
+        fill();
+        let before = names();
+        folder.tidy(&run);
+        assert_eq!(names(), before, "it has not ended");
+        let outcome = ostler_core::outcome::judge(&ostler_core::life::State::new(record(1).plan), 0);
+        run.publish_outcome(&outcome).unwrap();
+        let waking = folder.drop_summary().unwrap();
+        folder.tidy(&run);
+        assert!(names().len() > before.len(), "its next run may be about to begin");
+        drop(waking);
+        folder.tidy(&run);
+        assert_eq!(names(), ["keeper.lock", "out", "outcome.json", "runs", LOCKED]);
+        fill();
+        folder.begin_run(&record(2), After::Rest).unwrap();
+        folder.tidy(&run);
+        assert!(home.path().join("holder.json").exists(), "that of the next run");
     }
 }

@@ -3,19 +3,31 @@
 //! What matters is written to a temporary name, synced, given its name, and the folder synced: after a power cut it is
 //! there whole or not at all. `publish_once` gives the name with link(2), which fails when the name is taken, so the
 //! first writer wins and nobody is ever overwritten.
+//!
+//! A folder that was packed into one file ([`crate::pack`]) is read through the same type; nothing can be written into it.
 
+use crate::memory_file;
+use crate::pack::{Kind, Pack};
 use crate::pause::{self, Point};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, FallocateFlags, FileType, Mode, OFlags, RawDir, Timespec, Timestamps};
+use rustix::fs::{AtFlags, CWD, FallocateFlags, FileType, Mode, OFlags, RawDir, Timespec, Timestamps};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// An open folder.
 #[derive(Debug)]
-pub struct Dir(OwnedFd);
+pub struct Dir(Held);
+
+#[derive(Debug)]
+enum Held {
+    Open(OwnedFd),
+    /// A folder in a pack, with its path there; empty for the outermost.
+    Packed(Arc<Pack>, String),
+}
 
 /// Whether to wait until the bytes are on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,42 +45,105 @@ const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLO
 
 impl Dir {
     pub fn open(path: impl AsRef<Path>) -> io::Result<Dir> {
-        Ok(Dir(rustix::fs::open(path.as_ref(), FOLDER, Mode::empty())?))
+        Dir::open_or_pack(CWD, path.as_ref(), FOLDER)
+    }
+
+    /// A folder, or a file that a folder was packed into.
+    fn open_or_pack(above: impl AsFd, path: &Path, flags: OFlags) -> io::Result<Dir> {
+        match rustix::fs::openat(&above, path, flags, Mode::empty()) {
+            Ok(fd) => Ok(Dir(Held::Open(fd))),
+            Err(Errno::NOTDIR) => match Pack::open_at(above, path)? {
+                Some(pack) => Ok(Dir(Held::Packed(Arc::new(pack), String::new()))),
+                None => Err(Errno::NOTDIR.into()),
+            },
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The pack that this is a folder of, if it is one.
+    #[must_use]
+    pub fn pack(&self) -> Option<&Pack> {
+        match &self.0 {
+            Held::Open(_) => None,
+            Held::Packed(pack, _) => Some(pack),
+        }
+    }
+
+    /// The descriptor of a folder that can be written to.
+    fn fd(&self) -> io::Result<&OwnedFd> {
+        match &self.0 {
+            Held::Open(fd) => Ok(fd),
+            Held::Packed(..) => Err(Errno::ROFS.into()),
+        }
+    }
+
+    /// The pack, and the path in it of a name in this folder.
+    fn packed(&self, name: &str) -> Option<(&Arc<Pack>, String)> {
+        let Held::Packed(pack, below) = &self.0 else {
+            return None;
+        };
+        let path = match (below.as_str(), name) {
+            (below, ".") => below.to_owned(),
+            ("", name) => name.to_owned(),
+            (below, name) => format!("{below}/{name}"),
+        };
+        Some((pack, path))
     }
 
     /// A folder below this one. A link in its place is not followed.
     pub fn open_dir(&self, name: &str) -> io::Result<Dir> {
-        Ok(Dir(rustix::fs::openat(&self.0, name, FOLDER | OFlags::NOFOLLOW, Mode::empty())?))
+        if let Some((pack, path)) = self.packed(name) {
+            return match pack.find(&path).map(|found| &found.kind) {
+                Some(Kind::Folder) => Ok(Dir(Held::Packed(Arc::clone(pack), path))),
+                None if path.is_empty() => Ok(Dir(Held::Packed(Arc::clone(pack), path))),
+                Some(Kind::File | Kind::Link(_)) => Err(Errno::NOTDIR.into()),
+                None => Err(Errno::NOENT.into()),
+            };
+        }
+        Ok(Dir(Held::Open(rustix::fs::openat(self.fd()?, name, FOLDER | OFlags::NOFOLLOW, Mode::empty())?)))
     }
 
-    /// The same, by way of a link if there is one.
+    /// The same, by way of a link if there is one, and also a folder that was packed.
     pub fn open_dir_or_link(&self, name: &str) -> io::Result<Dir> {
-        Ok(Dir(rustix::fs::openat(&self.0, name, FOLDER, Mode::empty())?))
+        Dir::open_or_pack(self.fd()?, Path::new(name), FOLDER)
     }
 
     /// Makes a folder that only its owner may enter.
     pub fn make_dir(&self, name: &str) -> io::Result<()> {
-        Ok(rustix::fs::mkdirat(&self.0, name, Mode::RWXU)?)
+        Ok(rustix::fs::mkdirat(self.fd()?, name, Mode::RWXU)?)
     }
 
     #[must_use]
     pub fn adopt(fd: OwnedFd) -> Dir {
-        Dir(fd)
+        Dir(Held::Open(fd))
     }
 
     pub fn duplicate(&self) -> io::Result<Dir> {
-        Ok(Dir(rustix::io::fcntl_dupfd_cloexec(&self.0, 3)?))
+        Ok(Dir(match &self.0 {
+            Held::Open(fd) => Held::Open(rustix::io::fcntl_dupfd_cloexec(fd, 3)?),
+            Held::Packed(pack, below) => Held::Packed(Arc::clone(pack), below.clone()),
+        }))
     }
 
     /// Opens a file of this folder; a new one is readable by its owner alone.
     pub fn file(&self, name: &str, flags: OFlags) -> io::Result<OwnedFd> {
+        if let Some((pack, path)) = self.packed(name) {
+            if flags.intersects(OFlags::WRONLY | OFlags::RDWR | OFlags::CREATE) {
+                return Err(Errno::ROFS.into());
+            }
+            let bytes = pack.contents(&path)?.ok_or(Errno::NOENT)?;
+            return Ok(memory_file::with(&bytes)?.into());
+        }
         // Somebody may have put a pipe in the place of a record, and a reader must not wait for its writer.
         let flags = if flags.intersects(OFlags::WRONLY | OFlags::RDWR) { flags } else { flags | OFlags::NONBLOCK };
-        Ok(rustix::fs::openat(&self.0, name, flags | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::RUSR | Mode::WUSR)?)
+        Ok(rustix::fs::openat(self.fd()?, name, flags | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::RUSR | Mode::WUSR)?)
     }
 
     /// The whole file; `None` when there is none.
     pub fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
+        if let Some((pack, path)) = self.packed(name) {
+            return pack.contents(&path);
+        }
         let file = match self.file(name, OFlags::RDONLY) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -96,7 +171,7 @@ impl Dir {
     pub fn replace(&self, name: &str, bytes: &[u8], sync: Sync) -> io::Result<()> {
         let temporary = self.temporary(name, bytes, sync)?;
         pause::at(Point::ReplacementWritten);
-        if let Err(error) = rustix::fs::renameat(&self.0, temporary.as_str(), &self.0, name) {
+        if let Err(error) = rustix::fs::renameat(self.fd()?, temporary.as_str(), self.fd()?, name) {
             self.discard(&temporary);
             return Err(error.into());
         }
@@ -108,7 +183,7 @@ impl Dir {
     pub fn publish_once(&self, name: &str, bytes: &[u8]) -> io::Result<bool> {
         let temporary = self.temporary(name, bytes, Sync::Yes)?;
         pause::at(Point::PublicationWritten);
-        let linked = rustix::fs::linkat(&self.0, temporary.as_str(), &self.0, name, AtFlags::empty());
+        let linked = rustix::fs::linkat(self.fd()?, temporary.as_str(), self.fd()?, name, AtFlags::empty());
         pause::at(Point::PublicationLinked);
         self.discard(&temporary);
         match linked {
@@ -145,7 +220,9 @@ impl Dir {
 
     /// Best effort: a left-over temporary file is never read by anyone.
     fn discard(&self, name: &str) {
-        let _ = rustix::fs::unlinkat(&self.0, name, AtFlags::empty());
+        if let Ok(fd) = self.fd() {
+            let _ = rustix::fs::unlinkat(fd, name, AtFlags::empty());
+        }
     }
 
     fn settle(&self, sync: Sync) -> io::Result<()> {
@@ -157,8 +234,8 @@ impl Dir {
 
     /// Whether this very folder goes by that name in the one above it.
     pub fn is_called(&self, name: &str, above: &Dir) -> io::Result<bool> {
-        let me = rustix::fs::fstat(&self.0)?;
-        match rustix::fs::statat(&above.0, name, AtFlags::SYMLINK_NOFOLLOW) {
+        let me = rustix::fs::fstat(self)?;
+        match rustix::fs::statat(above.fd()?, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(found) => Ok((found.st_dev, found.st_ino) == (me.st_dev, me.st_ino)),
             Err(Errno::NOENT) => Ok(false),
             Err(error) => Err(error.into()),
@@ -167,17 +244,18 @@ impl Dir {
 
     /// Whether the folder itself was deleted while we hold it open.
     pub fn is_deleted(&self) -> io::Result<bool> {
-        Ok(rustix::fs::fstat(&self.0)?.st_nlink == 0)
+        Ok(rustix::fs::fstat(self)?.st_nlink == 0)
     }
 
     /// Waits until the names in this folder are on the disk.
     pub fn sync(&self) -> io::Result<()> {
-        Ok(rustix::fs::fsync(&self.0)?)
+        // Those of a packed folder are its bytes, which were synced before it had its name.
+        Ok(rustix::fs::fsync(self)?)
     }
 
     /// Removes a file; one that is not there is removed.
     pub fn remove(&self, name: &str) -> io::Result<()> {
-        match rustix::fs::unlinkat(&self.0, name, AtFlags::empty()) {
+        match rustix::fs::unlinkat(self.fd()?, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -185,12 +263,12 @@ impl Dir {
 
     /// Removes an empty folder.
     pub fn remove_dir(&self, name: &str) -> io::Result<()> {
-        Ok(rustix::fs::unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
+        Ok(rustix::fs::unlinkat(self.fd()?, name, AtFlags::REMOVEDIR)?)
     }
 
     /// Removes a folder with all that is in it, or whatever else goes by that name; one that is not there is removed.
     pub fn remove_all(&self, name: &str) -> io::Result<()> {
-        match std::fs::remove_dir_all(format!("/proc/self/fd/{}/{name}", self.0.as_raw_fd())) {
+        match std::fs::remove_dir_all(format!("/proc/self/fd/{}/{name}", self.fd()?.as_raw_fd())) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             // Something else in its place.
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => self.remove(name),
@@ -200,17 +278,20 @@ impl Dir {
 
     /// Gives a file of this folder a second name in another, unless that name is taken.
     pub fn link(&self, name: &str, into: &Dir, new: &str) -> io::Result<()> {
-        Ok(rustix::fs::linkat(&self.0, name, &into.0, new, AtFlags::empty())?)
+        Ok(rustix::fs::linkat(self.fd()?, name, into.fd()?, new, AtFlags::empty())?)
     }
 
     /// Gives something in this folder a name in another, unless that name is taken.
     pub fn rename_new(&self, name: &str, into: &Dir, new: &str) -> io::Result<()> {
-        Ok(rustix::fs::renameat_with(&self.0, name, &into.0, new, rustix::fs::RenameFlags::NOREPLACE)?)
+        Ok(rustix::fs::renameat_with(self.fd()?, name, into.fd()?, new, rustix::fs::RenameFlags::NOREPLACE)?)
     }
 
     /// Size of a file and when it last changed (seconds and nanoseconds of the wall clock); `None` when there is none.
     pub fn stat(&self, name: &str) -> io::Result<Option<FileStat>> {
-        match rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW) {
+        if let Some((pack, path)) = self.packed(name) {
+            return Ok(pack.stat(&path));
+        }
+        match rustix::fs::statat(self.fd()?, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(FileStat {
                 size: u64::try_from(stat.st_size).unwrap_or(0),
                 inode: stat.st_ino,
@@ -224,32 +305,41 @@ impl Dir {
 
     /// The number that the file system has given to this folder.
     pub fn inode(&self) -> io::Result<u64> {
-        Ok(rustix::fs::fstat(&self.0)?.st_ino)
+        Ok(rustix::fs::fstat(self)?.st_ino)
     }
 
     /// Whether we are its owner.
     pub fn is_ours(&self) -> io::Result<bool> {
-        Ok(rustix::fs::fstat(&self.0)?.st_uid == rustix::process::geteuid().as_raw())
+        Ok(rustix::fs::fstat(self)?.st_uid == rustix::process::geteuid().as_raw())
     }
 
     /// Whether this is a file without contents, with just these permissions.
     pub fn is_empty_file(&self, name: &str, mode: u32) -> io::Result<bool> {
-        let stat = rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let stat = rustix::fs::statat(self.fd()?, name, AtFlags::SYMLINK_NOFOLLOW)?;
         let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
         Ok(is_file && stat.st_size == 0 && stat.st_mode & 0o7777 == mode)
     }
 
     /// When a folder last changed (seconds and nanoseconds of the wall clock), if it is one with just these permissions.
     pub fn date_if_folder(&self, name: &str, mode: u32) -> io::Result<Option<(i64, u64)>> {
-        let stat = rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let stat = rustix::fs::statat(self.fd()?, name, AtFlags::SYMLINK_NOFOLLOW)?;
         let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
         Ok((is_folder && stat.st_mode & 0o7777 == mode).then_some((stat.st_mtime, stat.st_mtime_nsec)))
     }
 
-    /// When a folder last changed in any way, which nobody can set. `None`: there is no such folder; a link is none.
+    /// Gives two things in this folder each other's name, as one step.
+    pub fn exchange(&self, one: &str, other: &str) -> io::Result<()> {
+        let fd = self.fd()?;
+        Ok(rustix::fs::renameat_with(fd, one, fd, other, rustix::fs::RenameFlags::EXCHANGE)?)
+    }
+
+    /// When a folder, or the file that it was packed into, last changed in any way, which nobody can set. `None`: there is none;
+    /// a link is none.
     pub fn changed(&self, name: &str) -> io::Result<Option<Date>> {
-        match rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => {
+        match rustix::fs::statat(self.fd()?, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat)
+                if matches!(FileType::from_raw_mode(stat.st_mode), FileType::Directory | FileType::RegularFile) =>
+            {
                 Ok(Some(Date { seconds: stat.st_ctime, nanos: stat.st_ctime_nsec }))
             }
             Ok(_) | Err(Errno::NOENT) => Ok(None),
@@ -260,7 +350,7 @@ impl Dir {
     /// Says that this folder last changed at that second.
     pub fn set_date(&self, second: i64) -> io::Result<()> {
         let date = Timespec { tv_sec: second, tv_nsec: 0 };
-        Ok(rustix::fs::futimens(&self.0, &Timestamps { last_access: date, last_modification: date })?)
+        Ok(rustix::fs::futimens(self.fd()?, &Timestamps { last_access: date, last_modification: date })?)
     }
 
     /// The names in this folder, in no order.
@@ -272,6 +362,15 @@ impl Dir {
 
     /// Each name in this folder, in no order.
     pub fn each_name(&self, mut each: impl FnMut(&[u8])) -> io::Result<()> {
+        if let Held::Packed(pack, below) = &self.0 {
+            let inner = |name: &'_ str| match below.as_str() {
+                "" => Some(name.to_owned()),
+                below => name.strip_prefix(below)?.strip_prefix('/').map(str::to_owned),
+            };
+            let names = pack.names().filter_map(|(name, _)| inner(name));
+            names.filter(|name| !name.contains('/')).for_each(|name| each(name.as_bytes()));
+            return Ok(());
+        }
         // Its own position in the folder, and room for a thousand names at a time.
         let folder = self.open_dir(".")?;
         let mut buffer = Vec::with_capacity(32 * 1024);
@@ -315,14 +414,23 @@ impl Dir {
 }
 
 impl AsFd for Dir {
+    /// Of a packed folder, the file that it is in.
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        match &self.0 {
+            Held::Open(fd) => fd.as_fd(),
+            Held::Packed(pack, _) => pack.file().as_fd(),
+        }
     }
 }
 
-impl From<Dir> for OwnedFd {
-    fn from(dir: Dir) -> OwnedFd {
-        dir.0
+impl TryFrom<Dir> for OwnedFd {
+    type Error = io::Error;
+
+    fn try_from(dir: Dir) -> io::Result<OwnedFd> {
+        match dir.0 {
+            Held::Open(fd) => Ok(fd),
+            Held::Packed(..) => Err(Errno::NOTDIR.into()),
+        }
     }
 }
 
@@ -413,7 +521,7 @@ mod tests {
             let name = format!(".outcome.json.{}.{number}", std::process::id());
             dir.create(&name, b"published").unwrap();
             let published = format!("{number}.json");
-            rustix::fs::linkat(&dir.0, name.as_str(), &dir.0, published.as_str(), AtFlags::empty()).unwrap();
+            rustix::fs::linkat(&dir, name.as_str(), &dir, published.as_str(), AtFlags::empty()).unwrap();
         }
         assert!(dir.publish_once("outcome.json", b"later").unwrap());
         for number in 0..100 {

@@ -20,6 +20,7 @@ pub mod entry;
 pub mod lock;
 pub mod memory_file;
 pub mod notify;
+pub mod pack;
 pub mod pause;
 pub mod piped;
 pub mod pipes;

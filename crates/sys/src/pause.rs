@@ -129,6 +129,14 @@ points! {
     EndNoted "end-noted" [Keeper],
     SocketRemoved "socket-removed" [Keeper],
     HolderFinished "holder-finished" [Keeper],
+    // Archiving and restoring.
+    ArchiveNoted "archive-noted" [Client],
+    ArchiveMoved "archive-moved" [Client],
+    PackWritten "pack-written" [Client],
+    PackExchanged "pack-exchanged" [Client],
+    Unpacked "unpacked" [Client],
+    UnpackExchanged "unpack-exchanged" [Client],
+    RestoreMoved "restore-moved" [Client],
     // Requests.
     RequestWritten "request-written" [Client],
     // Files.

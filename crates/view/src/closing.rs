@@ -65,6 +65,7 @@ pub fn publish(
         last,
         // Who is struck and gone in a moment was seen by nobody before.
         alarm: state.alarm.clone().or(struck).or(missing),
+        helpers: folder.helpers().iter().filter_map(|helper| serde_json::to_value(&helper.process).ok()).collect(),
         ..of(session, run.number)
     };
     outcome.closing = Some(Box::new(closing));
@@ -121,6 +122,7 @@ pub fn of(session: &Session, run: u32) -> Closing {
         inbox: 0,
         last: None,
         alarm: None,
+        helpers: Vec::new(),
     }
 }
 
@@ -159,7 +161,9 @@ pub fn record_if_lost(folder: &Folder) -> Result<(), StoreError> {
     }
     let outcome = publish(folder, &run, &session, &record, &state, outcome)?;
     limits::clear(&record);
-    note(Event::Ended { outcome }).map(|_| ())
+    note(Event::Ended { outcome })?;
+    folder.tidy(&run);
+    Ok(())
 }
 
 /// What became of the message that it died with.

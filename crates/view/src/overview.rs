@@ -52,7 +52,7 @@ impl<'a> Overview<'a> {
             return Ok(view);
         }
         let look = || {
-            let dir = self.dir.open_dir_or_link(id.as_str()).map_err(StoreError::io(id.as_str()))?;
+            let dir = self.dir.open_dir_or_link(id.as_str()).map_err(StoreError::io_or_damaged(id.as_str()))?;
             own(look_at(self.depth, &Folder::new(dir), self.sessions_dir.archived)?, id)
         };
         let mut view = look().map_err(|error| error.of(id))?;

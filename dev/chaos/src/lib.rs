@@ -15,6 +15,7 @@
 
 mod adopting;
 pub mod agents;
+mod archiving;
 pub mod fault;
 pub mod fixture;
 pub mod inject;

@@ -3,6 +3,7 @@
 
 use crate::adopting;
 use crate::agents::Agents;
+use crate::archiving;
 use crate::fixture::Fixture;
 use ostler_sys::pause::{self, Point, Role};
 use ostler_sys::process::{Identity, command_line};
@@ -66,6 +67,9 @@ pub fn kill_at(program: &Path, role: Role, point: Point) {
 pub fn live_through(program: &Path, role: Role, point: Point, nth: usize) -> (bool, u64) {
     if matches!(point, Point::EndedFilled | Point::EndedShown) {
         return adopting::live_through(program, role, point, nth);
+    }
+    if archiving::passes(point) {
+        return archiving::live_through(program, role, point, nth);
     }
     let life = life_that_passes(role, point);
     let agents = if life == Life::Turns { Agents::Turns } else { Agents::Demo };

@@ -1,9 +1,16 @@
 //! What is put away is out of the way and comes back as it was.
 
 use crate::harness;
-use ostler_testkit::Who;
+use ostler_testkit::{Harness, Who};
 use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+/// Where an archived session is.
+fn away(harness: &Harness, id: &str) -> PathBuf {
+    let mut entries = std::fs::read_dir(harness.home().join("archive")).unwrap().map(|entry| entry.unwrap().path());
+    entries.find(|path| path.is_dir()).unwrap().join(id)
+}
 
 /// Every file below a folder, with its bytes.
 fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
@@ -11,7 +18,9 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            found.extend(files(&path).into_iter().map(|(name, bytes)| (path.join(name), bytes)));
+            found.extend(
+                files(&path).into_iter().map(|(name, bytes)| (Path::new(&path.file_name().unwrap()).join(name), bytes)),
+            );
         } else {
             found.insert(path.strip_prefix(folder).unwrap().to_owned(), std::fs::read(&path).unwrap());
         }
@@ -24,6 +33,9 @@ fn a_session_is_readable_while_put_away_and_comes_back_as_it_was() {
     let harness = harness();
     let session = harness.detach(&["--name", "greeter", "--", "echo", "good morning"]);
     harness.run(&["wait", session.id()]).exits(0);
+    // Its helpers leave a moment later, and take their records along.
+    session.until("only records are left", || (!session.path().join("holder.json").exists()).then_some(()));
+    let before = files(&session.path());
     harness.run(&["archive", "greeter"]).exits(0);
     assert!(!session.path().exists());
     assert!(harness.ls().is_empty());
@@ -32,12 +44,99 @@ fn a_session_is_readable_while_put_away_and_comes_back_as_it_was() {
     assert_eq!(harness.run(&["logs", session.id()]).exits(0).stdout, "good morning\n");
     assert_eq!(session.show().outcome().kind, "succeeded");
 
-    let month = std::fs::read_dir(harness.home().join("archive")).unwrap().next().unwrap().unwrap().path();
-    let away = files(&month.join(session.id()));
     harness.run(&["restore", session.id()]).exits(0);
-    let back = files(&session.path());
-    let names = |files: &BTreeMap<PathBuf, Vec<u8>>| files.values().cloned().collect::<Vec<_>>();
-    assert_eq!(names(&away), names(&back));
+    let mut back = files(&session.path());
+    assert!(back.remove(Path::new("archived.json")).is_some());
+    assert_eq!(before, back);
+    assert_eq!(harness.ls().len(), 1);
+    assert_eq!(harness.run(&["logs", session.id()]).exits(0).stdout, "good morning\n");
+}
+
+/// What a session takes on the disk: names and blocks.
+fn takes(path: &Path) -> (usize, u64) {
+    let stat = std::fs::symlink_metadata(path).unwrap();
+    let mut sum = (1, stat.blocks() * 512);
+    for entry in stat.is_dir().then(|| std::fs::read_dir(path).unwrap()).into_iter().flatten() {
+        let (names, bytes) = takes(&entry.unwrap().path());
+        sum = (sum.0 + names, sum.1 + bytes);
+    }
+    // A file with two names is counted once.
+    let doubled = path.join("outcome.json");
+    if path.join("session.json").exists() && doubled.exists() {
+        sum.1 -= std::fs::metadata(doubled).unwrap().blocks() * 512;
+    }
+    sum
+}
+
+#[test]
+fn an_ended_session_takes_ten_names_and_an_archived_one_a_single_file_that_every_command_reads() {
+    let harness = harness();
+    let session = harness.detach(&["--name", "small", "--", "true"]);
+    let helpers = [Who::Holder, Who::Keeper].map(|who| session.living(who));
+    harness.run(&["wait", session.id()]).exits(0);
+    session.until("its helpers have left", || helpers.iter().all(|helper| !helper.may_live()).then_some(()));
+    let (names, bytes) = takes(&session.path());
+    assert!(names <= 10 && bytes <= 28 * 1024, "{names} names, {bytes} bytes: {:?}", files(&session.path()).keys());
+
+    harness.run(&["archive", session.id()]).exits(0);
+    let packed = away(&harness, session.id());
+    assert!(packed.is_file());
+    assert_eq!(takes(&packed).0, 1);
+    assert!(takes(&packed).1 <= 8 * 1024, "{} bytes", takes(&packed).1);
+    let used = harness.run(&["du", "--json"]).exits(0).json();
+    assert_eq!(used["sessions"][0]["bytes"].as_u64(), Some(takes(&packed).1), "{used}");
+    for word in [session.id(), &session.id()[..6], "small"] {
+        assert!(harness.run(&["show", word]).exits(0).stdout.contains("succeeded"));
+    }
+    harness.run(&["wait", session.id()]).exits(0);
+    harness.run(&["stats"]).exits(0);
+    harness.run(&["events", "--since", "1h"]).exits(0);
+    harness.run(&["checkpoints", session.id()]).exits(0);
+    for refused in [vec!["resume", session.id()], vec!["rename", session.id(), "x"]] {
+        let output = harness.run(&refused);
+        assert!(output.complaint().contains("archived"), "{output:?}");
+    }
+    harness.run(&["stop", session.id()]);
+    assert!(packed.is_file(), "nobody has changed it");
+    assert!(!harness.run(&["doctor"]).stdout.contains(session.id()));
+    harness.run(&["purge", session.id()]).exits(0);
+    assert!(!packed.exists());
+    harness.run(&["show", session.id()]).exits(3);
+}
+
+#[test]
+fn a_packed_session_that_was_damaged_is_named_and_can_be_deleted() {
+    let harness = harness();
+    let session = harness.detach(&["--", "echo", "words"]);
+    harness.run(&["wait", session.id()]).exits(0);
+    harness.run(&["archive", session.id()]).exits(0);
+    let packed = away(&harness, session.id());
+    let mut bytes = std::fs::read(&packed).unwrap();
+    bytes[60] ^= 1;
+    std::fs::write(&packed, bytes).unwrap();
+    let listed = harness.run(&["ls", "-a", "--json"]).exits(0).json();
+    assert_eq!(listed[0]["id"], session.id());
+    assert!(listed[0]["damage"].as_str().is_some() || listed[0]["damaged"].as_str().is_some(), "{listed}");
+    assert!(harness.run(&["doctor"]).stdout.contains(session.id()));
+    let output = harness.run(&["restore", session.id()]);
+    assert_ne!(output.code, Some(0), "{output:?}");
+    harness.run(&["purge", session.id()]).exits(0);
+    assert!(!packed.exists());
+}
+
+#[test]
+fn an_archive_of_folders_by_an_older_version_is_read_and_restored() {
+    let harness = harness();
+    let session = harness.detach(&["--", "echo", "old"]);
+    harness.run(&["wait", session.id()]).exits(0);
+    harness.run(&["archive", session.id()]).exits(0);
+    let packed = away(&harness, session.id());
+    harness.run(&["restore", session.id()]).exits(0);
+    std::fs::rename(session.path(), &packed).unwrap();
+    assert!(packed.is_dir());
+    assert_eq!(harness.run(&["logs", session.id()]).exits(0).stdout, "old\n");
+    assert_eq!(session.show().outcome().kind, "succeeded");
+    harness.run(&["restore", session.id()]).exits(0);
     assert_eq!(harness.ls().len(), 1);
 }
 

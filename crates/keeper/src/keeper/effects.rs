@@ -14,7 +14,7 @@ use ostler_core::fact::Verdict;
 use ostler_core::life::{Effect, Message};
 use ostler_core::outcome::{Saved, judge};
 use ostler_core::record::{Ending, Mode, RequestKind, Speaks};
-use ostler_store::folder::Folder;
+use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::{RunRecord, inbox, limits};
 use ostler_sys::clock::since_boot_ms;
 use ostler_sys::pause::{self, Point};
@@ -387,19 +387,25 @@ impl Keeper {
 
     fn finish(&mut self) -> Result<(), KeeperError> {
         self.clients.tell(Changes::ALL)?;
-        finish(&self.folder, &self.record, &self.handles)?;
+        finish(&self.folder, &self.run, &self.record, &self.handles)?;
         self.done = true;
         Ok(())
     }
 }
 
 /// The outcome is on disk: holder and keeper leave.
-pub(super) fn finish(folder: &Folder, record: &RunRecord, handles: &Handles) -> Result<(), KeeperError> {
+pub(super) fn finish(
+    folder: &Folder,
+    run: &RunFolder,
+    record: &RunRecord,
+    handles: &Handles,
+) -> Result<(), KeeperError> {
     folder.release_reserve();
     limits::clear(record);
     // From here on nobody is to be met: who knocks reads the outcome.
     folder.dir().remove("sock")?;
     pause::at(Point::SocketRemoved);
+    folder.tidy(run);
     if let Some(line) = handles.get(handles::HOLDER_LINE) {
         control::order(line, Order::Finish)?;
     }

@@ -131,5 +131,5 @@ pub(super) fn conclude_not_started(
         let outcome = closing::publish(folder, run, session, record, &state, judge(&state, since_boot_ms()))?;
         note(Event::Ended { outcome })?;
     }
-    finish(folder, record, handles)
+    finish(folder, run, record, handles)
 }

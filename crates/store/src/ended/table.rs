@@ -5,6 +5,7 @@
 use jiff::Timestamp;
 use ostler_core::id::SessionId;
 use ostler_sys::dir::Date;
+pub use ostler_sys::pack::check;
 use std::collections::BTreeMap;
 
 /// Changes with the form of the file.
@@ -167,21 +168,4 @@ fn first(id: &[u8]) -> usize {
 fn check_of_file(bytes: &[u8]) -> u64 {
     let (head, rest) = bytes.split_at(bytes.len().min(56));
     check(head).rotate_left(7) ^ check(rest.get(8..).unwrap_or_default())
-}
-
-/// A number that differs when the bytes do. Four at a time, because a file of megabytes is read by every list.
-pub fn check(bytes: &[u8]) -> u64 {
-    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-    let mut sums = [1_u64, 2, 3, 4];
-    let mut mix = |lane: usize, word: u64| sums[lane] = (sums[lane] ^ word).wrapping_mul(FACTOR).rotate_left(29);
-    let mut words = bytes.chunks_exact(32);
-    for four in &mut words {
-        for (lane, word) in four.chunks_exact(8).enumerate() {
-            mix(lane, word.try_into().map_or(0, u64::from_le_bytes));
-        }
-    }
-    for (at, &byte) in words.remainder().iter().enumerate() {
-        mix(at % 4, u64::from(byte) + 1);
-    }
-    sums.iter().fold(bytes.len() as u64, |all, sum| (all ^ sum).wrapping_mul(FACTOR).rotate_left(31))
 }

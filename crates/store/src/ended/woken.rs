@@ -55,7 +55,7 @@ impl Woken {
 
     /// One at a time replaces the index. `None`: somebody else is about to.
     pub fn lock(&self) -> Option<lock::Held> {
-        lock::try_exclusive(self.0.duplicate().ok()?.into()).ok()?
+        lock::try_exclusive(self.0.duplicate().ok()?.try_into().ok()?).ok()?
     }
 
     pub fn noted(&self) -> io::Result<Noted> {

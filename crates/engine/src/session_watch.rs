@@ -32,6 +32,8 @@ enum On {
     Keeper(OwnedFd),
     /// It has no keeper; the agent itself.
     Agent(Pidfd),
+    /// The keeper's process. The journal is watched by the caller.
+    Journal(Pidfd),
     Nothing,
 }
 
@@ -50,6 +52,19 @@ impl SessionWatch {
         let mut watch = SessionWatch { folder: place.open()?, on: On::Nothing, state_only };
         watch.subscribe()?;
         Ok(watch)
+    }
+
+    /// For one of very many: the keeper is not asked to tell anything, because a thousand of them would wake up for that. The
+    /// caller watches the journal, in which everything is that changes a session, and calls [`SessionWatch::take_news`] when it has
+    /// changed; the descriptor is readable when the keeper has exited. `None`: no keeper is known to live.
+    pub fn beside_journal(place: &Place) -> Result<Option<SessionWatch>> {
+        let folder = place.open()?;
+        // A record that cannot be read names nobody, and another way is found.
+        let Some(keeper) = folder.keeper().ok().flatten() else {
+            return Ok(None);
+        };
+        let on = Pidfd::open(&keeper.process)?.map(On::Journal);
+        Ok(on.map(|on| SessionWatch { folder, on, state_only: true }))
     }
 
     fn subscribe(&mut self) -> Result<()> {
@@ -81,7 +96,7 @@ impl SessionWatch {
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         match &self.on {
             On::Keeper(socket) => Some(socket.as_fd()),
-            On::Agent(pidfd) => Some(pidfd.as_fd()),
+            On::Agent(pidfd) | On::Journal(pidfd) => Some(pidfd.as_fd()),
             On::Nothing => None,
         }
     }
@@ -90,7 +105,7 @@ impl SessionWatch {
     pub fn take_news(&mut self) -> Result<News> {
         let news = match &self.on {
             On::Keeper(socket) => drain(socket)?,
-            On::Agent(_) | On::Nothing => None,
+            On::Agent(_) | On::Journal(_) | On::Nothing => None,
         };
         match news {
             Some(news) => Ok(news),

@@ -10,13 +10,15 @@ use ostler_core::fact::Verdict;
 use ostler_core::life::State;
 use ostler_core::view::{Phase, View};
 use ostler_store::home::Place;
+use ostler_sys::notify::{self, Watcher};
 use ostler_sys::threads::many_at_once;
 use ostler_view::look::Depth;
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::AsFd;
 use rustix::time::Timespec;
 use std::time::{Duration, Instant};
 
-/// From so many sessions on threads are worth their start.
+/// From so many sessions on threads are worth their start, and the keepers are not woken before something has changed.
 const MANY: usize = 16;
 
 /// What is waited for.
@@ -77,6 +79,8 @@ pub struct Waited {
     changed: bool,
     /// How long the journal was before the first look, until the keeper has greeted.
     greeted_at: Option<u64>,
+    /// Its journal is watched instead of asking its keeper.
+    journal: Option<notify::Watch>,
     turns_before: Option<u32>,
     /// Where it has come, when it is what was waited for.
     pub reached: Option<Reached>,
@@ -98,7 +102,9 @@ impl Engine {
         let deadline = wait.limit.map(|limit| Instant::now() + limit);
         // Several at a time: a thousand keepers one after the other would take long.
         let threads = if places.len() < MANY { 1 } else { 8 };
-        let waited = many_at_once(threads, &places, |place| Waited::new(place.clone(), wait.until));
+        // One for all of them; without it every keeper is asked to tell.
+        let journals = (places.len() >= MANY).then(|| Watcher::new().ok()).flatten();
+        let waited = many_at_once(threads, &places, |place| Waited::new(place.clone(), wait.until, journals.as_ref()));
         let mut waited = waited.into_iter().collect::<Result<Vec<_>>>()?;
         let mut time_left = true;
         // A wait for questions is a wait for those of all sessions.
@@ -118,14 +124,14 @@ impl Engine {
             if !time_left {
                 return Ok((Over::TimeIsUp, waited));
             }
-            time_left = sleep(&mut waited, deadline)?;
+            time_left = sleep(&mut waited, journals.as_ref(), deadline)?;
         }
     }
 }
 
 /// Waits for one session to end, for commands that must know.
 pub fn until_ended(place: &Place) -> Result<View> {
-    let mut waited = [Waited::new(place.clone(), Until::Ended)?];
+    let mut waited = [Waited::new(place.clone(), Until::Ended, None)?];
     loop {
         waited[0].look(Until::Ended)?;
         if waited[0].view.ended {
@@ -133,21 +139,30 @@ pub fn until_ended(place: &Place) -> Result<View> {
             return Ok(waited.view);
         }
         // Whoever waits here has asked for the end, so a helper that somebody stopped is told to go on.
-        if !sleep(&mut waited, Some(Instant::now() + SILENCE))? {
+        if !sleep(&mut waited, None, Some(Instant::now() + SILENCE))? {
             nudge(waited[0].watch.folder())?;
         }
     }
 }
 
 impl Waited {
-    fn new(place: Place, until: Until) -> Result<Waited> {
+    fn new(place: Place, until: Until, journals: Option<&Watcher>) -> Result<Waited> {
         // Subscribe first, look afterwards: what happens in between wakes us.
-        let watch = SessionWatch::state_only(&place)?;
-        let greeted_at = journal_size(&watch);
+        let journal = journals.and_then(|journals| journals.watch(&place.path.join("journal.jsonl")).ok());
+        let beside = if journal.is_some() { SessionWatch::beside_journal(&place)? } else { None };
+        let (watch, greeted_at, journal) = match beside {
+            Some(watch) => (watch, None, journal),
+            None => {
+                let watch = SessionWatch::state_only(&place)?;
+                let greeted_at = journal_size(&watch);
+                (watch, greeted_at, None)
+            }
+        };
         let view = look_and_record_to(Depth::Awaited, &place)?;
         let runs = matches!(view.state, Phase::Starting | Phase::Working | Phase::Asking | Phase::Stopping);
         let turns_before = (until == Until::Turn && runs).then_some(view.turns);
-        Ok(Waited { place, watch, view, changed: false, greeted_at, turns_before, reached: None, asks: false })
+        let (changed, reached, asks) = (false, None, false);
+        Ok(Waited { place, watch, view, changed, greeted_at, journal, turns_before, reached, asks })
     }
 
     /// Everything that can be told of it, as it is now.
@@ -223,7 +238,7 @@ fn turn(view: &View) -> Reached {
 }
 
 /// Sleeps until something may have changed. False when the time is up.
-fn sleep(waited: &mut [Waited], deadline: Option<Instant>) -> Result<bool> {
+fn sleep(waited: &mut [Waited], journals: Option<&Watcher>, deadline: Option<Instant>) -> Result<bool> {
     let open: Vec<usize> = (0..waited.len()).filter(|&index| waited[index].reached.is_none()).collect();
     // A session of which nothing lives has just changed: look again at once.
     let gone: Vec<usize> = open.iter().copied().filter(|&index| waited[index].watch.fd().is_none()).collect();
@@ -237,6 +252,7 @@ fn sleep(waited: &mut [Waited], deadline: Option<Instant>) -> Result<bool> {
     let mut fds: Vec<PollFd<'_>> = open
         .iter()
         .filter_map(|&index| waited[index].watch.fd())
+        .chain(journals.map(AsFd::as_fd))
         .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
         .collect();
     let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
@@ -258,8 +274,14 @@ fn sleep(waited: &mut [Waited], deadline: Option<Instant>) -> Result<bool> {
     if silence {
         return Ok(time_passed(waited));
     }
+    let written = journals.map(Watcher::changed).transpose()?.unwrap_or_default();
     for (index, ready) in open.into_iter().zip(ready) {
-        if ready {
+        let is_written = |journal| written.iter().any(|&one| one == journal || one.is_everything());
+        if ready || waited[index].journal.is_some_and(is_written) {
+            // From here on its keeper tells.
+            if let (Some(journals), Some(journal)) = (journals, waited[index].journal.take()) {
+                journals.forget(journal);
+            }
             waited[index].hear()?;
         }
     }

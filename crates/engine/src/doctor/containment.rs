@@ -12,9 +12,8 @@ use ostler_store::home::{Home, Place};
 use ostler_sys::cgroup::bounds::{Controller, Usable, usable};
 use ostler_sys::cgroup::mounts::Mounts;
 use ostler_sys::cgroup::{self, Base, Group, PREFIX};
-use ostler_sys::threads::many_at_once;
 use ostler_view::look::{Depth, look_to};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -96,25 +95,25 @@ fn limits(ways: &[(Controller, Usable)], manager: bool) -> Vec<Finding> {
     findings
 }
 
-/// Who may have groups: sessions of this home that run, and whoever is kept by a helper of any home.
+/// Who may have groups: sessions of this home that run, and those that are kept by a helper of any home.
 struct Owners {
-    ids: BTreeSet<String>,
+    kept: BTreeSet<String>,
     /// Sessions of this home, whether they run or not.
-    known: BTreeSet<String>,
+    known: BTreeMap<String, Place>,
 }
 
 impl Owners {
     fn look(home: &Home, helpers: &[Helper]) -> Result<Owners> {
-        let kept = helpers.iter().filter_map(Helper::session);
-        // What cannot be looked at may run.
-        let runs = |place: &Place| look_to(Depth::Awaited, place).map_or(true, |view| !view.ended);
         let mut places = home.live_places()?;
-        let run = many_at_once(super::AT_ONCE, &places, runs);
-        let running: Vec<String> =
-            places.iter().zip(run).filter(|(_, runs)| *runs).map(|(place, _)| place.id.to_string()).collect();
         places.extend(home.archived_places()?);
-        let known = places.iter().map(|place| place.id.to_string()).collect();
-        Ok(Owners { ids: kept.chain(running).collect(), known })
+        let known = places.into_iter().map(|place| (place.id.to_string(), place)).collect();
+        Ok(Owners { kept: helpers.iter().filter_map(Helper::session).collect(), known })
+    }
+
+    /// Whether a session may have a group. It is looked at only when no helper keeps it; what cannot be looked at may run.
+    fn owns(&self, id: &str) -> bool {
+        let runs = |place: &Place| look_to(Depth::Awaited, place).map_or(true, |view| !view.ended);
+        self.kept.contains(id) || self.known.get(id).filter(|place| !place.archived).is_some_and(runs)
     }
 }
 
@@ -123,7 +122,7 @@ fn left_over(folders: &BTreeSet<PathBuf>, owners: &Owners) -> Vec<Finding> {
     let mut empty = Vec::new();
     let mut findings = Vec::new();
     for path in folders.iter().flat_map(|folder| groups_in(folder)) {
-        let Some(id) = session_of(&path).filter(|id| !owners.ids.contains(id)) else {
+        let Some(id) = session_of(&path).filter(|id| !owners.owns(id)) else {
             continue;
         };
         match Group::open(&path).and_then(|group| group.processes().ok()) {
@@ -132,7 +131,7 @@ fn left_over(folders: &BTreeSet<PathBuf>, owners: &Owners) -> Vec<Finding> {
                 let pids: Vec<String> = processes.iter().map(i32::to_string).collect();
                 let processes = counted(pids.len() as u64, "process", "processes");
                 let what = format!("{processes} of {id} left in {} without a keeper", path.display());
-                findings.push(if owners.known.contains(&id) {
+                findings.push(if owners.known.contains_key(&id) {
                     Finding::problem(what, format!("kill {}", pids.join(" ")))
                 } else {
                     // To its own home it may be a session that the next command keeps again.

@@ -57,7 +57,8 @@ fn damaged(place: &Place, error: &StoreError) -> Finding {
 fn look_closer(place: &Place, view: &View) -> Vec<Finding> {
     let id = place.id;
     let mut findings = Vec::new();
-    let Ok(folder) = place.open() else {
+    let healthy = view.kept && view.alarm.is_none() && !view.ended;
+    let Some(folder) = (!healthy).then(|| place.open().ok()).flatten() else {
         return findings;
     };
     if view.ended {

@@ -20,3 +20,28 @@ fn a_hundred_waiters_are_all_woken() {
         waiter.finish().exits(0);
     }
 }
+
+/// So many that keepers are not asked to tell before something has changed.
+#[test]
+fn a_wait_for_many_is_woken_by_whatever_ends_one_of_them() {
+    let harness = harness();
+    let sessions: Vec<_> = (0..17).map(|_| harness.detach(&["--", "sleep", "600"])).collect();
+    let wait = |more: &[&'static str]| {
+        let ids = sessions.iter().map(|session| session.id());
+        harness.start(&["wait"].into_iter().chain(more.iter().copied()).chain(ids).collect::<Vec<_>>())
+    };
+    let (all, any) = (wait(&[]), wait(&["--any"]));
+    let before = sessions[0].kill(Who::Keeper);
+    sessions[0].replaced(Who::Keeper, &before);
+    assert!(all.runs() && any.runs(), "nothing has ended");
+    // Its helpers are gone, and then its agent: no process of ours writes that down.
+    sessions[1].orphan();
+    sessions[1].kill_if_alive(Who::Agent);
+    assert!(any.finish().stdout.contains(sessions[1].id()));
+    assert!(all.runs(), "the others live");
+    for session in sessions.iter().filter(|session| session.id() != sessions[1].id()) {
+        harness.run(&["stop", "--kill", session.id()]).exits(0);
+    }
+    let told = all.finish().stdout;
+    assert!(sessions.iter().all(|session| told.contains(session.id())), "{told}");
+}

@@ -145,7 +145,7 @@ impl Engine {
 /// What is shown.
 enum Source<'a> {
     Said(Box<Said<'a>>),
-    Printed(Streams<'a>),
+    Printed(Box<Streams<'a>>),
     Drawn(Box<Drawn<'a>>),
     /// Nothing yet: the transcript of an agent is yet to come.
     Nothing,
@@ -211,7 +211,7 @@ impl Records {
                 return Err(LogRefusal::NoTimes(Untimed::OlderVersion).into());
             }
         }
-        Ok(Source::Printed(streams))
+        Ok(Source::Printed(Box::new(streams)))
     }
 
     fn drawn(&self, request: &Request) -> Result<Source<'_>> {

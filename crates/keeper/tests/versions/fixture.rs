@@ -72,7 +72,7 @@ impl Fixture {
         .unwrap();
         let (line, keepers_line) = socket::pair().unwrap();
         let handles = [
-            ("folder", folder.dir().duplicate().unwrap().into()),
+            ("folder", folder.dir().duplicate().unwrap().try_into().unwrap()),
             ("door", socket::open(folder.dir()).unwrap()),
             ("binary", descriptors::own_binary().unwrap()),
             ("agent", started.pidfd),

@@ -226,7 +226,7 @@ pub enum Event {
     Ended {
         outcome: Outcome,
     },
-    /// The output has a line that begins at `start`, is too long to read, and has not ended before `to`. Whoever looks need
+    /// The output has a line that begins at `start`, is too long to read, and has not ended before `to`. A reader need
     /// not read it again.
     LongLine {
         start: u64,

@@ -152,7 +152,7 @@ pub struct Closing {
     pub last: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alarm: Option<String>,
-    /// The processes that kept it, as `holder.json` and `keeper.json` named them: both files are removed at the end, and whoever
+    /// The processes that kept it, as `holder.json` and `keeper.json` named them: both files are removed at the end, and the process that
     /// moves or deletes the folder waits for these first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub helpers: Vec<serde_json::Value>,

@@ -323,7 +323,7 @@ pub enum Ending {
 /// A line of `inbox.jsonl`: what somebody wants of the session. Durable before anyone is told that it was accepted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Request {
-    /// Names the request for whoever made it; also the message's id in the agent's own transcript.
+    /// Names the request for the process that made it; also the message's id in the agent's own transcript.
     pub id: String,
     pub at: Timestamp,
     /// Who: a user and a process, in words.

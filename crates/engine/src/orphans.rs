@@ -67,7 +67,7 @@ fn is_foster_parent(agent: &dyn Agent, pid: i32) -> bool {
     pid <= 1 || !of_a_tool && !agent.may_be_it(&command_line(pid))
 }
 
-/// Ends what an earlier run of a session left, and names it. Whoever calls holds the session still: nothing of it runs.
+/// Ends what an earlier run of a session left, and names it. The caller holds the session still: nothing of it runs.
 pub fn end_all_of(folder: &Folder, id: SessionId, run: u32, conversation: &str) -> Result<Vec<String>> {
     if run == 0 {
         return Ok(Vec::new());
@@ -85,7 +85,7 @@ pub fn end_all_of(folder: &Folder, id: SessionId, run: u32, conversation: &str) 
     end(&record, &left)
 }
 
-/// The same for what is in the cgroup of its last run. Whoever calls knows that it is no copy of the session's folder that
+/// The same for what is in the cgroup of its last run. The caller knows that it is not a copy of the session's folder that
 /// names that group.
 pub fn end_contained(folder: &Folder, id: SessionId, run: u32) -> Result<Vec<String>> {
     let record = folder.run(run)?.record()?;

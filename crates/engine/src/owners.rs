@@ -1,5 +1,5 @@
 //! Who else has a conversation: sessions of ostler in any home of this user, and processes that ostler did not start.
-//! Asked before anything is started on it. Whoever slips in after that meets the lock, or is reported by the keeper.
+//! Asked before anything is started on it. A process that slips in after that meets the lock, or is reported by the keeper.
 
 use crate::environment::Environment;
 use crate::error::{Error, Result};
@@ -126,7 +126,7 @@ pub fn still_runs(environment: &Environment, place: &Place, view: &View) -> Erro
     Error::StillRuns { session: SessionRef::from(view), owner }
 }
 
-/// The agent, else whoever is about to start it, else whoever has the session's lock.
+/// The agent, else the process that is about to start it, else the process that has the session's lock.
 fn running(place: &Place) -> Option<String> {
     let folder = place.open().ok()?;
     let record = folder.newest_run().and_then(|run| folder.run(run)).and_then(|run| run.record()).ok();

@@ -103,7 +103,7 @@ fn replace(engine: &Engine, place: &Place) -> Result<Option<(String, HelperRecor
     }
 }
 
-/// Whether whoever is at the other end of this connection keeps the session.
+/// Whether the process at the other end of this connection keeps the session.
 fn answers(keeper: &OwnedFd, deadline: Instant) -> Result<bool> {
     let sent = socket::transmit(keeper, &wire::encode(&Call::Watch { state_only: false }))?;
     Ok(sent != Packet::HungUp && hear(keeper, deadline)?.is_some())

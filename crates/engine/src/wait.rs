@@ -138,7 +138,7 @@ pub fn until_ended(place: &Place) -> Result<View> {
             let [waited] = waited;
             return Ok(waited.view);
         }
-        // Whoever waits here has asked for the end, so a helper that somebody stopped is told to go on.
+        // A process that waits here has asked for the end, so a helper that somebody stopped is told to go on.
         if !sleep(&mut waited, None, Some(Instant::now() + SILENCE))? {
             nudge(waited[0].watch.folder())?;
         }

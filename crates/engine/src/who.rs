@@ -70,7 +70,7 @@ impl Engine {
     }
 }
 
-/// Shorter words are no prefix of a conversation's name: too much begins with them.
+/// Shorter words are not a prefix of a conversation's name: too much begins with them.
 const SHORTEST_PREFIX: usize = 4;
 
 /// The conversation that is meant by its name or by the beginning of it.
@@ -96,7 +96,7 @@ fn meant<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Result<Option<
 fn about_session(view: &View, found: Vec<ConversationOwner>) -> Users {
     let same = |owner: &ConversationOwner| match (&owner.native_id, &view.native_id) {
         (Some(one), Some(other)) => one == other,
-        // Whoever has all the agent's conversations open may be at this one.
+        // A process that has all the agent's conversations open may be at this one.
         (None, Some(_)) => owner.agent == view.conversation_agent() && (!owner.ours || owner.session == Some(view.id)),
         (Some(_) | None, None) => owner.session == Some(view.id),
     };

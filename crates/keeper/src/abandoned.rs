@@ -19,7 +19,7 @@ const FIRST_MOMENTS_S: i64 = 5;
 /// Holds the folder of a launch, for as long as anybody who inherits this open folder lives.
 pub fn hold(folder: &Folder) -> io::Result<()> {
     loop {
-        // Whoever looks for abandoned ones has it for a moment.
+        // A process that looks for abandoned ones has it for a moment.
         match flock(folder.dir().as_fd(), FlockOperation::LockExclusive) {
             Err(rustix::io::Errno::INTR) => {}
             other => return Ok(other?),

@@ -1,6 +1,6 @@
 //! The first moments of a run.
 //!
-//! The race this solves: whoever asked for a session wants to know for certain that it runs, and soon, while loading a
+//! The race this solves: the process that asked for a session wants to know for certain that it runs, and soon, while loading a
 //! program takes longer than all that a holder has to do. So the launcher leaves a copy of itself behind, which is
 //! loaded already: it starts the agent, then the keeper, which tells the launcher before it is loaded itself, and only then
 //! becomes the holder. It is one process all the time; the agent is its child from the first moment, and who it is
@@ -121,7 +121,7 @@ impl Beginner<'_> {
     fn become_holder(&self, binary: OwnedFd, piped: Option<OwnedFd>) {
         match self.start(binary, piped) {
             Ok(begun) => {
-                // Again: the keeper may have been killed before it could, and whoever knows already has left.
+                // Again: the keeper may have been killed before it could, and the process that knows already has left.
                 self.tell(REPORT_OK);
                 pause::at(Point::LauncherTold);
                 begun.go_on(self.beginning);
@@ -145,7 +145,7 @@ impl Beginner<'_> {
         let _ = rustix::io::write(self.reporter, words);
     }
 
-    /// Whoever waits for the word should not have to wait for a processor that is busy loading a helper. When it has
+    /// The process that waits for the word should not have to wait for a processor that is busy loading a helper. When it has
     /// heard, it lets go of the pipe.
     fn let_the_launcher_go_first(&self) {
         let moment = rustix::time::Timespec { tv_sec: 0, tv_nsec: 20_000_000 };

@@ -10,7 +10,7 @@ use std::io;
 
 use crate::handles::{FOLDER, Handles};
 
-/// The session's folder from its handle, and our working directory: whoever wants to know whose helper we are finds the
+/// The session's folder from its handle, and our working directory: anyone who wants to know whose helper we are finds the
 /// folder through /proc, and we keep no file system busy that is not ours.
 pub fn enter_folder(handles: &Handles) -> io::Result<Folder> {
     let handle: OwnedFd = rustix::io::fcntl_dupfd_cloexec(handles.need(FOLDER)?, 3)?;

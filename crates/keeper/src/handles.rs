@@ -39,7 +39,7 @@ pub const STDERR_WRITE: &str = "stderr_write";
 pub const PASSING_READ: &str = "passing_read";
 pub const PASSING_WRITE: &str = "passing_write";
 /// Our side of the terminal, and the pipes through which bytes pass between it and the files: the kernel moves bytes only
-/// to or from a pipe, and these outlive whoever is moving.
+/// to or from a pipe, and these outlive the process that is moving.
 pub const PTY: &str = "pty";
 pub const KEYS_READ: &str = "keys_read";
 pub const KEYS_WRITE: &str = "keys_write";

@@ -96,7 +96,7 @@ fn run(arguments: &[String]) -> io::Result<()> {
         None => replacement(&folder, &run, &mut handles)?,
     };
     if matches!(agent.watch, Watch::Over) {
-        // Whoever wrote it down may have told a keeper that was no longer listening.
+        // The process that wrote it down may have told a keeper that was no longer listening.
         control::tell(&line, News::Exited)?;
     }
     let keeping = match handles.copy(KEEPER_PROCESS)? {
@@ -138,7 +138,7 @@ fn replacement(folder: &Folder, run: &RunFolder, handles: &mut Handles) -> io::R
         match Pidfd::open(&process)? {
             Some(agent) => handles.put(handles::AGENT, agent.into()),
             None => {
-                // It went after whoever started us had looked, and nothing will ever tell how.
+                // It went after the process that started us had looked, and nothing will ever tell how.
                 write_exit(folder, run, None)?;
                 return Ok(AgentWatch { process, watch: Watch::Over });
             }
@@ -224,7 +224,7 @@ enum Woken {
     Line,
     Keeper,
     Agent,
-    Door,
+    Listener,
 }
 
 impl Holder {
@@ -249,7 +249,7 @@ impl Holder {
                         self.keeper_died();
                     }
                     Woken::Agent => self.foreign_exited(),
-                    Woken::Door => self.start_keeper(),
+                    Woken::Listener => self.start_keeper(),
                 }
             }
             self.learn_foreign_end()?;
@@ -276,7 +276,7 @@ impl Holder {
             Keeping::GivenUp { until_ms } if since_boot_ms() < *until_ms => deadline = Some(*until_ms),
             Keeping::GivenUp { .. } => {
                 if let Some(listener) = self.handles.get(handles::LISTENER) {
-                    kinds.push(Woken::Door);
+                    kinds.push(Woken::Listener);
                     fds.push(PollFd::new(listener, PollFlags::IN));
                 }
             }

@@ -2,7 +2,7 @@
 //! `hooks` file and wakes the keeper, which understands it.
 //!
 //! The agent waits for it, so it is quick, says nothing, and never fails: an agent must not suffer from being kept. The
-//! line is in the file before anyone is woken, so it is found whoever dies meanwhile.
+//! line is in the file before anyone is woken, so it is found no matter which process dies meanwhile.
 
 use jiff::Timestamp;
 use ostler_agents::hook::line;

@@ -59,7 +59,7 @@ pub struct Launch<'a> {
 }
 
 /// How many signs of life in its folder a keeper may give before it has made its socket anew.
-const MENDING: u32 = 20;
+const REPAIRS: u32 = 20;
 
 /// What a session is called in the sessions folder until its holder stands.
 #[must_use]
@@ -274,7 +274,7 @@ fn reopen(place: &Place, folder: &Folder, keeper: &Pidfd) -> Result<Option<Owned
 fn until_reachable(place: &Place, folder: &Folder, helper: &Pidfd) -> Result<Option<OwnedFd>, LaunchError> {
     let watcher = Watcher::new()?;
     watcher.watch(&place.path)?;
-    for _ in 0..MENDING {
+    for _ in 0..REPAIRS {
         if let Some(socket) = socket::reach(folder.dir())? {
             return Ok(Some(socket));
         }
@@ -300,7 +300,7 @@ fn rescue(folder: &Folder, run: u32, launcher: &Launcher) -> Result<(), LaunchEr
     let mut handles = Handles::default();
     handles.put(handles::FOLDER, folder.dir().duplicate()?.try_into()?);
     handles.put(handles::BINARY, launcher.open_program()?);
-    // The socket is opened here, so that whoever is next finds it.
+    // The socket is opened here, so that the next process finds it.
     handles.put(handles::LISTENER, socket::open(folder.dir())?);
     if let Some(agent) = folder.run(run)?.record()?.agent
         && let Some(pidfd) = Pidfd::open(&agent)?

@@ -7,7 +7,7 @@
 //!                        keeper ◄──socket── clients
 //! ```
 //!
-//! The race this solves: whoever stands between an agent and the world can be killed at any moment, and whatever it held
+//! The race this solves: a process that stands between an agent and the world can be killed at any moment, and whatever it held
 //! in memory, in flight or by right of being a parent is then gone. So there are two of them, and each can be replaced:
 //!
 //! * The [`holder`] has no judgement. It keeps every descriptor open, collects exits and restarts the keeper.

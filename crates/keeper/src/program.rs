@@ -1,6 +1,6 @@
 //! Finding an agent's real program.
 //!
-//! Some agents come from npm as a script that starts the real one. Whoever keeps the script has the wrong process: its
+//! Some agents come from npm as a script that starts the real one. A keeper of the script has the wrong process: its
 //! identity, its lock and its signals are not the agent's, and it can be killed while the agent lives on.
 
 use ostler_agents::Agent;

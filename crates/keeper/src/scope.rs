@@ -1,4 +1,4 @@
-//! A scope of the user's own systemd: a cgroup for whoever may not make one.
+//! A scope of the user's own systemd: a cgroup for users who may not make one.
 //!
 //! On most machines a login is in a group that belongs to root, while below it runs a manager of the user's own services,
 //! whose groups are the user's. It is asked, over its private socket, to make a scope around one process; from then on

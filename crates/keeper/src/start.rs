@@ -98,7 +98,7 @@ pub fn start(
         }
         error => NotStarted::Program { program: program.clone(), error },
     };
-    // Asked here and not by the agent, to whom a holder that was just killed is no parent any more.
+    // Asked here and not by the agent, to whom a holder that was just killed is not a parent any more.
     let holder = rustix::process::getpid().as_raw_nonzero().get();
     let first = |born: bool| {
         let inside = containment.enter(born);
@@ -128,7 +128,7 @@ pub fn start(
     Ok(started.pid)
 }
 
-/// The agent writes down who it is, before it runs: whoever of us is killed from here on, nothing runs that no record
+/// The agent writes down who it is, before it runs: no matter which of us is killed from here on, nothing runs that no record
 /// names.
 fn note_agent(
     session: &Session,

@@ -1,7 +1,7 @@
 //! `archived.json`: when a session was put away, by whom, and what its transcript was then.
 //!
 //! Nobody of ours writes to a session that was put away. The transcript is the agent's own file and anybody may; so what
-//! it was is noted, and whoever looks later sees that somebody did.
+//! it was is noted, and anyone who looks later sees that somebody did.
 
 use crate::StoreError;
 use crate::folder::{Folder, read, to_json};
@@ -57,7 +57,7 @@ impl Stamp {
     }
 }
 
-/// Notes that the session, which ended then, is put away now. Whoever calls holds `keeper.lock`.
+/// Notes that the session, which ended then, is put away now. The caller holds `keeper.lock`.
 pub fn note(folder: &Folder, by: &str, ended: Timestamp, transcript: Option<&str>) -> Result<(), StoreError> {
     // A database is shared by all of an agent's conversations: that it changed says nothing about this one.
     let transcript = transcript.filter(|path| !path.ends_with(".db"));

@@ -1,6 +1,6 @@
 //! Copies of the agent's transcript, taken while it works.
 //!
-//! What this is against: a transcript that is lost, cut short or rewritten by whoever owns it, and with it turns that were
+//! What this is against: a transcript that is lost, cut short or rewritten by the process that owns it, and with it turns that were
 //! paid for. A checkpoint is a copy beside, never a branch: `checkpoints/<n>.copy` follows the transcript and only ever
 //! grows by what is new, and `checkpoints/index.jsonl` notes how long it was when. So a hundred checkpoints cost one copy.
 //! When the transcript no longer begins with what was copied, the copy stays as it is and another one is begun.
@@ -75,7 +75,7 @@ impl Saving {
     }
 }
 
-/// Copies what is new. Whoever calls holds `keeper.lock`.
+/// Copies what is new. The caller holds `keeper.lock`.
 pub fn save(folder: &Folder, transcript: &Path, at: Timestamp) -> Result<Saving, StoreError> {
     let name = || transcript.to_string_lossy().into_owned();
     let file = match File::open(transcript) {
@@ -294,7 +294,7 @@ fn append(dir: &Dir, number: u32, transcript: &File, from: u64, to: u64) -> Resu
 
 fn list_in(dir: &Dir) -> Result<Vec<Checkpoint>, StoreError> {
     let text = dir.read(INDEX).map_err(StoreError::io(INDEX))?.unwrap_or_default();
-    // A line that is no checkpoint is a torn one: the copy has what it would have named.
+    // A line that is not a checkpoint is a torn one: the copy has what it would have named.
     Ok(text.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect())
 }
 

@@ -1,6 +1,6 @@
 //! `runs/<n>/fed.jsonl`: which bytes of `in` came from whom.
 //!
-//! The race this solves: whoever appends to `in` may be killed before it has noted that it did, or after it has noted it
+//! The race this solves: the process that appends to `in` may be killed before it has noted that it did, or after it has noted it
 //! and before it did. So each piece is noted first, with its place and length. What is really there is decided by the
 //! size of `in`: the note of a piece that never (or only partly) arrived counts for as much as arrived, and its source
 //! is asked for the rest. Nothing is put in twice, nothing is forgotten.

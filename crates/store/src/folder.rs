@@ -258,7 +258,7 @@ fn require<T: DeserializeOwned>(dir: &Dir, name: &str) -> Result<T, StoreError> 
     read(dir, name)?.ok_or_else(|| StoreError::Missing { file: name.to_owned() })
 }
 
-/// A record that we cannot read may be fine for whoever wrote it.
+/// A record that we cannot read may be fine for the version that wrote it.
 fn newer_or_damaged(name: &str, bytes: &[u8], error: &serde_json::Error) -> StoreError {
     let schema = serde_json::from_slice::<serde_json::Value>(bytes).ok().and_then(|value| value["schema"].as_u64());
     match schema {

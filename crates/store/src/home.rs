@@ -186,7 +186,7 @@ impl Home {
         Ok(sessions_dirs.into_iter().flatten().collect())
     }
 
-    /// Names in the sessions folder that are no session ids: left by somebody else, or by a launch that was killed.
+    /// Names in the sessions folder that are not session ids: left by somebody else, or by a launch that was killed.
     pub fn strays(&self) -> Result<Vec<String>, StoreError> {
         Ok(names(&self.sessions())?.into_iter().filter(|name| SessionId::parse(name).is_none()).collect())
     }

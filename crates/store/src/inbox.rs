@@ -67,7 +67,7 @@ pub fn read(dir: &Dir, position: u64) -> Result<(Vec<Placed>, u64), StoreError> 
         if !line.ends_with(b"\n") {
             return Ok((requests, at));
         }
-        // A torn line that was ended by the next writer is no request: nobody was told that it was accepted.
+        // A torn line that was ended by the next writer is not a request: nobody was told that it was accepted.
         let end = at + line.len() as u64;
         if let Ok(request) = serde_json::from_slice(&line) {
             requests.push(Placed { request, at, end });

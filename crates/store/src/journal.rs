@@ -1,4 +1,4 @@
-//! `journal.jsonl`: what ostler did and saw. Written only by whoever holds `keeper.lock`; read by anyone at any time.
+//! `journal.jsonl`: what ostler did and saw. Written only by the process that holds `keeper.lock`; read by anyone at any time.
 //!
 //! A torn last line is what a crash leaves behind: readers pass over it, the next writer ends it and starts a fresh one.
 //! Nothing is ever cut off or rewritten. A bad line in the middle is counted and reported, and harms nobody else.
@@ -20,7 +20,7 @@ const NAME: &str = "journal.jsonl";
 #[derive(Debug, Default)]
 pub struct Found {
     pub entries: Vec<Entry>,
-    /// Whole lines that are no entries.
+    /// Whole lines that are not entries.
     pub bad_lines: u32,
     /// Bytes of whole lines: where to go on reading.
     pub end: u64,

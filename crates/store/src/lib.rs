@@ -82,7 +82,7 @@ impl StoreError {
         StoreError::Of { id, error: Box::new(self) }
     }
 
-    /// What is wrong, for whoever knows the session.
+    /// What is wrong, for a caller that knows the session.
     #[must_use]
     pub fn without_session(self) -> StoreError {
         match self {

@@ -1,5 +1,5 @@
 //! A file that somebody may be writing to, read piece by piece: never in memory as a whole, and never chased. What is
-//! written while we read is for the next time: whoever chased a program that writes without end would never arrive.
+//! written while we read is for the next time: a reader that chased a program that writes without end would never arrive.
 
 use crate::StoreError;
 use ostler_sys::dir::Dir;

@@ -1,6 +1,6 @@
 //! What a program printed, whose oldest part may be dropped while somebody reads it.
 //!
-//! Dropped bytes read as zeros. That they are dropped is in the journal before they are, so whoever finds a hole in the file
+//! Dropped bytes read as zeros. That they are dropped is in the journal before they are, so a reader that finds a hole in the file
 //! after reading there asks the journal.
 
 use crate::StoreError;

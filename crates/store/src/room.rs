@@ -50,7 +50,7 @@ impl Folder {
         self.dir().shorten(RESERVED, RESERVE / 8).unwrap_or(false)
     }
 
-    /// Says that output has met a full disk and waits: whoever looks sees a reserve that is not whole.
+    /// Says that output has met a full disk and waits: anyone who looks sees a reserve that is not whole.
     pub fn show_that_output_waits(&self) {
         if self.reserve_is_whole() {
             self.spend_reserve();

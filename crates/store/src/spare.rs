@@ -3,7 +3,7 @@
 //! The cost this saves: a launch needs three folders and seven files before its program may run, and each takes 15 to 60
 //! microseconds, or 250 on a file system that steps over every inode it gave back a moment ago. So the keeper of a session that
 //! has just begun makes the same again beside the sessions, empty, and the next launch takes that by giving it its name. One is
-//! enough: whoever finds none makes its own.
+//! enough: the process that finds none makes its own.
 
 use ostler_sys::dir::Dir;
 use ostler_sys::{clock, lock};

@@ -1,7 +1,7 @@
 //! The summary of a session that has ended: what it says, and how that stays true.
 //!
 //! The outcome of the newest run has a second name in the session's own folder, but only while the session is at rest: it has
-//! ended, and nothing has happened to it since. One file then tells a list all that there is to tell. Whoever is about to write
+//! ended, and nothing has happened to it since. One file then tells a list all that there is to tell. A process that is about to write
 //! into its inbox or to begin another run takes that name away first. Both happen under a lock of session.json, so there is no
 //! moment at which the note stands beside something newer; who is killed in between leaves no note, and one looks closer.
 
@@ -56,7 +56,7 @@ impl Folder {
         }
     }
 
-    /// From here on the session is not at rest, and as long as this is held nobody lays it to rest: for whoever is about to
+    /// From here on the session has no summary, and as long as this is held no summary is written: for a process that is about to
     /// write into its inbox or to begin another run.
     pub fn drop_summary(&self) -> Result<Held, StoreError> {
         let drop_it = || {

@@ -134,7 +134,7 @@ pub fn record_if_lost(folder: &Folder) -> Result<(), StoreError> {
     }
     let run = folder.run(view.run)?;
     if run.outcome()?.is_some() {
-        // Everybody sees it before its writer has synced its name, and whoever asks is about to tell a person.
+        // Everybody sees it before its writer has synced its name, and anyone who asks is about to tell a person.
         return run.dir().sync().map_err(StoreError::io("outcome.json"));
     }
     let name = "keeper.lock";

@@ -43,7 +43,7 @@ pub fn line_of(
     streams: &Streams,
 ) -> Result<Option<String>, StoreError> {
     let line = whole_line(folder, run, agent, plan, streams)?;
-    // A list is for eyes: whoever wants all of a long line has the logs.
+    // A list is for eyes: anyone who wants all of a long line has the logs.
     Ok(line.map(|line| line.chars().take(LAST_CHARACTERS).collect()))
 }
 
@@ -67,7 +67,7 @@ fn whole_line(
             None => Ok(last_printed(&tail(run, "err", streams.err, 4096)?)),
         },
         Speaks::Hooks => last_said(run, agent, plan)?.map_or_else(before_or_drawn, |said| Ok(Some(said))),
-        // What an agent complains of beside the conversation is no word of it.
+        // What an agent complains of beside the conversation is not a word of it.
         Speaks::Turns | Speaks::OneTurn => Ok(last_said(run, agent, plan)?.or_else(before)),
     }
 }

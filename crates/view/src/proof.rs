@@ -138,7 +138,7 @@ pub fn begun_with(
     Some(if begins { Begun::Yes } else { Begun::InNameOnly })
 }
 
-/// How far the transcript has been written before a run of an agent that takes one message per run: whoever of those is
+/// How far the transcript has been written before a run of an agent that takes one message per run: one of those is
 /// told the same words twice has to be found saying them twice.
 #[must_use]
 pub fn written_before(record: &RunRecord) -> u64 {

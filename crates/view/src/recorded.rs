@@ -380,7 +380,7 @@ fn line_from(file: &File, position: u64) -> io::Result<u64> {
     }
 }
 
-/// The last message in a part of a transcript, by whoever it is: in the lines that end in `range`, read from their end.
+/// The last message in a part of a transcript, by either side: in the lines that end in `range`, read from their end.
 pub fn last_message(agent: &dyn Agent, transcript: &File, range: Range<u64>) -> io::Result<Option<What>> {
     let mut end = range.end.min(transcript.metadata()?.len());
     let least = end.saturating_sub(LOOKED_AT);

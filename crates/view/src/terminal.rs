@@ -151,7 +151,7 @@ fn window(resize: &Resize) -> Size {
     Size { rows: resize.rows, columns: resize.columns }
 }
 
-/// Takes a snapshot at the present end of the output. Whoever finds somebody else at it leaves it to them: the snapshots of
+/// Takes a snapshot at the present end of the output. A process that finds another one at it leaves it to that one: the snapshots of
 /// keepers that were killed one after the other would otherwise pile up, and an older one might replace a newer one.
 pub fn take_snapshot(run: &Dir) -> Result<(), StoreError> {
     let file = run.file("screen.lock", OFlags::RDWR | OFlags::CREATE).map_err(StoreError::io("screen.lock"))?;

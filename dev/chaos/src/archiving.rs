@@ -1,4 +1,4 @@
-//! A session is archived or restored by somebody who dies on the way: it is there once and whole, archived or not, and whoever
+//! A session is archived or restored by somebody who dies on the way: it is there once and whole, archived or not, and the process that
 //! tries again gets it where it belongs.
 
 use ostler_sys::pause::{self, Point, Role};

@@ -53,7 +53,7 @@ fn a_stop_in_the_middle_of_a_turn_breaks_it_off_and_leaves_nothing() {
     fixture.proves("acp: stop in the middle of a turn: stopped, nothing left running");
 }
 
-/// Agents call it the end of a turn; that the model said nothing at all is no success. And what failed on the way is said.
+/// Agents call it the end of a turn; that the model said nothing at all is not a success. And what failed on the way is said.
 fn no_answer_is_no_success(agent: Agent) {
     let Some(fixture) = Fixture::new(agent) else { return };
     follow(&fixture, "empty").exits(1);

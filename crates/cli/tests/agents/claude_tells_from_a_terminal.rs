@@ -135,7 +135,7 @@ fn clear_and_resume_inside_it_change_the_conversation_and_everything_follows() {
     let second = session.until_look("another conversation", |view| view.native_id != first.native_id);
     assert_ne!(second.transcript, first.transcript);
     session.until_look("no turn is running", |view| view.state.word() == "idle");
-    assert_eq!(session.show().turns, 1, "a command of claude's own is no turn");
+    assert_eq!(session.show().turns, 1, "a command of claude's own is not a turn");
     // The turn that was left behind with its conversation is saved in its own transcript.
     fixture.harness.run(&["stop", session.id()]).exits(0);
     let shown = session.show();

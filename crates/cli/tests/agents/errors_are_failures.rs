@@ -45,7 +45,7 @@ pub fn failed(fixture: &Fixture, output: Output, reasons: &[&str]) {
     assert!(!outcome.cause.contains('\n'), "not one line: {:?}", outcome.cause);
     assert!(reasons.iter().any(|reason| outcome.cause.contains(reason)), "no reason: {outcome:?}");
     assert_eq!(said(&output.stderr, &outcome.cause), 1, "said once: {output:?}");
-    assert_eq!(output.stdout, "", "an error is no answer");
+    assert_eq!(output.stdout, "", "an error is not an answer");
     assert_eq!(shown.last.as_deref(), Some(outcome.cause.as_str()));
     let logs = fixture.harness.run(&["logs", session.id()]).exits(0).stdout;
     assert_eq!(said(&logs, &outcome.cause), 1, "{logs}");

@@ -1,4 +1,4 @@
-//! A turn without an answer is no success, whatever the agent calls it, and the reason is in the agent's own words: an answer
+//! A turn without an answer is not a success, whatever the agent calls it, and the reason is in the agent's own words: an answer
 //! that is cut off, an empty one, a call that cannot be read, the same call again and again.
 
 use crate::errors_are_failures::{failed, impatient};

@@ -190,7 +190,7 @@ fn what_could_not_go_on_is_refused_before_anything_is_made() {
 }
 
 #[test]
-fn a_damaged_transcript_is_mended_first() {
+fn a_damaged_transcript_is_repaired_first() {
     let (harness, work) = machine();
     let file = claude(&harness, &work, ONE);
     let whole = std::fs::read_to_string(&file).unwrap();
@@ -199,7 +199,7 @@ fn a_damaged_transcript_is_mended_first() {
     assert!(adopted.stderr.contains("ostler: repaired: "), "{adopted:?}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), whole);
     let events = harness.run(&["events"]).exits(0).stdout;
-    assert!(events.contains("\"mended\"") && events.contains("\"adopted\""), "{events}");
+    assert!(events.contains(r#""mended""#) && events.contains("\"adopted\""), "{events}");
 }
 
 #[test]

@@ -20,7 +20,7 @@ fn every_agent_is_listed_with_where_it_is_its_version_and_what_works() {
     assert_eq!(of("gemini")["npm_package"], "@google/gemini-cli");
     assert_eq!((&of("demo")["installed"], &of("demo")["own"]), (&true.into(), &false.into()));
     assert_eq!((&of("mine")["own"], &of("mine")["version"]), (&true.into(), &Value::Null));
-    assert!(of("command").is_null(), "a command is no agent");
+    assert!(of("command").is_null(), "a command is not an agent");
 
     let words = harness.run(&["agents"]).exits(0).stdout;
     assert!(words.contains("not installed: npm install -g @google/gemini-cli"), "{words}");

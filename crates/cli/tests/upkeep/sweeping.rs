@@ -123,7 +123,7 @@ fn a_clock_that_jumps_a_year_ahead_deletes_nothing_unless_it_stays_there() {
     };
     assert_eq!(sweep(0), "");
     an_hour_passes(&harness);
-    assert_eq!(sweep(YEAR), "", "a jump is no age");
+    assert_eq!(sweep(YEAR), "", "a jump of the clock is not age");
     assert!(away(&harness, &old).is_some());
     assert_eq!(sweep(0), "", "nor is the way back");
     an_hour_passes(&harness);

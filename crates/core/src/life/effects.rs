@@ -224,7 +224,7 @@ impl State {
             return self.clear_what_is_left(now_ms);
         }
         if self.has_something_to_save() && self.saved.is_none() {
-            // Nothing of it lives any more. Whoever had it killed does not wait for processes that are not of the session.
+            // Nothing of it lives any more. The one who had it killed does not wait for processes that are not of the session.
             let killed = self.stop.as_ref().is_some_and(|stop| stop.how == StopHow::Kill);
             let patience = if killed { 0 } else { LAST_LOOK_MS };
             return vec![Effect::Prove { until_ms: self.exit_ms.saturating_add(patience) }];
@@ -261,7 +261,7 @@ impl State {
         if now_ms >= told_ms.saturating_add(CLEAR_MS) && !self.force_cleared {
             return vec![Effect::ClearTree { forced: true }];
         }
-        // Once killed they only have to be collected; whoever is stuck in the kernel is looked for again and again.
+        // Once killed they only have to be collected; one that is stuck in the kernel is looked for again and again.
         vec![
             Effect::LookAtTree,
             Effect::WakeAt { ms: told_ms.saturating_add(CLEAR_MS).max(now_ms.saturating_add(100)) },

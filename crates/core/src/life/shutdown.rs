@@ -1,4 +1,4 @@
-//! A machine that shuts down tells everybody at once, in any order. Whoever hears of it first, the session was stopped.
+//! A machine that shuts down tells everybody at once, in any order. No matter which process hears of it first, the session was stopped.
 
 use super::{Effect, Process, SYSTEM, State, step};
 use crate::event::{Entry, Event, StopHow};

@@ -21,7 +21,7 @@ pub struct Found {
     pub about: About,
 }
 
-/// Shorter words are no beginning of an id: too much begins with them.
+/// Shorter words are not the beginning of an id: too much begins with them.
 const SHORTEST: usize = 4;
 /// So many are named when several begin alike.
 const NAMED: usize = 5;

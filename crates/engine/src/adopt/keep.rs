@@ -1,5 +1,5 @@
 //! Makes the session of a conversation that was begun outside: ended, with what was said before in its first run, and with
-//! nothing started. Whoever is killed on the way leaves no session.
+//! nothing started. A process that is killed on the way leaves no session.
 
 use super::Adopt;
 use super::find::{Found, refuse_kept};
@@ -50,7 +50,7 @@ pub fn keep(engine: &Engine, found: &Found, request: &Adopt, tell: &mut dyn FnMu
         engine.check_name(name)?;
     }
     let repaired = repair(engine, &found.stored, tell)?;
-    // Whoever had it open may have said something since it was found.
+    // The process that had it open may have said something since it was found.
     let about = about::whole(&found.stored)?;
     let session = describe(engine, found, &about, request)?;
     let prepared = prepare(engine, &session, 1, &found.stored.native_id, true)?;

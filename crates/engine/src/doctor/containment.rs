@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Whoever makes a group enters it at once.
+/// A process that makes a group enters it at once.
 const ABANDONED: Duration = Duration::from_secs(60);
 
 pub fn check(environment: &Environment, home: &Home, helpers: &[Helper]) -> Result<Vec<Finding>> {

@@ -63,7 +63,7 @@ pub fn all() -> Result<Vec<Helper>> {
             Some(KEEPER) => "keeper",
             Some(_) | None => continue,
         };
-        // Whoever ends while we look is none of our business any more.
+        // A process that ends while we look is not our concern any more.
         let (Ok(stat), Ok(folder)) = (entry.metadata(), std::fs::read_link(entry.path().join("cwd"))) else {
             continue;
         };

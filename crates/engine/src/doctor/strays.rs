@@ -44,7 +44,7 @@ pub fn check(home: &Home, helpers: &[Helper]) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// Whoever made it is gone: it is old enough, no helper works in it, and the holder that it names is dead.
+/// Its maker is gone: it is old enough, no helper works in it, and the holder that it names is dead.
 fn is_abandoned(folder: &Path, helpers: &[Helper]) -> bool {
     let old = std::fs::metadata(folder)
         .and_then(|stat| stat.modified())

@@ -113,7 +113,7 @@ impl Changes {
     fn watch(&mut self, path: &Path) -> Option<Watch> {
         match self.watcher.as_ref()?.watch(path) {
             Ok(watch) => Some(watch),
-            // Gone again; whoever took it away has told us so.
+            // Gone again; the process that took it away has told us so.
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => {
                 self.do_without(&error);

@@ -49,7 +49,7 @@ pub fn said(stored: &Stored) -> io::Result<About> {
     }
 }
 
-/// Only its beginning is read, as much as a list shows. `None` for what is no conversation of a person's.
+/// Only its beginning is read, as much as a list shows. `None` for what is not a conversation of a person's.
 pub fn beginning(stored: &Stored) -> io::Result<Option<About>> {
     let mut about = match stored.queries() {
         Some(_) => return whole(stored).map(Some),

@@ -55,7 +55,7 @@ pub fn known() -> impl Iterator<Item = &'static dyn Agent> {
     ostler_agents::all().filter(|agent| agent.name() != "command")
 }
 
-/// Whether it is a program of its own. The demo is part of ostler, and a protocol is spoken by whoever is named.
+/// Whether it is a program of its own. The demo is part of ostler, and a protocol is spoken by the program that is named.
 pub fn is_program(agent: &dyn Agent) -> bool {
     agent.package().is_some()
 }

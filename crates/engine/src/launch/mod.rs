@@ -31,7 +31,7 @@ use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
-/// The agent that is no agent: [`Launch::arguments`] are a command, which is kept like any other session.
+/// The agent that is not an agent: [`Launch::arguments`] are a command, which is kept like any other session.
 pub const COMMAND: &str = "command";
 
 /// A session that is to begin.

@@ -135,7 +135,7 @@ impl Original {
         }
         file.set_permissions(std::fs::Permissions::from_mode(old.mode() & 0o7777))?;
         file.sync_all()?;
-        // Whoever wrote to it in the meantime is somebody that we could not see.
+        // A process that wrote to it in the meantime is one that we could not see.
         let now = std::fs::metadata(&self.path)?;
         let stamp = |of: &Metadata| (of.ino(), of.len(), of.mtime(), of.mtime_nsec());
         if stamp(&now) != stamp(old) {

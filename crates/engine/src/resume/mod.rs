@@ -111,7 +111,7 @@ impl Resumable<'_> {
             return Err(ResumeRefusal::MessageMissing { id: place.id }.into());
         }
         session.keep = request.keep;
-        // An agent that had to ask before has to ask again, whoever watches: rights never widen.
+        // An agent that had to ask before has to ask again, no matter who watches: rights never widen.
         session.attended |= request.attended;
         let number = view.run + 1;
         if let Some(native_id) = &view.native_id {

@@ -1,6 +1,6 @@
 //! An agent behind the Agent Client Protocol may name the file of a conversation by the minute, and begin the file anew when
 //! it loads the conversation: loaded in the minute in which it began, a conversation is overwritten. So that minute is
-//! waited out. Nothing has been started yet, and whoever does not want to wait can leave.
+//! waited out. Nothing has been started yet, and a client that does not want to wait can leave.
 
 use crate::error::Result;
 use crate::notice::Notice;

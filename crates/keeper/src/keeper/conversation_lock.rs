@@ -19,7 +19,7 @@ use std::io;
 
 /// What is to be looked at, and what has been said.
 #[derive(Debug, Default)]
-pub(super) struct Conversing {
+pub(super) struct ConversationLock {
     /// The conversation may be another one, somebody else may have let it go, or somebody deleted our lock.
     unsettled: bool,
     turn_over: bool,
@@ -27,7 +27,7 @@ pub(super) struct Conversing {
     joined: HashSet<Identity>,
 }
 
-impl Conversing {
+impl ConversationLock {
     /// Takes note of what makes a look due.
     pub fn heed(&mut self, event: &Event) {
         let turn_over = matches!(event, Event::TurnEnded { .. });
@@ -67,7 +67,7 @@ impl Keeper {
 
     /// The agent tells which conversation it is at. When it is another one than before (`/clear`), what was said so far is
     /// proven and copied in the file of that one, and from now on the file of the new one counts. Noted before the new name
-    /// is: whoever keeps it after us is told again and does the same.
+    /// is: the process that keeps it after us is told again and does the same.
     pub(super) fn go_over_to(&mut self, native_id: &str) -> Result<(), KeeperError> {
         let known = self.state.native_id.as_ref().or(self.record.native_id.as_ref());
         if known.is_none_or(|known| known == native_id) {
@@ -117,7 +117,7 @@ impl Keeper {
         Ok(Some(refused))
     }
 
-    /// Looks who else has the conversation. Whoever joined is reported, once.
+    /// Looks who else has the conversation. A process that joined is reported, once.
     pub(super) fn look_for_foreign_processes(&mut self) -> Result<(), KeeperError> {
         let Some(conversation) = self.conversation() else {
             return Ok(());
@@ -162,7 +162,7 @@ impl Keeper {
         self.note(Event::NoAnswer)
     }
 
-    /// The run is over and nothing of it is alive: whoever wants the conversation may have it.
+    /// The run is over and nothing of it is alive: anyone who wants the conversation may have it.
     pub(super) fn leave_conversation(&mut self) {
         let left = || -> io::Result<()> {
             let (Some(lock), Some(conversation)) = (self.handles.get(handles::WRITER), self.conversation()) else {

@@ -190,7 +190,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Whoever asked is told that no answer comes. From here on none is taken, so none can follow.
+    /// The agent that asked is told that no answer comes. From here on none is taken, so none can follow.
     fn withdraw_questions(&mut self) -> Result<(), KeeperError> {
         for ask in self.state.asks.clone() {
             if let Some(bytes) = self.agent.withdraw(&ask) {

@@ -85,7 +85,7 @@ impl Keeper {
         }
     }
 
-    /// Whoever starts a session next finds its folder made. Who cannot make it now says nothing: it is only quicker.
+    /// The next launch finds its folder made. A failure is not reported: the folder only saves time.
     pub(super) fn prepare_the_next(&self) {
         if self.record.run == 1 && self.folder.has_room().unwrap_or(false) {
             let sessions = dir::Dir::open("..");

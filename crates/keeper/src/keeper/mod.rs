@@ -50,7 +50,7 @@ use crate::handles::{self, Handles};
 use crate::{Settings, VERSION};
 use autosave::Autosave;
 use clients::{Changes, Clients};
-use conversation_lock::Conversing;
+use conversation_lock::ConversationLock;
 use counting::Counting;
 use input::Input;
 use native_id::Naming;
@@ -194,7 +194,7 @@ struct Keeper {
     clients: Clients,
     snapshots: Snapshots,
     proof: Option<ProofWatch>,
-    conversation_lock: Conversing,
+    conversation_lock: ConversationLock,
     naming: Naming,
     counting: Counting,
     autosave: Autosave,
@@ -260,7 +260,7 @@ impl Keeper {
             clients: Clients::default(),
             snapshots: Snapshots::new(&run),
             proof: None,
-            conversation_lock: Conversing::default(),
+            conversation_lock: ConversationLock::default(),
             naming: Naming::default(),
             counting: Counting::default(),
             // Who has no conversation has no transcript, and no clock runs for it.
@@ -327,7 +327,7 @@ impl Keeper {
         self.work_inbox()
     }
 
-    /// What opens the conversation is the same whoever says it, and goes in before everything else.
+    /// What opens the conversation is the same no matter who says it, and goes in before everything else.
     fn open_conversation(&mut self) -> Result<(), KeeperError> {
         if self.state.process != Process::Running || !self.record.plan.opens {
             return Ok(());
@@ -421,7 +421,7 @@ impl Keeper {
                 self.agent_exited = true;
                 self.check_exit()?;
             }
-            Woken::Door => {
+            Woken::Listener => {
                 if let Some(listener) = self.handles.get(handles::LISTENER) {
                     self.clients.welcome(listener)?;
                 }
@@ -483,7 +483,7 @@ impl Keeper {
         self.note_long_line()
     }
 
-    /// Whoever looks reads what is not understood yet. Of a line without end that would be more and more.
+    /// A reader reads what is not understood yet. Of a line without end that would be more and more.
     fn note_long_line(&mut self) -> Result<(), KeeperError> {
         let known = self.state.long_line.map_or(0, |line| line.to);
         match self.output.as_ref().and_then(AgentFeed::long_line).filter(|line| line.to >= known + LONG_LINE_NOTED) {
@@ -496,7 +496,7 @@ impl Keeper {
         let mut told = told.into_iter().peekable();
         while let Some((end, fact)) = told.next() {
             if let Fact::ReplyDue { name, line } = fact {
-                // Until a later event is noted, whoever keeps it after us finds it again and puts only what is missing.
+                // Until a later event is noted, the process that keeps it after us finds it again and puts only what is missing.
                 self.put_in(&name, line)?;
                 continue;
             }
@@ -531,7 +531,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// A limit that has struck is told once. The kernel does not call us for it everywhere, but whoever it struck has
+    /// A limit that was hit is reported once. The kernel does not call us for it everywhere, but the process that hit it has
     /// something to say soon.
     fn say_what_struck(&mut self) -> Result<(), KeeperError> {
         match limits::struck(&self.session, &self.record) {

@@ -1,4 +1,4 @@
-//! Writes down how far the session has been understood, so that whoever looks at a long one need not begin at its beginning.
+//! Writes down how far the session has been understood, so that a reader of a long one need not begin at its beginning.
 //! It is derived from the journal and the output: when it cannot be written, readers only read more.
 
 use super::Keeper;

@@ -5,7 +5,7 @@
 //! seen in the prompt; and it counts as delivered when it is found in the agent's transcript. Until then it waits, and
 //! [`Event::MessageWaits`] says why.
 //!
-//! Only the return sends a message. Everything before it can be done again, by whoever looks at the screen; and the return
+//! Only the return sends a message. Everything before it can be done again, by anyone who looks at the screen; and the return
 //! itself while the text is still seen in the prompt long after it: an empty prompt takes no notice of a second one. What was
 //! put in, and under which name, is in the run's own files. So a keeper that is killed anywhere here is replaced by one that
 //! sees how far it got.

@@ -16,7 +16,7 @@ pub struct ProofWatch {
 
 impl ProofWatch {
     /// Watches the folder of the transcript: the file itself may not exist yet. A database is other conversations' too, and
-    /// whoever was woken by each of their writes would come to nothing else.
+    /// a process that was woken by each of their writes would come to nothing else.
     pub fn new(kept: &Kept) -> ProofWatch {
         let watcher = match kept {
             Kept::File { path, .. } => Watcher::beside(path),

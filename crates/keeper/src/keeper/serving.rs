@@ -44,7 +44,7 @@ impl Keeper {
                 Wanted::Window | Wanted::Attached => {
                     let newest = self.clients.move_to_front(index);
                     self.follow_window()?;
-                    // Said last: whoever hears it finds the program's window to be its own, and so noted in the files.
+                    // Said last: the process that hears it finds the program's window to be its own, and so noted in the files.
                     self.acknowledge_keys(newest)?;
                     // It has another number now; what else it wants is heard at once in the next round.
                     return Ok(());

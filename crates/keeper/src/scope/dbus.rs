@@ -134,7 +134,7 @@ impl Connection {
 }
 
 fn malformed() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "what it said is no D-Bus message that we know")
+    io::Error::new(io::ErrorKind::InvalidData, "what it said is not a D-Bus message that we know")
 }
 
 /// Values in their wire form.

@@ -190,7 +190,7 @@ pub fn kill(process: &Identity) {
     patience::ended(process);
 }
 
-/// Puts the request into the inbox and tells whoever keeps the session.
+/// Puts the request into the inbox and tells the process that keeps the session.
 pub fn request_stop(folder: &Folder) {
     let kind = RequestKind::Stop { how: StopHow::Interrupt, grace_ms: 10_000, why: "test".to_owned() };
     let request = Request { id: "a-request".to_owned(), at: Timestamp::now(), by: "a test".to_owned(), run: 1, kind };

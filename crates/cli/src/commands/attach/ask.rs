@@ -84,7 +84,7 @@ pub fn ask_inline(engine: &Engine, place: &Place, view: &View, style: Style) -> 
     };
     let signals = Signals::take(&Signal::LEAVING)?;
     let mut watch = SessionWatch::new(place)?;
-    // What was typed before the question was seen is no answer to it.
+    // What was typed before the question was seen is not an answer to it.
     let mut typed = Lines::from_now();
     let longer = longer(view);
     prompt(style, ask, longer.as_deref());

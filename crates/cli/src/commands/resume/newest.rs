@@ -1,4 +1,4 @@
-//! `ostler resume` without an id: the newest conversations that could go on. A person at a terminal chooses; whoever
+//! `ostler resume` without an id: the newest conversations that could go on. A person at a terminal chooses; a script that
 //! pipes is told what the newest is, and resumes nothing by accident.
 
 use crate::commands::ls::tilde;

@@ -61,7 +61,7 @@ impl Format {
 
     /// Prints what is printed last: when the session has ended, or asks something that cannot be answered here.
     pub fn conclude(self, context: &Context, place: &Place, view: &View, printer: &mut Printer) -> Result<()> {
-        // What was said in a turn that failed or was broken off is no answer.
+        // What was said in a turn that failed or was broken off is not an answer.
         let outcome = view.outcome.as_ref().filter(|outcome| outcome.kind == Kind::Succeeded);
         let answer = outcome.and_then(|outcome| outcome.text.as_deref());
         match self {

@@ -353,7 +353,7 @@ impl Chat<'_> {
             self.conversation.to_end();
             return Ok(());
         }
-        // What it asks may have been answered since the line was typed. What was typed for one question is no answer to
+        // What it asks may have been answered since the line was typed. What was typed for one question is not an answer to
         // the next, and no message either.
         let typed_for = self.typed_for.take();
         self.view = self.engine.view(self.place)?;

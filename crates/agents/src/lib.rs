@@ -30,7 +30,7 @@ pub mod unsaved_on_exit;
 
 use ostler_core::fact::{Ask, Fact, Tokens, TurnEnd, Verdict};
 use ostler_core::outcome::{Exit, signal_name};
-use ostler_core::record::{Ending, Fork, Mode, Plan, Run, Session, Speaks};
+use ostler_core::record::{Channel, Ending, Fork, Lines, Plan, Run, Session, Speaks, Tty};
 use serde_json::Value;
 
 /// Where an agent that draws tells which conversation it is at, below the folder of its run.
@@ -501,12 +501,10 @@ pub fn one_turn(argv: Vec<String>, request: &Launching<'_>) -> Launch {
     Launch {
         argv,
         plan: Plan {
-            mode: Mode::Headless,
+            channel: Channel::Lines(Lines::OneTurn),
             keep: request.session.keep,
-            speaks: Speaks::OneTurn,
             ending: Ending::EndOfInput,
             linger_ms: request.linger_ms,
-            opens: false,
         },
         native_id: request.resume.then(|| request.native_id.to_owned()),
         variables: Vec::new(),
@@ -519,12 +517,10 @@ pub fn silent_terminal(argv: Vec<String>, request: &Launching<'_>) -> Launch {
     Launch {
         argv,
         plan: Plan {
-            mode: Mode::Terminal,
+            channel: Channel::Tty(Tty::Nothing),
             keep: false,
-            speaks: Speaks::Bytes,
             ending: Ending::Hangup,
             linger_ms: request.linger_ms,
-            opens: false,
         },
         native_id: request.resume.then(|| request.native_id.to_owned()),
         variables: Vec::new(),
@@ -551,10 +547,10 @@ pub fn find(name: &str) -> Option<&'static dyn Agent> {
 #[must_use]
 pub fn find_for(name: &str, plan: &Plan) -> Option<&'static dyn Agent> {
     let unknown = || -> Option<&'static dyn Agent> {
-        match (plan.opens, plan.speaks) {
-            (true, _) => Some(&acp::Acp),
-            (false, Speaks::Bytes) => Some(&command::Command),
-            (false, Speaks::Turns | Speaks::OneTurn | Speaks::Hooks) => None,
+        match plan.channel {
+            Channel::Lines(Lines::OpenedTurns) => Some(&acp::Acp),
+            Channel::Command | Channel::Tty(Tty::Nothing) => Some(&command::Command),
+            Channel::Lines(Lines::Turns | Lines::OneTurn) | Channel::Tty(Tty::Hooks) => None,
         }
     };
     find(name).or_else(unknown)
@@ -564,7 +560,7 @@ pub fn find_for(name: &str, plan: &Plan) -> Option<&'static dyn Agent> {
 #[must_use]
 pub fn keeps_conversation<P, S>(session: &Session, record: &Run<P, S>) -> Option<&'static dyn Agent> {
     let behind = || record.behind.as_deref().and_then(find).or_else(|| acp::adapters::of_command(&session.arguments));
-    let behind = if record.plan.opens { behind() } else { None };
+    let behind = if record.plan.opens() { behind() } else { None };
     behind.or_else(|| find_for(&session.agent, &record.plan))
 }
 

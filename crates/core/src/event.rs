@@ -295,12 +295,10 @@ mod tests {
     fn every_event_reads_back_as_it_was_written() {
         let by = || "somebody".to_owned();
         let plan = Plan {
-            mode: crate::record::Mode::Headless,
+            channel: crate::record::Channel::Lines(crate::record::Lines::Turns),
             keep: false,
-            speaks: crate::record::Speaks::Turns,
             ending: crate::record::Ending::EndOfInput,
             linger_ms: 1,
-            opens: false,
         };
         let end = TurnEnd {
             verdict: crate::fact::Verdict::Failed,

@@ -18,6 +18,7 @@ pub mod id;
 pub mod life;
 pub mod limits;
 pub mod outcome;
+mod plan;
 pub mod record;
 pub mod spending;
 pub mod view;

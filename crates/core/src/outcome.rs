@@ -162,10 +162,10 @@ pub struct Closing {
 /// process ended, then "lost".
 #[must_use]
 pub fn judge(state: &State, now_ms: u64) -> Outcome {
-    let exit = state.exit.unwrap_or(Exit::UNKNOWN);
+    let exit = state.exit().unwrap_or(Exit::UNKNOWN);
     let (kind, source, cause) = verdict(state, exit);
-    let last = state.last_turn.as_ref();
-    let saved = state.saved.unwrap_or(match state.plan.speaks {
+    let last = state.last_turn();
+    let saved = state.saved.unwrap_or(match state.plan.speaks() {
         Speaks::Bytes => Saved::NotApplicable,
         Speaks::Turns | Speaks::OneTurn | Speaks::Hooks if last.is_none() && !state.turn_running() => {
             Saved::NotApplicable
@@ -184,25 +184,25 @@ pub fn judge(state: &State, now_ms: u64) -> Outcome {
         tokens,
         cost_usd,
         turns: state.turns_of_run,
-        duration_ms: (state.started_ms > 0).then(|| now_ms.saturating_sub(state.started_ms)),
-        left: state.left.clone(),
+        duration_ms: state.started_ms().map(|started_ms| now_ms.saturating_sub(started_ms)),
+        left: state.left().to_vec(),
         closing: None,
     }
 }
 
 fn verdict(state: &State, exit: Exit) -> (Kind, Source, String) {
     // One that had gone before, and that nobody had collected yet, was signalled in vain.
-    let was_killed = state.killed_ms.is_some() && (exit.signal == Some(9) || exit == Exit::UNKNOWN);
-    let forced = match (was_killed && state.wants_kill_explained(), state.end_asked_ms) {
+    let was_killed = state.steps.killed && (exit.signal == Some(9) || exit == Exit::UNKNOWN);
+    let forced = match (was_killed && state.wants_kill_explained(), state.steps.asked_ms) {
         (false, _) => "",
         (true, Some(_)) => "; killed at the end of the grace period",
         (true, None) => WITH_TASKS,
     };
     // Only a stop that reached the process before it ended by itself counts as one.
     let stopped = state.stop.as_ref().filter(|_| state.end_requested());
-    match state.plan.speaks {
+    match state.plan.speaks() {
         Speaks::Turns | Speaks::OneTurn | Speaks::Hooks if !state.turn_running() => {
-            if let Some(TurnEnd { verdict, reason, .. }) = &state.last_turn {
+            if let Some(TurnEnd { verdict, reason, .. }) = state.last_turn() {
                 let cause = match (stopped, reason) {
                     (Some(stop), _) => format!("stopped by {}: {}{forced}", stop.by, stop.why),
                     (None, Some(reason)) => reason.clone(),
@@ -216,26 +216,26 @@ fn verdict(state: &State, exit: Exit) -> (Kind, Source, String) {
         }
         Speaks::Turns | Speaks::OneTurn | Speaks::Hooks | Speaks::Bytes => {}
     }
-    if let Some(reason) = &state.not_started {
-        return (Kind::Failed, Source::Ostler, reason.clone());
+    if let Some(reason) = state.not_started() {
+        return (Kind::Failed, Source::Ostler, reason.to_owned());
     }
     if let Some(stop) = stopped {
         return (Kind::Stopped, Source::Ostler, format!("stopped by {}: {}{forced}", stop.by, stop.why));
     }
-    if let Conversation::Refused { reason } = &state.conversation {
+    if let Conversation::Refused { reason, .. } = &state.conversation {
         return (Kind::Failed, Source::Agent, reason.clone());
     }
-    let process = match state.plan.speaks {
+    let process = match state.plan.speaks() {
         Speaks::Bytes => "the program",
         Speaks::Turns | Speaks::OneTurn | Speaks::Hooks => "the agent",
     };
     // In a terminal somebody may come and go without a turn: then its exit is all there is to judge by.
-    let by_exit = match state.plan.speaks {
+    let by_exit = match state.plan.speaks() {
         Speaks::Bytes => true,
         Speaks::Hooks => !state.turn_running(),
         Speaks::Turns | Speaks::OneTurn => false,
     };
-    let interrupted = state.interrupt.as_ref().filter(|_| exit.signal == Some(2) || exit.code == Some(130));
+    let interrupted = state.interrupt.by.as_ref().filter(|_| exit.signal == Some(2) || exit.code == Some(130));
     if let Some(by) = interrupted {
         return (Kind::Interrupted, Source::Exit, format!("interrupted by {by}"));
     }
@@ -257,7 +257,7 @@ fn verdict(state: &State, exit: Exit) -> (Kind, Source, String) {
 const WITH_TASKS: &str = "; killed together with its background tasks, so that their end started no new turn";
 
 fn after_report(state: &State, exit: Exit) -> String {
-    if state.killed_ms.is_some() && state.end_asked_ms.is_none() {
+    if state.steps.killed && state.steps.asked_ms.is_none() {
         return WITH_TASKS.to_owned();
     }
     match (exit.code, exit.signal) {

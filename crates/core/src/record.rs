@@ -3,6 +3,7 @@
 use crate::fact::Tokens;
 use crate::id::SessionId;
 use crate::limits::Limits;
+pub use crate::plan::{Channel, Ending, Lines, Plan, Speaks, Tty};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -251,73 +252,6 @@ pub struct Helper<Process> {
     /// The holder has stopped restarting the keeper until somebody asks for one.
     #[serde(default)]
     pub gave_up: bool,
-}
-
-/// How one run is driven. It stands in `run.json`, so that readers need to know nothing else about the agent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Plan {
-    pub mode: Mode,
-    /// Stay for further messages when the turn is over.
-    pub keep: bool,
-    pub speaks: Speaks,
-    pub ending: Ending,
-    /// How long what is left of a program may take to leave by itself.
-    pub linger_ms: u64,
-    /// Its conversation has to be opened first: messages wait until the agent says that it is.
-    #[serde(default)]
-    pub opens: bool,
-}
-
-impl Plan {
-    /// Whether somebody of ours writes to its standard input, be it only to end it.
-    #[must_use]
-    pub fn has_input(&self) -> bool {
-        match &self.ending {
-            Ending::EndOfInput | Ending::Typed { .. } => true,
-            Ending::Hangup | Ending::Terminate | Ending::Interrupt => self.speaks.converses(),
-        }
-    }
-}
-
-/// What the agent's standard output means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Speaks {
-    /// Nothing to us: the process is the turn, and its exit the end of it.
-    Bytes,
-    /// Messages in, facts out, several turns in one process.
-    Turns,
-    /// One message and the end of input in, facts out, and the process ends with the turn. A further message is a further
-    /// run of the same session.
-    OneTurn,
-    /// Nothing to us: it draws. But the hooks that we gave it tell of turns, questions and conversations, in a file of their
-    /// own (`hooks`), and messages are typed.
-    Hooks,
-}
-
-impl Speaks {
-    /// Whether it takes messages and says when it is done with one.
-    #[must_use]
-    pub fn converses(self) -> bool {
-        match self {
-            Speaks::Bytes => false,
-            Speaks::Turns | Speaks::OneTurn | Speaks::Hooks => true,
-        }
-    }
-}
-
-/// How the agent likes to be asked to leave.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Ending {
-    EndOfInput,
-    Hangup,
-    Terminate,
-    Interrupt,
-    /// Exactly these keys, as somebody at its terminal or its input would type them.
-    Typed {
-        keys: String,
-    },
 }
 
 /// A line of `inbox.jsonl`: what somebody wants of the session. Durable before anyone is told that it was accepted.

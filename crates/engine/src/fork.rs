@@ -68,7 +68,7 @@ impl Engine {
             return Err(ForkRefusal::NotBegun { session }.into());
         };
         // A protocol, a recording and some agents know of no copies.
-        let opens = place.open()?.run(view.run)?.record()?.plan.opens;
+        let opens = place.open()?.run(view.run)?.record()?.plan.opens();
         let copies = ostler_agents::find(&view.agent).is_none_or(|agent| agent.copies_conversations());
         if opens || !copies || view.agent.starts_with(ostler_agents::replay::PREFIX) {
             return Err(ForkRefusal::CannotCopy { agent: view.agent, id: place.id }.into());

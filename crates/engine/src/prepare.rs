@@ -54,10 +54,10 @@ pub fn prepare(engine: &Engine, session: &Session, run: u32, native_id: &str, re
         how.plan.ending = ending;
     }
     check_installed(&engine.environment, agent)?;
-    let behind = if how.plan.opens { ostler_agents::acp::adapters::of_command(&session.arguments) } else { None };
+    let behind = if how.plan.opens() { ostler_agents::acp::adapters::of_command(&session.arguments) } else { None };
     if let Some(program) = how.argv.first_mut() {
         // Behind a protocol stands an agent that may have a launcher of its own.
-        let maker = if how.plan.opens { ostler_agents::acp::behind(program) } else { None };
+        let maker = if how.plan.opens() { ostler_agents::acp::behind(program) } else { None };
         *program = program::resolve_on(path.as_deref(), maker.unwrap_or(agent), program);
     }
     refuse_shared_server(&engine.environment, agent, &how.argv)?;
@@ -75,7 +75,7 @@ pub fn prepare(engine: &Engine, session: &Session, run: u32, native_id: &str, re
         min_free_space: engine.config.min_free_space,
         autosave_ms: engine.config.autosave_ms(),
         retry_alarm_ms: engine.config.retry_alarm_ms(),
-        answer_within_ms: engine.config.answer_within_ms().filter(|_| how.plan.opens),
+        answer_within_ms: engine.config.answer_within_ms().filter(|_| how.plan.opens()),
         ..RunRecord::new(run, how.argv, how.plan)
     };
     let files = agent.files(&launching);

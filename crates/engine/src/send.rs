@@ -54,7 +54,7 @@ impl Engine {
         check(place)?;
         let folder = place.open()?;
         let view = look_and_record_to(Depth::Awaited, place)?;
-        if !folder.run(folder.newest_run()?)?.record()?.plan.speaks.converses() {
+        if !folder.run(folder.newest_run()?)?.record()?.plan.speaks().converses() {
             return Err(Error::NoTurnEnds { session: (&view).into() });
         }
         if view.ended {
@@ -119,15 +119,15 @@ impl Engine {
         let run = folder.run(folder.newest_run()?)?;
         let state = look::fold(&folder, &run, &run.record()?, &folder.session()?)?.state;
         let mut waiting = Vec::new();
-        let typing: Vec<_> = state.feeding.filter(|_| state.plan.mode == Mode::Terminal).into_iter().collect();
-        for (messages, unclear) in [(&state.maybe_delivered, true), (&typing, false), (&state.queue, false)] {
+        let typing: Vec<_> = state.feeding().filter(|_| state.plan.mode() == Mode::Terminal).into_iter().collect();
+        for (messages, unclear) in [(&state.mail.maybe_delivered, true), (&typing, false), (&state.mail.queue, false)] {
             for message in messages {
                 let request = inbox::read_one(folder.dir(), message.at)?;
                 waiting.extend(request.map(|request| Waiting { n: message.n, request, unclear }));
             }
         }
         let (unseen, _) = inbox::read(folder.dir(), state.inbox)?;
-        let mut next = state.messages + 1;
+        let mut next = state.mail.accepted + 1;
         for placed in unseen {
             match placed.request.kind {
                 RequestKind::Message { .. } => {
@@ -171,7 +171,7 @@ fn check(place: &Place) -> Result<()> {
     let folder = place.open()?;
     let number = folder.newest_run()?;
     let plan = if number == 0 { None } else { Some(folder.run(number)?.record()?.plan) };
-    if plan.as_ref().is_none_or(|plan| plan.mode == Mode::Headless && plan.speaks == Speaks::Bytes) {
+    if plan.as_ref().is_none_or(|plan| plan.mode() == Mode::Headless && plan.speaks() == Speaks::Bytes) {
         return Err(Error::TakesNoMessages { session: SessionRef::at(place) });
     }
     refuse_archived(place)?;

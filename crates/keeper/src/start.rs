@@ -175,7 +175,7 @@ fn start_program(
         environment,
         folder: Some(&cwd),
         descriptors: &descriptors,
-        leads: match record.plan.mode {
+        leads: match record.plan.mode() {
             Mode::Headless => Leads::Session,
             Mode::Terminal => Leads::Terminal,
         },
@@ -193,7 +193,7 @@ fn open_streams(
     let file = |name: &str| run.dir().file(name, OFlags::RDWR | OFlags::CREATE);
     handles.put(handles::OUT, file("out")?);
     handles.put(handles::IN, file("in")?);
-    match record.plan.mode {
+    match record.plan.mode() {
         Mode::Terminal => {
             let (rows, columns) = record.size.unwrap_or((24, 80));
             let pty = Pty::open(rows, columns)?;

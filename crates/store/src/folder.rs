@@ -293,17 +293,11 @@ pub fn to_json<T: Serialize>(record: &T) -> Vec<u8> {
 #[expect(clippy::unwrap_used, reason = "tests")]
 pub(crate) mod tests {
     use super::*;
-    use ostler_core::record::{Ending, Mode, Plan, Speaks};
+    use ostler_core::record::{Channel, Ending, Lines, Plan};
 
     pub(crate) fn record(run: u32) -> RunRecord {
-        let plan = Plan {
-            mode: Mode::Headless,
-            keep: false,
-            speaks: Speaks::OneTurn,
-            ending: Ending::EndOfInput,
-            linger_ms: 0,
-            opens: false,
-        };
+        let plan =
+            Plan { channel: Channel::Lines(Lines::OneTurn), keep: false, ending: Ending::EndOfInput, linger_ms: 0 };
         RunRecord::new(run, Vec::new(), plan)
     }
 

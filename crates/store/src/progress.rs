@@ -118,17 +118,10 @@ mod tests {
     use crate::journal::Journal;
     use jiff::Timestamp;
     use ostler_core::event::{Entry, Event};
-    use ostler_core::record::{Ending, Mode, Speaks};
+    use ostler_core::record::{Channel, Ending, Lines};
 
     fn plan() -> Plan {
-        Plan {
-            mode: Mode::Headless,
-            keep: true,
-            speaks: Speaks::Turns,
-            ending: Ending::Terminate,
-            linger_ms: 0,
-            opens: false,
-        }
+        Plan { channel: Channel::Lines(Lines::Turns), keep: true, ending: Ending::Terminate, linger_ms: 0 }
     }
 
     fn entry(ms: u64, event: Event) -> Entry {

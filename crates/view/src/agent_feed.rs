@@ -37,7 +37,7 @@ impl AgentFeed {
         used += session.adopted.as_ref().map(|adopted| adopted.tokens).unwrap_or_default();
         decoder.used_before(used);
         let origin = session.fork.as_ref().map(|fork| fork.native_id.clone());
-        AgentFeed { name, reading: Reading::from(position, decoder), position, known: state.understood, origin }
+        AgentFeed { name, reading: Reading::from(position, decoder), position, known: state.output.understood, origin }
     }
 
     /// Goes on where another reader has come to. What that one remembered may not be understood: then from `begins` on.
@@ -75,8 +75,8 @@ impl AgentFeed {
     /// The same without a long past: what is known to be in the middle of a line without end is not read again.
     #[must_use]
     pub fn behind(state: &State, (name, decoder): (&'static str, Box<dyn Decoder>), session: &Session) -> AgentFeed {
-        match state.long_line.filter(|line| line.start >= state.understood) {
-            None => AgentFeed::from(state.understood, (name, decoder), state, session),
+        match state.within_line() {
+            None => AgentFeed::from(state.output.understood, (name, decoder), state, session),
             Some(line) => {
                 let mut agent_feed = AgentFeed::from(line.to, (name, decoder), state, session);
                 agent_feed.reading.skip_within(line.start, line.to);

@@ -36,7 +36,7 @@ pub fn publish(
     }
     if outcome.kind == Kind::Failed
         && outcome.source == Source::Exit
-        && record.plan.speaks.converses()
+        && record.plan.speaks().converses()
         // Who was killed from outside did not end for what it complained of before.
         && !outcome.signal.is_some_and(is_from_outside)
         && let Some(words) = last::complaint_of(run.dir())?
@@ -45,7 +45,7 @@ pub fn publish(
         outcome.cause = format!("{}: {words}", outcome.cause);
     }
     // Of a conversation that went wrong, why is what a person wants to read.
-    let went_wrong = matches!(outcome.kind, Kind::Failed | Kind::Lost) && record.plan.speaks.converses();
+    let went_wrong = matches!(outcome.kind, Kind::Failed | Kind::Lost) && record.plan.speaks().converses();
     let last = match went_wrong {
         true => Some(outcome.cause.clone()),
         false => last::line(folder, run, &session.agent, &record.plan)?,
@@ -60,7 +60,7 @@ pub fn publish(
         tokens,
         cost_usd,
         queued: u32::try_from(state.waiting()).unwrap_or(u32::MAX),
-        maybe_delivered: state.maybe_delivered.iter().map(|message| message.n).collect(),
+        maybe_delivered: state.mail.maybe_delivered.iter().map(|message| message.n).collect(),
         inbox: state.inbox,
         last,
         // Who is struck and gone in a moment was seen by nobody before.
@@ -175,18 +175,19 @@ fn fate_of_last(
 ) -> Result<Option<Event>, StoreError> {
     let agent = ostler_agents::find_for(&session.agent, &record.plan);
     // What was typed and is not known to have arrived is looked for as well.
-    let by_sight = record.plan.mode == Mode::Terminal && agent.is_some_and(|agent| agent.prompt().is_some());
-    let typing = state.feeding.filter(|_| by_sight);
+    let by_sight = record.plan.mode() == Mode::Terminal && agent.is_some_and(|agent| agent.prompt().is_some());
+    let typing = state.feeding().filter(|_| by_sight);
     let Some(message) = state.without_answer().or(typing) else {
         return Ok(None);
     };
-    let ended = Ended { folder, session, record, state, message, given: &state.given };
+    let given = state.mail.fed.as_ref().map(|fed| fed.given.clone()).unwrap_or_default();
+    let ended = Ended { folder, session, record, state, message, given: &given };
     // What cannot be asked now may be there, or may not.
     let fate = ended.fate(|agent, kept, marks| Ok::<_, StoreError>(kept.holds(agent, marks).ok()))?;
     let (n, place) = (message.n, message.at);
     Ok(match fate {
         Fate::NotTaken => Some(Event::Returned { n, place }),
         Fate::Unknown => Some(Event::MaybeDelivered { n, place }),
-        Fate::Taken => record.plan.opens.then_some(Event::FoundDelivered { n }),
+        Fate::Taken => record.plan.opens().then_some(Event::FoundDelivered { n }),
     })
 }

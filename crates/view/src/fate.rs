@@ -43,11 +43,11 @@ impl Ended<'_> {
             // There is nothing that could be given again.
             return Ok(Fate::Taken);
         };
-        if self.record.plan.opens {
+        if self.record.plan.opens() {
             return self.behind_a_protocol(agent, agent.mark_of_words(&text), holds);
         }
         let marks: Vec<String> =
-            mark_of(agent, self.folder, self.record.plan.mode, self.message)?.into_iter().collect();
+            mark_of(agent, self.folder, self.record.plan.mode(), self.message)?.into_iter().collect();
         let native_id = self.native_id();
         // It may have ended before anybody had looked for its file.
         let found =
@@ -121,7 +121,7 @@ impl Ended<'_> {
         let plan = &self.record.plan;
         let run = self.folder.run(self.record.run)?;
         let agent = ostler_agents::find_for(&self.session.agent, plan);
-        let Some((name, decoder)) = agent.and_then(|agent| ostler_agents::agent_feed(agent, plan.speaks)) else {
+        let Some((name, decoder)) = agent.and_then(|agent| ostler_agents::agent_feed(agent, plan.speaks())) else {
             return Ok(false);
         };
         let mut position = self.given.out;

@@ -80,7 +80,7 @@ fn readable(
 /// child it is. When a holder ends the kernel gives its children another parent at once, and that one has lived beside it, so
 /// it cannot have the same pid. Only for a run whose agent lives: what was noted in it is of this boot.
 fn by_the_keeper(record: &RunRecord, state: &State) -> Result<Option<Helpers>, StoreError> {
-    let noted = state.keeper.and_then(|(pid, start)| Identity::of_this_boot(pid, start));
+    let noted = state.keepers.newest.and_then(|(pid, start)| Identity::of_this_boot(pid, start));
     let (Some(keeper), Some(holder)) = (noted, record.holder) else {
         return Ok(None);
     };

@@ -7,7 +7,7 @@ use ostler_agents::Agent;
 use ostler_core::asking::Shown;
 use ostler_core::fact::{Fact, TurnEnd, Verdict};
 use ostler_core::outcome::Kind;
-use ostler_core::record::{Mode, Plan, Speaks};
+use ostler_core::record::{Channel, Plan, Tty};
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::{StoreError, backwards};
 use ostler_sys::dir::{Dir, FileStat, Sync};
@@ -59,16 +59,16 @@ fn whole_line(
     let before = || if keeps_record { said_before(folder, run.number) } else { None };
     let before_or_drawn = || before().map_or_else(|| last_drawn(run.dir()), |said| Ok(Some(said)));
     let run = run.dir();
-    match plan.speaks {
+    match plan.channel {
         // What was drawn last need not be what stands lowest; the screen knows.
-        Speaks::Bytes if plan.mode == Mode::Terminal => noted(run)?.map_or_else(before_or_drawn, |said| Ok(Some(said))),
-        Speaks::Bytes => match last_printed(&tail(run, "out", streams.out, 4096)?) {
+        Channel::Tty(Tty::Nothing) => noted(run)?.map_or_else(before_or_drawn, |said| Ok(Some(said))),
+        Channel::Command => match last_printed(&tail(run, "out", streams.out, 4096)?) {
             Some(line) => Ok(Some(line)),
             None => Ok(last_printed(&tail(run, "err", streams.err, 4096)?)),
         },
-        Speaks::Hooks => last_said(run, agent, plan)?.map_or_else(before_or_drawn, |said| Ok(Some(said))),
+        Channel::Tty(Tty::Hooks) => last_said(run, agent, plan)?.map_or_else(before_or_drawn, |said| Ok(Some(said))),
         // What an agent complains of beside the conversation is not a word of it.
-        Speaks::Turns | Speaks::OneTurn => Ok(last_said(run, agent, plan)?.or_else(before)),
+        Channel::Lines(_) => Ok(last_said(run, agent, plan)?.or_else(before)),
     }
 }
 
@@ -121,7 +121,7 @@ fn last_drawn(run: &Dir) -> Result<Option<String>, StoreError> {
 fn last_said(run: &Dir, agent: &str, plan: &Plan) -> Result<Option<String>, StoreError> {
     for length in LOOKED_AT {
         let agent_feed =
-            ostler_agents::find_for(agent, plan).and_then(|agent| ostler_agents::agent_feed(agent, plan.speaks));
+            ostler_agents::find_for(agent, plan).and_then(|agent| ostler_agents::agent_feed(agent, plan.speaks()));
         let Some((name, mut decoder)) = agent_feed else {
             return Ok(None);
         };
@@ -215,14 +215,7 @@ mod tests {
             r#"{"type":"idle","sessionID":"ses_1"}"#.to_owned(),
         ];
         std::fs::write(place.path().join("runs/1/hooks"), lines.join("\n") + "\n").unwrap();
-        let plan = Plan {
-            mode: Mode::Terminal,
-            keep: false,
-            speaks: Speaks::Hooks,
-            ending: Ending::Hangup,
-            linger_ms: 0,
-            opens: false,
-        };
+        let plan = Plan { channel: Channel::Tty(Tty::Hooks), keep: false, ending: Ending::Hangup, linger_ms: 0 };
         assert_eq!(line(&folder, &run, "opencode", &plan).unwrap().as_deref(), Some("all done"));
     }
 }

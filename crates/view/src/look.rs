@@ -13,10 +13,10 @@ use jiff::Timestamp;
 use ostler_core::SCHEMA;
 use ostler_core::event::{Entry, Event};
 use ostler_core::id::SessionId;
-use ostler_core::life::{Conversation, Held, Process, State, event_of, step};
+use ostler_core::life::{Conversation, Held, State, event_of, step};
 use ostler_core::limits::counted;
 use ostler_core::outcome::{Closing, Exit, Outcome, Saved, judge};
-use ostler_core::record::{Plan, RequestKind, Session, Speaks};
+use ostler_core::record::{Channel, Plan, RequestKind, Session, Speaks};
 use ostler_core::spending::Spent;
 use ostler_core::view::{LastTurn, Phase, RetryingNow, View};
 use ostler_store::folder::{Folder, RunFolder};
@@ -212,14 +212,8 @@ fn never_started(folder: &Folder, view: &mut View) -> Result<(), StoreError> {
         view.holder_pid = Some(holder.pid());
         return Ok(());
     }
-    let plan = Plan {
-        mode: view.mode,
-        keep: false,
-        speaks: Speaks::Bytes,
-        ending: ostler_core::record::Ending::Terminate,
-        linger_ms: 0,
-        opens: false,
-    };
+    let channel = Channel::of_program(view.mode);
+    let plan = Plan { channel, keep: false, ending: ostler_core::record::Ending::Terminate, linger_ms: 0 };
     let mut outcome = judge(&State::new(plan), 0);
     "the launch was cut off before the program started".clone_into(&mut outcome.cause);
     view.end(outcome);
@@ -403,13 +397,12 @@ pub fn unrecorded_outcome(
     state: &State,
 ) -> Result<Outcome, StoreError> {
     let mut state = state.clone();
-    let finished_turn = state.last_turn.is_some() && !state.turn_running();
+    let finished_turn = state.last_turn().is_some() && !state.turn_running();
     if finished_turn && state.saved.is_none() && proof::finished_turn_is_saved(folder, session, record, &state)? {
         state.saved = Some(Saved::Verified);
     }
-    if state.process != Process::Exited {
-        state.process = Process::Exited;
-        state.exit = Some(run.exit()?.unwrap_or(Exit::UNKNOWN));
+    if !state.has_exited() {
+        state.found_gone(run.exit()?.unwrap_or(Exit::UNKNOWN));
     }
     let mut outcome = judge(&state, since_boot_ms());
     // Nobody saw when it ended, and the clock of this boot says nothing about another.
@@ -438,7 +431,7 @@ pub fn fold(folder: &Folder, run: &RunFolder, record: &RunRecord, session: &Sess
         state = step(state, &Entry { event: Event::NotStarted { reason }, ..started(record) }).0;
     }
     let unseen = newer_messages(folder, state.inbox)?;
-    if record.plan.speaks.converses() {
+    if record.plan.speaks().converses() {
         state = fold_output(state, run.dir(), session, &record.plan, heard.filter(|heard| heard.run == record.run))?;
     }
     Ok(Folded { state, bad_lines, unseen })
@@ -467,14 +460,14 @@ fn fold_output(
     heard: Option<Heard>,
 ) -> Result<State, StoreError> {
     let agent = ostler_agents::find_for(&session.agent, plan);
-    let Some(source) = agent.and_then(|agent| ostler_agents::agent_feed(agent, plan.speaks)) else {
+    let Some(source) = agent.and_then(|agent| ostler_agents::agent_feed(agent, plan.speaks())) else {
         return Ok(state);
     };
     // Hooks are few, and what one means may depend on what came before it in its turn; an output may be long. Whether a turn
     // behind a protocol had an answer depends on that, too. Within a line without end nothing can be understood yet.
-    let within_line = state.long_line.is_some_and(|line| line.start >= state.understood);
-    let whole_turn = state.plan.speaks == Speaks::Hooks || state.plan.opens && !within_line;
-    let begins = if whole_turn { state.turn_out } else { state.understood };
+    let within_line = state.within_line().is_some();
+    let whole_turn = state.plan.speaks() == Speaks::Hooks || state.plan.opens() && !within_line;
+    let begins = if whole_turn { state.output.turn_begins } else { state.output.understood };
     let heard = heard.filter(|heard| !within_line && heard.position > begins);
     let mut agent_feed = match (heard, whole_turn) {
         (Some(heard), _) => AgentFeed::going_on(&heard, begins, source, &state, session),
@@ -530,25 +523,24 @@ fn fill(
     view.transcript = proof::location(record, state);
     view.turns = state.turns;
     (view.tokens, view.cost_usd) = state.spending.of_session();
-    let unclear: Vec<u64> = state.maybe_delivered.iter().map(|message| message.n).collect();
+    let unclear: Vec<u64> = state.mail.maybe_delivered.iter().map(|message| message.n).collect();
     view.queued = folded.unseen.with(u32::try_from(state.waiting()).unwrap_or(u32::MAX), &unclear);
     view.maybe_delivered = folded.unseen.still(&unclear);
-    view.message_waits.clone_from(&state.message_waits);
-    view.asking = state.asks.first().cloned();
-    view.retrying = state.retrying.as_ref().map(|retrying| RetryingNow {
+    view.message_waits.clone_from(&state.mail.waits);
+    view.asking = state.asks().first().cloned();
+    view.retrying = state.retrying().map(|retrying| RetryingNow {
         reason: retrying.reason.clone(),
         attempt: retrying.attempt,
         for_s: since_boot_ms().saturating_sub(retrying.since_ms) / 1000,
     });
-    view.last_turn =
-        state.last_turn.as_ref().map(|turn| LastTurn { verdict: turn.verdict, reason: turn.reason.clone() });
+    view.last_turn = state.last_turn().map(|turn| LastTurn { verdict: turn.verdict, reason: turn.reason.clone() });
     let streams = Streams::of(run.dir())?;
     view.last = match depth {
         Depth::Standing | Depth::Awaited => None,
         Depth::Listed | Depth::Everything => last::line_of(folder, run, &view.agent, &record.plan, &streams)?,
     };
-    let held = state.held.as_ref().map(Held::alarm);
-    let retry_alarm = state.retrying.as_ref().and_then(|retrying| retrying.alarm.clone());
+    let held = state.held().map(Held::alarm);
+    let retry_alarm = state.retrying().and_then(|retrying| retrying.alarm.clone());
     view.alarm = held.or(retry_alarm).or_else(|| state.alarm.clone());
     if folded.bad_lines > 0 {
         view.alarm =
@@ -567,9 +559,9 @@ fn fill(
     // Nobody is quiet for longer than it lives, whatever a clock that was set says.
     let lived_s = record.agent.as_ref().and_then(Identity::lived_ms).map(|ms| ms / 1000);
     view.quiet_s = seconds_since(updated).min(lived_s.unwrap_or(u64::MAX));
-    let opening = view.alive && record.plan.opens && state.conversation == Conversation::Opening;
+    let opening = view.alive && record.plan.opens() && state.is_opening();
     view.no_answer_s = opening.then(|| since_boot_ms().saturating_sub(record.started_ms) / 1000);
-    if opening && state.no_answer {
+    if opening && (state.conversation == Conversation::Opening { no_answer: true }) {
         let program = view.command.first().map_or("the program", String::as_str);
         view.alarm.get_or_insert_with(|| format!("{program} does not answer; is it an ACP agent?"));
     }

@@ -23,17 +23,17 @@ pub fn marks(
     state: &State,
     so_far: Vec<String>,
 ) -> Result<Vec<String>, StoreError> {
-    let mut marks = match &state.last_turn {
+    let mut marks = match state.last_turn() {
         Some(turn) if !state.turn_is_told() => turn.messages.clone(),
         Some(_) | None => so_far,
     };
-    marks = unsaved_on_exit::names_to_find(marks, state.exit.is_some_and(Exit::is_by_request));
+    marks = unsaved_on_exit::names_to_find(marks, state.exit().is_some_and(Exit::is_by_request));
     // What was typed has no name of ours in the transcript; the turn's own marks name it.
-    if let Some(prompt) = state.last_fed
-        && state.plan.speaks != Speaks::Hooks
+    if let Some(prompt) = state.last_fed()
+        && state.plan.speaks() != Speaks::Hooks
         && !was_a_command(folder, state, prompt)?
     {
-        marks.extend(mark_of(agent, folder, state.plan.mode, prompt)?);
+        marks.extend(mark_of(agent, folder, state.plan.mode(), prompt)?);
     }
     Ok(marks)
 }
@@ -42,7 +42,7 @@ pub fn marks(
 /// what the program said about it is in the transcript under the name that we know.
 fn was_a_command(folder: &Folder, state: &State, prompt: Message) -> Result<bool, StoreError> {
     let without_model = |turn: &TurnEnd| turn.verdict == Verdict::Succeeded && turn.messages.is_empty();
-    if state.turn_is_told() || !state.last_turn.as_ref().is_some_and(without_model) {
+    if state.turn_is_told() || !state.last_turn().is_some_and(without_model) {
         return Ok(false);
     }
     let request = inbox::read_one(folder.dir(), prompt.at)?;
@@ -142,7 +142,7 @@ pub fn begun_with(
 /// told the same words twice has to be found saying them twice.
 #[must_use]
 pub fn written_before(record: &RunRecord) -> u64 {
-    let transcript = record.transcript.as_ref().filter(|_| record.plan.speaks == Speaks::OneTurn);
+    let transcript = record.transcript.as_ref().filter(|_| record.plan.speaks() == Speaks::OneTurn);
     transcript.and_then(|path| std::fs::metadata(path).ok()).map_or(0, |file| file.len())
 }
 
@@ -196,13 +196,13 @@ impl Kept {
     pub fn of(record: &RunRecord, state: &State) -> Option<Kept> {
         if let Some(transcript) = own_transcript(record, state) {
             // In another file than the one that was known, nothing of this run was written before.
-            let before = record.written_before.max(state.typed.written);
+            let before = record.written_before.max(state.typed().written);
             let from = if record.transcript.as_ref() == Some(transcript) { before } else { 0 };
             return Some(Kept::File { path: transcript.into(), from });
         }
         let native_id = state.native_id.clone().or_else(|| record.native_id.clone())?;
         let since_ms = record.started.map_or(0, |started| u64::try_from(started.as_millisecond()).unwrap_or(0));
-        let since_ms = since_ms.max(state.typed.at_ms);
+        let since_ms = since_ms.max(state.typed().at_ms);
         record.database.as_ref().map(|path| Kept::Database { path: path.into(), native_id, since_ms })
     }
 

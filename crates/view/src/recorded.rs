@@ -11,7 +11,7 @@ use ostler_agents::recorded::{Recorded, Recording, What};
 use ostler_agents::stored::Queries;
 use ostler_core::event::Event;
 use ostler_core::fact::Fact;
-use ostler_core::record::{Mode, Speaks};
+use ostler_core::record::Mode;
 use ostler_store::folder::Folder;
 use ostler_store::{StoreError, journal};
 use std::fs::File;
@@ -145,11 +145,7 @@ pub fn is_kept(folder: &Folder) -> Result<bool, StoreError> {
 
 fn agent_that_draws(folder: &Folder) -> Result<Option<&'static dyn Agent>, StoreError> {
     let (session, record) = (folder.session()?, folder.run(folder.newest_run()?)?.record()?);
-    let draws = match record.plan.speaks {
-        Speaks::Hooks => true,
-        Speaks::Bytes => record.plan.mode == Mode::Terminal,
-        Speaks::Turns | Speaks::OneTurn => false,
-    };
+    let draws = record.plan.mode() == Mode::Terminal;
     let agent = ostler_agents::find_for(&session.agent, &record.plan);
     Ok(agent.filter(|agent| draws && agent.recording().is_some()))
 }

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use memchr::memmem;
 use ostler_core::event::{Entry, Event};
 use ostler_core::fact::Tokens;
-use ostler_core::record::{Mode, Session, Speaks};
+use ostler_core::record::{Channel, Session};
 use ostler_core::spending::Spending;
 use ostler_store::StoreError;
 use ostler_store::folder::Folder;
@@ -101,7 +101,7 @@ impl Sum {
             Event::Started { plan } => {
                 self.spending.begin_run();
                 (self.turn_ms, self.asked_ms, self.waited_ms) = (None, None, 0);
-                let is_command = plan.speaks == Speaks::Bytes && plan.mode == Mode::Headless;
+                let is_command = plan.channel == Channel::Command;
                 self.command_ms = is_command.then_some(entry.ms);
             }
             Event::Exited { .. } => {
@@ -148,17 +148,15 @@ mod tests {
     use super::*;
     use ostler_core::fact::{Ask, TurnEnd, Verdict};
     use ostler_core::outcome::Exit;
-    use ostler_core::record::{Ending, Plan};
+    use ostler_core::record::{Ending, Lines, Plan};
 
     fn entry(ms: u64, event: Event) -> Entry {
         let at = Timestamp::from_millisecond(i64::try_from(ms).unwrap()).unwrap();
         Entry { at, ms, run: 1, out: None, request: None, inbox: None, event }
     }
 
-    fn started(speaks: Speaks) -> Event {
-        let plan =
-            Plan { mode: Mode::Headless, keep: true, speaks, ending: Ending::Hangup, linger_ms: 0, opens: false };
-        Event::Started { plan }
+    fn started(channel: Channel) -> Event {
+        Event::Started { plan: Plan { channel, keep: true, ending: Ending::Hangup, linger_ms: 0 } }
     }
 
     fn ended(tokens: u64, cost_usd: Option<f64>) -> Event {
@@ -179,7 +177,7 @@ mod tests {
         };
         let shares = shares(
             [
-                entry(1000, started(Speaks::Turns)),
+                entry(1000, started(Channel::Lines(Lines::Turns))),
                 entry(2000, Event::Feeding { n: 1, written: None, kept: None }),
                 entry(2500, Event::TurnStarted),
                 entry(3000, Event::Asked { ask }),
@@ -198,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_command_counts_with_the_time_that_it_ran() {
-        let entries = [entry(1000, started(Speaks::Bytes)), entry(61_000, Event::Exited { exit: Exit::UNKNOWN })];
+        let entries = [entry(1000, started(Channel::Command)), entry(61_000, Event::Exited { exit: Exit::UNKNOWN })];
         let shares = shares(entries.into_iter());
         assert_eq!(shares[0].used, Used { ms: 60_000, ..Used::default() });
     }

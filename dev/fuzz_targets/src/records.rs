@@ -5,7 +5,7 @@ use crate::first;
 use ostler_core::event::{Entry, Event};
 use ostler_core::life::{State, step};
 use ostler_core::outcome::{Exit, Outcome, judge};
-use ostler_core::record::{Ending, Mode, Plan, Request, Session, Speaks};
+use ostler_core::record::{Channel, Ending, Lines, Plan, Request, Session, Tty};
 use ostler_keeper::wire::{self, Call, Incoming, Reply};
 use ostler_store::{HelperRecord, RunRecord};
 use serde::Serialize;
@@ -39,15 +39,15 @@ pub fn records(bytes: &[u8]) {
 pub fn journal(bytes: &[u8]) {
     let found = ostler_store::journal::parse(bytes, 0);
     assert!(found.end <= bytes.len() as u64);
-    for (speaks, opens) in [
-        (Speaks::Bytes, false),
-        (Speaks::Turns, false),
-        (Speaks::Turns, true),
-        (Speaks::OneTurn, false),
-        (Speaks::Hooks, false),
+    for channel in [
+        Channel::Command,
+        Channel::Lines(Lines::Turns),
+        Channel::Lines(Lines::OpenedTurns),
+        Channel::Lines(Lines::OneTurn),
+        Channel::Tty(Tty::Nothing),
+        Channel::Tty(Tty::Hooks),
     ] {
-        let plan =
-            Plan { mode: Mode::Headless, keep: false, speaks, ending: Ending::EndOfInput, linger_ms: 1000, opens };
+        let plan = Plan { channel, keep: false, ending: Ending::EndOfInput, linger_ms: 1000 };
         let mut state = State::new(plan);
         let mut now = 0;
         for entry in &found.entries {

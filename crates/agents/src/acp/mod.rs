@@ -17,7 +17,7 @@ use crate::stored::Stored;
 use crate::{Agent, Answer, Decoder, Launch, Launching, Location, Message, Opening};
 use adapters::Behind;
 use ostler_core::fact::Ask;
-use ostler_core::record::{Ending, Mode, Plan, Speaks};
+use ostler_core::record::{Channel, Ending, Lines, Plan};
 use serde_json::Value;
 use std::path::Path;
 
@@ -57,12 +57,10 @@ impl Agent for Acp {
         Launch {
             argv,
             plan: Plan {
-                mode: Mode::Headless,
+                channel: Channel::Lines(Lines::OpenedTurns),
                 keep: session.keep,
-                speaks: Speaks::Turns,
                 ending: Ending::EndOfInput,
                 linger_ms: request.linger_ms,
-                opens: true,
             },
             native_id: request.resume.then(|| request.native_id.to_owned()),
             variables: known.map(|agent| agent.launch(request).variables).unwrap_or_default(),

@@ -14,7 +14,7 @@ use crate::recorded::Recording;
 use crate::stream_json::{self, StreamJson};
 use crate::{Agent, Answer, Count, Decoder, Launch, Launching, Location, Search, Striking, named};
 use ostler_core::fact::Ask;
-use ostler_core::record::{Ending, Mode, Plan, Speaks};
+use ostler_core::record::{Channel, Ending, Lines, Mode, Plan, Tty};
 
 pub struct Claude;
 
@@ -41,18 +41,18 @@ impl Agent for Claude {
         let session = request.session;
         let mut argv = vec!["claude".to_owned()];
         let mut arguments = session.arguments.clone();
-        let (speaks, ending) = match session.mode {
+        let (channel, ending) = match session.mode {
             Mode::Headless => {
                 argv.extend(HEADLESS.map(str::to_owned));
-                (Speaks::Turns, Ending::EndOfInput)
+                (Channel::Lines(Lines::Turns), Ending::EndOfInput)
             }
             Mode::Terminal => match settings(request) {
                 Some(_) => {
                     arguments::take_settings(&mut arguments);
                     argv.extend(["--settings".to_owned(), format!("{}/{SETTINGS}", request.folder)]);
-                    (Speaks::Hooks, Ending::Hangup)
+                    (Channel::Tty(Tty::Hooks), Ending::Hangup)
                 }
-                None => (Speaks::Bytes, Ending::Hangup),
+                None => (Channel::Tty(Tty::Nothing), Ending::Hangup),
             },
         };
         if let Some(origin) = request.forks() {
@@ -66,14 +66,7 @@ impl Agent for Claude {
         argv.extend(arguments);
         Launch {
             argv,
-            plan: Plan {
-                mode: session.mode,
-                keep: session.keep,
-                speaks,
-                ending,
-                linger_ms: request.linger_ms,
-                opens: false,
-            },
+            plan: Plan { channel, keep: session.keep, ending, linger_ms: request.linger_ms },
             native_id: Some(request.native_id.to_owned()),
             variables: Vec::new(),
         }

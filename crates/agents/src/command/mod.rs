@@ -7,7 +7,7 @@ use crate::repair::Repair;
 use crate::stored::Stored;
 use crate::{Agent, Decoder, Keys, Launch, Launching, Location};
 use ostler_core::fact::Fact;
-use ostler_core::record::{Ending, Mode, Plan, Speaks};
+use ostler_core::record::{Channel, Ending, Mode, Plan};
 
 pub struct Command;
 
@@ -31,16 +31,14 @@ impl Agent for Command {
         Launch {
             argv: request.session.arguments.clone(),
             plan: Plan {
-                mode,
+                channel: Channel::of_program(mode),
                 keep: false,
-                speaks: Speaks::Bytes,
                 // An interactive shell ignores SIGTERM; a terminal that goes away is what it understands.
                 ending: match mode {
                     Mode::Headless => Ending::Terminate,
                     Mode::Terminal => Ending::Hangup,
                 },
                 linger_ms: request.linger_ms,
-                opens: false,
             },
             native_id: None,
             variables: Vec::new(),

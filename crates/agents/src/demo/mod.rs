@@ -11,7 +11,7 @@ use crate::stored::Stored;
 use crate::stream_json::{self, StreamJson};
 use crate::{Agent, Answer, Decoder, Keys, Launch, Launching, Location, Search, Striking, named};
 use ostler_core::fact::Ask;
-use ostler_core::record::{Ending, Mode, Plan, Speaks};
+use ostler_core::record::{Channel, Ending, Lines, Mode, Plan, Tty};
 
 pub struct Demo;
 
@@ -49,20 +49,13 @@ impl Agent for Demo {
             argv.push("--ask".to_owned());
         }
         argv.extend(session.arguments.iter().cloned());
-        let (speaks, ending) = match session.mode {
-            Mode::Headless => (Speaks::Turns, Ending::EndOfInput),
-            Mode::Terminal => (Speaks::Bytes, Ending::Hangup),
+        let (channel, ending) = match session.mode {
+            Mode::Headless => (Channel::Lines(Lines::Turns), Ending::EndOfInput),
+            Mode::Terminal => (Channel::Tty(Tty::Nothing), Ending::Hangup),
         };
         Launch {
             argv,
-            plan: Plan {
-                mode: session.mode,
-                keep: session.keep,
-                speaks,
-                ending,
-                linger_ms: request.linger_ms,
-                opens: false,
-            },
+            plan: Plan { channel, keep: session.keep, ending, linger_ms: request.linger_ms },
             native_id: Some(request.native_id.to_owned()),
             variables: Vec::new(),
         }

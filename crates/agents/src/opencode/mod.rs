@@ -17,7 +17,7 @@ use crate::stream_json::{ToolInput, tool_detail, tool_edits};
 use crate::{Agent, Decoder, Launch, Launching, Location, Row, named, one_turn, prompt, silent_terminal};
 use ostler_core::fact::{Call, Fact, Tokens, TurnEnd, Verdict};
 use ostler_core::outcome::Exit;
-use ostler_core::record::{Mode, Speaks};
+use ostler_core::record::{Channel, Mode, Tty};
 use serde::{Deserialize, Serialize};
 
 pub struct Opencode;
@@ -50,7 +50,7 @@ impl Agent for Opencode {
         if session.mode == Mode::Terminal {
             let mut how = silent_terminal(argv, request);
             if variable.is_some() {
-                how.plan.speaks = Speaks::Hooks;
+                how.plan.channel = Channel::Tty(Tty::Hooks);
             }
             return Launch { variables: variable.into_iter().collect(), ..how };
         }

@@ -21,7 +21,7 @@ use crate::recorded::Recording;
 use crate::stream_json::{self, folder_name};
 use crate::{Agent, Answer, Decoder, Launch, Launching, Location, named, prompt, silent_terminal};
 use ostler_core::fact::Ask;
-use ostler_core::record::{Ending, Mode, Plan, Speaks};
+use ostler_core::record::{Channel, Ending, Lines, Mode, Plan};
 use output::QwenLines;
 use serde_json::json;
 
@@ -55,12 +55,10 @@ impl Agent for Qwen {
             return Launch { variables, native_id, ..silent_terminal(argv, request) };
         }
         let plan = Plan {
-            mode: Mode::Headless,
+            channel: Channel::Lines(Lines::Turns),
             keep: session.keep,
-            speaks: Speaks::Turns,
             ending: Ending::EndOfInput,
             linger_ms: request.linger_ms,
-            opens: false,
         };
         Launch { argv, plan, native_id, variables }
     }

@@ -1,9 +1,9 @@
 //! What the keeper should do, derived from the state alone.
 
-use super::state::{Conversation, Process, State};
+use super::state::{Conversation, Process, State, Tree};
 use crate::event::StopHow;
 use crate::outcome::{Exit, Saved};
-use crate::record::{Ending, Mode, Speaks};
+use crate::record::{Channel, Ending, Lines, Tty};
 
 /// Something to do. Each one, once done, shows as an event that makes it no longer wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,28 +59,25 @@ impl State {
         if self.outcome.is_some() {
             return vec![Effect::Finish];
         }
-        match self.process {
+        match &self.process {
             Process::Starting => Vec::new(),
-            Process::Running => self.while_it_runs(now_ms),
-            Process::Exited => self.after_its_exit(now_ms),
+            Process::Running { .. } => self.while_it_runs(now_ms),
+            Process::Exited(exited) => self.after_its_exit(exited.tree(), now_ms),
         }
     }
 
     fn while_it_runs(&self, now_ms: u64) -> Vec<Effect> {
         if self.stop.as_ref().is_some_and(|stop| stop.how == StopHow::Kill) {
-            return match self.killed_ms {
-                None => vec![Effect::Signal { signal: 9 }],
-                Some(_) => Vec::new(),
-            };
+            return if self.steps.killed { Vec::new() } else { vec![Effect::Signal { signal: 9 }] };
         }
         let mut effects = Vec::new();
-        if self.breaks_off() && !self.interrupt_sent {
+        if self.breaks_off() && self.interrupt.sent_ms().is_none() {
             effects.push(match self.left_to_the_agent_until() {
                 Some(ms) if now_ms < ms => Effect::WakeAt { ms },
                 Some(_) | None => Effect::Interrupt,
             });
         }
-        if self.plan.speaks == Speaks::OneTurn && self.turn_running() && self.feeding.is_none() && !self.input_ended {
+        if self.takes_one_turn() && self.turn_running() && self.feeding().is_none() && !self.input_ended {
             effects.push(Effect::EndInput);
         }
         effects.extend(self.insist_on_interrupt(now_ms));
@@ -97,32 +94,29 @@ impl State {
     /// A machine that shuts down tells the agent as well. One that is on its way out has written its transcript already, and
     /// what an interrupt would make it say would be lost: only one that stays has to be interrupted.
     fn left_to_the_agent_until(&self) -> Option<u64> {
-        let shutdown = self.stop.as_ref().filter(|stop| stop.by == SYSTEM && self.interrupt.is_none())?;
+        let shutdown = self.stop.as_ref().filter(|stop| stop.by == SYSTEM && self.interrupt.by.is_none())?;
         Some(shutdown.at_ms.saturating_add(ON_ITS_WAY_OUT_MS))
     }
 
     /// Where the process is the turn, an interrupt that it does not heed is insisted on: its end is all that was asked for.
     fn insist_on_interrupt(&self, now_ms: u64) -> Option<Effect> {
-        let insists = self.plan.speaks == Speaks::OneTurn && self.stop.is_none() && self.interrupt_sent;
-        if !insists || !self.turn_running() {
-            return None;
-        }
-        let (terminate_ms, kill_ms) =
-            (self.interrupt_sent_ms.saturating_add(INSIST_MS), self.interrupt_sent_ms.saturating_add(2 * INSIST_MS));
-        match (self.terminated_ms, self.killed_ms) {
-            (_, Some(_)) => None,
-            (Some(_), None) if now_ms >= kill_ms => Some(Effect::Signal { signal: 9 }),
-            (Some(_), None) => Some(Effect::WakeAt { ms: kill_ms }),
-            (None, None) if now_ms >= terminate_ms => Some(Effect::Signal { signal: 15 }),
-            (None, None) => Some(Effect::WakeAt { ms: terminate_ms }),
+        let insists = self.takes_one_turn() && self.stop.is_none() && self.turn_running();
+        let sent_ms = self.interrupt.sent_ms().filter(|_| insists)?;
+        let (terminate_ms, kill_ms) = (sent_ms.saturating_add(INSIST_MS), sent_ms.saturating_add(2 * INSIST_MS));
+        match (self.steps.terminated, self.steps.killed) {
+            (_, true) => None,
+            (true, false) if now_ms >= kill_ms => Some(Effect::Signal { signal: 9 }),
+            (true, false) => Some(Effect::WakeAt { ms: kill_ms }),
+            (false, false) if now_ms >= terminate_ms => Some(Effect::Signal { signal: 15 }),
+            (false, false) => Some(Effect::WakeAt { ms: terminate_ms }),
         }
     }
 
     /// A typed message that began no turn (a command of the agent's own, a key pressed in a menu) must not look like one
     /// for ever.
     fn stop_hoping(&self, now_ms: u64) -> Option<Effect> {
-        let until_ms = self.delivered_ms + HOPE_MS;
-        match (self.turn_running() && self.unconfirmed && self.feeding.is_none(), now_ms >= until_ms) {
+        let until_ms = self.mail.delivered_ms().saturating_add(HOPE_MS);
+        match (self.turn_is_unconfirmed() && self.feeding().is_none(), now_ms >= until_ms) {
             (false, _) => None,
             (true, true) => Some(Effect::GiveUpTurn),
             (true, false) => Some(Effect::WakeAt { ms: until_ms }),
@@ -132,7 +126,7 @@ impl State {
     fn leaves_from(&self, now_ms: u64) -> Leaving {
         let Some(stop) = &self.stop else {
             return if self.is_done() {
-                let since_ms = self.turn_ended_ms;
+                let since_ms = self.turn_ended_ms();
                 Leaving::Now { since_ms, kill_ms: since_ms.saturating_add(self.plan.linger_ms.saturating_mul(2)) }
             } else {
                 Leaving::No
@@ -140,23 +134,21 @@ impl State {
         };
         // However far it has come, it is over at the end of the grace.
         let now = |since_ms| Leaving::Now { since_ms, kill_ms: stop.at_ms.saturating_add(stop.grace_ms) };
-        match (self.plan.speaks, stop.how) {
-            (Speaks::Bytes, StopHow::AfterTurn) => Leaving::ByItself,
-            (Speaks::Bytes, StopHow::Interrupt | StopHow::Kill) => now(stop.at_ms),
-            (Speaks::Turns | Speaks::OneTurn | Speaks::Hooks, StopHow::AfterTurn) if self.turn_running() => {
-                Leaving::ByItself
-            }
-            (Speaks::Turns | Speaks::OneTurn | Speaks::Hooks, StopHow::AfterTurn) => {
-                let since_ms = stop.at_ms.max(self.turn_ended_ms);
+        if !self.plan.speaks().converses() {
+            return match stop.how {
+                StopHow::AfterTurn => Leaving::ByItself,
+                StopHow::Interrupt | StopHow::Kill => now(stop.at_ms),
+            };
+        }
+        match (stop.how, self.turn_running()) {
+            (StopHow::AfterTurn, true) => Leaving::ByItself,
+            (StopHow::AfterTurn, false) => {
+                let since_ms = stop.at_ms.max(self.turn_ended_ms());
                 Leaving::Now { since_ms, kill_ms: since_ms.saturating_add(stop.grace_ms) }
             }
-            (Speaks::Turns | Speaks::OneTurn | Speaks::Hooks, StopHow::Interrupt | StopHow::Kill)
-                if !self.turn_running() =>
-            {
-                now(stop.at_ms.max(self.turn_ended_ms))
-            }
+            (StopHow::Interrupt | StopHow::Kill, false) => now(stop.at_ms.max(self.turn_ended_ms())),
             // The turn was told to end; half of the grace is for that.
-            (Speaks::Turns | Speaks::OneTurn | Speaks::Hooks, StopHow::Interrupt | StopHow::Kill) => {
+            (StopHow::Interrupt | StopHow::Kill, true) => {
                 let limit = stop.at_ms.saturating_add(stop.grace_ms / 2);
                 if now_ms >= limit { now(limit) } else { Leaving::At { ms: limit } }
             }
@@ -166,28 +158,28 @@ impl State {
     /// Prove that the turn is saved, ask, insist, kill. Each step gets half of the time that is left.
     fn shutdown_steps(&self, since_ms: u64, kill_ms: u64, now_ms: u64) -> Vec<Effect> {
         let half_way = |from_ms: u64| from_ms + kill_ms.saturating_sub(from_ms) / 2;
-        if self.has_something_to_save() && self.saved.is_none() && self.end_asked_ms.is_none() {
+        if self.has_something_to_save() && self.saved.is_none() && self.steps.asked_ms.is_none() {
             return vec![Effect::Prove { until_ms: half_way(since_ms) }];
         }
         if self.ends_unheard() {
-            return if self.killed_ms.is_none() { vec![Effect::Signal { signal: 9 }] } else { Vec::new() };
+            return if self.steps.killed { Vec::new() } else { vec![Effect::Signal { signal: 9 }] };
         }
-        let Some(asked_ms) = self.end_asked_ms else {
+        let Some(asked_ms) = self.steps.asked_ms else {
             return vec![Effect::AskToLeave];
         };
         let terminate_ms = match &self.plan.ending {
             Ending::Terminate => None,
             Ending::EndOfInput | Ending::Hangup | Ending::Interrupt | Ending::Typed { .. } => Some(half_way(asked_ms)),
         };
-        if self.killed_ms.is_some() {
+        if self.steps.killed {
             return Vec::new();
         }
         if now_ms >= kill_ms {
             return vec![Effect::Signal { signal: 9 }];
         }
         match terminate_ms {
-            Some(ms) if self.terminated_ms.is_none() && now_ms >= ms => vec![Effect::Signal { signal: 15 }],
-            Some(ms) if self.terminated_ms.is_none() => vec![Effect::WakeAt { ms }],
+            Some(ms) if !self.steps.terminated && now_ms >= ms => vec![Effect::Signal { signal: 15 }],
+            Some(ms) if !self.steps.terminated => vec![Effect::WakeAt { ms }],
             Some(_) | None => vec![Effect::WakeAt { ms: kill_ms }],
         }
     }
@@ -196,47 +188,50 @@ impl State {
     /// sees the end of. Where all that it said is proven to be saved, it is killed first, and its tasks after it.
     fn ends_unheard(&self) -> bool {
         let open = !self.tasks.is_empty() && !self.turn_running();
-        self.end_asked_ms.is_none() && (self.killed_ms.is_some() || (open && self.saved == Some(Saved::Verified)))
+        self.steps.asked_ms.is_none() && (self.steps.killed || (open && self.saved == Some(Saved::Verified)))
     }
 
     fn has_something_to_save(&self) -> bool {
-        match self.plan.speaks {
-            Speaks::Turns | Speaks::OneTurn | Speaks::Hooks => self.last_turn.is_some() || self.turn_running(),
+        match self.plan.channel {
+            Channel::Lines(_) | Channel::Tty(Tty::Hooks) => self.last_turn().is_some() || self.turn_running(),
             // Who only draws tells of no turn, but what was typed for somebody must not be lost.
-            Speaks::Bytes => self.plan.mode == Mode::Terminal && self.last_fed.is_some(),
+            Channel::Tty(Tty::Nothing) => self.last_fed().is_some(),
+            Channel::Command => false,
         }
     }
 
     fn next_message(&self) -> Option<u64> {
-        let may = match (self.plan.mode, self.plan.speaks) {
-            (_, Speaks::Turns) => !self.turn_running(),
-            (_, Speaks::Hooks) => !self.turn_running() && self.ready,
-            (Mode::Terminal, Speaks::Bytes | Speaks::OneTurn) => true,
-            (Mode::Headless, Speaks::OneTurn) => !self.turn_running() && self.turns_of_run == 0,
-            (Mode::Headless, Speaks::Bytes) => false,
+        let may = match self.plan.channel {
+            Channel::Lines(Lines::Turns | Lines::OpenedTurns) => !self.turn_running(),
+            Channel::Lines(Lines::OneTurn) => !self.turn_running() && self.turns_of_run == 0,
+            Channel::Tty(Tty::Hooks) => !self.turn_running() && self.ready,
+            Channel::Tty(Tty::Nothing) => true,
+            Channel::Command => false,
         };
         let open = self.conversation == Conversation::Open;
-        if may && open && self.feeding.is_none() { self.queue.first().map(|message| message.n) } else { None }
+        if may && open && self.feeding().is_none() { self.mail.queue.first().map(|message| message.n) } else { None }
     }
 
-    fn after_its_exit(&self, now_ms: u64) -> Vec<Effect> {
-        if !self.empty {
-            return self.clear_what_is_left(now_ms);
+    fn after_its_exit(&self, tree: Tree, now_ms: u64) -> Vec<Effect> {
+        match tree {
+            Tree::Untold => return self.clear_what_is_left(now_ms),
+            Tree::Told { at_ms, forced } => return clear_what_stays(at_ms, forced, now_ms),
+            Tree::Empty => {}
         }
         if self.has_something_to_save() && self.saved.is_none() {
             // Nothing of it lives any more. The one who had it killed does not wait for processes that are not of the session.
             let killed = self.stop.as_ref().is_some_and(|stop| stop.how == StopHow::Kill);
             let patience = if killed { 0 } else { LAST_LOOK_MS };
-            return vec![Effect::Prove { until_ms: self.exit_ms.saturating_add(patience) }];
+            return vec![Effect::Prove { until_ms: self.exit_ms().saturating_add(patience) }];
         }
-        let told_by_others = !self.end_requested() && self.exit.is_some_and(Exit::is_by_request);
-        let known_ms = self.exit_ms.saturating_add(SHUTDOWN_MS);
+        let told_by_others = !self.end_requested() && self.exit().is_some_and(Exit::is_by_request);
+        let known_ms = self.exit_ms().saturating_add(SHUTDOWN_MS);
         if told_by_others && now_ms < known_ms {
             return vec![Effect::WakeAt { ms: known_ms }];
         }
         if !self.goes_on_without_process() {
             vec![Effect::Conclude]
-        } else if self.queue.is_empty() {
+        } else if self.mail.queue.is_empty() {
             Vec::new()
         } else {
             vec![Effect::NextRun]
@@ -245,28 +240,25 @@ impl State {
 
     fn clear_what_is_left(&self, now_ms: u64) -> Vec<Effect> {
         // Where the agent had to be killed, the time for asking is over.
-        let killing = self.killed_ms.is_some() || self.stop.as_ref().is_some_and(|stop| stop.how == StopHow::Kill);
-        let told_ms = match self.cleared_ms {
-            Some(ms) => ms,
-            None => {
-                let lingers = if self.stop.is_some() { 0 } else { self.plan.linger_ms };
-                let limit = self.exit_ms.saturating_add(lingers);
-                return if now_ms < limit || self.left.is_empty() {
-                    vec![Effect::LookAtTree, Effect::WakeAt { ms: limit.max(now_ms.saturating_add(1)) }]
-                } else {
-                    vec![Effect::ClearTree { forced: killing }]
-                };
-            }
-        };
-        if now_ms >= told_ms.saturating_add(CLEAR_MS) && !self.force_cleared {
-            return vec![Effect::ClearTree { forced: true }];
+        let killing = self.steps.killed || self.stop.as_ref().is_some_and(|stop| stop.how == StopHow::Kill);
+        let lingers = if self.stop.is_some() { 0 } else { self.plan.linger_ms };
+        let limit = self.exit_ms().saturating_add(lingers);
+        if now_ms < limit || self.left().is_empty() {
+            vec![Effect::LookAtTree, Effect::WakeAt { ms: limit.max(now_ms.saturating_add(1)) }]
+        } else {
+            vec![Effect::ClearTree { forced: killing }]
         }
-        // Once killed they only have to be collected; one that is stuck in the kernel is looked for again and again.
-        vec![
-            Effect::LookAtTree,
-            Effect::WakeAt { ms: told_ms.saturating_add(CLEAR_MS).max(now_ms.saturating_add(100)) },
-        ]
     }
+}
+
+/// What was told to go at `told_ms` is killed when it stays.
+fn clear_what_stays(told_ms: u64, forced: bool, now_ms: u64) -> Vec<Effect> {
+    let kill_ms = told_ms.saturating_add(CLEAR_MS);
+    if now_ms >= kill_ms && !forced {
+        return vec![Effect::ClearTree { forced: true }];
+    }
+    // Once killed they only have to be collected; what is stuck in the kernel is looked for again and again.
+    vec![Effect::LookAtTree, Effect::WakeAt { ms: kill_ms.max(now_ms.saturating_add(100)) }]
 }
 
 /// Whether the process should leave.

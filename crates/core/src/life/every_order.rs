@@ -1,16 +1,15 @@
 //! Drives the life cycle through every order of events and holds it to its invariants.
 
-use super::{Conversation, Effect, Process, State, step};
+use super::{Conversation, Effect, State, step};
 use crate::event::{Entry, Event, StopHow};
 use crate::fact::{Ask, TurnEnd, Verdict};
 use crate::outcome::{Exit, Kind, Saved, Source, judge};
-use crate::record::{Ending, Mode, Plan, Speaks};
+use crate::record::{Channel, Ending, Lines, Plan, Speaks, Tty};
 use crate::view::Phase;
 use jiff::Timestamp;
 use proptest::prelude::*;
 
 fn plan() -> impl Strategy<Value = Plan> {
-    let mode = prop_oneof![Just(Mode::Headless), Just(Mode::Terminal)];
     let ending = prop_oneof![
         Just(Ending::EndOfInput),
         Just(Ending::Hangup),
@@ -18,17 +17,15 @@ fn plan() -> impl Strategy<Value = Plan> {
         Just(Ending::Interrupt),
         Just(Ending::Typed { keys: "/quit\r".to_owned() }),
     ];
-    let speaks = prop_oneof![Just(Speaks::Bytes), Just(Speaks::Turns), Just(Speaks::OneTurn)];
-    let in_terminal = prop_oneof![Just(Speaks::Bytes), Just(Speaks::Hooks)];
-    let flags = (any::<bool>(), any::<bool>());
-    (mode, flags, speaks, in_terminal, ending).prop_map(|(mode, (keep, opens), speaks, in_terminal, ending)| Plan {
-        mode,
-        keep,
-        speaks: if mode == Mode::Terminal { in_terminal } else { speaks },
-        ending,
-        linger_ms: 2000,
-        opens: opens && mode == Mode::Headless && speaks == Speaks::Turns,
-    })
+    let channel = prop_oneof![
+        Just(Channel::Command),
+        Just(Channel::Lines(Lines::Turns)),
+        Just(Channel::Lines(Lines::OpenedTurns)),
+        Just(Channel::Lines(Lines::OneTurn)),
+        Just(Channel::Tty(Tty::Nothing)),
+        Just(Channel::Tty(Tty::Hooks)),
+    ];
+    (channel, any::<bool>(), ending).prop_map(|(channel, keep, ending)| Plan { channel, keep, ending, linger_ms: 2000 })
 }
 
 fn turn_end() -> impl Strategy<Value = TurnEnd> {
@@ -85,7 +82,7 @@ fn event() -> impl Strategy<Value = Event> {
 /// What a dutiful keeper answers to an effect.
 fn dutifully(effect: Effect, state: &State, now_ms: u64) -> Option<Event> {
     match effect {
-        Effect::Feed { n } => Some(if state.feeding.is_some() {
+        Effect::Feed { n } => Some(if state.feeding().is_some() {
             Event::Delivered { n }
         } else {
             Event::Feeding { n, written: None, kept: None }
@@ -139,9 +136,7 @@ impl World {
         if matches!(state.conversation, Conversation::Refused { .. }) && state.outcome.is_none() {
             assert_eq!(state.phase(), Phase::Stopping, "there is nothing to stay for");
         }
-        if before.process == Process::Exited {
-            assert_eq!(state.process, Process::Exited, "nothing resurrects a process");
-        }
+        assert!(state.has_exited() || !before.has_exited(), "nothing resurrects a process");
         self.state = state;
         effects
     }
@@ -164,14 +159,7 @@ impl World {
 
 #[test]
 fn a_typed_message_that_begins_no_turn_is_given_up_and_the_next_one_is_typed() {
-    let plan = Plan {
-        mode: Mode::Terminal,
-        keep: false,
-        speaks: Speaks::Hooks,
-        ending: Ending::Hangup,
-        linger_ms: 2000,
-        opens: false,
-    };
+    let plan = Plan { channel: Channel::Tty(Tty::Hooks), keep: false, ending: Ending::Hangup, linger_ms: 2000 };
     let accepted = |n| Event::Accepted { n, place: 0, by: "t".to_owned(), now: false };
     let mut world = World::new(plan);
     assert_eq!(world.happens(accepted(1)), [], "nothing is typed into a dialog");
@@ -179,13 +167,13 @@ fn a_typed_message_that_begins_no_turn_is_given_up_and_the_next_one_is_typed() {
     world.settle(effects);
     let effects = world.happens(Event::Delivered { n: 1 });
     let wake = world.settle(effects);
-    assert!(world.state.turn_running() && world.state.last_turn.is_none());
+    assert!(world.state.turn_running() && world.state.last_turn().is_none());
     assert_eq!(world.happens(accepted(2)), [Effect::WakeAt { ms: wake.unwrap_or(0) }], "one at a time");
     world.now_ms = wake.unwrap_or(0);
     let effects = world.happens(Event::Tick);
     world.settle(effects);
     assert!(wake.is_some());
-    assert_eq!((world.state.turns, world.state.last_fed.map(|message| message.n)), (0, Some(2)));
+    assert_eq!((world.state.turns, world.state.last_fed().map(|message| message.n)), (0, Some(2)));
     world.happens(Event::TurnStarted);
     assert!(world.state.turn_is_told());
 }
@@ -200,7 +188,7 @@ proptest! {
         for (event, pause) in events {
             world.now_ms += pause;
             // A process that has ended says nothing more.
-            if world.state.process == Process::Exited && matches!(event, Event::TurnEnded { .. }) {
+            if world.state.has_exited() && matches!(event, Event::TurnEnded { .. }) {
                 continue;
             }
             reported |= matches!(&event, Event::TurnEnded { end } if end.verdict == Verdict::Succeeded);
@@ -209,7 +197,7 @@ proptest! {
         }
         prop_assert!(world.outcomes <= 1, "at most one outcome");
         if let Some(outcome) = &world.state.outcome {
-            let may_be_by_exit = matches!(world.state.plan.speaks, Speaks::Bytes | Speaks::Hooks);
+            let may_be_by_exit = matches!(world.state.plan.speaks(), Speaks::Bytes | Speaks::Hooks);
             let clean_exit = may_be_by_exit && outcome.exit_code == Some(0);
             prop_assert!(outcome.kind != Kind::Succeeded || reported || clean_exit, "no success without evidence");
             prop_assert!(outcome.kind != Kind::Lost || outcome.source == Source::None);
@@ -229,7 +217,7 @@ proptest! {
             world.now_ms = wake;
             effects = world.happens(Event::Tick);
         }
-        prop_assert!(world.state.killed_ms.is_some());
+        prop_assert!(world.state.steps.killed);
         prop_assert!(world.now_ms <= grace + 1);
     }
 

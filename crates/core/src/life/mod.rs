@@ -21,7 +21,10 @@ mod state;
 mod told;
 
 pub use effects::{Effect, SYSTEM};
-pub use state::{Conversation, Given, Held, LongLine, Message, Process, State, Stop, Typed, Unanswered};
+pub use state::{
+    Conversation, EndSteps, Fed, Given, Held, Interrupt, Keepers, LongLine, Mail, Message, Output, Retrying, State,
+    Stop, Typed, Unanswered,
+};
 pub use told::event_of;
 
 use crate::event::Entry;

@@ -1,10 +1,10 @@
 //! A machine that shuts down tells everybody at once, in any order. No matter which process hears of it first, the session was stopped.
 
-use super::{Effect, Process, SYSTEM, State, step};
+use super::{Effect, SYSTEM, State, step};
 use crate::event::{Entry, Event, StopHow};
 use crate::fact::{TurnEnd, Verdict};
 use crate::outcome::{Exit, Kind, Outcome, judge};
-use crate::record::{Ending, Mode, Plan, Speaks};
+use crate::record::{Channel, Ending, Lines, Plan};
 
 struct World {
     state: State,
@@ -13,9 +13,9 @@ struct World {
 }
 
 impl World {
-    fn new(speaks: Speaks) -> World {
+    fn new(channel: Channel) -> World {
         let ending = Ending::EndOfInput;
-        let plan = Plan { mode: Mode::Headless, keep: true, speaks, ending, linger_ms: 2000, opens: false };
+        let plan = Plan { channel, keep: true, ending, linger_ms: 2000 };
         let mut world = World { state: State::new(plan.clone()), wanted: Vec::new(), now_ms: 1000 };
         world.after(0, Event::Started { plan });
         world
@@ -56,7 +56,7 @@ const TERMINATED: Exit = Exit { code: None, signal: Some(15) };
 
 #[test]
 fn a_program_that_is_told_before_us_was_stopped_all_the_same() {
-    let mut world = World::new(Speaks::Bytes);
+    let mut world = World::new(Channel::Command);
     world.exits(TERMINATED);
     let [Effect::WakeAt { ms }] = world.wanted[..] else { unreachable!("{:?}", world.wanted) };
     assert!(ms > world.now_ms, "it is not judged before we can have heard");
@@ -67,7 +67,7 @@ fn a_program_that_is_told_before_us_was_stopped_all_the_same() {
 
 #[test]
 fn a_program_that_somebody_else_has_told_to_end_has_failed() {
-    let mut world = World::new(Speaks::Bytes);
+    let mut world = World::new(Channel::Command);
     world.exits(TERMINATED);
     world.after(5000, Event::Tick);
     let outcome = world.outcome();
@@ -76,7 +76,7 @@ fn a_program_that_somebody_else_has_told_to_end_has_failed() {
 
 #[test]
 fn an_agent_on_its_way_out_is_not_interrupted_and_one_that_stays_is() {
-    let mut world = World::new(Speaks::Turns);
+    let mut world = World::new(Channel::Lines(Lines::Turns));
     world.after(10, Event::TurnStarted);
     world.is_told_to_stop(10);
     assert!(!world.wanted.contains(&Effect::Interrupt), "{:?}", world.wanted);
@@ -85,14 +85,14 @@ fn an_agent_on_its_way_out_is_not_interrupted_and_one_that_stays_is() {
     assert!(stays.wanted.contains(&Effect::Interrupt), "{:?}", stays.wanted);
 
     world.exits(Exit { code: Some(143), signal: None });
-    assert_eq!(world.state.process, Process::Exited);
+    assert!(world.state.has_exited());
     world.after(0, Event::Saved { saved: crate::outcome::Saved::Verified });
     assert_eq!(world.outcome().kind, Kind::Stopped);
 }
 
 /// How long the proof of the last turn is waited for after the exit, if the session was stopped like this.
 fn proof_is_waited_for(how: StopHow) -> u64 {
-    let mut world = World::new(Speaks::Turns);
+    let mut world = World::new(Channel::Lines(Lines::Turns));
     let end = TurnEnd {
         verdict: Verdict::Succeeded,
         text: None,
@@ -105,7 +105,7 @@ fn proof_is_waited_for(how: StopHow) -> u64 {
     world.after(10, Event::StopRequested { by: "a person".to_owned(), why: "stop".to_owned(), how, grace_ms: 5000 });
     world.exits(Exit { code: None, signal: Some(9) });
     let [Effect::Prove { until_ms }] = world.wanted[..] else { unreachable!("{:?}", world.wanted) };
-    until_ms - world.state.exit_ms
+    until_ms - world.state.exit_ms()
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub fn event_of(fact: Fact, state: &State) -> Option<Event> {
         Fact::NotOpened { reason } => Some(Event::NotOpened { reason }),
         // An agent that speaks between turns has begun one by itself; not where its protocol has it answer for each.
         Fact::Saying { .. } | Fact::Said { .. } | Fact::Thought { .. } | Fact::ToolCalled { .. }
-            if !state.turn_running() && !state.plan.opens =>
+            if !state.turn_running() && !state.plan.opens() =>
         {
             Some(Event::TurnStarted)
         }
@@ -38,7 +38,7 @@ pub fn event_of(fact: Fact, state: &State) -> Option<Event> {
         | Fact::Thought { .. }
         | Fact::ToolCalled { .. }
         | Fact::Subagent(_)
-            if state.retrying.is_some() =>
+            if state.retrying().is_some() =>
         {
             Some(Event::RetryOver)
         }

@@ -15,7 +15,7 @@ pub use printed::{Piece, Printed, Stream};
 
 use crate::error::Result;
 use crate::settings::Engine;
-use ostler_core::record::{Mode, Speaks};
+use ostler_core::record::Channel;
 use ostler_store::home::Place;
 
 /// What a session has to show, by what it is.
@@ -54,27 +54,27 @@ impl Engine {
     pub fn kind(&self, place: &Place) -> Result<Kind> {
         let folder = place.open()?;
         let plan = folder.run(folder.newest_run()?)?.record()?.plan;
-        Ok(match (plan.mode, plan.speaks) {
-            (Mode::Terminal, _) => Kind::Terminal,
-            (Mode::Headless, Speaks::Turns | Speaks::OneTurn) => Kind::Conversation,
-            (Mode::Headless, Speaks::Bytes | Speaks::Hooks) => Kind::Command,
+        Ok(match plan.channel {
+            Channel::Tty(_) => Kind::Terminal,
+            Channel::Lines(_) => Kind::Conversation,
+            Channel::Command => Kind::Command,
         })
     }
 
     /// Whether a session takes messages and reports when it has finished with one.
     pub fn converses(&self, place: &Place) -> Result<bool> {
         let folder = place.open()?;
-        Ok(folder.run(folder.newest_run()?)?.record()?.plan.speaks.converses())
+        Ok(folder.run(folder.newest_run()?)?.record()?.plan.speaks().converses())
     }
 
     /// What a session has to show, in the way that fits it. `runs`: of which runs its conversation is read.
     pub fn content(&self, place: &Place, runs: Runs) -> Result<Content> {
         let folder = place.open()?;
         let plan = folder.run(folder.newest_run()?)?.record()?.plan;
-        Ok(match (plan.speaks, plan.mode) {
-            (Speaks::Turns | Speaks::OneTurn, _) => Content::Conversation(Box::new(self.conversation(place, runs)?)),
-            (Speaks::Bytes | Speaks::Hooks, Mode::Terminal) => Content::Drawn(Box::new(Drawn::open(folder)?)),
-            (Speaks::Bytes | Speaks::Hooks, Mode::Headless) => Content::Printed(Printed::open(folder)?),
+        Ok(match plan.channel {
+            Channel::Lines(_) => Content::Conversation(Box::new(self.conversation(place, runs)?)),
+            Channel::Tty(_) => Content::Drawn(Box::new(Drawn::open(folder)?)),
+            Channel::Command => Content::Printed(Printed::open(folder)?),
         })
     }
 

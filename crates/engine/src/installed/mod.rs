@@ -115,7 +115,7 @@ pub fn abilities(environment: &Environment, agent: &dyn Agent) -> Abilities {
         agent.launch(&launching).plan
     };
     let headless = plan(Mode::Headless);
-    let messages = match headless.speaks {
+    let messages = match headless.speaks() {
         Speaks::Turns => Messages::OneProcess,
         Speaks::OneTurn => Messages::ProcessPerTurn,
         Speaks::Bytes | Speaks::Hooks => Messages::None,
@@ -129,8 +129,8 @@ pub fn abilities(environment: &Environment, agent: &dyn Agent) -> Abilities {
         details: Value::Null,
     };
     Abilities {
-        headless: headless.mode == Mode::Headless,
-        terminal: plan(Mode::Terminal).mode == Mode::Terminal,
+        headless: headless.mode() == Mode::Headless,
+        terminal: plan(Mode::Terminal).mode() == Mode::Terminal,
         messages,
         asks: agent.answer(&ask, &Answer { allow: false, always: false, text: None }).is_some(),
         saved_proof: agent.transcript(&uuid::Uuid::nil().to_string(), "/", &variable).is_some()

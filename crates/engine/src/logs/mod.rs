@@ -165,15 +165,12 @@ impl Records {
     pub fn log(&self, request: &Request) -> Result<Log<'_>> {
         let folder = &self.folder;
         let plan = folder.run(folder.newest_run()?)?.record()?.plan;
-        let draws = match (plan.speaks, plan.mode) {
-            (Speaks::Turns | Speaks::OneTurn, _) | (Speaks::Bytes, Mode::Headless) => false,
-            (Speaks::Hooks, _) | (Speaks::Bytes, Mode::Terminal) => true,
-        };
+        let draws = plan.mode() == Mode::Terminal;
         if request.screen && !draws {
             return Err(LogRefusal::NoScreen.into());
         }
         let mut no_transcript = None;
-        let source = if request.raw || plan.speaks == Speaks::Bytes && !draws {
+        let source = if request.raw || plan.speaks() == Speaks::Bytes && !draws {
             self.printed(request, draws)?
         } else if !draws {
             Source::Said(Box::new(Said::told(folder)))

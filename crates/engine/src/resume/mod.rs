@@ -133,7 +133,7 @@ impl Resumable<'_> {
             Some(_) | None => uuid::Uuid::new_v4().to_string(),
         };
         let mut prepared = prepare(engine, &session, number, &native_id, begun == Begun::Yes)?;
-        if prepared.record.plan.opens && prepared.record.behind.is_none() && view.run > 0 {
+        if prepared.record.plan.opens() && prepared.record.behind.is_none() && view.run > 0 {
             // What the program has told about itself, where its command tells nothing: the lock needs it before the start.
             prepared.record.behind = folder.run(view.run)?.record()?.behind;
         }

@@ -18,7 +18,7 @@ pub fn wait_out(folder: &Folder, session: &Session, native_id: &str, tell: &mut 
     let Some(behind) = behind else {
         return Ok(());
     };
-    if !folder.run(folder.newest_run()?)?.record()?.plan.opens {
+    if !folder.run(folder.newest_run()?)?.record()?.plan.opens() {
         return Ok(());
     }
     let began = journal::read(folder.dir(), 0)?.entries.into_iter().find_map(|entry| match entry.event {

@@ -8,7 +8,7 @@ use super::{Keeper, KeeperError};
 use crate::control::{self, Order};
 use crate::{handles, writing};
 use ostler_core::event::Event;
-use ostler_core::life::{self, Process};
+use ostler_core::life;
 use ostler_sys::clock::since_boot_ms;
 use ostler_sys::process::Identity;
 use ostler_view::proof;
@@ -150,8 +150,8 @@ impl Keeper {
 
     /// A program that does not open its conversation may not speak the protocol at all. Looked at once, when its time is up.
     pub(super) fn say_that_no_answer_comes(&mut self) -> Result<(), KeeperError> {
-        let opening = self.state.conversation == life::Conversation::Opening && self.state.process == Process::Running;
-        let Some(within_ms) = self.record.answer_within_ms.filter(|_| opening && !self.state.no_answer) else {
+        let opening = self.state.conversation == life::Conversation::Opening { no_answer: false };
+        let Some(within_ms) = self.record.answer_within_ms.filter(|_| opening && self.state.is_running()) else {
             return Ok(());
         };
         let due_ms = self.record.started_ms.saturating_add(within_ms);

@@ -50,11 +50,11 @@ impl Keeper {
     /// The newest turn is to be counted, when nobody told.
     pub(super) fn count_what_is_open(&mut self) {
         let uncounted = self.state.spending.turns().last().filter(|spent| spent.tokens.is_none());
-        let (Some(turn), Some(end)) = (uncounted.map(|spent| spent.turn), &self.state.last_turn) else {
+        let (Some(turn), Some(end)) = (uncounted.map(|spent| spent.turn), self.state.last_turn()) else {
             return;
         };
         let known = self.counting.turns.iter().any(|open| open.turn == turn);
-        if known || self.record.plan.speaks != Speaks::Hooks || self.agent.count(&end.messages).is_none() {
+        if known || self.record.plan.speaks() != Speaks::Hooks || self.agent.count(&end.messages).is_none() {
             return;
         }
         if let Some(Kept::File { path: transcript, .. }) = Kept::of(&self.record, &self.state) {
@@ -94,7 +94,7 @@ impl Keeper {
 
     /// What the conversation had cost before this run.
     pub(super) fn note_cost_before(&mut self) -> Result<(), KeeperError> {
-        if self.record.plan.speaks != Speaks::Hooks || self.agent.costs_record(&writing::variable).is_none() {
+        if self.record.plan.speaks() != Speaks::Hooks || self.agent.costs_record(&writing::variable).is_none() {
             return Ok(());
         }
         let usd = self.cost_so_far(false).unwrap_or(0.0);
@@ -107,7 +107,7 @@ impl Keeper {
 
     fn cost_of(&self, native_id: &str, exited: bool) -> Option<f64> {
         let record =
-            self.agent.costs_record(&writing::variable).filter(|_| self.record.plan.speaks == Speaks::Hooks)?;
+            self.agent.costs_record(&writing::variable).filter(|_| self.record.plan.speaks() == Speaks::Hooks)?;
         // The agent's own file, which it may have lost.
         self.agent.cost_in(&std::fs::read(record).ok()?, &self.session.cwd, native_id, exited)
     }

@@ -13,7 +13,7 @@ use ostler_core::event::Event;
 use ostler_core::fact::Verdict;
 use ostler_core::life::{Effect, Message};
 use ostler_core::outcome::{Saved, judge};
-use ostler_core::record::{Ending, Mode, RequestKind, Speaks};
+use ostler_core::record::{Channel, Ending, Mode, RequestKind, Speaks, Tty};
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::{RunRecord, inbox, limits};
 use ostler_sys::clock::since_boot_ms;
@@ -50,7 +50,7 @@ impl Keeper {
     fn perform(&mut self, effect: Effect) -> Result<bool, KeeperError> {
         match effect {
             Effect::Feed { n } => {
-                let Some(message) = self.state.queue.iter().find(|message| message.n == n).copied() else {
+                let Some(message) = self.state.mail.queue.iter().find(|message| message.n == n).copied() else {
                     return Ok(false);
                 };
                 if self.types_by_sight() && !self.prompt_takes()? {
@@ -136,12 +136,13 @@ impl Keeper {
             return Ok(());
         };
         let name = format!("message-{}", message.n);
-        let bytes = match self.record.plan.mode {
+        let bytes = match self.record.plan.mode() {
             Mode::Terminal => {
                 let keys = self.agent.keys(&text);
                 self.keys_to_come = KeysToCome::after(&name, &text, keys.after_a_pause, self.out_position()?);
-                let last = self.state.last_turn.as_ref().map(|turn| turn.verdict);
-                let line_is_empty = self.record.plan.speaks != Speaks::Hooks || last != Some(Verdict::Interrupted);
+                let last = self.state.last_turn().map(|turn| turn.verdict);
+                let line_is_empty =
+                    self.record.plan.channel != Channel::Tty(Tty::Hooks) || last != Some(Verdict::Interrupted);
                 if line_is_empty { keys.at_once } else { [CLEAR_LINE, &keys.at_once].concat() }
             }
             Mode::Headless => {
@@ -167,21 +168,21 @@ impl Keeper {
 
     fn interrupt(&mut self) -> Result<(), KeeperError> {
         // Of agents whose turns nobody tells us, the last interrupt tells this one apart.
-        let name = format!("interrupt-{}-{}", self.state.turns, self.state.interrupt_sent_ms);
-        let input = match (self.record.plan.mode, self.record.plan.speaks) {
-            (Mode::Headless, Speaks::Turns | Speaks::OneTurn) => self.agent.interrupt(&self.native_id(), &name),
-            (Mode::Terminal, Speaks::Hooks | Speaks::Bytes) => self.agent.interrupt_keys(),
-            (Mode::Headless, Speaks::Bytes | Speaks::Hooks) | (Mode::Terminal, Speaks::Turns | Speaks::OneTurn) => None,
+        let name = format!("interrupt-{}-{}", self.state.turns, self.state.interrupt.last_sent_ms().unwrap_or(0));
+        let input = match self.record.plan.channel {
+            Channel::Lines(_) => self.agent.interrupt(&self.native_id(), &name),
+            Channel::Tty(_) => self.agent.interrupt_keys(),
+            Channel::Command => None,
         };
         if let Some(bytes) = input {
             self.input.put(&name, bytes)?;
             self.withdraw_questions()?;
             return Ok(self.input.pump(&self.handles)?);
         }
-        match (self.record.plan.mode, self.record.plan.speaks.converses(), self.handles.get(handles::PTY)) {
-            (Mode::Headless, true, _) => self.signal_agent(Signal::INT)?,
-            (Mode::Terminal, _, Some(terminal)) => pty::signal_foreground(terminal, Signal::INT)?,
-            (Mode::Headless, false, _) | (Mode::Terminal, _, None) => {
+        match (self.record.plan.channel, self.handles.get(handles::PTY)) {
+            (Channel::Lines(_), _) => self.signal_agent(Signal::INT)?,
+            (Channel::Tty(_), Some(terminal)) => pty::signal_foreground(terminal, Signal::INT)?,
+            (Channel::Command, _) | (Channel::Tty(_), None) => {
                 if let Some(agent) = self.agent_pidfd()? {
                     agent.signal_group(Signal::INT)?;
                 }
@@ -192,7 +193,7 @@ impl Keeper {
 
     /// The agent that asked is told that no answer comes. From here on none is taken, so none can follow.
     fn withdraw_questions(&mut self) -> Result<(), KeeperError> {
-        for ask in self.state.asks.clone() {
+        for ask in self.state.asks().to_vec() {
             if let Some(bytes) = self.agent.withdraw(&ask) {
                 self.input.put(&answer_name(&ask), bytes)?;
                 self.note(Event::AskClosed { request: ask.request })?;
@@ -205,7 +206,7 @@ impl Keeper {
     pub(super) fn ask_to_leave(&mut self) -> Result<(), KeeperError> {
         self.name_conversation()?;
         // An end of input would be an empty message, for which an agent may empty the conversation before it refuses it.
-        let waits_for_its_message = self.state.plan.speaks == Speaks::OneTurn && self.state.last_fed.is_none();
+        let waits_for_its_message = self.state.plan.speaks() == Speaks::OneTurn && self.state.last_fed().is_none();
         match self.record.plan.ending.clone() {
             Ending::EndOfInput if waits_for_its_message => self.signal_agent(Signal::TERM)?,
             Ending::EndOfInput => self.end_input()?,
@@ -283,7 +284,7 @@ impl Keeper {
     /// of this one is saved has to be seen now, in its own transcript, which is complete when the next one begins.
     pub(super) fn prove_before_leaving(&mut self, native_id: &str) -> Result<(), KeeperError> {
         let leaves = self.state.native_id.as_deref().is_some_and(|now| now != native_id);
-        let open = self.state.last_turn.is_some() && self.state.saved.is_none() && !self.state.turn_is_told();
+        let open = self.state.last_turn().is_some() && self.state.saved.is_none() && !self.state.turn_is_told();
         if let Some(kept) = Kept::of(&self.record, &self.state).filter(|_| leaves && open) {
             let saved = self.is_held(&kept, &self.marks()?)?;
             self.note(Event::Saved { saved: if saved { Saved::Verified } else { Saved::Unverified } })?;
@@ -307,11 +308,11 @@ impl Keeper {
         if left.is_empty() {
             return self.collect_last_output();
         }
-        if self.state.force_cleared {
+        if self.state.force_cleared() {
             // Born between the look and the kill.
             tree.end(&left, true)?;
         }
-        if self.state.left.is_empty() {
+        if self.state.left().is_empty() {
             let processes = tree::describe(&left);
             self.note(Event::Left { processes })?;
             return Ok(true);
@@ -332,22 +333,22 @@ impl Keeper {
         self.settle_hold()?;
         self.understand()?;
         self.name_conversation()?;
-        let ends_with_process = match self.state.plan.speaks {
+        let ends_with_process = match self.state.plan.speaks() {
             Speaks::OneTurn | Speaks::Hooks => true,
             Speaks::Turns | Speaks::Bytes => false,
         };
         self.settle_typed()?;
-        if self.state.unconfirmed {
+        if self.state.turn_is_unconfirmed() {
             self.note(Event::NoTurn)?;
         } else if ends_with_process
             && self.state.turn_running()
-            && let (Some(output), Some(exit)) = (&mut self.output, self.state.exit)
+            && let (Some(output), Some(exit)) = (&mut self.output, self.state.exit())
         {
             // The end of the process is the end of the turn, whether or not it was announced.
             let complaint = last::complaint_of(self.run.dir())?;
             let mut end = output.turn_end_at_exit(exit, complaint.as_deref());
             // Whom we killed in the middle of a turn has not failed.
-            if self.state.killed_ms.is_some() && end.verdict == Verdict::Failed {
+            if self.state.steps.killed && end.verdict == Verdict::Failed {
                 end.verdict = Verdict::Interrupted;
             }
             self.note(Event::TurnEnded { end })?;

@@ -5,7 +5,7 @@ use crate::control::{self, Heard, News};
 use crate::handles::{self, Helper};
 use crate::{HOLDER, holder};
 use ostler_core::event::{Event, StopHow};
-use ostler_core::life::{Process, SYSTEM};
+use ostler_core::life::SYSTEM;
 use ostler_core::outcome::Exit;
 use ostler_sys::clock::since_boot_ms;
 use ostler_sys::pause::{self, Point};
@@ -27,7 +27,7 @@ const SHUTDOWN_GRACE_MS: u64 = 5000;
 
 impl Keeper {
     pub(super) fn check_exit(&mut self) -> Result<(), KeeperError> {
-        if self.state.process == Process::Exited {
+        if self.state.has_exited() {
             return Ok(());
         }
         // What the holder has no room to write down, the kernel tells as well.

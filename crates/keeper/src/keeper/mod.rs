@@ -57,7 +57,7 @@ use native_id::Naming;
 use ostler_agents::{Agent, Opening};
 use ostler_core::event::{Entry, Event};
 use ostler_core::fact::Fact;
-use ostler_core::life::{LongLine, Process, State, event_of};
+use ostler_core::life::{LongLine, State, event_of};
 use ostler_core::record::{Mode, Session};
 use ostler_store::feed::Feed;
 use ostler_store::folder::{Folder, RunFolder};
@@ -248,7 +248,7 @@ impl Keeper {
             unwritten: VecDeque::new(),
             bad_lines,
             noted: Noted::with(behind),
-            streams: Streams::new(record.plan.mode, run.dir()),
+            streams: Streams::new(record.plan.mode(), run.dir()),
             room: Room::new(&record, settings),
             input: Input::new(folder.even_when_full(input)?),
             keys_to_come: None,
@@ -264,7 +264,7 @@ impl Keeper {
             naming: Naming::default(),
             counting: Counting::default(),
             // Who has no conversation has no transcript, and no clock runs for it.
-            autosave: Autosave::new(record.autosave_ms.filter(|_| record.plan.speaks.converses())),
+            autosave: Autosave::new(record.autosave_ms.filter(|_| record.plan.speaks().converses())),
             struck: None,
             window: None,
             agent_exited: false,
@@ -304,8 +304,9 @@ impl Keeper {
             pause::at(Point::LaunchSynced);
         }
         // From the beginning of the running turn, so that we know as much about it as our predecessor did.
-        let agent_feed = ostler_agents::agent_feed(self.agent, self.record.plan.speaks);
-        self.output = agent_feed.map(|source| AgentFeed::from(self.state.turn_out, source, &self.state, &self.session));
+        let agent_feed = ostler_agents::agent_feed(self.agent, self.record.plan.speaks());
+        self.output =
+            agent_feed.map(|source| AgentFeed::from(self.state.output.turn_begins, source, &self.state, &self.session));
         self.errors = self.error_reader();
         self.take_back_unanswered()?;
         self.count_what_is_open();
@@ -329,7 +330,7 @@ impl Keeper {
 
     /// What opens the conversation is the same no matter who says it, and goes in before everything else.
     fn open_conversation(&mut self) -> Result<(), KeeperError> {
-        if self.state.process != Process::Running || !self.record.plan.opens {
+        if !self.state.is_running() || !self.record.plan.opens() {
             return Ok(());
         }
         let opening = Opening { cwd: &self.session.cwd, resume: self.record.native_id.as_deref() };
@@ -343,13 +344,13 @@ impl Keeper {
     fn resume_half_done(&mut self) -> Result<(), KeeperError> {
         self.open_conversation()?;
         // What is typed by sight goes on as the screen shows.
-        if let Some(message) = self.state.feeding.filter(|_| !self.types_by_sight()) {
+        if let Some(message) = self.state.feeding().filter(|_| !self.types_by_sight()) {
             self.feed(message)?;
         }
-        if self.state.process == Process::Running && self.state.input_ended {
+        if self.state.is_running() && self.state.input_ended {
             self.end_input()?;
         }
-        if self.state.process == Process::Running && self.state.end_asked_ms.is_some() {
+        if self.state.is_running() && self.state.steps.asked_ms.is_some() {
             self.ask_to_leave()?;
         }
         Ok(())
@@ -459,7 +460,7 @@ impl Keeper {
         self.understand()?;
         self.consult_own_record()?;
         self.input.pump(&self.handles)?;
-        if let Some(message) = self.state.feeding
+        if let Some(message) = self.state.feeding()
             && !self.types_by_sight()
             && self.input.is_taken(&self.handles)?
             && self.all_is_typed()?
@@ -485,7 +486,7 @@ impl Keeper {
 
     /// A reader reads what is not understood yet. Of a line without end that would be more and more.
     fn note_long_line(&mut self) -> Result<(), KeeperError> {
-        let known = self.state.long_line.map_or(0, |line| line.to);
+        let known = self.state.output.long_line.map_or(0, |line| line.to);
         match self.output.as_ref().and_then(AgentFeed::long_line).filter(|line| line.to >= known + LONG_LINE_NOTED) {
             Some(LongLine { start, to }) => self.note(Event::LongLine { start, to }),
             None => Ok(()),
@@ -521,7 +522,7 @@ impl Keeper {
     }
 
     fn snapshot_when_due(&mut self) -> Result<(), KeeperError> {
-        if self.record.plan.mode == Mode::Terminal {
+        if self.record.plan.mode() == Mode::Terminal {
             let position = self.out_position()?;
             let due_ms = self.snapshots.take_when_due(&self.handles, &self.run, position, since_boot_ms());
             if let Some(due_ms) = due_ms {

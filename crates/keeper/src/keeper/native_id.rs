@@ -10,8 +10,7 @@ use crate::writing;
 use ostler_agents::CONVERSATION;
 use ostler_agents::lines::{Line, Lines};
 use ostler_core::event::Event;
-use ostler_core::life::Process;
-use ostler_core::record::{Mode, RequestKind, Speaks};
+use ostler_core::record::{Channel, RequestKind, Speaks, Tty};
 use ostler_store::inbox;
 use ostler_sys::clock::since_boot_ms;
 use ostler_view::{last, look, proof};
@@ -80,7 +79,7 @@ impl Looked {
 impl Keeper {
     /// Looks when there may be something new.
     pub(super) fn name_conversation_when_due(&mut self) -> Result<(), KeeperError> {
-        if !self.draws_in_silence() || self.state.process != Process::Running {
+        if !self.draws_in_silence() || !self.state.is_running() {
             return Ok(());
         }
         self.hear_conversation()?;
@@ -155,7 +154,7 @@ impl Keeper {
             return self.name_unnamed();
         }
         self.hear_conversation()?;
-        if self.state.process == Process::Running {
+        if self.state.is_running() {
             self.see_locked_conversation()?;
         }
         self.learn_transcript()?;
@@ -166,7 +165,7 @@ impl Keeper {
     /// run with which its environment was made, this one or an earlier one.
     fn name_unnamed(&mut self) -> Result<(), KeeperError> {
         let named = self.state.native_id.is_some() || self.record.native_id.is_some();
-        if self.record.plan.speaks != Speaks::OneTurn || named {
+        if self.record.plan.speaks() != Speaks::OneTurn || named {
             return Ok(());
         }
         for number in (1..=self.run.number).rev() {
@@ -187,13 +186,13 @@ impl Keeper {
 
     /// Whether what was typed last is for the agent's program and not for its model: such words are in no transcript.
     pub(super) fn typed_a_command(&self) -> bool {
-        let typed = self.state.last_fed.filter(|_| self.draws_in_silence());
+        let typed = self.state.last_fed().filter(|_| self.draws_in_silence());
         let request = typed.and_then(|message| inbox::read_one(self.folder.dir(), message.at).ok().flatten());
         matches!(request.map(|request| request.kind), Some(RequestKind::Message { text, .. }) if text.starts_with(['/', '!']))
     }
 
     fn draws_in_silence(&self) -> bool {
-        self.record.plan.mode == Mode::Terminal && self.record.plan.speaks == Speaks::Bytes
+        self.record.plan.channel == Channel::Tty(Tty::Nothing)
     }
 
     /// What it has told of its own accord; the last word counts.

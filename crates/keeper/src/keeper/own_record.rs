@@ -4,7 +4,7 @@
 
 use super::{Keeper, KeeperError};
 use jiff::Timestamp;
-use ostler_core::life::{Process, event_of};
+use ostler_core::life::event_of;
 use ostler_core::record::Speaks;
 use ostler_sys::clock::since_boot_ms;
 use ostler_sys::notify::Watcher;
@@ -24,9 +24,9 @@ pub(super) struct OwnRecordWatch {
 impl Keeper {
     /// Folds in what the agent's own record tells, when it may tell something new.
     pub(super) fn consult_own_record(&mut self) -> Result<(), KeeperError> {
-        let message_waits = !self.state.ready && !self.state.queue.is_empty();
+        let message_waits = !self.state.ready && !self.state.mail.queue.is_empty();
         let of_interest = self.state.turn_is_told() || message_waits;
-        let runs = self.record.plan.speaks == Speaks::Hooks && self.state.process == Process::Running;
+        let runs = self.record.plan.speaks() == Speaks::Hooks && self.state.is_running();
         if !runs || !of_interest {
             self.own_record = None;
             return Ok(());

@@ -13,7 +13,7 @@
 use super::{Keeper, KeeperError};
 use ostler_agents::prompt::Seen;
 use ostler_core::event::Event;
-use ostler_core::life::{Message, Process};
+use ostler_core::life::Message;
 use ostler_core::record::{Mode, RequestKind, Speaks};
 use ostler_store::inbox;
 use ostler_sys::clock::since_boot_ms;
@@ -63,7 +63,7 @@ pub(super) struct Prompting {
 impl Keeper {
     /// Whether messages are typed into a prompt that has to be seen.
     pub(super) fn types_by_sight(&self) -> bool {
-        self.record.plan.mode == Mode::Terminal && self.agent.prompt().is_some()
+        self.record.plan.mode() == Mode::Terminal && self.agent.prompt().is_some()
     }
 
     /// Whether the prompt takes the next message now. When it does not, why is noted.
@@ -74,11 +74,12 @@ impl Keeper {
         if self.is_ready(&seen) {
             return Ok(true);
         }
-        if let Some(last) = self.state.last_fed.filter(|_| self.state.interrupt_sent_ms > 0 && !seen.working)
+        if let Some(last) = self.state.last_fed().filter(|_| !seen.working)
+            && let Some(interrupted_ms) = self.state.interrupt.last_sent_ms()
             && self.text_of(last)?.is_some_and(|text| seen.shows(&text))
         {
             // Once for each interrupt: what is still there then is somebody else's.
-            self.put_in(&format!("clear-{}", self.state.interrupt_sent_ms), CLEAR_LINE.to_vec())?;
+            self.put_in(&format!("clear-{interrupted_ms}"), CLEAR_LINE.to_vec())?;
             self.input.pump(&self.handles)?;
         }
         let why = self.why_not(&seen);
@@ -123,14 +124,14 @@ impl Keeper {
         if !self.types_by_sight() {
             return Ok(false);
         }
-        let Some(message) = self.state.feeding else {
+        let Some(message) = self.state.feeding() else {
             if self.prompting.typed_ms.take().is_some() {
                 self.prompting = Prompting::default();
                 self.look_often();
             }
             return self.see_it_ready();
         };
-        if self.state.process != Process::Running {
+        if !self.state.is_running() {
             return Ok(false);
         }
         let Some(text) = self.text_of(message)? else {
@@ -160,8 +161,8 @@ impl Keeper {
 
     /// An agent that tells of its turns does not tell that its prompt is there.
     fn see_it_ready(&mut self) -> Result<bool, KeeperError> {
-        let waits = self.state.process == Process::Running && self.state.stop.is_none() && !self.state.queue.is_empty();
-        if !waits || self.state.ready || self.record.plan.speaks != Speaks::Hooks || !self.prompt_takes()? {
+        let waits = self.state.is_running() && self.state.stop.is_none() && !self.state.mail.queue.is_empty();
+        if !waits || self.state.ready || self.record.plan.speaks() != Speaks::Hooks || !self.prompt_takes()? {
             return Ok(false);
         }
         self.note(Event::Ready)?;
@@ -265,7 +266,7 @@ impl Keeper {
 
     /// The agent is gone: what was sent and is in its transcript was delivered, everything else waits again.
     pub(super) fn settle_typed(&mut self) -> Result<(), KeeperError> {
-        let Some(message) = self.state.feeding.filter(|_| self.types_by_sight()) else {
+        let Some(message) = self.state.feeding().filter(|_| self.types_by_sight()) else {
             return Ok(());
         };
         if !self.is_sent(message) {
@@ -368,7 +369,7 @@ impl Keeper {
     }
 
     fn say_why_it_waits(&mut self, why: Option<String>) -> Result<(), KeeperError> {
-        if self.state.message_waits != why { self.note(Event::MessageWaits { why }) } else { Ok(()) }
+        if self.state.mail.waits != why { self.note(Event::MessageWaits { why }) } else { Ok(()) }
     }
 }
 

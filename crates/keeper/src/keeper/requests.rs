@@ -4,7 +4,7 @@ use super::{About, Keeper, KeeperError};
 use ostler_agents::Answer;
 use ostler_core::event::Event;
 use ostler_core::fact::Ask;
-use ostler_core::record::{Mode, RequestKind, Speaks};
+use ostler_core::record::{Channel, Mode, RequestKind};
 use ostler_store::inbox::{self, Placed};
 use ostler_store::journal;
 use ostler_sys::pause::{self, Point};
@@ -38,28 +38,28 @@ impl Keeper {
 
     /// How far the agent has been heard, which places what people say among what it says.
     pub(super) fn heard(&self) -> Option<u64> {
-        self.output.as_ref().map(|_| self.state.understood)
+        self.output.as_ref().map(|_| self.state.output.understood)
     }
 
     fn grant(&mut self, by: &str, at: u64, kind: RequestKind) -> Result<Event, KeeperError> {
         let by = by.to_owned();
         Ok(match kind {
-            RequestKind::Message { now, .. } => match (self.record.plan.mode, self.record.plan.speaks) {
-                (Mode::Headless, Speaks::Bytes) => refused("a command takes no messages".to_owned()),
-                (Mode::Terminal, _) | (Mode::Headless, Speaks::Turns | Speaks::OneTurn | Speaks::Hooks) => {
-                    Event::Accepted { n: self.state.messages + 1, place: at, by, now }
+            RequestKind::Message { now, .. } => match self.record.plan.channel {
+                Channel::Command => refused("a command takes no messages".to_owned()),
+                Channel::Lines(_) | Channel::Tty(_) => {
+                    Event::Accepted { n: self.state.mail.accepted + 1, place: at, by, now }
                 }
             },
-            RequestKind::Again { n } => match self.state.maybe_delivered.iter().find(|message| message.n == n) {
+            RequestKind::Again { n } => match self.state.mail.maybe_delivered.iter().find(|message| message.n == n) {
                 Some(message) => Event::Returned { n, place: message.at },
                 None => refused(format!("message {n} is not one that may have been delivered")),
             },
             RequestKind::Withdraw { n } => {
-                if self.state.queue.iter().chain(&self.state.maybe_delivered).any(|message| message.n == n) {
+                if self.state.mail.queue.iter().chain(&self.state.mail.maybe_delivered).any(|message| message.n == n) {
                     Event::Withdrawn { n, by }
-                } else if self.state.feeding.is_some_and(|message| message.n == n) {
+                } else if self.state.feeding().is_some_and(|message| message.n == n) {
                     refused(format!("message {n} is just being delivered"))
-                } else if n > self.state.messages || n == 0 {
+                } else if n > self.state.mail.accepted || n == 0 {
                     refused(format!("there is no message {n}"))
                 } else {
                     refused(format!("message {n} is no longer waiting"))
@@ -77,13 +77,13 @@ impl Keeper {
 
     fn answer(&mut self, by: String, request: Option<String>, answer: &Answer) -> Result<Event, KeeperError> {
         let asked = match &request {
-            Some(request) => self.state.asks.iter().find(|ask| ask.request == *request),
-            None => self.state.asks.first(),
+            Some(request) => self.state.asks().iter().find(|ask| ask.request == *request),
+            None => self.state.asks().first(),
         };
         let Some(ask) = asked.cloned() else {
             return Ok(refused(match request.map(|request| self.who_answered(&request)).transpose()?.flatten() {
                 Some(by) => format!("it was already answered by {by}"),
-                None => match self.state.asks.first() {
+                None => match self.state.asks().first() {
                     Some(open) => format!("there is no such question; the open one is {}", open.request),
                     None => "it is not asking anything".to_owned(),
                 },
@@ -92,7 +92,7 @@ impl Keeper {
         if self.state.breaks_off() {
             return Ok(refused("its turn is being interrupted".to_owned()));
         }
-        if self.record.plan.mode == Mode::Terminal {
+        if self.record.plan.mode() == Mode::Terminal {
             let why = format!("it asks on its own screen; answer it there: ostler attach {}", self.session.id);
             return Ok(refused(why));
         }

@@ -12,8 +12,8 @@ use ostler_view::agent_feed::AgentFeed;
 impl Keeper {
     /// What reads the agent's standard error, if anything in it matters.
     pub(super) fn error_reader(&self) -> Option<AgentFeed> {
-        let decoder = self.agent.error_reader().filter(|_| self.record.plan.mode == Mode::Headless)?;
-        Some(AgentFeed::of_errors(self.state.err_read, decoder))
+        let decoder = self.agent.error_reader().filter(|_| self.record.plan.mode() == Mode::Headless)?;
+        Some(AgentFeed::of_errors(self.state.output.err_read, decoder))
     }
 
     /// Reads what is new on the agent's standard error. Before its output: an answer there comes after the retry.
@@ -36,7 +36,7 @@ impl Keeper {
 
     /// The only timer is that of a turn that retries now.
     pub(super) fn raise_retry_alarm_when_due(&mut self) -> Result<(), KeeperError> {
-        let (Some(limit_ms), Some(retrying)) = (self.record.retry_alarm_ms, &self.state.retrying) else {
+        let (Some(limit_ms), Some(retrying)) = (self.record.retry_alarm_ms, self.state.retrying()) else {
             return Ok(());
         };
         let due_ms = retrying.since_ms.saturating_add(limit_ms);

@@ -11,7 +11,7 @@ use super::streams::Hold;
 use super::{FULL_DISK_MS, Keeper, KeeperError};
 use crate::{Settings, handles};
 use ostler_core::event::Event;
-use ostler_core::life::{Held, Process};
+use ostler_core::life::Held;
 use ostler_core::limits::{default_min_free, size};
 use ostler_core::record::{Mode, Speaks};
 use ostler_store::RunRecord;
@@ -147,7 +147,7 @@ impl Keeper {
     fn read_settings(&mut self) {
         if let Some(now) = (self.room.settings)() {
             self.room.min_free = now.min_free;
-            if self.record.plan.mode == Mode::Headless {
+            if self.record.plan.mode() == Mode::Headless {
                 self.room.limit = now.limit;
             }
         }
@@ -205,13 +205,13 @@ impl Keeper {
 
     /// Somebody wants it to end, or its agent is done: what it says now is the end of what it has to say.
     fn is_to_end(&self) -> bool {
-        self.state.stop.is_some() || self.state.is_done() || self.state.process == Process::Exited
+        self.state.stop.is_some() || self.state.is_done() || self.state.has_exited()
     }
 
     /// How much may be written before the limit of the run is reached. Makes room by dropping where output may be dropped.
     fn below_limit(&mut self) -> Result<u64, KeeperError> {
         // The output of a terminal is dropped when there is a snapshot of its screen.
-        let Some(limit) = self.room.limit.filter(|_| self.record.plan.mode == Mode::Headless) else {
+        let Some(limit) = self.room.limit.filter(|_| self.record.plan.mode() == Mode::Headless) else {
             return Ok(u64::MAX);
         };
         let kept = self.kept(Stream::Out)? + self.kept(Stream::Err)?;
@@ -231,13 +231,13 @@ impl Keeper {
 
     /// A command's output is text that somebody may read; of an agent's, every line counts.
     fn drops_oldest(&self) -> bool {
-        self.record.plan.speaks == Speaks::Bytes && !self.room.cannot_drop
+        self.record.plan.speaks() == Speaks::Bytes && !self.room.cannot_drop
     }
 
     fn kept(&self, stream: Stream) -> io::Result<u64> {
         let (name, dropped) = match stream {
-            Stream::Out => (handles::OUT, self.state.trimmed),
-            Stream::Err => (handles::ERR, self.state.trimmed_err),
+            Stream::Out => (handles::OUT, self.state.output.trimmed),
+            Stream::Err => (handles::ERR, self.state.output.trimmed_err),
         };
         let end = self.handles.get(name).map(dir::position).transpose()?.unwrap_or(0);
         Ok(end.saturating_sub(dropped))
@@ -246,10 +246,13 @@ impl Keeper {
     /// Drops so many bytes of what a command printed first. What it printed where is not known across the two streams, so the
     /// longer one gives.
     fn drop_oldest(&mut self, bytes: u64) -> Result<(), KeeperError> {
-        let first = self.state.trimmed + self.state.trimmed_err == 0;
+        let first = self.state.output.trimmed + self.state.output.trimmed_err == 0;
         let (out, err) = (self.kept(Stream::Out)?, self.kept(Stream::Err)?);
-        let (stream, dropped) =
-            if out >= err { (Stream::Out, self.state.trimmed) } else { (Stream::Err, self.state.trimmed_err) };
+        let (stream, dropped) = if out >= err {
+            (Stream::Out, self.state.output.trimmed)
+        } else {
+            (Stream::Err, self.state.output.trimmed_err)
+        };
         let to = (dropped + bytes).next_multiple_of(BLOCK).min(dropped + out.max(err));
         if self.drop_to(stream, to)? && first {
             let limit = size(self.room.limit.unwrap_or(0));
@@ -285,7 +288,7 @@ impl Keeper {
 
     /// A predecessor may have noted that output is dropped, and not got to it.
     pub(super) fn drop_again(&self) -> Result<(), KeeperError> {
-        for (name, to) in [(handles::OUT, self.state.trimmed), (handles::ERR, self.state.trimmed_err)] {
+        for (name, to) in [(handles::OUT, self.state.output.trimmed), (handles::ERR, self.state.output.trimmed_err)] {
             if let Some(file) = self.handles.get(name).filter(|_| to > 0) {
                 dir::forget_front(file, to)?;
             }
@@ -299,7 +302,7 @@ impl Keeper {
             return Ok(());
         };
         let to = self.out_position()?.saturating_sub(limit).min(snapshot) / BLOCK * BLOCK;
-        if to >= self.state.trimmed + (limit / 8).max(BLOCK) {
+        if to >= self.state.output.trimmed + (limit / 8).max(BLOCK) {
             self.drop_to(Stream::Out, to)?;
         }
         Ok(())
@@ -321,14 +324,14 @@ impl Keeper {
             ),
         };
         let held = Held { why, remedy };
-        if self.state.held.as_ref() == Some(&held) {
+        if self.state.held() == Some(&held) {
             return Ok(());
         }
         self.note(Event::Held { why: held.why, remedy: held.remedy })
     }
 
     fn note_release(&mut self) -> Result<(), KeeperError> {
-        if self.state.held.is_some() && !self.ended_by_request() {
+        if self.state.held().is_some() && !self.ended_by_request() {
             self.note(Event::Released)?;
         }
         Ok(())
@@ -336,7 +339,7 @@ impl Keeper {
 
     /// Who is held at a full pipe and told to end may have had more to say than it got to.
     fn ended_by_request(&self) -> bool {
-        self.state.stop.is_some() || self.state.terminated_ms.is_some() || self.state.killed_ms.is_some()
+        self.state.stop.is_some() || self.state.steps.terminated || self.state.steps.killed
     }
 
     /// Whether what is left in the pipes, when nobody is left to write to them, may go to the files: there is little of it.

@@ -16,7 +16,7 @@ use std::io;
 impl Keeper {
     /// A message with which an earlier process died.
     pub(super) fn take_back_unanswered(&mut self) -> Result<(), KeeperError> {
-        let Some(Unanswered { message, run, given }) = self.state.unanswered.clone() else {
+        let Some(Unanswered { message, run, given }) = self.state.mail.unanswered.clone() else {
             return Ok(());
         };
         // From where on it would be found, that run's own record tells.
@@ -30,9 +30,14 @@ impl Keeper {
         let record = self.record.clone();
         let fate = match self.is_unread(message)? {
             true => Fate::NotTaken,
-            false => self.fate(&record, message, &self.state.given)?,
+            false => self.fate(&record, message, &self.given())?,
         };
         self.settle(&record, message, fate)
+    }
+
+    /// What was true when the newest message was given.
+    fn given(&self) -> Given {
+        self.state.mail.fed.as_ref().map(|fed| fed.given.clone()).unwrap_or_default()
     }
 
     fn fate(&self, record: &RunRecord, message: Message, given: &Given) -> Result<Fate, KeeperError> {
@@ -45,7 +50,7 @@ impl Keeper {
         match fate {
             Fate::NotTaken => self.note(Event::Returned { n: message.n, place: message.at }),
             Fate::Unknown => self.note(Event::MaybeDelivered { n: message.n, place: message.at }),
-            Fate::Taken if record.plan.opens => self.note(Event::FoundDelivered { n: message.n }),
+            Fate::Taken if record.plan.opens() => self.note(Event::FoundDelivered { n: message.n }),
             Fate::Taken => Ok(()),
         }
     }
@@ -59,7 +64,7 @@ impl Keeper {
             return Ok(false);
         };
         let read = position(file)?.saturating_sub(pipes::waiting(pipe)? as u64);
-        Ok(self.record.plan.opens && read < end)
+        Ok(self.record.plan.opens() && read < end)
     }
 
     /// Where the agent behind a protocol keeps the conversation, and how long that is before a message is given: an older
@@ -67,7 +72,7 @@ impl Keeper {
     pub(super) fn written_so_far(&self) -> Option<Written> {
         let native_id = self.state.native_id.as_ref().or(self.record.native_id.as_ref())?;
         let agent =
-            ostler_agents::keeps_conversation(&self.session, &self.record).filter(|_| self.record.plan.opens)?;
+            ostler_agents::keeps_conversation(&self.session, &self.record).filter(|_| self.record.plan.opens())?;
         let path = proof::find_transcript(agent, native_id, &self.session.cwd)?;
         // One that is not there yet has nothing in it.
         let size = std::fs::metadata(&path).map_or(0, |file| file.len());
@@ -77,7 +82,7 @@ impl Keeper {
     /// The agent has told the conversation again: it ended with these words of a person, so many times in a row. That
     /// decides about a message of which nobody knew.
     pub(super) fn recall(&mut self, last: &str, times: u64) -> Result<(), KeeperError> {
-        let Some(message) = self.state.maybe_delivered.last().copied() else {
+        let Some(message) = self.state.mail.maybe_delivered.last().copied() else {
             return Ok(());
         };
         let Some(text) = self.words_at(message.at)? else {

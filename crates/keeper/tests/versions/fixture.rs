@@ -5,7 +5,7 @@ use ostler_core::SCHEMA;
 use ostler_core::event::StopHow;
 use ostler_core::id::SessionId;
 use ostler_core::outcome::Outcome;
-use ostler_core::record::{Ending, Mode, Plan, Request, RequestKind, Session, Speaks};
+use ostler_core::record::{Channel, Ending, Mode, Plan, Request, RequestKind, Session};
 use ostler_keeper::launch::{self, Launch};
 use ostler_keeper::launcher::Launcher;
 use ostler_keeper::wire::{self, Call};
@@ -237,14 +237,7 @@ fn session() -> Session {
 }
 
 fn record() -> RunRecord {
-    let plan = Plan {
-        mode: Mode::Headless,
-        keep: false,
-        speaks: Speaks::Bytes,
-        ending: Ending::Terminate,
-        linger_ms: 2000,
-        opens: false,
-    };
+    let plan = Plan { channel: Channel::Command, keep: false, ending: Ending::Terminate, linger_ms: 2000 };
     RunRecord::new(1, SCRIPT.map(str::to_owned).into(), plan)
 }
 

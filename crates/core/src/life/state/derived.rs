@@ -1,14 +1,162 @@
 //! What follows from the state of a session. Nothing here changes it.
 
-use super::{Conversation, Message, Process, State};
+use super::process::HowExited;
+use super::turn::TurnAtExit;
+use super::{Conversation, Fed, Held, LongLine, Message, Process, Retrying, State, Tree, Typed};
 use crate::event::StopHow;
-use crate::fact::Tokens;
+use crate::fact::{Ask, Tokens, TurnEnd};
 use crate::limits::size;
 use crate::outcome::Exit;
-use crate::record::{Mode, Speaks};
+use crate::record::{Channel, Lines, Mode, Speaks, Tty};
 use crate::view::Phase;
 
 impl State {
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        matches!(self.process, Process::Running { .. })
+    }
+
+    #[must_use]
+    pub fn has_exited(&self) -> bool {
+        matches!(self.process, Process::Exited(_))
+    }
+
+    /// How the process ended, when it has, and when there was one.
+    #[must_use]
+    pub fn exit(&self) -> Option<Exit> {
+        self.process.exited().and_then(|exited| exited.exit())
+    }
+
+    /// When the process ended, in milliseconds since boot; 0 when that is unknown.
+    pub(in crate::life) fn exit_ms(&self) -> u64 {
+        self.process.exited().map_or(0, |exited| exited.at_ms)
+    }
+
+    /// When the process began, in milliseconds since boot.
+    #[must_use]
+    pub fn started_ms(&self) -> Option<u64> {
+        self.process.started_ms()
+    }
+
+    /// Why its process could not be started.
+    #[must_use]
+    pub fn not_started(&self) -> Option<&str> {
+        match &self.process.exited()?.how {
+            HowExited::NeverStarted { reason } => Some(reason),
+            HowExited::Exit(_) => None,
+        }
+    }
+
+    /// What was found still running after its process had ended.
+    #[must_use]
+    pub fn left(&self) -> &[String] {
+        self.process.exited().map_or(&[], |exited| &exited.left)
+    }
+
+    /// What it left behind was killed.
+    #[must_use]
+    pub fn force_cleared(&self) -> bool {
+        self.process.exited().is_some_and(|exited| matches!(exited.tree, Tree::Told { forced: true, .. }))
+    }
+
+    #[must_use]
+    pub fn is_opening(&self) -> bool {
+        matches!(self.conversation, Conversation::Opening { .. })
+    }
+
+    /// The message that is being put into the agent's input.
+    #[must_use]
+    pub fn feeding(&self) -> Option<Message> {
+        self.mail.feeding()
+    }
+
+    /// The message that began the newest turn.
+    #[must_use]
+    pub fn last_fed(&self) -> Option<Message> {
+        self.mail.fed.as_ref().map(|fed| fed.message)
+    }
+
+    /// From where on the newest message is looked for, when it was typed.
+    #[must_use]
+    pub fn typed(&self) -> Typed {
+        self.mail.fed.as_ref().map_or_else(Typed::default, |fed| fed.typed)
+    }
+
+    /// How many messages wait: also the one that is being typed, until it is known to have arrived.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        let typing = self.feeding().is_some() && self.plan.mode() == Mode::Terminal;
+        self.mail.queue.len() + usize::from(typing)
+    }
+
+    /// Questions that nobody has answered, oldest first.
+    #[must_use]
+    pub fn asks(&self) -> &[Ask] {
+        match &self.process {
+            Process::Running { turn: Some(turn), .. } => &turn.asks,
+            Process::Starting | Process::Running { turn: None, .. } | Process::Exited(_) => &[],
+        }
+    }
+
+    /// The running turn waits for the model's server.
+    #[must_use]
+    pub fn retrying(&self) -> Option<&Retrying> {
+        match &self.process {
+            Process::Running { turn, .. } => turn.as_ref()?.retrying.as_ref(),
+            Process::Starting | Process::Exited(_) => None,
+        }
+    }
+
+    /// How the newest turn that is over ended.
+    #[must_use]
+    pub fn last_turn(&self) -> Option<&TurnEnd> {
+        self.last_turn.as_ref().map(|turn| &turn.end)
+    }
+
+    /// When that was, or when it turned out that there will be none; milliseconds since boot.
+    pub(in crate::life) fn turn_ended_ms(&self) -> u64 {
+        let refused_ms = match &self.conversation {
+            Conversation::Refused { at_ms, .. } => *at_ms,
+            Conversation::Opening { .. } | Conversation::Open => 0,
+        };
+        self.last_turn.as_ref().map_or(0, |turn| turn.at_ms).max(refused_ms)
+    }
+
+    /// Output is held, and why.
+    #[must_use]
+    pub fn held(&self) -> Option<&Held> {
+        self.output.held.as_ref()
+    }
+
+    /// A line without end that the output breaks off in, as far as that has been understood.
+    #[must_use]
+    pub fn within_line(&self) -> Option<LongLine> {
+        self.output.long_line.filter(|line| line.start >= self.output.understood)
+    }
+
+    /// Whether a turn is under way, of an agent that tells of its turns; also one whose end nobody has read yet.
+    pub(super) fn has_turn(&self) -> bool {
+        match &self.process {
+            Process::Starting => false,
+            Process::Running { turn, .. } => turn.is_some(),
+            Process::Exited(exited) => matches!(exited.turn, TurnAtExit::Unfinished { .. }),
+        }
+    }
+
+    pub(super) fn turn_is_confirmed(&self) -> bool {
+        match &self.process {
+            Process::Starting => false,
+            Process::Running { turn, .. } => turn.as_ref().is_some_and(|turn| turn.confirmed),
+            Process::Exited(exited) => exited.turn == TurnAtExit::Unfinished { confirmed: true },
+        }
+    }
+
+    /// A turn is only expected: its message was typed, and nothing has told yet that the agent took it for one.
+    #[must_use]
+    pub fn turn_is_unconfirmed(&self) -> bool {
+        self.has_turn() && !self.turn_is_confirmed()
+    }
+
     /// What earlier runs have used.
     #[must_use]
     pub fn tokens_before(&self) -> Tokens {
@@ -18,9 +166,9 @@ impl State {
     /// Whether the agent is at work: between a message and its end-of-turn, or for a command as long as it lives.
     #[must_use]
     pub fn turn_running(&self) -> bool {
-        match self.plan.speaks {
-            Speaks::Bytes => self.process == Process::Running,
-            Speaks::Turns | Speaks::OneTurn | Speaks::Hooks => self.turn,
+        match self.plan.channel {
+            Channel::Command | Channel::Tty(Tty::Nothing) => self.is_running(),
+            Channel::Lines(_) | Channel::Tty(Tty::Hooks) => self.has_turn(),
         }
     }
 
@@ -29,43 +177,46 @@ impl State {
     /// broken off on purpose.
     #[must_use]
     pub fn without_answer(&self) -> Option<Message> {
-        let cut_off = (self.turn || self.cut_off) && self.interrupt.is_none();
-        self.last_fed.filter(|_| cut_off && self.plan.speaks != Speaks::Hooks)
+        self.without_answer_fed().map(|fed| fed.message)
+    }
+
+    pub(super) fn without_answer_fed(&self) -> Option<&Fed> {
+        let was_cut_off = self.process.exited().is_some_and(|exited| exited.turn == TurnAtExit::CutOff);
+        let cut_off = (self.has_turn() || was_cut_off) && self.interrupt.by.is_none();
+        self.mail.fed.as_ref().filter(|_| cut_off && self.plan.channel != Channel::Tty(Tty::Hooks))
     }
 
     /// The same of a session that would go on. When the process was killed, the next one is given the message. When it exited
     /// by itself, the next one would do the same: then the session ends, and the message waits for `resume`.
     #[must_use]
     pub fn died_with(&self) -> Option<Message> {
-        let killed = self.exit.is_some_and(|exit| exit.code.is_none());
-        let goes_on = self.stop.is_none() && (self.plan.keep || !self.queue.is_empty());
-        self.without_answer().filter(|message| goes_on && (!killed || self.taken_back != Some(message.n)))
+        let killed = self.exit().is_some_and(|exit| exit.code.is_none());
+        let goes_on = self.stop.is_none() && (self.plan.keep || !self.mail.queue.is_empty());
+        self.without_answer().filter(|message| goes_on && (!killed || self.mail.taken_back != Some(message.n)))
     }
 
     /// A turn runs, by the agent's own word.
     #[must_use]
     pub fn turn_is_told(&self) -> bool {
-        self.turn_running() && !self.unconfirmed
+        self.turn_running() && !self.turn_is_unconfirmed()
     }
 
     /// Whether the running turn is to be broken off: somebody said so, or wants the session to end at once.
     #[must_use]
     pub fn breaks_off(&self) -> bool {
         let stop_interrupts =
-            self.plan.speaks.converses() && self.stop.as_ref().is_some_and(|stop| stop.how == StopHow::Interrupt);
-        self.turn_running() && (self.interrupt.is_some() || stop_interrupts)
+            self.plan.speaks().converses() && self.stop.as_ref().is_some_and(|stop| stop.how == StopHow::Interrupt);
+        self.turn_running() && (self.interrupt.by.is_some() || stop_interrupts)
     }
 
     /// Whether we did anything to end the process.
     pub(crate) fn end_requested(&self) -> bool {
-        self.end_asked_ms.is_some()
-            || self.terminated_ms.is_some()
-            || self.killed_ms.is_some()
-            || (self.interrupt_sent && self.stop.is_some())
+        self.steps.any()
+            || (self.interrupt.sent_ms().is_some() && self.stop.is_some())
             // A machine that shuts down tells the agent itself, and perhaps before it tells us.
-            || (self.stop.is_some() && self.exit.is_some_and(Exit::is_by_request))
+            || (self.stop.is_some() && self.exit().is_some_and(Exit::is_by_request))
             // Between two processes there is none to push.
-            || (self.plan.speaks == Speaks::OneTurn && self.stop.as_ref().is_some_and(|stop| stop.at_ms >= self.exit_ms))
+            || (self.takes_one_turn() && self.stop.as_ref().is_some_and(|stop| stop.at_ms >= self.exit_ms()))
     }
 
     /// It had to be killed although it was asked to leave.
@@ -80,12 +231,13 @@ impl State {
         if matches!(self.conversation, Conversation::Refused { .. }) {
             return true;
         }
-        let turn_over =
-            self.plan.mode == Mode::Headless && self.turns_of_run > 0 && !self.turn && self.feeding.is_none();
-        match self.plan.speaks {
-            Speaks::Bytes | Speaks::Hooks => false,
-            Speaks::Turns => turn_over && !self.plan.keep && self.queue.is_empty(),
-            Speaks::OneTurn => turn_over,
+        let turn_over = self.turns_of_run > 0 && !self.has_turn() && self.feeding().is_none();
+        match self.plan.channel {
+            Channel::Command | Channel::Tty(_) => false,
+            Channel::Lines(Lines::Turns | Lines::OpenedTurns) => {
+                turn_over && !self.plan.keep && self.mail.queue.is_empty()
+            }
+            Channel::Lines(Lines::OneTurn) => turn_over,
         }
     }
 
@@ -93,26 +245,26 @@ impl State {
     #[must_use]
     pub fn goes_on_without_process(&self) -> bool {
         // One that ended before it took its message would do so again.
-        let took_a_message = self.turns_of_run > 0 && !self.died_unheard;
-        let wanted = self.plan.keep || !self.queue.is_empty();
-        self.plan.speaks == Speaks::OneTurn && self.stop.is_none() && took_a_message && wanted
+        let took_a_message = self.turns_of_run > 0 && !self.process.exited().is_some_and(|exited| exited.unheard);
+        let wanted = self.plan.keep || !self.mail.queue.is_empty();
+        self.takes_one_turn() && self.stop.is_none() && took_a_message && wanted
     }
 
     /// Its process has ended with its only turn, and how that went is yet to be read from its last words. Until then the
     /// session works; it goes on afterwards.
     #[must_use]
     pub fn awaits_last_words(&self) -> bool {
-        let wanted = self.plan.keep || !self.queue.is_empty();
-        self.plan.speaks == Speaks::OneTurn && self.stop.is_none() && self.turn_running() && wanted
+        let wanted = self.plan.keep || !self.mail.queue.is_empty();
+        self.takes_one_turn() && self.stop.is_none() && self.turn_running() && wanted
     }
 
     /// What is missing in its output, when something is.
     #[must_use]
     pub fn missing_output(&self) -> Option<String> {
-        let dropped = self.trimmed + self.trimmed_err;
-        let dropped = (self.plan.mode == Mode::Headless && dropped > 0)
+        let dropped = self.output.trimmed + self.output.trimmed_err;
+        let dropped = (self.plan.mode() == Mode::Headless && dropped > 0)
             .then(|| format!("the oldest {} of its output was dropped (output_limit)", size(dropped)));
-        let held = self.held.as_ref().map(|held| format!("its output was paused when it ended: {}", held.why));
+        let held = self.held().map(|held| format!("its output was paused when it ended: {}", held.why));
         let words: Vec<String> = dropped.into_iter().chain(held).collect();
         (!words.is_empty()).then(|| words.join("; "))
     }
@@ -123,20 +275,26 @@ impl State {
         if self.outcome.is_some() {
             return Phase::Ended;
         }
-        let waits = self.plan.speaks.converses() && !self.queue.is_empty();
-        let over = self.process == Process::Exited || self.is_done();
+        let converses = self.plan.speaks().converses();
+        let waits = converses && !self.mail.queue.is_empty();
+        let over = self.has_exited() || self.is_done();
         if over && self.goes_on_without_process() {
             return if waits { Phase::Working } else { Phase::Idle };
         }
-        match self.process {
+        match &self.process {
             Process::Starting => Phase::Starting,
-            Process::Exited => Phase::Stopping,
-            Process::Running if self.stop.is_some() || over => Phase::Stopping,
-            Process::Running if self.conversation == Conversation::Opening => Phase::Starting,
-            Process::Running if !self.asks.is_empty() => Phase::Asking,
-            Process::Running if !self.plan.speaks.converses() => Phase::Running,
-            Process::Running if self.turn_running() || waits => Phase::Working,
-            Process::Running => Phase::Idle,
+            Process::Exited(_) => Phase::Stopping,
+            Process::Running { .. } if self.stop.is_some() || over => Phase::Stopping,
+            Process::Running { .. } if self.is_opening() => Phase::Starting,
+            Process::Running { .. } if !self.asks().is_empty() => Phase::Asking,
+            Process::Running { .. } if !converses => Phase::Running,
+            Process::Running { turn: Some(_), .. } => Phase::Working,
+            Process::Running { turn: None, .. } if waits => Phase::Working,
+            Process::Running { turn: None, .. } => Phase::Idle,
         }
+    }
+
+    pub(in crate::life) fn takes_one_turn(&self) -> bool {
+        self.plan.speaks() == Speaks::OneTurn
     }
 }

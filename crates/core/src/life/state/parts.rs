@@ -1,65 +1,23 @@
-//! What the state of a session is made of.
+//! Smaller parts of the state of a session.
 
 use crate::event::StopHow;
-use crate::record::Written;
 use serde::{Deserialize, Serialize};
-
-/// A message that was accepted: its number, and where it stands in the inbox.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Message {
-    pub n: u64,
-    pub at: u64,
-}
-
-/// A message that was given to a process that ended with it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Unanswered {
-    pub message: Message,
-    /// The run of that process.
-    pub run: u32,
-    pub given: Given,
-}
-
-/// What was true when the newest message was given: where to look for what the agent did with it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Given {
-    /// Milliseconds since 1970.
-    pub at_ms: u64,
-    /// How far its output had been understood.
-    pub out: u64,
-    pub written: Option<Written>,
-}
-
-/// From where on a typed message is looked for: what was there before may have the same words.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Typed {
-    /// The length of the transcript.
-    pub written: u64,
-    /// Milliseconds since 1970.
-    pub at_ms: u64,
-}
 
 /// Whether messages can be given to the process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Conversation {
     /// Its opening is under way.
-    Opening,
+    Opening {
+        /// It takes longer than it may.
+        no_answer: bool,
+    },
     Open,
     /// The agent cannot open it, and why.
     Refused {
         reason: String,
+        /// Milliseconds since boot.
+        at_ms: u64,
     },
-}
-
-/// The running turn waits for the model's server, which the agent asks again and again.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Retrying {
-    pub reason: String,
-    /// How often it has failed so far.
-    pub attempt: u32,
-    pub since_ms: u64,
-    /// What a person is told when it takes too long.
-    pub alarm: Option<String>,
 }
 
 /// The request to end the session.
@@ -72,6 +30,53 @@ pub struct Stop {
     pub at_ms: u64,
     /// A turn ran when it was made.
     pub in_turn: bool,
+}
+
+impl Stop {
+    /// The first request stays on record; a later one can only be more urgent.
+    pub(super) fn and(&mut self, later: &Stop) {
+        let urgency = |how| match how {
+            StopHow::AfterTurn => 0,
+            StopHow::Interrupt => 1,
+            StopHow::Kill => 2,
+        };
+        if urgency(later.how) > urgency(self.how) {
+            self.how = later.how;
+            self.at_ms = later.at_ms;
+            self.grace_ms = later.grace_ms;
+        } else if later.how == self.how {
+            // The earlier of the two ends.
+            let ends = |stop: &Stop| stop.at_ms.saturating_add(stop.grace_ms);
+            let ends = ends(self).min(ends(later));
+            self.grace_ms = ends.saturating_sub(self.at_ms);
+        }
+    }
+}
+
+/// The keepers of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Keepers {
+    pub starts: u32,
+    /// Pid and start time of the one that came last.
+    pub newest: Option<(i32, u64)>,
+}
+
+/// How far output has been understood and kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Output {
+    /// Output up to here has been folded in.
+    pub understood: u64,
+    /// A line behind that which is too long already.
+    pub long_line: Option<LongLine>,
+    /// Where the output of the newest turn begins; when that is over, where it ended.
+    pub turn_begins: u64,
+    /// Standard error has been read for retries up to here.
+    pub err_read: u64,
+    /// The oldest output up to here was dropped, and of standard error.
+    pub trimmed: u64,
+    pub trimmed_err: u64,
+    /// Why output is held, while it is.
+    pub held: Option<Held>,
 }
 
 /// A line in an agent's output that is too long to read: where it begins, and how far it has no end.

@@ -1,0 +1,143 @@
+//! The process of a run, and what is done to end it.
+
+use super::turn::{Turn, TurnAtExit};
+use crate::outcome::Exit;
+use serde::{Deserialize, Serialize};
+
+/// What only a process has that is in this phase is in the phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Process {
+    Starting,
+    Running {
+        /// Milliseconds since boot.
+        started_ms: u64,
+        /// The turn that it works on, as far as it tells of turns.
+        turn: Option<Turn>,
+    },
+    Exited(Exited),
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Exited {
+    pub(super) started_ms: Option<u64>,
+    pub(super) how: HowExited,
+    pub(super) at_ms: u64,
+    pub(super) turn: TurnAtExit,
+    /// What was found still running.
+    pub(super) left: Vec<String>,
+    pub(super) tree: Tree,
+    /// It exited by itself without having taken its message: the next one would do the same.
+    pub(super) unheard: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) enum HowExited {
+    Exit(Exit),
+    /// There was none: why it could not be started.
+    NeverStarted {
+        reason: String,
+    },
+}
+
+/// What the process left behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::life) enum Tree {
+    /// Processes may be left, and were not told to go.
+    Untold,
+    /// They were told to go, first at this time; by now perhaps killed.
+    Told { at_ms: u64, forced: bool },
+    /// Nothing is left, and all output is collected.
+    Empty,
+}
+
+/// What has been done to end the process. Each step may come without the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndSteps {
+    /// When it was asked to leave, as it likes to be asked.
+    pub asked_ms: Option<u64>,
+    /// SIGTERM was sent.
+    pub terminated: bool,
+    /// SIGKILL was sent.
+    pub killed: bool,
+}
+
+impl EndSteps {
+    /// Whether any was taken.
+    #[must_use]
+    pub fn any(self) -> bool {
+        self.asked_ms.is_some() || self.terminated || self.killed
+    }
+}
+
+impl Process {
+    pub(super) fn started_ms(&self) -> Option<u64> {
+        match self {
+            Process::Starting => None,
+            Process::Running { started_ms, .. } => Some(*started_ms),
+            Process::Exited(exited) => exited.started_ms,
+        }
+        .filter(|ms| *ms > 0)
+    }
+
+    pub(super) fn exited(&self) -> Option<&Exited> {
+        match self {
+            Process::Starting | Process::Running { .. } => None,
+            Process::Exited(exited) => Some(exited),
+        }
+    }
+
+    pub(super) fn exited_mut(&mut self) -> Option<&mut Exited> {
+        match self {
+            Process::Starting | Process::Running { .. } => None,
+            Process::Exited(exited) => Some(exited),
+        }
+    }
+
+    /// The turn that a running process works on.
+    pub(super) fn turn_mut(&mut self) -> Option<&mut Turn> {
+        match self {
+            Process::Running { turn, .. } => turn.as_mut(),
+            Process::Starting | Process::Exited(_) => None,
+        }
+    }
+
+    /// The process is gone. A turn that it worked on has lost its questions and retries.
+    pub(super) fn exit(&mut self, how: HowExited, at_ms: u64) {
+        let turn = match self {
+            Process::Running { turn: Some(turn), .. } => TurnAtExit::Unfinished { confirmed: turn.confirmed },
+            Process::Running { turn: None, .. } | Process::Starting => TurnAtExit::Over,
+            Process::Exited(_) => return,
+        };
+        let tree = match &how {
+            HowExited::Exit(_) => Tree::Untold,
+            HowExited::NeverStarted { .. } => Tree::Empty,
+        };
+        let started_ms = self.started_ms();
+        *self = Process::Exited(Exited { started_ms, how, at_ms, turn, left: Vec::new(), tree, unheard: false });
+    }
+}
+
+impl Exited {
+    pub(in crate::life) fn tree(&self) -> Tree {
+        self.tree
+    }
+
+    /// How it ended. `None`: there never was a process.
+    pub(super) fn exit(&self) -> Option<Exit> {
+        match &self.how {
+            HowExited::Exit(exit) => Some(*exit),
+            HowExited::NeverStarted { .. } => None,
+        }
+    }
+}
+
+impl Tree {
+    /// What is left is told to go, or killed. The first time counts.
+    pub(super) fn tell(&mut self, now_ms: u64, forced: bool) {
+        match self {
+            Tree::Untold => *self = Tree::Told { at_ms: now_ms, forced },
+            Tree::Told { forced: before, .. } => *before |= forced,
+            Tree::Empty => {}
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The turns of a run: the one that is worked on, and the interrupt that may break it off.
+
+use crate::fact::{Ask, Retry, TurnEnd};
+use serde::{Deserialize, Serialize};
+
+/// A turn that a running process works on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Turn {
+    /// The agent has told of it. Until then its message was typed, and may turn out to have been none to the agent.
+    pub confirmed: bool,
+    /// Questions that nobody has answered, oldest first.
+    pub asks: Vec<Ask>,
+    pub retrying: Option<Retrying>,
+}
+
+impl Turn {
+    pub(super) fn new(confirmed: bool) -> Turn {
+        Turn { confirmed, asks: Vec::new(), retrying: None }
+    }
+
+    /// Some agents do not count, so we do.
+    pub(super) fn retry(&mut self, retry: &Retry, now_ms: u64) {
+        let before = self.retrying.take();
+        self.retrying = Some(Retrying {
+            reason: retry.reason.clone(),
+            attempt: retry.attempt.unwrap_or_else(|| before.as_ref().map_or(1, |before| before.attempt + 1)),
+            since_ms: before.as_ref().map_or(now_ms, |before| before.since_ms),
+            alarm: before.and_then(|before| before.alarm),
+        });
+    }
+}
+
+/// The turn waits for the model's server, which the agent asks again and again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Retrying {
+    pub reason: String,
+    /// How often it has failed so far.
+    pub attempt: u32,
+    pub since_ms: u64,
+    /// What a person is told when it takes too long.
+    pub alarm: Option<String>,
+}
+
+/// The newest turn of a process that has exited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum TurnAtExit {
+    /// It ended well, or before the process did, or there was none.
+    Over,
+    /// Nothing has told yet how it ended.
+    Unfinished { confirmed: bool },
+    /// It ended with the process, and not well: its message may never have been taken in.
+    CutOff,
+}
+
+/// A turn that is over.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct EndedTurn {
+    pub end: TurnEnd,
+    pub at_ms: u64,
+}
+
+/// Whether the newest turn is to be broken off.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interrupt {
+    /// Who asked for it. A request to end the session needs nobody to ask.
+    pub by: Option<String>,
+    pub(super) sent: Sent,
+}
+
+/// When the agent was last told to break off a turn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Sent {
+    #[default]
+    Never,
+    /// It was told about an earlier turn, or is to be told again.
+    Before { ms: u64 },
+    /// It was told about the newest turn.
+    Now { ms: u64 },
+}
+
+impl Interrupt {
+    /// When the agent was told to break off the newest turn.
+    #[must_use]
+    pub fn sent_ms(&self) -> Option<u64> {
+        match self.sent {
+            Sent::Now { ms } => Some(ms),
+            Sent::Never | Sent::Before { .. } => None,
+        }
+    }
+
+    /// When it was last told so in this run, about whichever turn.
+    #[must_use]
+    pub fn last_sent_ms(&self) -> Option<u64> {
+        match self.sent {
+            Sent::Now { ms } | Sent::Before { ms } => Some(ms),
+            Sent::Never => None,
+        }
+    }
+
+    pub(super) fn was_sent(&mut self, ms: u64) {
+        self.sent = Sent::Now { ms };
+    }
+
+    /// What was sent so far does not count for what comes now.
+    pub(super) fn is_to_be_sent_again(&mut self) {
+        if let Sent::Now { ms } = self.sent {
+            self.sent = Sent::Before { ms };
+        }
+    }
+
+    pub(super) fn request(&mut self, by: &str) {
+        self.by.get_or_insert_with(|| by.to_owned());
+    }
+
+    /// Another turn begins.
+    pub(super) fn forget(&mut self) {
+        self.by = None;
+        self.is_to_be_sent_again();
+    }
+}

@@ -125,7 +125,8 @@ impl State {
 
     fn leaves_from(&self, now_ms: u64) -> Leaving {
         let Some(stop) = &self.stop else {
-            return if self.is_done() {
+            // What was asked to leave reads no more. A message that comes now is for the next run.
+            return if self.is_done() || self.steps.asked_ms.is_some() {
                 let since_ms = self.turn_ended_ms();
                 Leaving::Now { since_ms, kill_ms: since_ms.saturating_add(self.plan.linger_ms.saturating_mul(2)) }
             } else {

@@ -132,6 +132,7 @@ impl World {
         assert!(!self.requested || state.stop.is_some(), "a stop request is never forgotten");
         let feeds = effects.iter().any(|effect| matches!(effect, Effect::Feed { .. }));
         assert!(!feeds || state.stop.is_none(), "nothing is delivered after the request to stop");
+        assert!(!feeds || state.steps.asked_ms.is_none(), "nothing is delivered to a process that was asked to leave");
         assert!(!feeds || state.conversation == Conversation::Open, "messages wait until the conversation is open");
         if matches!(state.conversation, Conversation::Refused { .. }) && state.outcome.is_none() {
             assert_eq!(state.phase(), Phase::Stopping, "there is nothing to stay for");

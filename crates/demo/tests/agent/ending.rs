@@ -11,7 +11,7 @@ fn a_malformed_line_ends_it_with_1_and_a_word() {
         let mut agent = fixture.start();
         agent.send_bytes(bytes);
         assert_eq!(agent.exit(), Some(1));
-        assert!(agent.complaint().contains("no message"));
+        assert!(agent.complaint().contains("is not a message"));
     }
 }
 

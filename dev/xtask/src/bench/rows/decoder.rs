@@ -14,7 +14,7 @@ const EXAMPLE: [&str; 5] = ["--release", "--package", "ostler-agents", "--exampl
 
 pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
     let megabytes = bench.choose(64, 16).to_string();
-    let command = "cargo run --release -p ostler-agents --example throughput";
+    let command = "cargo run --release -p ostler-agents --example agents_throughput";
     let entries = vec![Entry::new(Contender::Ostler, command, || {
         workspace::run_visibly(workspace::cargo().arg("build").args(EXAMPLE))?;
         // It measures itself: what cargo takes to start it does not count.

@@ -1,4 +1,4 @@
-//! How fast the screen follows output, and what it takes: `cargo run --release -p ostler-screen --example throughput`.
+//! How fast the screen follows output, and what it takes: `cargo run --release -p ostler-screen --example screen_throughput`.
 
 use ostler_screen::{PlainText, Screen, Size, printable, printable_lines};
 use std::fmt::Write;

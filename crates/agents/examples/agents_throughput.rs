@@ -1,4 +1,4 @@
-//! How fast Claude Code's output becomes facts: `cargo run --release -p ostler-agents --example throughput [MEGABYTES]`.
+//! How fast Claude Code's output becomes facts: `cargo run --release -p ostler-agents --example agents_throughput [MEGABYTES]`.
 //!
 //! The lines are those of a real turn with a tool, with as many pieces of text and as long results as such turns have:
 //! an answer of 200 pieces, each a line of its own, then the whole of it; a tool's output of 200 lines.

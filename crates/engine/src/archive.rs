@@ -13,7 +13,7 @@ use ostler_core::event::StopHow;
 use ostler_core::record::Renamed;
 use ostler_core::view::{Phase, View};
 use ostler_store::home::Place;
-use ostler_store::{archived, checkpoints, packed};
+use ostler_store::{archived, checkpoints, ended, packed};
 use ostler_sys::clock;
 use ostler_sys::pause::{self, Point};
 use ostler_view::look;
@@ -94,7 +94,8 @@ impl Engine {
         archived::note(&folder, &self.actor(), view.updated, view.transcript.as_deref())?;
         let month = view.created.to_zoned(TimeZone::UTC).strftime("%Y-%m").to_string();
         let archive = self.home.archive();
-        let into = self.home.open_or_make(&archive.join(month))?;
+        let into = self.home.open_or_make(&archive.join(&month))?;
+        ended::forget_in_month(self.home.root(), &month, id)?;
         // The month's own name has to be on the disk as well before a session goes there.
         self.home.open_or_make(&archive)?.sync()?;
         pause::at(Point::ArchiveNoted);

@@ -220,6 +220,13 @@ impl EndedIndex {
     }
 }
 
+/// For a session that is about to be put away in this month: what is known of it from an earlier time in the archive does not
+/// count any more. Rarely needed, so the whole file goes; the next lookup writes it again.
+pub fn forget_in_month(home: &Path, month: &str, id: SessionId) -> io::Result<()> {
+    let index = EndedIndex::of_month(home, month);
+    if index.table.find(id).is_some() { Dir::open(home)?.remove(&index.name) } else { Ok(()) }
+}
+
 fn is_same(sessions: &Dir, ended: &Ended<'_>) -> bool {
     sessions.changed(ended.id.as_str()).is_ok_and(|now| now == Some(ended.changed))
 }
@@ -276,6 +283,23 @@ mod tests {
         assert_eq!(index.once(other.id), Some(later));
         assert_eq!(index.once(SessionId::parse("bbbbbbbc").unwrap()), None);
         assert_eq!(index.table.len(), 3);
+    }
+
+    #[test]
+    fn a_month_of_the_archive_has_a_file_of_its_own_in_the_archive() {
+        let home = home(&["aaaaaaaa"]);
+        let one = ended(&home, "aaaaaaaa", Some("first"));
+        std::fs::create_dir(home.path().join("archive")).unwrap();
+        EndedIndex::of_month(home.path(), "2026-11").write(home.path(), vec![one.clone()]).unwrap();
+        assert_eq!(EndedIndex::of_month(home.path(), "2026-11").once(one.id), Some(one.clone()));
+        assert_eq!(EndedIndex::read(home.path()).once(one.id), None);
+        let left: Vec<_> = std::fs::read_dir(home.path().join("archive")).unwrap().flatten().collect();
+        assert_eq!(left.len(), 1, "no temporary file stays");
+        // It was restored, renamed perhaps, and is archived again.
+        forget_in_month(home.path(), "2026-11", SessionId::parse("bbbbbbbb").unwrap()).unwrap();
+        assert!(EndedIndex::of_month(home.path(), "2026-11").once(one.id).is_some());
+        forget_in_month(home.path(), "2026-11", one.id).unwrap();
+        assert_eq!(EndedIndex::of_month(home.path(), "2026-11").once(one.id), None);
     }
 
     #[test]

@@ -196,15 +196,17 @@ impl Dir {
     fn temporary(&self, name: &str, bytes: &[u8], sync: Sync) -> io::Result<String> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let pid = rustix::process::getpid().as_raw_nonzero();
+        // Beside the file, which may be in a folder below this one.
+        let (folder, file) = name.split_at(name.rfind('/').map_or(0, |slash| slash + 1));
         // A name that is taken was left by one who died with our pid, and may be a second name of what it published.
-        let (temporary, file) = loop {
-            let temporary = format!(".{name}.{pid}.{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+        let (temporary, opened) = loop {
+            let temporary = format!("{folder}.{file}.{pid}.{}", NUMBER.fetch_add(1, Ordering::Relaxed));
             match self.file(&temporary, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 other => break (temporary, other?),
             }
         };
-        let mut file = File::from(file);
+        let mut file = File::from(opened);
         let written = file.write_all(bytes).and_then(|()| match sync {
             Sync::Yes | Sync::Bytes => file.sync_all(),
             Sync::No => Ok(()),

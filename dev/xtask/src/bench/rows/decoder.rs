@@ -10,7 +10,7 @@ use crate::workspace;
 
 pub const NAME: &str = "decoder";
 
-const EXAMPLE: [&str; 5] = ["--release", "--package", "ostler-agents", "--example", "throughput"];
+const EXAMPLE: [&str; 5] = ["--release", "--package", "ostler-agents", "--example", "agents_throughput"];
 
 pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
     let megabytes = bench.choose(64, 16).to_string();

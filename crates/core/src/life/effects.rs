@@ -1,9 +1,10 @@
 //! What the keeper should do, derived from the state alone.
 
 use super::state::{Conversation, Process, State, Tree};
+use super::stop_steps::Leaving;
 use crate::event::StopHow;
-use crate::outcome::{Exit, Saved};
-use crate::record::{Channel, Ending, Lines, Tty};
+use crate::outcome::Exit;
+use crate::record::{Channel, Lines, Tty};
 
 /// Something to do. Each one, once done, shows as an event that makes it no longer wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,76 +124,7 @@ impl State {
         }
     }
 
-    fn leaves_from(&self, now_ms: u64) -> Leaving {
-        let Some(stop) = &self.stop else {
-            // What was asked to leave reads no more. A message that comes now is for the next run.
-            return if self.is_done() || self.steps.asked_ms.is_some() {
-                let since_ms = self.turn_ended_ms();
-                Leaving::Now { since_ms, kill_ms: since_ms.saturating_add(self.plan.linger_ms.saturating_mul(2)) }
-            } else {
-                Leaving::No
-            };
-        };
-        // However far it has come, it is over at the end of the grace.
-        let now = |since_ms| Leaving::Now { since_ms, kill_ms: stop.at_ms.saturating_add(stop.grace_ms) };
-        if !self.plan.speaks().converses() {
-            return match stop.how {
-                StopHow::AfterTurn => Leaving::ByItself,
-                StopHow::Interrupt | StopHow::Kill => now(stop.at_ms),
-            };
-        }
-        match (stop.how, self.turn_running()) {
-            (StopHow::AfterTurn, true) => Leaving::ByItself,
-            (StopHow::AfterTurn, false) => {
-                let since_ms = stop.at_ms.max(self.turn_ended_ms());
-                Leaving::Now { since_ms, kill_ms: since_ms.saturating_add(stop.grace_ms) }
-            }
-            (StopHow::Interrupt | StopHow::Kill, false) => now(stop.at_ms.max(self.turn_ended_ms())),
-            // The turn was told to end; half of the grace is for that.
-            (StopHow::Interrupt | StopHow::Kill, true) => {
-                let limit = stop.at_ms.saturating_add(stop.grace_ms / 2);
-                if now_ms >= limit { now(limit) } else { Leaving::At { ms: limit } }
-            }
-        }
-    }
-
-    /// Prove that the turn is saved, ask, insist, kill. Each step gets half of the time that is left.
-    fn shutdown_steps(&self, since_ms: u64, kill_ms: u64, now_ms: u64) -> Vec<Effect> {
-        let half_way = |from_ms: u64| from_ms + kill_ms.saturating_sub(from_ms) / 2;
-        if self.has_something_to_save() && self.saved.is_none() && self.steps.asked_ms.is_none() {
-            return vec![Effect::Prove { until_ms: half_way(since_ms) }];
-        }
-        if self.ends_unheard() {
-            return if self.steps.killed { Vec::new() } else { vec![Effect::Signal { signal: 9 }] };
-        }
-        let Some(asked_ms) = self.steps.asked_ms else {
-            return vec![Effect::AskToLeave];
-        };
-        let terminate_ms = match &self.plan.ending {
-            Ending::Terminate => None,
-            Ending::EndOfInput | Ending::Hangup | Ending::Interrupt | Ending::Typed { .. } => Some(half_way(asked_ms)),
-        };
-        if self.steps.killed {
-            return Vec::new();
-        }
-        if now_ms >= kill_ms {
-            return vec![Effect::Signal { signal: 9 }];
-        }
-        match terminate_ms {
-            Some(ms) if !self.steps.terminated && now_ms >= ms => vec![Effect::Signal { signal: 15 }],
-            Some(ms) if !self.steps.terminated => vec![Effect::WakeAt { ms }],
-            Some(_) | None => vec![Effect::WakeAt { ms: kill_ms }],
-        }
-    }
-
-    /// Asked to leave, an agent ends what goes on in its background, hears of that, and begins a turn about it that nobody
-    /// sees the end of. Where all that it said is proven to be saved, it is killed first, and its tasks after it.
-    fn ends_unheard(&self) -> bool {
-        let open = !self.tasks.is_empty() && !self.turn_running();
-        self.steps.asked_ms.is_none() && (self.steps.killed || (open && self.saved == Some(Saved::Verified)))
-    }
-
-    fn has_something_to_save(&self) -> bool {
+    pub(super) fn has_something_to_save(&self) -> bool {
         match self.plan.channel {
             Channel::Lines(_) | Channel::Tty(Tty::Hooks) => self.last_turn().is_some() || self.turn_running(),
             // Who only draws tells of no turn, but what was typed for somebody must not be lost.
@@ -260,20 +192,4 @@ fn clear_what_stays(told_ms: u64, forced: bool, now_ms: u64) -> Vec<Effect> {
     }
     // Once killed they only have to be collected; what is stuck in the kernel is looked for again and again.
     vec![Effect::LookAtTree, Effect::WakeAt { ms: kill_ms.max(now_ms.saturating_add(100)) }]
-}
-
-/// Whether the process should leave.
-enum Leaving {
-    No,
-    /// It will have to, but not before this.
-    At {
-        ms: u64,
-    },
-    /// Since when, and when it is killed.
-    Now {
-        since_ms: u64,
-        kill_ms: u64,
-    },
-    /// At the end of its turn; nothing new may begin until then.
-    ByItself,
 }

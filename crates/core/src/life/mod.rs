@@ -16,8 +16,9 @@ mod effects;
 #[cfg(test)]
 mod every_order;
 #[cfg(test)]
-mod shutdown;
+mod machine_shutdown;
 mod state;
+mod stop_steps;
 mod told;
 
 pub use effects::{Effect, SYSTEM};

@@ -32,7 +32,7 @@ pub fn enter(arguments: &[String]) -> Option<u8> {
 
 /// Signals as a command needs them: a closed pipe ends it, and a file that may not grow is an error of the write.
 pub fn settle_signals() {
-    ostler_sys::signals::heed(Signal::PIPE);
+    ostler_sys::signals::default_action(Signal::PIPE);
     ostler_sys::signals::ignore(Signal::XFSZ);
 }
 

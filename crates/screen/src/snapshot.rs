@@ -36,7 +36,7 @@ struct OwnedRecord {
 }
 
 pub(crate) fn write(terminal: &Terminal, parser: &Parser) -> Vec<u8> {
-    // Nothing in a screen is beyond JSON; if it were, the empty body would be refused and the output replayed.
+    // Every screen has a JSON form; if it were, the empty body would be refused and the output replayed.
     let body = serde_json::to_vec(&Record { terminal, parser }).unwrap_or_default();
     sealed(&body)
 }

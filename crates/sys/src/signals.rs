@@ -54,7 +54,7 @@ impl AsFd for Signals {
 }
 
 /// Lets a signal end this process, as it does in any ordinary program: a command whose reader has left should leave too.
-pub fn heed(signal: Signal) {
+pub fn default_action(signal: Signal) {
     // SAFETY: sets a disposition; SIG_DFL runs no code of ours.
     unsafe {
         libc::signal(signal.as_raw(), libc::SIG_DFL);

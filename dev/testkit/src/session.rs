@@ -118,7 +118,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Waits until another process stands in the place of the one that was killed.
+    /// Waits until another process has replaced the one that was killed.
     pub fn replaced(&self, who: Who, before: &Identity) -> Identity {
         self.until(&format!("the {who:?} is replaced"), || {
             self.recorded(who).filter(|now| now != before).filter(Identity::may_live)

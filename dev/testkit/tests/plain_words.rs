@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 /// Whole words, in lower case, and what to say instead.
-const OLD: [(&str, &str); 24] = [
+const OLD: [(&str, &str); 26] = [
     ("wish", "request"),
     ("wishes", "requests"),
     ("door", "socket"),
@@ -30,7 +30,9 @@ const OLD: [(&str, &str); 24] = [
     ("making_way", "upgrade"),
     ("conversing", "conversation_lock"),
     ("whoever", "the process that, anyone who"),
-    ("heeds", "obeys"),
+    ("heed", "handle, obey"),
+    ("heeds", "handles, obeys"),
+    ("heeded", "handled, obeyed"),
 ];
 
 #[test]

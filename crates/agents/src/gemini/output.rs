@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 /// So many texts of one turn are remembered, the newest: a transcript that has those has the ones before them.
 const TEXTS_LIMIT: usize = 1000;
 
-/// What stands in the place of a shell command's output when it failed and printed nothing. One that failed after it had
+/// What replaces a shell command's output when it failed and printed nothing. One that failed after it had
 /// printed something shows only that, and is reported as a success.
 const COMMAND_FAILED: [&str; 3] = ["Command exited with code: ", "Command terminated by signal: ", "Command failed: "];
 

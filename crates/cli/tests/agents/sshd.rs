@@ -11,7 +11,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Who does not answer for two seconds is hung up on.
+/// A client that does not answer for two seconds is disconnected.
 const SETTINGS: &str = "ListenAddress 127.0.0.1\nPidFile none\nStrictModes no\nUsePAM no\nPermitRootLogin yes\n\
     PermitUserRC no\nPrintMotd no\nPrintLastLog no\nClientAliveInterval 1\nClientAliveCountMax 1\n";
 

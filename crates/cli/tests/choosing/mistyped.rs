@@ -73,7 +73,7 @@ fn an_agent_that_is_misspelt_is_no_prompt_for_the_default_one() {
     let output = harness.run(&["run", "claud", "fix it"]).exits(2);
     assert!(output.complaint().ends_with("did you mean claude?"), "{output:?}");
     assert!(harness.ls().is_empty());
-    // The same where there is no agent for prompts, or several.
+    // The same when no agent is set for prompts, or more than one.
     harness.configure("");
     assert!(harness.run(&["run", "claud"]).exits(2).complaint().ends_with("did you mean claude?"));
     harness.configure("default_agent = 'demo'\n");

@@ -4,7 +4,7 @@ use crate::harness;
 use ostler_testkit::{Harness, Who, patience};
 use std::os::unix::fs::PermissionsExt;
 
-/// What needs a person, as (what, what to do).
+/// The problems that need attention, as (what, what to do).
 #[track_caller]
 fn problems(harness: &Harness) -> Vec<(String, String)> {
     let output = harness.run(&["doctor", "--json"]);

@@ -99,7 +99,7 @@ impl State {
         Some(shutdown.at_ms.saturating_add(ON_ITS_WAY_OUT_MS))
     }
 
-    /// Where the process is the turn, an interrupt that it does not heed is insisted on: its end is all that was asked for.
+    /// Where the process is the turn, an interrupt that does not end it is followed by signals: its end is all that was asked for.
     fn insist_on_interrupt(&self, now_ms: u64) -> Option<Effect> {
         let insists = self.takes_one_turn() && self.stop.is_none() && self.turn_running();
         let sent_ms = self.interrupt.sent_ms().filter(|_| insists)?;

@@ -41,7 +41,7 @@ pub struct Filter {
 /// The order of a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sort {
-    /// What needs a person first, then what runs, then what has ended.
+    /// What needs attention first, then what runs, then what has ended.
     #[default]
     Need,
     /// The newest first.
@@ -109,7 +109,7 @@ impl Order {
     }
 }
 
-/// What needs a person comes first, then what runs, then what has ended.
+/// What needs attention comes first, then what runs, then what has ended.
 fn need(view: &View) -> u8 {
     match (needs_person(view), view.ended) {
         (true, _) => 1,

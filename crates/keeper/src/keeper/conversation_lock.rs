@@ -29,7 +29,7 @@ pub(super) struct ConversationLock {
 
 impl ConversationLock {
     /// Takes note of what makes a look due.
-    pub fn heed(&mut self, event: &Event) {
+    pub fn note(&mut self, event: &Event) {
         let turn_over = matches!(event, Event::TurnEnded { .. });
         self.turn_over |= turn_over;
         self.unsettled |=

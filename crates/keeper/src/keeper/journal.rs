@@ -31,7 +31,7 @@ impl Keeper {
                 Err(error) => return Err(error.into()),
             }
         }
-        self.conversation_lock.heed(&entry.event);
+        self.conversation_lock.note(&entry.event);
         let state = std::mem::replace(&mut self.state, State::new(self.record.plan.clone()));
         self.state = step(state, &entry).0;
         if matches!(entry.event, Event::TurnEnded { .. }) {

@@ -375,7 +375,7 @@ impl Keeper {
             self.clients.tell(std::mem::take(&mut self.changes))?;
             self.note_progress_when_due();
             for woken in self.poll()? {
-                self.heed(woken)?;
+                self.handle(woken)?;
                 if self.done {
                     return Ok(());
                 }
@@ -401,7 +401,7 @@ impl Keeper {
         Ok(())
     }
 
-    fn heed(&mut self, woken: Woken) -> Result<(), KeeperError> {
+    fn handle(&mut self, woken: Woken) -> Result<(), KeeperError> {
         match woken {
             Woken::Signals => {
                 while let Some(signal) = self.signals.next()? {

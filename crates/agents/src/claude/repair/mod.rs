@@ -117,7 +117,7 @@ impl<'a, R: Read + Seek> Repairing<'a, R> {
         let words = self.keep_orphans()?;
         let mut at_once = HashSet::new();
         self.join(branches, &mut at_once)?;
-        // What is put on the chain may show a branch that hung on it.
+        // What is put on the chain may show a branch below it.
         while self.put_first_on_chain(&words) {
             self.join(branches, &mut at_once)?;
         }

@@ -115,7 +115,7 @@ impl<'a> Tree<'a> {
             .filter(|&(one, other)| self.scan.ids[one as usize] == self.scan.ids[other as usize])
     }
 
-    /// Messages that do not count any more, and which stands in the place of each. Returns what hung on them.
+    /// Messages that do not count any more, and which one replaces each. Returns what was below them.
     pub fn replace(&mut self, instead: &HashMap<Index, Index>) -> Vec<Index> {
         for &gone in instead.keys() {
             self.dropped[gone as usize] = true;
@@ -273,7 +273,7 @@ impl Chain {
     }
 }
 
-/// Under which message each of them hangs in the end, while messages are hung on others.
+/// The parent of each message in the end, after messages have been moved below others.
 #[derive(Debug)]
 pub struct Roots {
     /// A shortcut upwards.

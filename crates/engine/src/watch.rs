@@ -9,6 +9,7 @@ use crate::request::look_and_record_to;
 use crate::settings::Engine;
 use ostler_core::id::SessionId;
 use ostler_core::view::View;
+use ostler_store::folder::RENAMED;
 use ostler_store::home::{KnownDir, Place};
 use ostler_sys::ready::{self, Interest};
 use ostler_view::look::Depth;
@@ -102,12 +103,22 @@ pub struct Watch<'a> {
     select: Select,
     filter: Filter,
     changes: Changes,
-    /// Where each session is, and how it looked when it was last told of; `None`: it does not match.
-    known: BTreeMap<SessionId, (Place, Option<Box<View>>)>,
+    /// Where each session is, and what the caller knows of it.
+    known: BTreeMap<SessionId, (Place, Known)>,
     /// Found and not handed out yet.
     found: VecDeque<Change>,
     /// Those that are found now were there before.
     begins: bool,
+}
+
+/// What the caller knows of a session.
+enum Known {
+    /// Nothing: it does not match, or could not be read so far.
+    Nothing,
+    /// Nothing: this run had ended when the watch began, and ended ones are not asked for.
+    EndedBefore { run: u32 },
+    /// How it looked when it was last told of.
+    Told(Box<View>),
 }
 
 impl Engine {
@@ -119,7 +130,7 @@ impl Engine {
             engine: self,
             filter: select.filter(),
             select,
-            changes: Changes::in_file(Some("journal.jsonl"), ignore),
+            changes: Changes::in_files(&["journal.jsonl", RENAMED], ignore),
             known: BTreeMap::new(),
             found: VecDeque::new(),
             begins: true,
@@ -187,8 +198,8 @@ impl Watch<'_> {
         for &id in &sessions_dir.ids {
             // Known to have ended, with nothing changed since: its folder is not opened.
             let known = match self.known.get(&id) {
-                Some((_, Some(view))) => view.ended,
-                Some((_, None)) => true,
+                Some((_, Known::Told(view))) => view.ended,
+                Some((_, Known::Nothing | Known::EndedBefore { .. })) => true,
                 None => self.begins && !self.select.ended,
             };
             let unchanged = known && index.still(&sessions_dir.dir, id).is_some();
@@ -219,14 +230,14 @@ impl Watch<'_> {
         let included = self.select.may_include(place.id);
         if included {
             self.changes.watch_session(&place);
-            self.known.entry(place.id).or_insert((place, None));
+            self.known.entry(place.id).or_insert((place, Known::Nothing));
         }
         included
     }
 
     fn forget(&mut self, id: SessionId) {
         self.changes.forget_session(id);
-        if let Some((_, Some(_))) = self.known.remove(&id) {
+        if let Some((_, Known::Told(_))) = self.known.remove(&id) {
             self.found.push_back(Change::Gone { id });
         }
     }
@@ -245,18 +256,26 @@ impl Watch<'_> {
             return Ok(());
         }
         let Listed::Good(view) = listed else { return Ok(()) };
-        let ended = view.ended && before.as_ref().is_none_or(|before| !before.ended || before.run != view.run);
+        let ended = match before {
+            Known::Told(before) if before.ended && before.run == view.run => false,
+            Known::Told(_) | Known::Nothing | Known::EndedBefore { .. } => view.ended,
+        };
         match before {
-            None if ended && self.begins && !self.select.ended => return Ok(()),
-            None => self.found.push_back(Change::Appeared { view: view.clone() }),
-            Some(before) if looks_the_same(before, &view) => return Ok(()),
-            Some(_) if ended => {}
-            Some(_) => self.found.push_back(Change::Changed { view: view.clone() }),
+            Known::Nothing if ended && self.begins && !self.select.ended => {
+                *before = Known::EndedBefore { run: view.run };
+                return Ok(());
+            }
+            // Its helpers are still leaving, or somebody tidies up: that is not news.
+            Known::EndedBefore { run } if ended && *run == view.run => return Ok(()),
+            Known::Nothing | Known::EndedBefore { .. } => self.found.push_back(Change::Appeared { view: view.clone() }),
+            Known::Told(before) if looks_the_same(before, &view) => return Ok(()),
+            Known::Told(_) if ended => {}
+            Known::Told(_) => self.found.push_back(Change::Changed { view: view.clone() }),
         }
         if ended {
             self.found.push_back(Change::Ended { view: view.clone() });
         }
-        *before = Some(view);
+        *before = Known::Told(view);
         Ok(())
     }
 }

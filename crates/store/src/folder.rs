@@ -14,10 +14,10 @@ use ostler_sys::process::Identity;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A session's folder.
 /// Has the name that a session was given after its start.
-pub(crate) const RENAMED: &str = "renamed.json";
+pub const RENAMED: &str = "renamed.json";
 
+/// A session's folder.
 #[derive(Debug)]
 pub struct Folder {
     dir: Dir,

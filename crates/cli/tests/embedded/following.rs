@@ -42,26 +42,35 @@ fn many_sessions_are_watched_while_threads_launch_them_and_what_one_asks_is_answ
         scope.spawn(move || launch(engine, of_task("43", "say something else")).unwrap());
         let (mut appeared, mut answered) = (BTreeSet::new(), BTreeSet::new());
         while ended.len() < 3 {
-            match next(&mut watch) {
-                Change::Appeared { view } => assert!(appeared.insert(view.id), "it appears once"),
-                Change::Changed { view } => {
-                    assert_eq!(view.labels["task"], "42");
-                    if let Some(ask) = view.asking.filter(|ask| answered.insert(ask.request.clone())) {
-                        allow(engine, &engine.select(view.id.as_str()).unwrap(), &ask);
-                    }
+            let view = match next(&mut watch) {
+                Change::Appeared { view } => {
+                    assert!(appeared.insert(view.id), "it appears once");
+                    view
                 }
+                Change::Changed { view } => view,
                 Change::Ended { view } => {
-                    assert!(appeared.contains(&view.id), "it appears first");
-                    assert_eq!(view.outcome.unwrap().kind, Kind::Succeeded);
+                    assert_eq!(view.outcome.as_ref().unwrap().kind, Kind::Succeeded);
                     ended.insert(view.id);
+                    view
                 }
                 Change::Gone { id } => panic!("{id} is gone"),
+            };
+            assert!(appeared.contains(&view.id), "it appears first");
+            assert_eq!(view.labels["task"], "42");
+            // It may ask already when it appears.
+            if let Some(ask) = view.asking.filter(|ask| answered.insert(ask.request.clone())) {
+                allow(engine, &engine.select(view.id.as_str()).unwrap(), &ask);
             }
         }
         assert_eq!(answered.len(), 1);
     });
     // Of those that have ended a new watch tells only when it is asked for, and then at once.
-    assert_eq!(engine.watch(Select::label("task", "42")).unwrap().next_change().unwrap(), None);
+    let mut later = engine.watch(Select::label("task", "42")).unwrap();
+    assert_eq!(later.next_change().unwrap(), None);
+    let last = ended.last().unwrap();
+    harness.run(&["rename", last.as_str(), "three"]).exits(0);
+    assert_eq!(later.next_change().unwrap(), None);
+    assert!(matches!(next(&mut watch), Change::Changed { view } if view.name.as_deref() == Some("three")));
     let mut again = engine.watch(Select::sessions(ended.clone())).unwrap();
     let told: BTreeSet<_> = (0..6).map(|_| again.next_change().unwrap().unwrap().id()).collect();
     assert_eq!((told, again.next_change().unwrap()), (ended.clone(), None));

@@ -50,8 +50,8 @@ pub struct Changes {
     watcher: Option<Watcher>,
     by_watch: HashMap<Watch, Watched>,
     by_session: HashMap<SessionId, Watch>,
-    /// The one file in a session's folder that matters.
-    only: Option<&'static str>,
+    /// The files in a session's folder that matter; none named: all of them.
+    only: &'static [&'static str],
     /// Hears that files cannot be watched.
     tell: fn(Notice),
 }
@@ -60,12 +60,12 @@ impl Changes {
     /// Of everything that lies in the folder of a session itself.
     #[must_use]
     pub fn new(tell: fn(Notice)) -> Changes {
-        Changes::in_file(None, tell)
+        Changes::in_files(&[], tell)
     }
 
-    /// Of one file of each session.
+    /// Of these files of each session.
     #[must_use]
-    pub fn in_file(only: Option<&'static str>, tell: fn(Notice)) -> Changes {
+    pub fn in_files(only: &'static [&'static str], tell: fn(Notice)) -> Changes {
         let mut changes = Changes { watcher: None, by_watch: HashMap::new(), by_session: HashMap::new(), only, tell };
         match Watcher::new() {
             Ok(watcher) => changes.watcher = Some(watcher),
@@ -177,7 +177,8 @@ impl Changes {
                 Some(Watched::Above) => folders |= name == "sessions" || name == "archive" || is_month(&name),
                 Some(Watched::Sessions) => moved.extend(SessionId::parse(&name)),
                 Some(&Watched::Session(id)) => {
-                    let counts = self.only.is_none_or(|only| only == name) && !sessions.contains(&id);
+                    let counts =
+                        (self.only.is_empty() || self.only.iter().any(|only| *only == name)) && !sessions.contains(&id);
                     sessions.extend(counts.then_some(id));
                 }
                 // Of a session that was put away.

@@ -39,7 +39,7 @@ impl Engine {
     pub fn follow_events(&self, only: Only, tell: fn(Notice)) -> Result<(Vec<Line>, Events<'_>)> {
         self.home.open_or_make(&self.home.sessions())?;
         let mut known = Known::of(only, tell);
-        let mut changes = Changes::in_file(Some("journal.jsonl"), tell);
+        let mut changes = Changes::in_files(&["journal.jsonl"], tell);
         // What is there when we begin has not just appeared.
         let before = known.look(&self.home, Some(&mut changes), &Read::All)?.only_entries();
         Ok((before, Events { engine: self, known, changes }))

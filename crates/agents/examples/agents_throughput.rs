@@ -3,9 +3,9 @@
 //! The lines are those of a real turn with a tool, with as many pieces of text and as long results as such turns have:
 //! an answer of 200 pieces, each a line of its own, then the whole of it; a tool's output of 200 lines.
 
-use ostler_agents::Agent;
 use ostler_agents::claude::Claude;
 use ostler_agents::reading::Reading;
+use ostler_agents::speak::Speak;
 use rustix::time::{ClockId, clock_gettime};
 use std::hint::black_box;
 use std::time::Duration;

@@ -1,5 +1,5 @@
 //! The command of ours that an agent runs when something happens to it, for agents that can run commands ("hooks"). It puts what
-//! the agent says on a line of the run's `hooks` file; [`crate::Agent::hooks`] reads those lines.
+//! the agent says on a line of the run's `hooks` file; [`crate::speak::Speak::hooks`] reads those lines.
 
 /// The word on the command line that makes our binary that command.
 pub const ENTRY: &str = "__hook";

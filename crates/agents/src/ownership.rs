@@ -59,6 +59,32 @@ pub trait Ownership {
         None
     }
 
+    /// The socket of a server that does the work of the program started with these arguments, if one listens there: that work is
+    /// in no process of ours, and cannot be stopped. `None` when the program works in its own process whatever runs.
+    fn works_behind(&self, argv: &[String], variable: Variable<'_>) -> Option<String> {
+        let _ = (argv, variable);
+        None
+    }
+
+    /// How a person ends a process of it that works for several conversations at once; `None` when a process with these
+    /// arguments has only its own. Such a process is never ended for the sake of one conversation.
+    fn shared_by_many(&self, argv: &[String]) -> Option<&'static str> {
+        let _ = argv;
+        None
+    }
+
+    /// The conversation that process `pid` of it tells of in a line of [`crate::CONVERSATION`], where we could make it tell.
+    fn told_conversation(&self, line: &[u8], pid: i32) -> Option<String> {
+        let _ = (line, pid);
+        None
+    }
+
+    /// Where it keeps a record of its own process.
+    fn own_record(&self, pid: i32, variable: Variable<'_>) -> Option<String> {
+        let _ = (pid, variable);
+        None
+    }
+
     /// Whether a process with these arguments may be one of it.
     fn may_be_it(&self, command: &[String]) -> bool {
         let _ = command;

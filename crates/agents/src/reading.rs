@@ -3,7 +3,7 @@
 //! Survives every sequence of bytes, in memory that is bounded by the longest line that is understood, and gives the same
 //! facts however the bytes arrive.
 
-use crate::Decoder;
+use crate::decoder::Decoder;
 use crate::lines::{Line, Lines, Place};
 use ostler_core::fact::Fact;
 

@@ -3,8 +3,8 @@
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::settings::Engine;
-use ostler_agents::Launching;
 use ostler_agents::installed::is_nesting_mark;
+use ostler_agents::launch::Launching;
 use ostler_core::record::{Mode, Session};
 use ostler_keeper::program;
 use ostler_store::RunRecord;

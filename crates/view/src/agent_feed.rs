@@ -1,8 +1,8 @@
 //! What an agent tells, line by line, in a file of its run: facts, each with the position behind its line. Keeper and
 //! readers read it through here, so that they understand the same.
 
+use ostler_agents::decoder::{Decoder, OwnRecord};
 use ostler_agents::reading::Reading;
-use ostler_agents::{Decoder, OwnRecord};
 use ostler_core::fact::{Fact, TurnEnd};
 use ostler_core::life::{LongLine, State};
 use ostler_core::outcome::Exit;

@@ -347,7 +347,8 @@ fn open_run(folder: &Folder, number: u32, position: u64) -> Result<Option<Run>, 
         }));
     }
     let agent = ostler_agents::find_for(&session.agent, &record.plan);
-    let Some((name, decoder)) = agent.and_then(|agent| ostler_agents::agent_feed(agent, record.plan.speaks())) else {
+    let Some((name, decoder)) = agent.and_then(|agent| ostler_agents::decoder::agent_feed(agent, record.plan.speaks()))
+    else {
         return Ok(None);
     };
     let times = Times::read(run.dir(), name)?;

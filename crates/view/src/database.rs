@@ -3,9 +3,10 @@
 //! The agent gives the SQL ([`Queries`]). Opened for reading only; the agent's own write-ahead log is read with it, so nothing has to be flushed and nothing of the
 //! agent's is changed. SQLite is large: a helper that stays lets a process of its own do this.
 
+use ostler_agents::Agent;
 use ostler_agents::recorded::RecordedRow;
+use ostler_agents::saved::Row;
 use ostler_agents::stored::Queries;
-use ostler_agents::{Agent, Row};
 use ostler_store::StoreError;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use std::io;

@@ -121,7 +121,8 @@ impl Ended<'_> {
         let plan = &self.record.plan;
         let run = self.folder.run(self.record.run)?;
         let agent = ostler_agents::find_for(&self.session.agent, plan);
-        let Some((name, decoder)) = agent.and_then(|agent| ostler_agents::agent_feed(agent, plan.speaks())) else {
+        let Some((name, decoder)) = agent.and_then(|agent| ostler_agents::decoder::agent_feed(agent, plan.speaks()))
+        else {
             return Ok(false);
         };
         let mut position = self.given.out;

@@ -120,8 +120,8 @@ fn last_drawn(run: &Dir) -> Result<Option<String>, StoreError> {
 
 fn last_said(run: &Dir, agent: &str, plan: &Plan) -> Result<Option<String>, StoreError> {
     for length in LOOKED_AT {
-        let agent_feed =
-            ostler_agents::find_for(agent, plan).and_then(|agent| ostler_agents::agent_feed(agent, plan.speaks()));
+        let agent_feed = ostler_agents::find_for(agent, plan)
+            .and_then(|agent| ostler_agents::decoder::agent_feed(agent, plan.speaks()));
         let Some((name, mut decoder)) = agent_feed else {
             return Ok(None);
         };

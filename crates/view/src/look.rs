@@ -460,7 +460,7 @@ fn fold_output(
     heard: Option<Heard>,
 ) -> Result<State, StoreError> {
     let agent = ostler_agents::find_for(&session.agent, plan);
-    let Some(source) = agent.and_then(|agent| ostler_agents::agent_feed(agent, plan.speaks())) else {
+    let Some(source) = agent.and_then(|agent| ostler_agents::decoder::agent_feed(agent, plan.speaks())) else {
         return Ok(state);
     };
     // Hooks are few, and what one means may depend on what came before it in its turn; an output may be long. Whether a turn

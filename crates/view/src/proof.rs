@@ -2,7 +2,8 @@
 //! database.
 
 use crate::database;
-use ostler_agents::{Agent, Location, unsaved_on_exit};
+use ostler_agents::transcript::Location;
+use ostler_agents::{Agent, unsaved_on_exit};
 use ostler_core::fact::{Tokens, TurnEnd, Verdict};
 use ostler_core::life::{Message, State};
 use ostler_core::outcome::Exit;
@@ -57,7 +58,7 @@ pub fn mark_of(agent: &dyn Agent, folder: &Folder, mode: Mode, message: Message)
         Some(Request { id, kind: RequestKind::Message { text, .. }, .. }) => Some(match mode {
             Mode::Headless => agent.mark(&id, &text),
             // Typed, it has no name of ours.
-            Mode::Terminal => agent.mark_of_words(&ostler_agents::typeable(&text)),
+            Mode::Terminal => agent.mark_of_words(&ostler_agents::speak::typeable(&text)),
         }),
         Some(_) | None => None,
     })

@@ -2,7 +2,8 @@
 
 use crate::first;
 use crate::output::{can_be_answered, facts_are_the_same_however_they_arrive};
-use ostler_agents::{Agent, Decoder};
+use ostler_agents::Agent;
+use ostler_agents::decoder::Decoder;
 
 fn agent(name: &str) -> &'static dyn Agent {
     ostler_agents::find(name).unwrap()
@@ -26,7 +27,7 @@ pub fn own_record(bytes: &[u8]) {
     decoder.line(br#"{"at":100,"hook":{"hook_event_name":"UserPromptSubmit","prompt_id":"p"}}"#, &mut facts);
     let told = decoder.own_record(record, at as u64 * 100);
     assert!(told.again_in_ms.is_none_or(|wait| wait > 0 && told.facts.is_empty()));
-    let ended = |told: &ostler_agents::OwnRecord| told.facts.iter().filter(|fact| is_end(fact)).count();
+    let ended = |told: &ostler_agents::decoder::OwnRecord| told.facts.iter().filter(|fact| is_end(fact)).count();
     let again = decoder.own_record(record, at as u64 * 100);
     assert!(ended(&told) + ended(&again) <= 1, "a turn ends once");
 }

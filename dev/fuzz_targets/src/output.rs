@@ -1,8 +1,11 @@
 //! What agents print, and what they write down.
 
 use crate::first;
+use ostler_agents::Agent;
+use ostler_agents::decoder::Decoder;
 use ostler_agents::reading::Reading;
-use ostler_agents::{Agent, Answer, Decoder, Row};
+use ostler_agents::saved::Row;
+use ostler_agents::speak::Answer;
 use ostler_core::asking::Shown;
 use ostler_core::fact::{Fact, TurnEnd};
 use ostler_core::outcome::Exit;

@@ -7,7 +7,7 @@
 
 use super::adapters;
 use super::wire::{self, Happening, Line, Permission, PromptResult, Question, Status, ToolCall};
-use crate::Decoder;
+use crate::decoder::Decoder;
 use crate::stream_json::detail_of;
 use ostler_core::MESSAGE_LIMIT;
 use ostler_core::fact::{self, Ask, Fact, Tokens, TurnEnd, Verdict};
@@ -102,7 +102,7 @@ impl Decoder for AcpLines {
         Vec::new()
     }
 
-    crate::remembers_its_turn!();
+    crate::decoder::remembers_its_turn!();
 }
 
 impl AcpLines {

@@ -4,17 +4,22 @@
 //! `initialize`, then `session/new` or `session/load`. From the answer on messages go out, each a `session/prompt` whose
 //! answer is the end of its turn. We offer agents nothing but to ask people: what else they request is declined.
 //!
-//! [`wire`] is how lines are written, [`lines`] what they mean, [`adapters`] which agent is behind a program.
+//! `wire` is how lines are written, `lines` what they mean, [`adapters`] which agent is behind a program.
 
 pub mod adapters;
 mod lines;
 mod wire;
 
+use crate::Agent;
+use crate::decoder::Decoder;
 use crate::installed::Installed;
+use crate::launch::{Launch, Launcher, Launching};
 use crate::ownership::Ownership;
 use crate::repair::Repair;
+use crate::saved::Saved;
+use crate::speak::{Answer, Message, Opening, Speak};
 use crate::stored::Stored;
-use crate::{Agent, Answer, Decoder, Launch, Launching, Location, Message, Opening};
+use crate::transcript::Transcript;
 use adapters::Behind;
 use ostler_core::fact::Ask;
 use ostler_core::record::{Channel, Ending, Lines, Plan};
@@ -43,7 +48,9 @@ impl Agent for Acp {
     fn name(&self) -> &'static str {
         NAME
     }
+}
 
+impl Launcher for Acp {
     /// The program and its arguments are the person's. One that we know under its own name gets what it always needs.
     fn launch(&self, request: &Launching<'_>) -> Launch {
         let session = request.session;
@@ -66,7 +73,9 @@ impl Agent for Acp {
             variables: known.map(|agent| agent.launch(request).variables).unwrap_or_default(),
         }
     }
+}
 
+impl Speak for Acp {
     fn decoder(&self) -> Box<dyn Decoder> {
         Box::new(lines::AcpLines::default())
     }
@@ -101,23 +110,20 @@ impl Agent for Acp {
         Some(wire::permission(&request_of(ask), chosen.map(|option| &option["optionId"])))
     }
 
-    /// Each keeps them in a folder of its own; their names are told apart without it.
-    fn conversations_folder(&self, _: &dyn Fn(&str) -> Option<String>) -> Option<String> {
-        Some("/".to_owned())
-    }
-
     fn longer(&self, ask: &Ask) -> Option<String> {
         let option = offered(ask, "allow_always")?;
         Some(option["name"].as_str().unwrap_or("always").to_owned())
     }
-
-    /// Each agent behind the protocol keeps its own, and does not say where.
-    fn transcript(&self, _: &str, _: &str, _: &dyn Fn(&str) -> Option<String>) -> Option<Location> {
-        None
-    }
-
-    fn strike(&self, _line: &[u8], _wanted: &mut Vec<&str>) {}
 }
+
+impl Transcript for Acp {
+    /// Each keeps them in a folder of its own; their names are told apart without it.
+    fn conversations_folder(&self, _: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+        Some("/".to_owned())
+    }
+}
+
+impl Saved for Acp {}
 
 /// The agent that we know by the name of this program.
 #[must_use]

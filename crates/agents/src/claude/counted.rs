@@ -3,8 +3,8 @@
 //! marked), as they are in nobody's turn headless either. What it cost is known when the process has left.
 
 use super::saved::{self, Above, Climbed, climb};
-use crate::Count;
 use crate::any_json::{AnyJson, tolerantly};
+use crate::saved::Count;
 use crate::stream_json::{Usage, tokens};
 use ostler_core::fact::Tokens;
 use serde::Deserialize;

@@ -7,9 +7,9 @@
 //! a question was answered before the tool that it was about has come back, and that claude is past its first dialogs.
 
 use super::saved;
+use crate::decoder::{Decoder, OwnRecord};
 use crate::hook::ENTRY;
 use crate::stream_json::{detail_of, first_line};
-use crate::{Decoder, OwnRecord};
 use ostler_core::fact::{Ask, Call, Fact, TurnEnd, Verdict};
 use ostler_core::outcome::Exit;
 use serde::Deserialize;
@@ -149,7 +149,7 @@ impl Decoder for Hooks {
     fn turn_end_at_exit(&mut self, exit: Exit, complaint: Option<&str>) -> TurnEnd {
         match (exit.code, exit.signal) {
             (Some(_), _) => self.broken_off("exited before the end of its turn"),
-            (None, _) => TurnEnd { messages: self.messages_so_far(), ..crate::cut_off(exit, complaint) },
+            (None, _) => TurnEnd { messages: self.messages_so_far(), ..crate::decoder::cut_off(exit, complaint) },
         }
     }
 

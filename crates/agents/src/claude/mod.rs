@@ -10,9 +10,14 @@ mod repair;
 pub(crate) mod saved;
 mod stored;
 
+use crate::decoder::Decoder;
+use crate::launch::{Launch, Launcher, Launching};
 use crate::recorded::Recording;
+use crate::saved::{Count, Saved, Search, Striking};
+use crate::speak::{Answer, Speak};
 use crate::stream_json::{self, StreamJson};
-use crate::{Agent, Answer, Count, Decoder, Launch, Launching, Location, Search, Striking, named};
+use crate::transcript::{Location, Transcript};
+use crate::{Agent, named};
 use ostler_core::fact::Ask;
 use ostler_core::record::{Channel, Ending, Lines, Mode, Plan, Tty};
 
@@ -36,7 +41,9 @@ impl Agent for Claude {
     fn name(&self) -> &'static str {
         "claude"
     }
+}
 
+impl Launcher for Claude {
     fn launch(&self, request: &Launching<'_>) -> Launch {
         let session = request.session;
         let mut argv = vec!["claude".to_owned()];
@@ -87,6 +94,13 @@ impl Agent for Claude {
         )
     }
 
+    fn files(&self, request: &Launching<'_>) -> Vec<(&'static str, Vec<u8>)> {
+        let settings = settings(request).filter(|_| request.session.mode == Mode::Terminal);
+        settings.map(|settings| (SETTINGS, settings.to_string().into_bytes())).into_iter().collect()
+    }
+}
+
+impl Speak for Claude {
     fn decoder(&self) -> Box<dyn Decoder> {
         Box::new(StreamJson::default())
     }
@@ -95,29 +109,7 @@ impl Agent for Claude {
         Some(Box::new(hooks::Hooks::default()))
     }
 
-    fn files(&self, request: &Launching<'_>) -> Vec<(&'static str, Vec<u8>)> {
-        let settings = settings(request).filter(|_| request.session.mode == Mode::Terminal);
-        settings.map(|settings| (SETTINGS, settings.to_string().into_bytes())).into_iter().collect()
-    }
-
-    fn count<'a>(&self, marks: &'a [String]) -> Option<Box<dyn Count + 'a>> {
-        counted::Counted::new(marks).map(|count| Box::new(count) as Box<dyn Count>)
-    }
-
-    fn costs_record(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
-        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
-        set("CLAUDE_CONFIG_DIR").or_else(|| set("HOME")).map(|folder| format!("{folder}/.claude.json"))
-    }
-
-    fn cost_in(&self, record: &[u8], cwd: &str, native_id: &str, left: bool) -> Option<f64> {
-        counted::cost(record, cwd, native_id, left)
-    }
-
-    fn own_record(&self, pid: i32, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
-        config_folder(variable).map(|folder| format!("{folder}/sessions/{pid}.json"))
-    }
-
-    fn message(&self, message: &crate::Message<'_>) -> Vec<u8> {
+    fn message(&self, message: &crate::speak::Message<'_>) -> Vec<u8> {
         stream_json::message(message.id, message.text)
     }
 
@@ -133,12 +125,24 @@ impl Agent for Claude {
     fn answer(&self, ask: &Ask, answer: &Answer) -> Option<Vec<u8>> {
         Some(stream_json::answer(ask, answer))
     }
-    fn conversations_folder(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
-        config_folder(variable)
-    }
 
     fn longer(&self, ask: &Ask) -> Option<String> {
         stream_json::longer(ask)
+    }
+}
+
+impl Transcript for Claude {
+    fn costs_record(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+        set("CLAUDE_CONFIG_DIR").or_else(|| set("HOME")).map(|folder| format!("{folder}/.claude.json"))
+    }
+
+    fn cost_in(&self, record: &[u8], cwd: &str, native_id: &str, left: bool) -> Option<f64> {
+        counted::cost(record, cwd, native_id, left)
+    }
+
+    fn conversations_folder(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+        config_folder(variable)
     }
 
     fn transcript(&self, native_id: &str, cwd: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<Location> {
@@ -149,16 +153,22 @@ impl Agent for Claude {
         stream_json::is_message(line)
     }
 
-    fn mark_of_words(&self, text: &str) -> String {
-        saved::words(text)
-    }
-
     fn recording(&self) -> Option<Box<dyn Recording>> {
         Some(Box::new(stream_json::recorded::Transcript::default()))
     }
 
     fn said_in(&self, line: &[u8]) -> Option<String> {
         stream_json::recorded::said_in(line)
+    }
+}
+
+impl Saved for Claude {
+    fn count<'a>(&self, marks: &'a [String]) -> Option<Box<dyn Count + 'a>> {
+        counted::Counted::new(marks).map(|count| Box::new(count) as Box<dyn Count>)
+    }
+
+    fn mark_of_words(&self, text: &str) -> String {
+        saved::words(text)
     }
 
     fn strike(&self, line: &[u8], wanted: &mut Vec<&str>) {

@@ -54,6 +54,10 @@ impl Ownership for Claude {
     fn may_be_it(&self, command: &[String]) -> bool {
         command.iter().any(|word| word.contains("claude"))
     }
+
+    fn own_record(&self, pid: i32, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+        config_folder(variable).map(|folder| format!("{folder}/sessions/{pid}.json"))
+    }
 }
 
 #[cfg(test)]

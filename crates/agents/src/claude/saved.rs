@@ -1,9 +1,9 @@
 //! The proof that a turn in a terminal is saved. Headless we name our messages and are told claude's names for its own; in a
 //! terminal there are only the turn's name (`promptId` in the transcript) and what was said last.
 
-use crate::Search;
 use crate::any_json::{AnyJson, tolerantly};
 use crate::content::{self, Content};
+use crate::saved::Search;
 use crate::stream_json;
 use serde::Deserialize;
 use std::collections::HashMap;
@@ -194,8 +194,8 @@ fn ends_with(message: &AnyJson<'_, Message<'_>>, said: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Agent;
     use crate::claude::Claude;
+    use crate::saved::Saved;
 
     const PROMPT_LINE: &str =
         r#"{"type":"user","uuid":"a","promptId":"p","message":{"role":"user","content":"say it"}}"#;

@@ -1,9 +1,10 @@
 //! Codex's own lock: who writes a thread holds flock on `thread-writer-locks/<id>.lock` below its home. The file stays when
 //! the writer has gone.
 
-use super::Codex;
+use super::{Codex, server};
+use crate::Variable;
 use crate::ownership::Ownership;
-use crate::{Agent, Variable};
+use crate::transcript::Transcript;
 use serde_json::Value;
 
 impl Ownership for Codex {
@@ -18,5 +19,14 @@ impl Ownership for Codex {
 
     fn open_files(&self, variable: Variable<'_>) -> Option<String> {
         self.conversations_folder(variable)
+    }
+
+    fn works_behind(&self, argv: &[String], variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+        let home = self.conversations_folder(variable)?;
+        server::may_be_used(argv).then(|| server::socket(&home))
+    }
+
+    fn shared_by_many(&self, argv: &[String]) -> Option<&'static str> {
+        server::is_one(argv).then_some(server::HOW_TO_END)
     }
 }

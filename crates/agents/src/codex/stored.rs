@@ -2,7 +2,8 @@
 
 use super::{Codex, used_by_thread};
 use crate::stored::{ConversationFile, Stored, Stores};
-use crate::{Agent, Variable, named};
+use crate::transcript::Transcript;
+use crate::{Variable, named};
 use ostler_core::fact::Tokens;
 use serde_json::Value;
 use std::path::{Path, PathBuf};

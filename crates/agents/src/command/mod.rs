@@ -1,11 +1,16 @@
 //! Any command. It says nothing that we understand: its process is its turn, and its exit code decides.
 
+use crate::Agent;
 use crate::acp::adapters::Behind;
+use crate::decoder::Decoder;
 use crate::installed::Installed;
+use crate::launch::{Launch, Launcher, Launching};
 use crate::ownership::Ownership;
 use crate::repair::Repair;
+use crate::saved::Saved;
+use crate::speak::{Keys, Speak};
 use crate::stored::Stored;
-use crate::{Agent, Decoder, Keys, Launch, Launching, Location};
+use crate::transcript::Transcript;
 use ostler_core::fact::Fact;
 use ostler_core::record::{Channel, Ending, Mode, Plan};
 
@@ -25,7 +30,9 @@ impl Agent for Command {
     fn name(&self) -> &'static str {
         "command"
     }
+}
 
+impl Launcher for Command {
     fn launch(&self, request: &Launching<'_>) -> Launch {
         let mode = request.session.mode;
         Launch {
@@ -44,26 +51,26 @@ impl Agent for Command {
             variables: Vec::new(),
         }
     }
+}
 
+impl Speak for Command {
     fn decoder(&self) -> Box<dyn Decoder> {
         Box::new(Silent)
     }
 
     /// Typed, as by a person: the line and the return key.
-    fn message(&self, message: &crate::Message<'_>) -> Vec<u8> {
+    fn message(&self, message: &crate::speak::Message<'_>) -> Vec<u8> {
         typed(message.text)
     }
 
     fn keys(&self, text: &str) -> Keys {
         Keys { at_once: typed(text), after_a_pause: Vec::new() }
     }
-
-    fn transcript(&self, _: &str, _: &str, _: &dyn Fn(&str) -> Option<String>) -> Option<Location> {
-        None
-    }
-
-    fn strike(&self, _line: &[u8], _wanted: &mut Vec<&str>) {}
 }
+
+impl Transcript for Command {}
+
+impl Saved for Command {}
 
 /// A line as a keyboard gives it: return is CR, and so are the line breaks inside.
 #[must_use]

@@ -3,13 +3,18 @@
 use crate::acp::adapters::Behind;
 use crate::claude::saved;
 use crate::command::typed;
+use crate::decoder::Decoder;
 use crate::installed::Installed;
+use crate::launch::{Launch, Launcher, Launching};
 use crate::ownership::Ownership;
 use crate::recorded::Recording;
 use crate::repair::Repair;
+use crate::saved::{Saved, Search, Striking};
+use crate::speak::{Answer, Keys, Speak};
 use crate::stored::Stored;
 use crate::stream_json::{self, StreamJson};
-use crate::{Agent, Answer, Decoder, Keys, Launch, Launching, Location, Search, Striking, named};
+use crate::transcript::{Location, Transcript};
+use crate::{Agent, named};
 use ostler_core::fact::Ask;
 use ostler_core::record::{Channel, Ending, Lines, Mode, Plan, Tty};
 
@@ -32,7 +37,9 @@ impl Agent for Demo {
     fn name(&self) -> &'static str {
         "demo"
     }
+}
 
+impl Launcher for Demo {
     fn launch(&self, request: &Launching<'_>) -> Launch {
         let session = request.session;
         let mut argv = vec![request.own_binary.to_owned(), ENTRY.to_owned()];
@@ -64,12 +71,14 @@ impl Agent for Demo {
     fn named_conversation(&self, arguments: &[String]) -> Option<(String, Vec<String>)> {
         named::behind(arguments, &["--resume"], "--session-id", named::is_uuid)
     }
+}
 
+impl Speak for Demo {
     fn decoder(&self) -> Box<dyn Decoder> {
         Box::new(StreamJson::default())
     }
 
-    fn message(&self, message: &crate::Message<'_>) -> Vec<u8> {
+    fn message(&self, message: &crate::speak::Message<'_>) -> Vec<u8> {
         stream_json::message(message.id, message.text)
     }
 
@@ -84,20 +93,19 @@ impl Agent for Demo {
     fn answer(&self, ask: &Ask, answer: &Answer) -> Option<Vec<u8>> {
         Some(stream_json::answer(ask, answer))
     }
-    fn conversations_folder(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
-        home(variable)
-    }
 
     fn longer(&self, ask: &Ask) -> Option<String> {
         stream_json::longer(ask)
     }
+}
+
+impl Transcript for Demo {
+    fn conversations_folder(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+        home(variable)
+    }
 
     fn transcript(&self, native_id: &str, cwd: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<Location> {
         home(variable).map(|home| Location::At(stream_json::transcript(&home, cwd, native_id)))
-    }
-
-    fn mark_of_words(&self, text: &str) -> String {
-        saved::words(text)
     }
 
     fn recording(&self) -> Option<Box<dyn Recording>> {
@@ -106,6 +114,12 @@ impl Agent for Demo {
 
     fn said_in(&self, line: &[u8]) -> Option<String> {
         stream_json::recorded::said_in(line)
+    }
+}
+
+impl Saved for Demo {
+    fn mark_of_words(&self, text: &str) -> String {
+        saved::words(text)
     }
 
     fn strike(&self, line: &[u8], wanted: &mut Vec<&str>) {

@@ -12,8 +12,13 @@ mod stored;
 
 use crate::any_json::{AnyJson, tolerantly};
 use crate::content::{self, Content};
+use crate::decoder::Decoder;
+use crate::launch::{Launch, Launcher, Launching, one_turn, silent_terminal};
 use crate::recorded::Recording;
-use crate::{Agent, Decoder, Launch, Launching, Location, named, one_turn, prompt, silent_terminal};
+use crate::saved::Saved;
+use crate::speak::Speak;
+use crate::transcript::{Location, Transcript};
+use crate::{Agent, named, prompt};
 use ostler_core::record::Mode;
 use output::GeminiLines;
 use serde::Deserialize;
@@ -28,7 +33,9 @@ impl Agent for Gemini {
     fn name(&self) -> &'static str {
         "gemini"
     }
+}
 
+impl Launcher for Gemini {
     fn launch(&self, request: &Launching<'_>) -> Launch {
         let session = request.session;
         let mut argv = vec!["gemini".to_owned()];
@@ -65,7 +72,9 @@ impl Agent for Gemini {
             "which conversation? For one of ostler: ostler resume ID; for another: -- --resume ID with another",
         )
     }
+}
 
+impl Speak for Gemini {
     fn decoder(&self) -> Box<dyn Decoder> {
         Box::new(GeminiLines::default())
     }
@@ -74,11 +83,8 @@ impl Agent for Gemini {
         Some(Box::new(retries::ErrorLines))
     }
 
-    fn message(&self, message: &crate::Message<'_>) -> Vec<u8> {
+    fn message(&self, message: &crate::speak::Message<'_>) -> Vec<u8> {
         message.text.as_bytes().to_vec()
-    }
-    fn conversations_folder(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
-        variable("HOME").filter(|home| !home.is_empty()).map(|home| format!("{home}/.gemini"))
     }
 
     fn prompt(&self) -> Option<fn(&prompt::Screen<'_>) -> prompt::Seen> {
@@ -88,6 +94,12 @@ impl Agent for Gemini {
     /// Escape. A signal would end it.
     fn interrupt_keys(&self) -> Option<Vec<u8>> {
         Some(b"\x1b".to_vec())
+    }
+}
+
+impl Transcript for Gemini {
+    fn conversations_folder(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+        variable("HOME").filter(|home| !home.is_empty()).map(|home| format!("{home}/.gemini"))
     }
 
     fn transcript(&self, native_id: &str, _cwd: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<Location> {
@@ -101,11 +113,6 @@ impl Agent for Gemini {
         serde_json::from_slice::<Recorded<'_>>(line).is_ok_and(|line| line.kind.text().is_some())
     }
 
-    /// Its output carries no ids, so the text itself is looked for.
-    fn mark(&self, _id: &str, text: &str) -> String {
-        text.to_owned()
-    }
-
     fn recording(&self) -> Option<Box<dyn Recording>> {
         Some(Box::new(recorded::Transcript::default()))
     }
@@ -113,6 +120,13 @@ impl Agent for Gemini {
     fn said_in(&self, line: &[u8]) -> Option<String> {
         let line = serde_json::from_slice::<Recorded<'_>>(line).ok().filter(|line| line.kind.is("gemini"))?;
         Some(content::texts(&line.content).collect::<Vec<_>>().join("\n")).filter(|text| !text.trim().is_empty())
+    }
+}
+
+impl Saved for Gemini {
+    /// Its output carries no ids, so the text itself is looked for.
+    fn mark(&self, _id: &str, text: &str) -> String {
+        text.to_owned()
     }
 
     fn strike(&self, line: &[u8], wanted: &mut Vec<&str>) {

@@ -6,10 +6,10 @@
 
 use crate::any_json::{AnyJson, tolerantly};
 use crate::codex;
+use crate::decoder::{Decoder, cut_off};
 use crate::lines::LINE_LIMIT;
 use crate::shapes::{Problem, Usage};
 use crate::stream_json::{ToolInput, first_line, tool_detail, tool_edits};
-use crate::{Decoder, cut_off};
 use ostler_core::fact::{Call, Fact, TurnEnd, Verdict};
 use ostler_core::outcome::Exit;
 use serde::{Deserialize, Serialize};
@@ -45,7 +45,7 @@ pub struct GeminiLines {
     /// What it has said since the last tool; no more than a line may have.
     text: String,
     /// What it had said before that, each text complete.
-    #[serde(serialize_with = "crate::newest")]
+    #[serde(serialize_with = "crate::decoder::newest")]
     complete: Vec<String>,
     /// The error that it told last, unless it went on after it.
     error: Option<String>,
@@ -66,7 +66,7 @@ impl Decoder for GeminiLines {
         TurnEnd { messages: self.messages_so_far(), ..cut_off(exit, told.as_deref().or(complaint)) }
     }
 
-    crate::remembers_its_turn!();
+    crate::decoder::remembers_its_turn!();
 }
 
 impl GeminiLines {

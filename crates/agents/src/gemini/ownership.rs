@@ -1,8 +1,9 @@
 //! Gemini opens a conversation for each write and closes it again: a process is seen only by chance.
 
 use super::Gemini;
+use crate::Variable;
 use crate::ownership::Ownership;
-use crate::{Agent, Variable};
+use crate::transcript::Transcript;
 
 impl Ownership for Gemini {
     fn open_files(&self, variable: Variable<'_>) -> Option<String> {

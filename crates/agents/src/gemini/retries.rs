@@ -5,7 +5,8 @@
 //! Attempt 1 failed. Retrying with backoff... Error: exception TypeError: fetch failed sending request
 //! ```
 
-use crate::{Decoder, codex};
+use crate::codex;
+use crate::decoder::Decoder;
 use ostler_core::fact::{Fact, Retry};
 
 pub struct ErrorLines;

@@ -2,8 +2,9 @@
 //! Beside the chats of a project, `.project_root` says where that project is.
 
 use super::Gemini;
+use crate::Variable;
 use crate::stored::{ConversationFile, OlderForm, Stored, Stores};
-use crate::{Agent, Variable};
+use crate::transcript::Transcript;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 

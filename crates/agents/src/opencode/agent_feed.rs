@@ -4,7 +4,7 @@
 //! (`hooks.rs` reads that). It comes with the environment, beside whatever else a person has there, and into none of their
 //! files.
 
-use crate::Launching;
+use crate::launch::Launching;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -1,9 +1,10 @@
 //! What opencode tells from a terminal, where its output is a drawing: our plugin (`agent_feed.js`) puts what happens on lines of
 //! a file, in the shape of its headless output, and here those lines become facts.
 
-use super::{OpencodeLines, saving};
-use crate::Decoder;
+use super::output::OpencodeLines;
+use super::saving;
 use crate::any_json::{AnyJson, tolerantly};
+use crate::decoder::Decoder;
 use crate::stream_json::detail_of;
 use ostler_core::fact::{Ask, Fact, TurnEnd, Verdict};
 use ostler_core::outcome::Exit;
@@ -62,7 +63,7 @@ impl Decoder for Hooks {
         let messages = self.messages_so_far();
         match (exit.code, exit.signal) {
             (Some(_), _) => broken_off("exited before the end of its turn", messages),
-            (None, _) => TurnEnd { messages, ..crate::cut_off(exit, complaint) },
+            (None, _) => TurnEnd { messages, ..crate::decoder::cut_off(exit, complaint) },
         }
     }
 }

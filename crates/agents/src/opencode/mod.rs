@@ -3,28 +3,24 @@
 mod agent_feed;
 mod hooks;
 mod installed;
+mod output;
 mod ownership;
 mod recorded;
 mod saving;
 mod screen;
 mod stored;
 
-use crate::any_json::{AnyJson, tolerantly};
+use crate::decoder::Decoder;
+use crate::launch::{Launch, Launcher, Launching, one_turn, silent_terminal};
 use crate::recorded::Recording;
 use crate::repair::Repair;
-use crate::shapes;
-use crate::stream_json::{ToolInput, tool_detail, tool_edits};
-use crate::{Agent, Decoder, Launch, Launching, Location, Row, named, one_turn, prompt, silent_terminal};
-use ostler_core::fact::{Call, Fact, Tokens, TurnEnd, Verdict};
-use ostler_core::outcome::Exit;
+use crate::saved::{Row, Saved};
+use crate::speak::Speak;
+use crate::transcript::Transcript;
+use crate::{Agent, named, prompt};
 use ostler_core::record::{Channel, Mode, Tty};
-use serde::{Deserialize, Serialize};
 
 pub struct Opencode;
-
-/// So many parts of one turn are remembered, the newest; what is longer than that is not a name of one.
-const MARKS_LIMIT: usize = 10_000;
-const MARK_LENGTH: usize = 200;
 
 impl Repair for Opencode {}
 
@@ -32,7 +28,9 @@ impl Agent for Opencode {
     fn name(&self) -> &'static str {
         "opencode"
     }
+}
 
+impl Launcher for Opencode {
     fn launch(&self, request: &Launching<'_>) -> Launch {
         let session = request.session;
         let mut argv = vec!["opencode".to_owned()];
@@ -70,22 +68,6 @@ impl Agent for Opencode {
         }
     }
 
-    fn hooks(&self) -> Option<Box<dyn Decoder>> {
-        Some(Box::new(hooks::Hooks::default()))
-    }
-
-    fn tells_in_a_file(&self) -> bool {
-        true
-    }
-
-    fn told_conversation(&self, line: &[u8], pid: i32) -> Option<String> {
-        agent_feed::conversation(line, pid)
-    }
-
-    fn prompt(&self) -> Option<fn(&prompt::Screen<'_>) -> prompt::Seen> {
-        Some(screen::look)
-    }
-
     fn named_conversation(&self, arguments: &[String]) -> Option<(String, Vec<String>)> {
         named::behind(arguments, &["--session", "-s"], "--fork", |id| id.starts_with("ses_"))
     }
@@ -97,33 +79,45 @@ impl Agent for Opencode {
             "which conversation? For one of ostler: ostler resume ID; for another: -- --session ID with another",
         )
     }
+}
+
+impl Speak for Opencode {
+    fn hooks(&self) -> Option<Box<dyn Decoder>> {
+        Some(Box::new(hooks::Hooks::default()))
+    }
+
+    fn tells_in_a_file(&self) -> bool {
+        true
+    }
+
+    fn prompt(&self) -> Option<fn(&prompt::Screen<'_>) -> prompt::Seen> {
+        Some(screen::look)
+    }
 
     fn decoder(&self) -> Box<dyn Decoder> {
-        Box::new(OpencodeLines::default())
+        Box::new(output::OpencodeLines::default())
     }
 
-    fn message(&self, message: &crate::Message<'_>) -> Vec<u8> {
+    fn message(&self, message: &crate::speak::Message<'_>) -> Vec<u8> {
         message.text.as_bytes().to_vec()
-    }
-    fn conversations_folder(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
-        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
-        let data = set("XDG_DATA_HOME").or_else(|| set("HOME").map(|home| format!("{home}/.local/share")));
-        data.map(|data| format!("{data}/opencode"))
     }
 
     /// Escape, twice: the first asks for the second. As keys that cannot be taken for the beginning of another one.
     fn interrupt_keys(&self) -> Option<Vec<u8>> {
         Some(b"\x1b[27u\x1b[27u".to_vec())
     }
+}
+
+impl Transcript for Opencode {
+    fn conversations_folder(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let data = set("XDG_DATA_HOME").or_else(|| set("HOME").map(|home| format!("{home}/.local/share")));
+        data.map(|data| format!("{data}/opencode"))
+    }
 
     /// It chooses the name itself, and tells it when the conversation is in its database.
     fn keeps_what_it_names(&self) -> bool {
         true
-    }
-
-    /// There is no file of a conversation; all are in the database.
-    fn transcript(&self, _: &str, _: &str, _: &dyn Fn(&str) -> Option<String>) -> Option<Location> {
-        None
     }
 
     fn database(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
@@ -137,250 +131,18 @@ impl Agent for Opencode {
         }
     }
 
+    fn recording(&self) -> Option<Box<dyn Recording>> {
+        Some(Box::new(recorded::Rows))
+    }
+}
+
+impl Saved for Opencode {
     /// The text itself: its own name of a prompt is not in its output.
     fn mark(&self, _id: &str, text: &str) -> String {
         saving::prompt(text)
     }
 
-    fn recording(&self) -> Option<Box<dyn Recording>> {
-        Some(Box::new(recorded::Rows))
-    }
-
     fn strike_row(&self, row: &Row<'_>, wanted: &mut Vec<&str>) {
         saving::strike(row, wanted);
-    }
-
-    fn strike(&self, _line: &[u8], _wanted: &mut Vec<&str>) {}
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Line<'a> {
-    #[serde(rename = "type", borrow)]
-    kind: AnyJson<'a>,
-    #[serde(rename = "sessionID")]
-    session_id: AnyJson<'a>,
-    part: AnyJson<'a, Part<'a>>,
-    error: AnyJson<'a, Problem<'a>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Part<'a> {
-    #[serde(borrow)]
-    id: AnyJson<'a>,
-    text: AnyJson<'a>,
-    tool: AnyJson<'a>,
-    state: AnyJson<'a, ToolState<'a>>,
-    tokens: AnyJson<'a, Used<'a>>,
-    cost: AnyJson<'a>,
-    /// Set on a text that nobody wrote to anybody: what opencode tells its model by itself.
-    synthetic: AnyJson<'a>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct ToolState<'a> {
-    #[serde(borrow)]
-    status: AnyJson<'a>,
-    input: AnyJson<'a, ToolInput<'a>>,
-    output: AnyJson<'a>,
-    error: AnyJson<'a>,
-    metadata: AnyJson<'a, Metadata<'a>>,
-}
-
-/// What a tool says beside its output: a command, how it exited.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Metadata<'a> {
-    #[serde(borrow)]
-    exit: AnyJson<'a>,
-}
-
-impl ToolState<'_> {
-    /// Of a command that failed the tool itself has succeeded: it ran.
-    fn failed(&self) -> bool {
-        let exit = self.metadata.object().and_then(|metadata| metadata.exit.amount());
-        self.status.is("error") || exit.is_some_and(|code| code != 0.0)
-    }
-}
-
-/// What a step used, each token in one place: what came from a cache is not in `input`, nor what was thought in `output`.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Used<'a> {
-    #[serde(borrow)]
-    input: AnyJson<'a>,
-    output: AnyJson<'a>,
-    reasoning: AnyJson<'a>,
-    cache: AnyJson<'a, Cached<'a>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Cached<'a> {
-    #[serde(borrow)]
-    read: AnyJson<'a>,
-    write: AnyJson<'a>,
-}
-
-impl Used<'_> {
-    fn tokens(&self) -> Tokens {
-        let sum =
-            |counts: &[&AnyJson<'_>]| counts.iter().filter_map(|count| count.count()).fold(0, u64::saturating_add);
-        let mut input = vec![&self.input];
-        input.extend(self.cache.object().into_iter().flat_map(|cached| [&cached.read, &cached.write]));
-        Tokens { input: sum(&input), output: sum(&[&self.output, &self.reasoning]) }
-    }
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Problem<'a> {
-    #[serde(borrow)]
-    name: AnyJson<'a>,
-    message: AnyJson<'a>,
-    data: AnyJson<'a, shapes::Problem<'a>>,
-}
-
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct OpencodeLines {
-    text: Option<String>,
-    tokens: Option<Tokens>,
-    cost_usd: Option<f64>,
-    error: Option<String>,
-    /// What the last tool failed with, which may be why nothing came after it.
-    refusal: Option<String>,
-    /// What must be in the database.
-    #[serde(serialize_with = "crate::newest")]
-    marks: Vec<String>,
-}
-
-impl Decoder for OpencodeLines {
-    fn line(&mut self, line: &[u8], facts: &mut Vec<Fact>) {
-        tolerantly(line, |line| self.understand(line, facts));
-    }
-
-    fn messages_so_far(&self) -> Vec<String> {
-        self.marks.clone()
-    }
-
-    /// It says nothing at the end, so a clean exit after an answer is the report.
-    fn turn_end_at_exit(&mut self, exit: Exit, complaint: Option<&str>) -> TurnEnd {
-        let answered = self.text.as_ref().is_some_and(|text| !text.trim().is_empty());
-        let clean = exit.code == Some(0) && self.error.is_none() && answered;
-        let reason = self.error.take().unwrap_or_else(|| match (exit.code, exit.signal) {
-            (Some(0), _) => {
-                crate::explained("the agent ended its turn without an answer".to_owned(), self.refusal.as_deref())
-            }
-            (Some(code), _) => crate::explained(format!("the agent exited with {code}"), complaint),
-            (None, _) => "the agent was killed in the middle of its turn".to_owned(),
-        });
-        TurnEnd {
-            verdict: if clean { Verdict::Succeeded } else { Verdict::Failed },
-            text: self.text.take(),
-            reason: (!clean).then(|| reason.lines().next().unwrap_or_default().to_owned()),
-            tokens: self.tokens.take(),
-            cost_usd: self.cost_usd.take(),
-            messages: std::mem::take(&mut self.marks),
-        }
-    }
-
-    crate::remembers_its_turn!();
-}
-
-impl OpencodeLines {
-    fn remember(&mut self, mark: Option<String>) {
-        if self.marks.len() >= MARKS_LIMIT {
-            self.marks.drain(..MARKS_LIMIT / 2);
-        }
-        self.marks.extend(mark.filter(|mark| mark.len() <= MARK_LENGTH));
-    }
-
-    /// False when it is not a JSON object.
-    fn understand(&mut self, line: &[u8], facts: &mut Vec<Fact>) -> bool {
-        let Ok(line) = serde_json::from_slice::<Line<'_>>(line) else {
-            return false;
-        };
-        let Some(kind) = line.kind.text() else {
-            return true;
-        };
-        facts.extend(line.session_id.text().map(|id| Fact::Native { id: id.to_owned() }));
-        let none = Part::default();
-        let part = line.part.object().unwrap_or(&none);
-        match kind {
-            "step_start" => facts.push(Fact::TurnStarted),
-            // Its own prompt, after it has made the conversation shorter: what came before was its summary, no answer.
-            "text" if part.synthetic.flag() == Some(true) => self.text = None,
-            "text" => {
-                self.remember(part.id.text().map(|id| saving::text(id, part.text.text().unwrap_or_default())));
-                self.text = Some(part.text.text_or_empty());
-                facts.push(Fact::Said { text: part.text.text_or_empty() });
-            }
-            "tool_use" => {
-                self.remember(part.id.text().map(saving::part));
-                let none = ToolState::default();
-                let state = part.state.object().unwrap_or(&none);
-                self.refusal = state.error.text().map(str::to_owned);
-                facts.push(Fact::ToolCalled {
-                    name: part.tool.text().unwrap_or("tool").to_owned(),
-                    detail: tool_detail(&state.input),
-                    call: Call { id: part.id.text().map(str::to_owned), edits: tool_edits(&state.input) },
-                });
-                facts.push(Fact::ToolReturned {
-                    text: state.output.text().or(state.error.text()).unwrap_or_default().to_owned(),
-                    failed: state.failed(),
-                    call: part.id.text().map(str::to_owned),
-                });
-            }
-            "step_finish" => {
-                self.remember(part.id.text().map(saving::part));
-                if let Some(used) = part.tokens.object() {
-                    *self.tokens.get_or_insert_default() += used.tokens();
-                }
-                self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + part.cost.amount().unwrap_or(0.0));
-            }
-            "error" => {
-                let words = line.error.object().and_then(|error| {
-                    let data = error.data.object().and_then(|data| data.message.text());
-                    data.or(error.message.text()).or(error.name.text())
-                });
-                self.error = Some(words.unwrap_or("the turn failed").to_owned());
-            }
-            other => facts.push(Fact::Unknown { kind: other.to_owned() }),
-        }
-        true
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_opencode_tells_its_model_by_itself_is_no_answer_and_needs_no_proof() {
-        let mut decoder = OpencodeLines::default();
-        let mut facts = Vec::new();
-        let text = |id: &str, text: &str, rest: &str| {
-            format!(r#"{{"type":"text","part":{{"type":"text","id":"{id}","text":"{text}"{rest}}}}}"#)
-        };
-        decoder.line(text("a", "summary", "").as_bytes(), &mut facts);
-        decoder.line(text("b", "Continue", r#","synthetic":true"#).as_bytes(), &mut facts);
-        assert_eq!(facts, [Fact::Said { text: "summary".to_owned() }]);
-        let marks = decoder.messages_so_far();
-        assert_eq!(marks, [saving::text("a", "summary")]);
-        let end = decoder.turn_end_at_exit(Exit { code: Some(0), signal: None }, None);
-        assert_eq!((end.verdict, end.text), (Verdict::Failed, None));
-    }
-
-    #[test]
-    fn every_token_counts_once_cached_and_thought_ones_too() {
-        let mut decoder = OpencodeLines::default();
-        let step = br#"{"type":"step_finish","part":{"cost":0.25,"tokens":{"input":5,"output":3,"reasoning":2,"cache":{"read":100,"write":10}}}}"#;
-        decoder.line(step, &mut Vec::new());
-        decoder.line(step, &mut Vec::new());
-        let end = decoder.turn_end_at_exit(Exit { code: Some(0), signal: None }, None);
-        assert_eq!(end.tokens, Some(Tokens { input: 230, output: 10 }));
-        assert_eq!(end.cost_usd, Some(0.5));
     }
 }

@@ -1,11 +1,16 @@
 //! Every opencode has its database open, so that its processes are seen and their conversations are not.
 
-use super::Opencode;
+use super::{Opencode, agent_feed};
+use crate::Variable;
 use crate::ownership::Ownership;
-use crate::{Agent, Variable};
+use crate::transcript::Transcript;
 
 impl Ownership for Opencode {
     fn open_files(&self, variable: Variable<'_>) -> Option<String> {
         self.conversations_folder(variable)
+    }
+
+    fn told_conversation(&self, line: &[u8], pid: i32) -> Option<String> {
+        agent_feed::conversation(line, pid)
     }
 }

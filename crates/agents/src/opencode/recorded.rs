@@ -1,6 +1,6 @@
 //! The conversation in the rows of opencode's database.
 
-use super::ToolState;
+use super::output::ToolState;
 use crate::any_json::AnyJson;
 use crate::recorded::{Items, Recorded, RecordedRow, Recording, time};
 use crate::stream_json::tool_detail;

@@ -4,8 +4,8 @@
 //! A row is written when a part begins and again as it grows, so that it is there says little: a text must have its whole
 //! length, a tool its result. (Killed at the end of a turn it leaves the message without its end time and the text whole.)
 
-use crate::Row;
 use crate::any_json::{AnyJson, tolerantly};
+use crate::saved::Row;
 use serde::Deserialize;
 
 const PROMPT: &str = "prompt ";

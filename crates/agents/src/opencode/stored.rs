@@ -1,8 +1,9 @@
 //! opencode's conversations: rows of one database, in the tables `session`, `message` and `part`.
 
 use super::Opencode;
+use crate::Variable;
 use crate::stored::{ConversationFile, Queries, Stored, Stores};
-use crate::{Agent, Variable};
+use crate::transcript::Transcript;
 use std::path::{Path, PathBuf};
 
 const QUERIES: Queries = Queries {

@@ -17,9 +17,14 @@ mod recorded;
 mod screen;
 mod stored;
 
+use crate::decoder::Decoder;
+use crate::launch::{Launch, Launcher, Launching, silent_terminal};
 use crate::recorded::Recording;
+use crate::saved::Saved;
+use crate::speak::{Answer, Speak};
 use crate::stream_json::{self, folder_name};
-use crate::{Agent, Answer, Decoder, Launch, Launching, Location, named, prompt, silent_terminal};
+use crate::transcript::{Location, Transcript};
+use crate::{Agent, named, prompt};
 use ostler_core::fact::Ask;
 use ostler_core::record::{Channel, Ending, Lines, Mode, Plan};
 use output::QwenLines;
@@ -38,7 +43,9 @@ impl Agent for Qwen {
     fn name(&self) -> &'static str {
         "qwen"
     }
+}
 
+impl Launcher for Qwen {
     fn launch(&self, request: &Launching<'_>) -> Launch {
         let session = request.session;
         let mut argv = vec!["qwen".to_owned()];
@@ -77,12 +84,14 @@ impl Agent for Qwen {
             "which conversation? For one of ostler: ostler resume ID; for another: -- --resume ID with another",
         )
     }
+}
 
+impl Speak for Qwen {
     fn decoder(&self) -> Box<dyn Decoder> {
         Box::new(QwenLines::default())
     }
 
-    fn message(&self, message: &crate::Message<'_>) -> Vec<u8> {
+    fn message(&self, message: &crate::speak::Message<'_>) -> Vec<u8> {
         let request = json!({ "subtype": "initialize" });
         let opening =
             json!({ "type": "control_request", "request_id": format!("open-{}", message.id), "request": request });
@@ -105,7 +114,9 @@ impl Agent for Qwen {
     fn answer(&self, ask: &Ask, answer: &Answer) -> Option<Vec<u8>> {
         Some(stream_json::answer(ask, answer))
     }
+}
 
+impl Transcript for Qwen {
     fn conversations_folder(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
         set("QWEN_RUNTIME_DIR").or_else(|| set("QWEN_HOME")).or_else(|| set("HOME").map(|home| format!("{home}/.qwen")))
@@ -121,17 +132,19 @@ impl Agent for Qwen {
         recorded::is_message(line)
     }
 
-    /// Its transcript has names of its own for messages, so the text itself is looked for.
-    fn mark(&self, _id: &str, text: &str) -> String {
-        text.to_owned()
-    }
-
     fn recording(&self) -> Option<Box<dyn Recording>> {
         Some(Box::new(recorded::Transcript))
     }
 
     fn said_in(&self, line: &[u8]) -> Option<String> {
         recorded::said_in(line)
+    }
+}
+
+impl Saved for Qwen {
+    /// Its transcript has names of its own for messages, so the text itself is looked for.
+    fn mark(&self, _id: &str, text: &str) -> String {
+        text.to_owned()
     }
 
     fn strike(&self, line: &[u8], wanted: &mut Vec<&str>) {

@@ -6,8 +6,8 @@
 //! * An error of the model's server is an answer that used nothing, in brackets, and a success. The transcript does not have it.
 //! * An interrupt is confirmed, and then it exits: the confirmation is the end of the turn.
 
-use crate::Decoder;
 use crate::any_json::{AnyJson, tolerantly};
+use crate::decoder::Decoder;
 use crate::stream_json::{StreamJson, Usage, first_line, tokens};
 use ostler_core::fact::{Fact, Tokens, TurnEnd, Verdict};
 use ostler_core::outcome::Exit;
@@ -20,7 +20,7 @@ const TEXTS_LIMIT: usize = 1000;
 pub struct QwenLines {
     lines: StreamJson,
     /// What it has said in this turn.
-    #[serde(serialize_with = "crate::newest")]
+    #[serde(serialize_with = "crate::decoder::newest")]
     texts: Vec<String>,
     used: Option<Tokens>,
     /// What it said instead of an answer, unless it went on after it.
@@ -124,7 +124,7 @@ impl Decoder for QwenLines {
         TurnEnd { messages: self.messages_so_far(), ..self.lines.turn_end_at_exit(exit, complaint) }
     }
 
-    crate::remembers_its_turn!();
+    crate::decoder::remembers_its_turn!();
 }
 
 impl QwenLines {

@@ -6,7 +6,8 @@ use crate::ownership::Ownership;
 use crate::repair::Repair;
 use crate::stored::{ConversationFile, Stored, Stores};
 use crate::stream_json::folder_name;
-use crate::{Agent, Variable, named};
+use crate::transcript::Transcript;
+use crate::{Variable, named};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 

@@ -3,12 +3,17 @@
 //!
 //! Only its home is another one: a replay never writes among the conversations of the real agent.
 
+use crate::Agent;
 use crate::acp::adapters::Behind;
+use crate::decoder::Decoder;
 use crate::installed::Installed;
+use crate::launch::{Launch, Launcher, Launching};
 use crate::ownership::Ownership;
 use crate::repair::Repair;
+use crate::saved::{Saved, Search};
+use crate::speak::{Answer, Keys, Message, Speak};
 use crate::stored::Stored;
-use crate::{Agent, Answer, Decoder, Keys, Launch, Launching, Location, Message, Search};
+use crate::transcript::{Location, Transcript};
 use ostler_core::fact::Ask;
 use ostler_core::record::Session;
 use std::sync::LazyLock;
@@ -57,7 +62,9 @@ impl Agent for Replay {
     fn name(&self) -> &'static str {
         self.name
     }
+}
 
+impl Launcher for Replay {
     /// The session's first argument is the recording.
     fn launch(&self, request: &Launching<'_>) -> Launch {
         let session = Session { arguments: Vec::new(), model: None, ..request.session.clone() };
@@ -73,7 +80,9 @@ impl Agent for Replay {
         argv.extend(words);
         Launch { argv, variables: Vec::new(), ..how }
     }
+}
 
+impl Speak for Replay {
     fn decoder(&self) -> Box<dyn Decoder> {
         self.of.decoder()
     }
@@ -94,19 +103,23 @@ impl Agent for Replay {
         self.of.answer(ask, answer)
     }
 
-    fn conversations_folder(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
-        home(variable)
-    }
-
     fn longer(&self, ask: &Ask) -> Option<String> {
         self.of.longer(ask)
+    }
+}
+
+impl Transcript for Replay {
+    fn conversations_folder(&self, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+        home(variable)
     }
 
     fn transcript(&self, native_id: &str, cwd: &str, variable: &dyn Fn(&str) -> Option<String>) -> Option<Location> {
         let home = home(variable).filter(|_| self.saves)?;
         self.of.transcript(native_id, cwd, &|name| (name == "HOME").then(|| home.clone()))
     }
+}
 
+impl Saved for Replay {
     fn mark(&self, id: &str, text: &str) -> String {
         self.of.mark(id, text)
     }

@@ -1,6 +1,6 @@
 //! What goes in: messages, interrupts, and answers to what was asked.
 
-use crate::Answer;
+use crate::speak::Answer;
 use ostler_core::fact::Ask;
 use serde_json::{Value, json};
 

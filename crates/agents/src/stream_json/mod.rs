@@ -13,7 +13,8 @@ pub use kept::{ends_with_answer, folder_name, is_message, strike, transcript};
 
 use crate::any_json::{AnyJson, tolerantly};
 use crate::content::{Content, Part, texts};
-use crate::{Decoder, unsaved_on_exit};
+use crate::decoder::Decoder;
+use crate::unsaved_on_exit;
 use ostler_core::fact::{Ask, Call, Edit, Fact, Retry, Tokens, TurnEnd, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -28,7 +29,7 @@ const NAME_LIMIT: usize = 200;
 /// Reads the lines. Remembers the messages of the running turn, because the line that ends it does not name them.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct StreamJson {
-    #[serde(serialize_with = "crate::newest")]
+    #[serde(serialize_with = "crate::decoder::newest")]
     messages: Vec<String>,
     /// What may be about its breaking off, until it goes on.
     unsaved_on_exit: Vec<String>,
@@ -266,7 +267,7 @@ impl Decoder for StreamJson {
             .collect()
     }
 
-    crate::remembers_its_turn!();
+    crate::decoder::remembers_its_turn!();
 }
 
 impl StreamJson {

@@ -1,6 +1,6 @@
 use super::*;
-use crate::Agent;
 use crate::claude::Claude;
+use crate::saved::Saved;
 
 #[test]
 fn a_transcript_ends_with_an_answer_whatever_else_stands_behind_it() {

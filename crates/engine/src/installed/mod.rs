@@ -12,7 +12,9 @@ pub use versions::{knows_option, versions};
 
 use crate::environment::Environment;
 use jiff::Timestamp;
-use ostler_agents::{Agent, Answer, Launching};
+use ostler_agents::Agent;
+use ostler_agents::launch::Launching;
+use ostler_agents::speak::Answer;
 use ostler_core::SCHEMA;
 use ostler_core::fact::Ask;
 use ostler_core::id::SessionId;

@@ -147,7 +147,11 @@ impl Keeper {
             }
             Mode::Headless => {
                 let native_id = self.native_id();
-                self.agent.message(&ostler_agents::Message { native_id: &native_id, id: &request.id, text: &text })
+                self.agent.message(&ostler_agents::speak::Message {
+                    native_id: &native_id,
+                    id: &request.id,
+                    text: &text,
+                })
             }
         };
         self.put_in(&name, bytes)

@@ -54,7 +54,8 @@ use conversation_lock::ConversationLock;
 use counting::Counting;
 use input::Input;
 use native_id::Naming;
-use ostler_agents::{Agent, Opening};
+use ostler_agents::Agent;
+use ostler_agents::speak::Opening;
 use ostler_core::event::{Entry, Event};
 use ostler_core::fact::Fact;
 use ostler_core::life::{LongLine, State, event_of};
@@ -304,7 +305,7 @@ impl Keeper {
             pause::at(Point::LaunchSynced);
         }
         // From the beginning of the running turn, so that we know as much about it as our predecessor did.
-        let agent_feed = ostler_agents::agent_feed(self.agent, self.record.plan.speaks());
+        let agent_feed = ostler_agents::decoder::agent_feed(self.agent, self.record.plan.speaks());
         self.output =
             agent_feed.map(|source| AgentFeed::from(self.state.output.turn_begins, source, &self.state, &self.session));
         self.errors = self.error_reader();

@@ -9,7 +9,7 @@ use super::{About, Keeper, KeeperError, entry};
 use crate::control::{self, Order};
 use crate::handles::{self, Handles};
 use crate::program;
-use ostler_agents::Launching;
+use ostler_agents::launch::Launching;
 use ostler_core::event::Event;
 use ostler_core::outcome::judge;
 use ostler_core::record::Session;

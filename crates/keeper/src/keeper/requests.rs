@@ -1,7 +1,7 @@
 //! Working through the inbox: each request is granted or refused, once, and the journal says which.
 
 use super::{About, Keeper, KeeperError};
-use ostler_agents::Answer;
+use ostler_agents::speak::Answer;
 use ostler_core::event::Event;
 use ostler_core::fact::Ask;
 use ostler_core::record::{Channel, Mode, RequestKind};

@@ -1,0 +1,72 @@
+//! Where an agent keeps a conversation, and what stands there. Nothing is read here: the callers read.
+
+use crate::Variable;
+use crate::recorded;
+
+/// The record that an agent keeps of one conversation.
+pub trait Transcript {
+    /// The folder in which it keeps its conversations: the same id means another conversation in another folder. `None`
+    /// when it has none.
+    fn conversations_folder(&self, variable: Variable<'_>) -> Option<String> {
+        let _ = variable;
+        None
+    }
+
+    /// Whether a conversation that has a name is on its disk already, be there a turn in it or not.
+    fn keeps_what_it_names(&self) -> bool {
+        false
+    }
+
+    /// Where its transcript of this conversation is. `None`: it writes no file for one.
+    fn transcript(&self, native_id: &str, cwd: &str, variable: Variable<'_>) -> Option<Location> {
+        let _ = (native_id, cwd, variable);
+        None
+    }
+
+    /// Whether this line of its transcript makes it a conversation that can be resumed. Some agents make the file before there
+    /// is a message in it, and neither resume such a file nor begin another one of that name.
+    fn begins_with(&self, line: &[u8]) -> bool {
+        let _ = line;
+        true
+    }
+
+    /// Where its conversations are, when it keeps them all in one database.
+    fn database(&self, variable: Variable<'_>) -> Option<String> {
+        let _ = variable;
+        None
+    }
+
+    /// What it says in this line of its transcript, where that is a text for a person.
+    fn said_in(&self, line: &[u8]) -> Option<String> {
+        let _ = line;
+        None
+    }
+
+    /// A reader for the conversation in its transcript or its database, where it keeps one.
+    fn recording(&self) -> Option<Box<dyn recorded::Recording>> {
+        None
+    }
+
+    /// Where it keeps what the last conversation in a directory has cost, when it does not tell with its turns.
+    fn costs_record(&self, variable: Variable<'_>) -> Option<String> {
+        let _ = variable;
+        None
+    }
+
+    /// What that record says about this conversation. `left`: only when the last process there has left in order.
+    fn cost_in(&self, record: &[u8], cwd: &str, native_id: &str, left: bool) -> Option<f64> {
+        let _ = (record, cwd, native_id, left);
+        None
+    }
+}
+
+/// Where a file is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Location {
+    At(String),
+    /// Somewhere below a folder, under a name with this end.
+    Below {
+        folder: String,
+        name_ends_with: String,
+    },
+}

@@ -15,7 +15,7 @@ use serde_json::Value;
 const NAME: &str = "progress.json";
 
 /// Which code has understood it.
-const BUILD: &str = env!("OSTLER_UNDERSTANDING");
+pub const BUILD: &str = env!("OSTLER_UNDERSTANDING");
 
 /// What has been understood of a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -37,7 +37,7 @@ pub const PIDS: &str = "/sys/fs/cgroup/pids";
 pub struct Means {
     /// The built `ostler`.
     pub program: PathBuf,
-    /// Another one, built earlier.
+    /// Another one, built earlier. Without it a copy stands for one.
     pub older: Option<PathBuf>,
     /// The program that can be started again inside a pid namespace, as `PROGRAM --reused-pids OSTLER`.
     pub own: Option<PathBuf>,
@@ -118,15 +118,15 @@ impl Fault {
             | Fault::TornInbox
             | Fault::GarbageBeside
             | Fault::OtherBoot
+            | Fault::OlderBinary
             | Fault::ClockJump => None,
             Fault::FullDisk | Fault::OtherUser => (!root).then_some("needs root"),
             Fault::NoProcesses => {
                 let limited = root && std::path::Path::new(PIDS).join("cgroup.procs").exists();
                 (!limited).then_some("needs root and a cgroup hierarchy for pids")
             }
-            Fault::ReusedPids if means.own.is_none() => Some("needs cargo xtask chaos, which starts itself again"),
+            Fault::ReusedPids if means.own.is_none() => Some("needs a program that plays it in a pid namespace"),
             Fault::ReusedPids => (!root).then_some("needs root"),
-            Fault::OlderBinary => means.older.is_none().then_some("needs an earlier ostler: --older PATH"),
         }
     }
 }

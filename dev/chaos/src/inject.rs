@@ -1,6 +1,7 @@
 //! Doing the faults, each for a moment, while somebody else goes on talking to the session. Whatever can be taken back is
 //! taken back before this returns.
 
+use crate::another_build;
 use crate::fault::{Fault, Means, PIDS};
 use crate::fixture::Fixture;
 use crate::random::Random;
@@ -291,7 +292,8 @@ fn copy_with_another_boot(from: &Path, to: &Path) {
 
 /// A process that uses the earlier program on a session of the newer one, and the other way round, finds it as it is.
 fn older_binary(fixture: &Fixture, means: &Means) {
-    let (Some(older), session) = (&means.older, fixture.session()) else { return };
+    let session = fixture.session();
+    let older = means.older.clone().unwrap_or_else(|| another_build::of(&fixture.harness));
     let mut command = fixture.harness.command(older);
     command.args(["show", "--json", session.id()]);
     let shown = Started::new(command, None).finish().exits(0).json();

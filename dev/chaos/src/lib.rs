@@ -15,6 +15,7 @@
 
 mod adopting;
 pub mod agents;
+mod another_build;
 mod archiving;
 pub mod fault;
 pub mod fixture;

@@ -8,13 +8,13 @@
 //! again beside them, and `stop` of a session that is lost those in its cgroup; nobody else does.
 
 use crate::error::Result;
-use crate::foreign::processes;
 use ostler_agents::Agent;
 use ostler_core::id::SessionId;
 use ostler_store::folder::Folder;
 use ostler_store::{RunRecord, limits};
 use ostler_sys::cgroup::{Group, PREFIX};
 use ostler_sys::process::{Identity, Pidfd, Stat, command_line};
+use ostler_sys::process_table;
 use ostler_sys::tree::Processes;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::Signal;
@@ -40,7 +40,7 @@ pub struct Tool {
 
 /// Tools of agents that were inherited by another process. Whether their conversation goes on somewhere is another question.
 pub fn tools() -> Result<Vec<Tool>> {
-    Ok(processes::all_of_this_user()?.into_iter().filter_map(tool).collect())
+    Ok(process_table::all_of_this_user()?.into_iter().filter_map(tool).collect())
 }
 
 fn tool(who: Identity) -> Option<Tool> {
@@ -51,7 +51,7 @@ fn tool(who: Identity) -> Option<Tool> {
 }
 
 fn output_of(pid: i32) -> Option<PathBuf> {
-    std::fs::read_link(format!("/proc/{pid}/fd/1")).ok()
+    process_table::descriptor(pid, 1)
 }
 
 /// The agent whose tool writes there, and the conversation.

@@ -8,6 +8,7 @@ use crate::session_ref::SessionRef;
 use ostler_core::view::View;
 use ostler_store::folder::Folder;
 use ostler_store::home::Place;
+use ostler_sys::file_locks;
 use ostler_sys::process::Identity;
 use ostler_writers::lock::{Occupant, Writers};
 use ostler_writers::{Conversation, ConversationOwner, Evidence, processes};
@@ -132,6 +133,6 @@ fn running(place: &Place) -> Option<String> {
     let record = folder.newest_run().and_then(|run| folder.run(run)).and_then(|run| run.record()).ok();
     let started = record.into_iter().flat_map(|record| [record.agent, record.launcher]).flatten();
     let lock = std::fs::metadata(place.path.join("keeper.lock")).ok();
-    let locked = lock.and_then(|file| processes::with_lock_on(&file).ok()).unwrap_or_default();
+    let locked = lock.and_then(|file| file_locks::on(&file, &file_locks::now().ok()?).ok()).unwrap_or_default();
     started.chain(locked).find_map(|process| processes::describe(&process)).map(|process| process.words())
 }

@@ -9,6 +9,7 @@ use ostler_keeper::wire::{self, Call, Reply};
 use ostler_keeper::{VERSION, launch};
 use ostler_store::HelperRecord;
 use ostler_store::home::Place;
+use ostler_sys::descriptors;
 use ostler_sys::process::Life;
 use ostler_sys::socket::{self, PACKET, Packet};
 use ostler_view::look;
@@ -65,7 +66,7 @@ fn replace(engine: &Engine, place: &Place) -> Result<Option<(String, HelperRecor
     let words = before.as_ref().map_or_else(|| "none".to_owned(), |keeper| keeper.version.clone());
     // The very file that runs now, whatever its path leads to by then.
     let binary = match &engine.launcher {
-        Launcher::ThisProgram => format!("/proc/{}/exe", std::process::id()),
+        Launcher::ThisProgram => descriptors::own_program_for_others(),
         Launcher::Program(_) => engine.launcher.program()?.to_string_lossy().into_owned(),
     };
     let request = Call::Upgrade { binary };

@@ -9,6 +9,7 @@ use ostler_core::SCHEMA;
 use ostler_core::id::SessionId;
 use ostler_core::view::View;
 use ostler_store::home::NotFound;
+use ostler_sys::process_table;
 use ostler_view::look;
 use serde::Serialize;
 
@@ -117,7 +118,7 @@ fn about_session(view: &View, found: Vec<ConversationOwner>) -> Users {
 
 /// The session's own process, of which the agent's files betray nothing.
 fn own_agent(view: &View, pid: i32) -> Option<ConversationOwner> {
-    let process = processes::describe(&processes::of_this_user(pid).ok()??)?;
+    let process = processes::describe(&process_table::of_this_user(pid).ok()??)?;
     let mut owner =
         ConversationOwner::new(view.conversation_agent(), view.native_id.clone(), Evidence::Session, process);
     (owner.ours, owner.session) = (true, Some(view.id));

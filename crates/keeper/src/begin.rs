@@ -21,7 +21,7 @@ use ostler_sys::pause::{self, Point, Role};
 use ostler_sys::spawn::StartError;
 use ostler_sys::{descriptors, signals, socket, spawn};
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Signal;
@@ -208,12 +208,12 @@ impl Beginner<'_> {
     /// Removes a session that never was, hidden or revealed.
     fn discard(&self) {
         if let Some(sessions) = self.beginning.sessions {
-            let base = format!("/proc/self/fd/{}", sessions.as_fd().as_raw_fd());
+            let base = descriptors::path_of(sessions);
             let (id, folder) = (self.beginning.session.id, self.beginning.folder.dir());
             for name in [hidden_name(id.as_str()), id.as_str().to_owned()] {
                 // It goes by one of the two; the other may be somebody else's.
                 if folder.is_called(&name, sessions).unwrap_or(false) {
-                    let _ = std::fs::remove_dir_all(format!("{base}/{name}"));
+                    let _ = std::fs::remove_dir_all(base.join(name));
                 }
             }
         }

@@ -163,7 +163,7 @@ fn start_further(folder: &Folder, run: &RunFolder, handles: &mut Handles) -> Res
 
 /// Who a child of ours is. Until we collect it nobody else has its pid.
 fn child(pid: i32) -> io::Result<Identity> {
-    Identity::of(pid)?.ok_or_else(|| io::Error::other("/proc does not show our own child"))
+    Identity::of(pid)?.ok_or_else(|| io::Error::other("the system does not show our own child process"))
 }
 
 struct Holder {

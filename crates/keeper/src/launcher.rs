@@ -65,7 +65,7 @@ impl Launcher {
     pub(crate) fn helper(&self) -> io::Result<Option<&Path>> {
         Ok(match self {
             Launcher::ThisProgram if threads::is_single()? => None,
-            Launcher::ThisProgram => Some(Path::new("/proc/self/exe")),
+            Launcher::ThisProgram => Some(Path::new(descriptors::OWN_PROGRAM)),
             Launcher::Program(path) => Some(path),
         })
     }

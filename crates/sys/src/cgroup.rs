@@ -198,6 +198,12 @@ impl Base {
     }
 }
 
+/// The control groups that this process is in, as the kernel writes them: one hierarchy on a line.
+#[must_use]
+pub fn of_this_process() -> String {
+    std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default()
+}
+
 /// Where session groups go: our own cgroup, or the one around the outermost session that we are in.
 #[must_use]
 pub fn base() -> Option<Base> {

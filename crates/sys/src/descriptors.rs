@@ -2,9 +2,10 @@
 
 #![expect(unsafe_code, reason = "a number becomes an owned descriptor here and nowhere else")]
 
-use rustix::fd::{FromRawFd, OwnedFd, RawFd};
+use rustix::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io;
+use std::path::PathBuf;
 
 /// Takes ownership of a descriptor that our starter gave us under this number, and keeps it from our own children.
 pub fn inherited(number: RawFd) -> io::Result<OwnedFd> {
@@ -31,10 +32,24 @@ pub fn keep_from_children() {
     }
 }
 
+/// A path to what a descriptor leads to, for as long as it is open.
+pub fn path_of(descriptor: impl AsFd) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", descriptor.as_fd().as_raw_fd()))
+}
+
+/// The file behind this program, as a path that only this process can use.
+pub const OWN_PROGRAM: &str = "/proc/self/exe";
+
+/// The same as a path for other processes, for as long as this one lives.
+#[must_use]
+pub fn own_program_for_others() -> String {
+    format!("/proc/{}/exe", std::process::id())
+}
+
 /// The open file behind this program, for starting it again whatever happens to its path.
 pub fn own_binary() -> io::Result<OwnedFd> {
     use rustix::fs::{Mode, OFlags, open};
-    Ok(open("/proc/self/exe", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)
+    Ok(open(OWN_PROGRAM, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
 /// Lets this process open so many files in all, as far as the system allows it. Most shells allow 1024 and the system far more.

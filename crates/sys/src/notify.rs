@@ -10,6 +10,20 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::path::Path;
 
+/// How many watches a user may have; `None` where the system does not say.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    pub instances: Option<u64>,
+    pub watches: Option<u64>,
+}
+
+/// Of this machine.
+#[must_use]
+pub fn limits() -> Limits {
+    let limit = |name: &str| std::fs::read_to_string(format!("/proc/sys/fs/inotify/{name}")).ok()?.trim().parse().ok();
+    Limits { instances: limit("max_user_instances"), watches: limit("max_user_watches") }
+}
+
 /// One inotify instance.
 #[derive(Debug)]
 pub struct Watcher(OwnedFd);

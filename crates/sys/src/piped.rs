@@ -5,10 +5,10 @@
 //! next to us, an inherited idle pipe is held by our parents only.
 
 use crate::process::is_self_or_ancestor;
+use crate::process_table;
 use rustix::fd::AsFd;
 use rustix::fs::{FileType, fstat};
 use std::io;
-use std::os::unix::fs::MetadataExt;
 
 /// What standard input is connected to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,8 +45,7 @@ pub fn is_held_by_parents_only(input: impl AsFd) -> io::Result<bool> {
         return Ok(true);
     }
     let mut parent_writes = false;
-    for entry in std::fs::read_dir("/proc")? {
-        let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
+    for pid in process_table::pids()? {
         if !writes_to(pid, (stat.st_dev, stat.st_ino)) {
             continue;
         }
@@ -58,14 +57,9 @@ pub fn is_held_by_parents_only(input: impl AsFd) -> io::Result<bool> {
     Ok(parent_writes)
 }
 
-/// Whether a process has this pipe open for writing. A process that may not be looked at shows nothing.
-fn writes_to(pid: i32, (device, inode): (u64, u64)) -> bool {
-    let links = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-    links.into_iter().any(|link| {
-        // The permissions of the link say how the file was opened.
-        std::fs::symlink_metadata(link.path()).is_ok_and(|opened| opened.mode() & 0o200 != 0)
-            && std::fs::metadata(link.path()).is_ok_and(|file| (file.dev(), file.ino()) == (device, inode))
-    })
+/// Whether a process has this pipe open for writing.
+fn writes_to(pid: i32, pipe: (u64, u64)) -> bool {
+    process_table::opened(pid).any(|opened| opened.for_writing && opened.file() == Some(pipe))
 }
 
 #[cfg(test)]

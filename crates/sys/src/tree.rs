@@ -1,6 +1,7 @@
 //! Who descends from whom, at one moment.
 
 use crate::process::{Identity, Stat};
+use crate::process_table;
 use std::collections::{HashMap, HashSet};
 use std::io;
 
@@ -16,11 +17,7 @@ impl Processes {
     pub fn look() -> io::Result<Processes> {
         let mut all = HashMap::new();
         let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
-        for entry in std::fs::read_dir("/proc")? {
-            let name = entry?.file_name();
-            let Some(pid) = name.to_str().and_then(|name| name.parse::<i32>().ok()) else {
-                continue;
-            };
+        for pid in process_table::pids()? {
             // A process that vanished or may not be looked at is not below us.
             if let Ok(Some(stat)) = Stat::read(pid) {
                 children.entry(stat.parent).or_default().push(pid);

@@ -3,10 +3,11 @@
 //! The file stays when the writer has gone; only the kernel's list of locks tells who holds it. That list goes by device
 //! and inode, so the file is looked up first and believed afterwards.
 
-use crate::locks;
-use crate::processes::{descends_from, describe};
+use crate::processes::describe;
 use crate::{ConversationOwner, Evidence, Variable};
 use ostler_agents::Agent;
+use ostler_sys::file_locks;
+use ostler_sys::process_table::descends_from;
 use std::io;
 use std::path::Path;
 use std::time::SystemTime;
@@ -33,9 +34,9 @@ pub fn locked(
     if files.is_empty() {
         return Ok(found);
     }
-    let locks = locks::now()?;
+    let locks = file_locks::now()?;
     for (native_id, file) in files {
-        for who in locks::on(&file, &locks)? {
+        for who in file_locks::on(&file, &locks)? {
             let owner =
                 |process| ConversationOwner::new(agent.name(), Some(native_id.clone()), Evidence::Lock, process);
             found.extend(describe(&who).map(owner));

@@ -20,7 +20,6 @@ pub mod conversation;
 mod conversation_locks;
 mod conversation_owner;
 pub mod lock;
-mod locks;
 mod open_files;
 pub mod processes;
 mod registry;
@@ -31,6 +30,7 @@ pub use open_files::conversation_in;
 pub use registry::stale as stale_records;
 
 use ostler_agents::Agent;
+use ostler_sys::process_table;
 use std::io;
 
 /// Every process that holds a conversation below this home, each named once, with the best evidence there is.
@@ -78,7 +78,7 @@ pub fn foreign(
     };
     let found = by_own_word(keeps, variable, Some(&conversation.native_id))?;
     let is_ours = |owner: &ConversationOwner| {
-        agent.is_some_and(|agent| owner.pid == agent || processes::descends_from(owner.pid, agent))
+        agent.is_some_and(|agent| owner.pid == agent || process_table::descends_from(owner.pid, agent))
     };
     Ok(found.into_iter().filter(|owner| !is_ours(owner)).collect())
 }

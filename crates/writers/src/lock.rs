@@ -19,10 +19,12 @@ use crate::{Conversation, Variable, processes};
 use ostler_core::id::SessionId;
 use ostler_store::folder::Folder;
 use ostler_store::home::Home;
+use ostler_sys::descriptors;
 use ostler_sys::dir::Dir;
 use ostler_sys::lock::{self, Held};
 use ostler_sys::process::Identity;
-use rustix::fd::{AsFd, OwnedFd};
+use ostler_sys::process_table;
+use rustix::fd::OwnedFd;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -55,16 +57,15 @@ impl Occupant {
         process: Option<Identity>,
     ) -> io::Result<Occupant> {
         let stat = rustix::fs::fstat(folder.dir())?;
-        let link = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&folder.dir().as_fd()));
         Ok(Occupant {
             agent: conversation.agent.clone(),
             native_id: conversation.native_id.clone(),
             session,
-            folder: std::fs::read_link(link)?.to_string_lossy().into_owned(),
+            folder: std::fs::read_link(descriptors::path_of(folder.dir()))?.to_string_lossy().into_owned(),
             folder_id: (stat.st_dev, stat.st_ino),
             process,
             helper: Identity::me()?,
-            namespace: namespace()?,
+            namespace: process_table::namespace()?,
         })
     }
 
@@ -214,7 +215,7 @@ impl Writers {
         };
         let occupant = read(&file);
         let locked = lock::try_exclusive(file)?.is_none();
-        let here = namespace()?;
+        let here = process_table::namespace()?;
         Ok(match occupant {
             Some(occupant) if occupant.namespace != here && locked => Judged::Has(Box::new(occupant)),
             Some(occupant) if occupant.namespace == here && occupant.is_there() => Judged::Has(Box::new(occupant)),
@@ -230,10 +231,6 @@ enum Judged {
     Has(Box<Occupant>),
     /// Locked, and what stands in it says nothing.
     Unnamed,
-}
-
-fn namespace() -> io::Result<String> {
-    Ok(std::fs::read_link("/proc/self/ns/pid")?.to_string_lossy().into_owned())
 }
 
 /// `None` for one that is empty or that a newer version wrote in another form.

@@ -2,10 +2,11 @@
 //!
 //! Which conversation a file is, its name or its first line says; a database is all of them.
 
-use crate::processes::{self, describe, writable_files};
+use crate::processes::describe;
 use crate::{ConversationOwner, Evidence, Variable};
 use ostler_agents::Agent;
 use ostler_agents::stored::ConversationFile;
+use ostler_sys::process_table;
 use std::io::{self, BufRead, Read};
 use std::path::{Path, PathBuf};
 
@@ -22,9 +23,9 @@ pub fn held(variable: Variable<'_>) -> io::Result<Vec<ConversationOwner>> {
     if agents.is_empty() {
         return Ok(found);
     }
-    for who in processes::all_of_this_user()? {
+    for who in process_table::all_of_this_user()? {
         for (agent, below) in &agents {
-            for file in writable_files(who.pid(), below) {
+            for file in process_table::writable_files(who.pid(), below) {
                 let native_id = match in_file(*agent, &file) {
                     Some(Conversation::One(id)) => Some(id),
                     Some(Conversation::SomeOf) => None,

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use ostler_agents::Agent;
 use ostler_agents::ownership::Registered;
 use ostler_sys::process::Identity;
+use ostler_sys::process_table;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -18,7 +19,7 @@ const CLOCK_MS: i64 = 50;
 /// The process that wrote this, if it lives. Without a start time the file must be younger than the process: a number
 /// that was given away again belongs to one that started after the file was written.
 fn process(record: &Registered, written: Option<Timestamp>) -> io::Result<Option<Identity>> {
-    let living = processes::of_this_user(record.pid)?;
+    let living = process_table::of_this_user(record.pid)?;
     Ok(living.filter(|living| match record.start {
         Some(start) => living.start() == start,
         None => written.is_some_and(|written| {

@@ -1,5 +1,6 @@
 //! A face shows what the engine found and asks for what a person wants. It opens no file, asks no kernel, reads no environment and
-//! knows no agent; and a crate uses only crates below it (docs/ARCHITECTURE.md).
+//! knows no agent; a crate uses only crates below it; and only `sys` knows where this system keeps what it tells about
+//! processes (docs/ARCHITECTURE.md).
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot read a source file has failed")]
 
@@ -102,6 +103,24 @@ fn a_crate_uses_only_crates_below_it() {
     }
     assert_eq!(seen, order.len(), "a crate of LAYERS is gone");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn only_sys_reads_what_this_system_tells_about_processes() {
+    let mut wrong = Vec::new();
+    let mut searched = 0;
+    for file in sources(&root().join("crates")) {
+        let name = file.strip_prefix(root()).unwrap().to_string_lossy().into_owned();
+        if name.starts_with("crates/sys/") || !name.contains("/src/") {
+            continue;
+        }
+        searched += 1;
+        let text = fs::read_to_string(&file).unwrap();
+        let lines = product_lines(&text).filter(|(_, line)| line.contains("\"/proc") || line.contains("\"/sys/"));
+        wrong.extend(lines.map(|(number, line)| format!("{name}:{number}: {}", line.trim())));
+    }
+    assert!(searched > 300, "only {searched} files were found");
+    assert!(wrong.is_empty(), "ask crates/sys for this:\n{}", wrong.join("\n"));
 }
 
 #[test]

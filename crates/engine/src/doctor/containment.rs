@@ -23,7 +23,7 @@ const ABANDONED: Duration = Duration::from_secs(60);
 pub fn check(environment: &Environment, home: &Home, helpers: &[Helper]) -> Result<Vec<Finding>> {
     let Some(mounts) = Mounts::look() else {
         return Ok(vec![Finding::note(
-            "/proc does not say where cgroups are; processes are found through the process tree instead",
+            "the system does not say where control groups are; processes are found through the process tree instead",
             "",
         )]);
     };

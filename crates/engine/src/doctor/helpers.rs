@@ -8,7 +8,7 @@ use crate::error::Result;
 use ostler_keeper::{HOLDER, KEEPER};
 use ostler_store::home::Home;
 use ostler_sys::process::command_line;
-use std::os::unix::fs::MetadataExt;
+use ostler_sys::process_table;
 use std::path::{Path, PathBuf};
 
 /// One living helper process of our user.
@@ -51,36 +51,21 @@ fn lost(helper: &Helper, root: &Path) -> Option<Finding> {
 
 /// Every helper of our user, whatever its home.
 pub fn all() -> Result<Vec<Helper>> {
-    let me = rustix::process::geteuid().as_raw();
     let mut found = Vec::new();
-    for entry in std::fs::read_dir("/proc")? {
-        let entry = entry?;
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
-            continue;
-        };
+    for pid in process_table::pids()? {
         let word = match command_line(pid).get(1).map(String::as_str) {
             Some(HOLDER) => "holder",
             Some(KEEPER) => "keeper",
             Some(_) | None => continue,
         };
         // A process that ends while we look is not our concern any more.
-        let (Ok(stat), Ok(folder)) = (entry.metadata(), std::fs::read_link(entry.path().join("cwd"))) else {
+        let Some(folder) = process_table::cwd(pid).filter(|_| process_table::is_of_this_user(pid)) else {
             continue;
         };
-        if stat.uid() == me {
-            let (folder, deleted) = undeleted(&folder);
-            found.push(Helper { pid, word, folder, deleted });
-        }
+        let (folder, deleted) = process_table::undeleted(&folder);
+        found.push(Helper { pid, word, folder, deleted });
     }
     Ok(found)
-}
-
-/// /proc marks the path of a deleted folder.
-fn undeleted(link: &Path) -> (PathBuf, bool) {
-    match link.to_str().and_then(|text| text.strip_suffix(" (deleted)")) {
-        Some(path) => (PathBuf::from(path), true),
-        None => (link.to_owned(), false),
-    }
 }
 
 #[cfg(test)]
@@ -91,7 +76,7 @@ mod tests {
     fn only_a_helper_of_this_home_whose_folder_is_gone_is_lost() {
         let root = Path::new("/home/a/ostler");
         let helper = |link: &str| {
-            let (folder, deleted) = undeleted(Path::new(link));
+            let (folder, deleted) = process_table::undeleted(Path::new(link));
             lost(&Helper { pid: 7, word: "keeper", folder, deleted }, root).is_some()
         };
         assert!(helper("/home/a/ostler/sessions/abcdefgh (deleted)"));

@@ -5,9 +5,10 @@ use ostler_core::limits::default_min_free;
 use ostler_core::limits::size;
 use ostler_store::home::Home;
 use ostler_sys::dir::{Dir, space};
+use ostler_sys::mounts;
 use rustix::fs::{Access, access};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Below this a session may soon have to wait for room.
 const LOW: u64 = 64 << 20;
@@ -33,9 +34,8 @@ pub fn check(home: &Home, min_free: Option<u64>) -> Vec<Finding> {
             format!("ls -ld {}", quoted(root)),
         )),
     }
-    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let real = std::fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
-    let disk = mount_of(&mounts, &real);
+    let disk = mounts::of(&real);
     let room = space(&dir);
     let free = room.as_ref().map(|room| room.free);
     let words = match (&disk, &free) {
@@ -103,43 +103,11 @@ fn not_closed(folder: &PathBuf, me: u32) -> Option<Finding> {
     })
 }
 
-/// What a path lies on.
-#[derive(Debug, PartialEq, Eq)]
-struct Mount {
-    point: PathBuf,
-    kind: String,
-}
-
-/// The innermost mount that a path is in; of several at one point the last, which hides the others.
-fn mount_of(mountinfo: &str, path: &Path) -> Option<Mount> {
-    let mounts = mountinfo.lines().filter_map(|line| {
-        let (left, right) = line.split_once(" - ")?;
-        let point = left.split(' ').nth(4)?.replace("\\040", " ");
-        Some(Mount { point: PathBuf::from(point), kind: right.split(' ').next()?.to_owned() })
-    });
-    mounts.filter(|mount| path.starts_with(&mount.point)).max_by_key(|mount| mount.point.components().count())
-}
-
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
-
-    const MOUNTS: &str = "\
-22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
-30 22 0:30 / /home/a\\040b rw - tmpfs tmpfs rw
-31 22 0:31 / /home rw shared:2 - btrfs /dev/sdb rw
-32 31 0:32 / /home rw shared:2 - xfs /dev/sdc rw";
-
-    #[test]
-    fn the_innermost_and_newest_mount_is_meant() {
-        let kind = |path: &str| mount_of(MOUNTS, Path::new(path)).unwrap().kind;
-        assert_eq!(kind("/var/lib"), "ext4");
-        assert_eq!(kind("/home/x"), "xfs");
-        assert_eq!(kind("/home/a b/c"), "tmpfs");
-        assert_eq!(kind("/homely"), "ext4");
-    }
 
     #[test]
     fn a_folder_that_others_may_enter_is_named_with_the_command_that_closes_it() {

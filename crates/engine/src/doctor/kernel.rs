@@ -1,6 +1,7 @@
 //! What this kernel can do, found out by doing it.
 
 use super::Finding;
+use ostler_sys::descriptors::OWN_PROGRAM;
 use ostler_sys::pipes::{Moved, Pipe, shift};
 use ostler_sys::process::{Identity, Pidfd};
 use ostler_sys::pty::Pty;
@@ -27,8 +28,7 @@ fn processes() -> Finding {
 
 /// Starts ourselves for a moment, and asks after the end.
 fn exit_of_a_child() -> std::io::Result<bool> {
-    let mut child =
-        Command::new("/proc/self/exe").arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
+    let mut child = Command::new(OWN_PROGRAM).arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
     let opened = Identity::of(i32::try_from(child.id()).unwrap_or(0)).and_then(|who| match who {
         Some(who) => Pidfd::open(&who),
         None => Ok(None),

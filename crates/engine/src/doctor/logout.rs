@@ -10,11 +10,12 @@
 
 use super::Finding;
 use crate::environment::Environment;
+use ostler_sys::cgroup;
 use std::path::{Path, PathBuf};
 
 pub fn check_this_machine(environment: &Environment) -> Vec<Finding> {
     let uid = rustix::process::getuid().as_raw();
-    let group = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let group = cgroup::of_this_process();
     let user =
         user_name(Path::new("/"), uid).or_else(|| environment.variable("USER")).unwrap_or_else(|| uid.to_string());
     check(&Machine { root: Path::new("/"), group: &group, user: &user })
@@ -24,7 +25,7 @@ pub fn check_this_machine(environment: &Environment) -> Vec<Finding> {
 struct Machine<'a> {
     /// In front of every path.
     root: &'a Path,
-    /// /proc/self/cgroup.
+    /// The control groups that we are in, one on a line.
     group: &'a str,
     user: &'a str,
 }

@@ -3,8 +3,8 @@
 use super::{ConversationOwner, Evidence};
 use ostler_core::view::View;
 use ostler_store::home::Home;
+use ostler_sys::process_table::descends_from;
 use ostler_view::look;
-use ostler_writers::processes::descends_from;
 
 /// Marks the owners that a session of ours accounts for. A session that cannot be looked at accounts for nobody: it is
 /// better to name a process too many as a foreign than to hide one.

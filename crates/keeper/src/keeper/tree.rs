@@ -12,10 +12,10 @@ use ostler_store::folder::Folder;
 use ostler_sys::cgroup::Group;
 use ostler_sys::dir::Dir;
 use ostler_sys::process::{Identity, Pidfd, Stat, command_line};
+use ostler_sys::process_table;
 use ostler_sys::tree::Processes;
 use rustix::process::Signal;
 use std::io;
-use std::path::Path;
 
 pub struct Tree<'a> {
     pub session: SessionId,
@@ -53,13 +53,8 @@ impl Tree<'_> {
     }
 
     fn is_anothers(&self, pid: i32) -> bool {
-        let in_other_group = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).is_ok_and(|text| {
-            let mine = format!("ostler-{}-", self.session);
-            text.lines()
-                .filter_map(|line| line.strip_prefix("0::"))
-                .flat_map(|path| path.split('/'))
-                .any(|part| part.starts_with("ostler-") && !part.starts_with(&mine))
-        });
+        let mine = format!("ostler-{}-", self.session);
+        let in_other_group = groups_of(pid).iter().any(|group| !group.starts_with(&mine));
         in_other_group || is_helper_of_another(pid) || self.is_agent_of_another(pid)
     }
 
@@ -67,7 +62,7 @@ impl Tree<'_> {
     /// where it belongs, and the record there confirms it.
     fn is_agent_of_another(&self, pid: i32) -> bool {
         let confirmed = || {
-            let lock = std::fs::read_link(format!("/proc/{pid}/fd/{LOCK_NUMBER}")).ok()?;
+            let lock = process_table::descriptor(pid, LOCK_NUMBER)?;
             let path = lock.parent()?;
             let folder = Folder::new(Dir::open(path).ok()?);
             let agent = folder.run(folder.newest_run().ok()?).ok()?.record().ok()?.agent?;
@@ -102,8 +97,7 @@ fn is_helper_of_another(pid: i32) -> bool {
         Some(crate::KEEPER) => "keeper.json",
         Some(_) | None => return false,
     };
-    let folder = format!("/proc/{pid}/cwd");
-    std::fs::read(Path::new(&folder).join(record))
+    std::fs::read(process_table::in_cwd(pid, record))
         .ok()
         .and_then(|bytes| serde_json::from_slice::<HelperRecord>(&bytes).ok())
         .is_some_and(|helper| Identity::of(pid).is_ok_and(|process| process.as_ref() == Some(&helper.process)))
@@ -125,9 +119,7 @@ pub fn started_by(process: &Identity) -> io::Result<Vec<Identity>> {
 
 /// The groups of sessions that a process is in.
 fn groups_of(pid: i32) -> Vec<String> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
-    let paths = text.lines().filter_map(|line| line.strip_prefix("0::")).flat_map(|path| path.split('/'));
-    paths.filter(|part| part.starts_with("ostler-")).map(str::to_owned).collect()
+    process_table::control_groups(pid).into_iter().filter(|part| part.starts_with("ostler-")).collect()
 }
 
 /// Names for people: `1234 sleep 600`.

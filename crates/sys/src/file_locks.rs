@@ -1,8 +1,8 @@
 //! The kernel's list of locks: who holds flock on a file. It goes by device and inode, so the file is looked up first and
 //! believed afterwards.
 
-use crate::processes;
-use ostler_sys::process::Identity;
+use crate::process::Identity;
+use crate::process_table;
 use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -25,7 +25,7 @@ pub fn on(file: &Metadata, locks: &[Held]) -> io::Result<Vec<Identity>> {
     let device = (rustix::fs::major(file.dev()), rustix::fs::minor(file.dev()));
     let mut found = Vec::new();
     for lock in locks.iter().filter(|lock| (lock.device, lock.inode) == (device, file.ino())) {
-        found.extend(processes::of_this_user(lock.pid)?);
+        found.extend(process_table::of_this_user(lock.pid)?);
     }
     Ok(found)
 }

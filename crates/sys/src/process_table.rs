@@ -1,0 +1,201 @@
+//! What the kernel tells about any process: which there are, whose, where, and what they have open.
+//!
+//! Links below `/proc/<pid>` only, never the environment: that holds other people's keys. A process that ends meanwhile, or that
+//! may not be looked at, tells nothing.
+
+use crate::process::{Identity, Stat};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// The numbers of all processes.
+pub fn pids() -> io::Result<Vec<i32>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc")? {
+        found.extend(entry?.file_name().to_str().and_then(|name| name.parse::<i32>().ok()));
+    }
+    Ok(found)
+}
+
+/// Whether it is a process of this user.
+#[must_use]
+pub fn is_of_this_user(pid: i32) -> bool {
+    std::fs::metadata(folder(pid)).is_ok_and(|folder| folder.uid() == rustix::process::geteuid().as_raw())
+}
+
+/// The living process of this user that has this number now.
+pub fn of_this_user(pid: i32) -> io::Result<Option<Identity>> {
+    if pid <= 1 || !is_of_this_user(pid) {
+        return Ok(None);
+    }
+    Ok(Stat::read(pid)?.filter(|stat| !stat.is_zombie()).map(|stat| stat.identity()))
+}
+
+/// Every living process of this user but ourselves.
+pub fn all_of_this_user() -> io::Result<Vec<Identity>> {
+    let me = std::process::id();
+    let mut found = Vec::new();
+    for pid in pids()?.into_iter().filter(|&pid| u32::try_from(pid).is_ok_and(|pid| pid != me)) {
+        found.extend(of_this_user(pid)?);
+    }
+    Ok(found)
+}
+
+/// A chain of parents that changes under us must not keep us here.
+const DEEPEST: usize = 1000;
+
+/// Whether a process was started by another one, or by something that it has started.
+#[must_use]
+pub fn descends_from(pid: i32, ancestor: i32) -> bool {
+    let mut current = pid;
+    for _ in 0..DEEPEST {
+        match Stat::read(current) {
+            Ok(Some(stat)) if stat.parent == ancestor => return true,
+            Ok(Some(stat)) if stat.parent > 1 => current = stat.parent,
+            Ok(Some(_) | None) | Err(_) => return false,
+        }
+    }
+    false
+}
+
+/// The folder in which it works.
+#[must_use]
+pub fn cwd(pid: i32) -> Option<PathBuf> {
+    std::fs::read_link(cwd_link(pid)).ok()
+}
+
+/// A path into the folder in which it works, also when that has another name by now or none.
+#[must_use]
+pub fn in_cwd(pid: i32, name: &str) -> PathBuf {
+    cwd_link(pid).join(name)
+}
+
+/// What [`cwd`] says of a folder that was deleted, and whether it was.
+#[must_use]
+pub fn undeleted(cwd: &Path) -> (PathBuf, bool) {
+    match cwd.to_str().and_then(|text| text.strip_suffix(" (deleted)")) {
+        Some(path) => (PathBuf::from(path), true),
+        None => (cwd.to_owned(), false),
+    }
+}
+
+/// What its descriptor of this number leads to.
+#[must_use]
+pub fn descriptor(pid: i32, number: i32) -> Option<PathBuf> {
+    std::fs::read_link(folder(pid).join(format!("fd/{number}"))).ok()
+}
+
+/// Something that a process has open.
+#[derive(Debug)]
+pub struct Opened {
+    link: PathBuf,
+    /// Whether it may write there.
+    pub for_writing: bool,
+}
+
+impl Opened {
+    /// Where it leads.
+    #[must_use]
+    pub fn path(&self) -> Option<PathBuf> {
+        std::fs::read_link(&self.link).ok()
+    }
+
+    /// Device and number of what is open.
+    #[must_use]
+    pub fn file(&self) -> Option<(u64, u64)> {
+        std::fs::metadata(&self.link).ok().map(|file| (file.dev(), file.ino()))
+    }
+}
+
+/// Everything that a process has open.
+pub fn opened(pid: i32) -> impl Iterator<Item = Opened> {
+    let links = std::fs::read_dir(folder(pid).join("fd")).into_iter().flatten().flatten();
+    links.filter_map(|link| {
+        let link = link.path();
+        // The permissions of the link say how the file was opened.
+        let for_writing = std::fs::symlink_metadata(&link).ok()?.mode() & 0o200 != 0;
+        Some(Opened { link, for_writing })
+    })
+}
+
+/// The files below a folder that a process could write to at any moment.
+#[must_use]
+pub fn writable_files(pid: i32, below: &Path) -> Vec<PathBuf> {
+    let writable = opened(pid).filter(|opened| opened.for_writing);
+    writable.filter_map(|opened| opened.path()).filter(|file| file.starts_with(below)).collect()
+}
+
+/// Its controlling terminal by its usual name.
+#[must_use]
+pub fn terminal(pid: i32) -> Option<String> {
+    terminal_in(&std::fs::read(folder(pid).join("stat")).ok()?)
+}
+
+/// The folders of its control group, from the top.
+#[must_use]
+pub fn control_groups(pid: i32) -> Vec<String> {
+    let text = std::fs::read_to_string(folder(pid).join("cgroup")).unwrap_or_default();
+    let paths = text.lines().filter_map(|line| line.strip_prefix("0::")).flat_map(|path| path.split('/'));
+    paths.filter(|part| !part.is_empty()).map(str::to_owned).collect()
+}
+
+/// In which our own numbers of processes mean something.
+pub fn namespace() -> io::Result<String> {
+    Ok(std::fs::read_link("/proc/self/ns/pid")?.to_string_lossy().into_owned())
+}
+
+fn folder(pid: i32) -> PathBuf {
+    PathBuf::from(format!("/proc/{pid}"))
+}
+
+fn cwd_link(pid: i32) -> PathBuf {
+    folder(pid).join("cwd")
+}
+
+/// From a line of `/proc/<pid>/stat`.
+fn terminal_in(stat: &[u8]) -> Option<String> {
+    let end = stat.iter().rposition(|&byte| byte == b')')?;
+    let text = std::str::from_utf8(&stat[end + 1..]).ok()?;
+    // State, parent, group and session stand before it.
+    let device: u32 = text.split_ascii_whitespace().nth(4)?.parse().ok()?;
+    let (major, minor) = ((device >> 8) & 0xfff, (device & 0xff) | ((device >> 12) & 0xf_ff00));
+    match major {
+        136..=143 => Some(format!("pts/{}", minor + (major - 136) * 256)),
+        4 if minor < 64 => Some(format!("tty{minor}")),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_has_the_name_that_people_know_it_by() {
+        let line = |device: u32| format!("7 (a) b) S 1 7 7 {device} 7 0 0").into_bytes();
+        assert_eq!(terminal_in(&line(34816 + 3)).as_deref(), Some("pts/3"));
+        assert_eq!(terminal_in(&line((136 << 8) | 0x2c | (1 << 20))).as_deref(), Some("pts/300"));
+        assert_eq!(terminal_in(&line((4 << 8) | 1)).as_deref(), Some("tty1"));
+        assert_eq!(terminal_in(&line(0)), None);
+    }
+
+    #[test]
+    fn only_what_is_open_for_writing_below_the_folder_counts() {
+        let root = tempfile::tempdir().unwrap();
+        let below = std::fs::canonicalize(root.path()).unwrap();
+        let (written, read) = (below.join("written"), below.join("read"));
+        std::fs::write(&read, "").unwrap();
+        let _writing = std::fs::File::create(&written).unwrap();
+        let _reading = std::fs::File::open(&read).unwrap();
+        let me = i32::try_from(std::process::id()).unwrap();
+        assert_eq!(writable_files(me, &below), [written]);
+        assert!(writable_files(me, &below.join("elsewhere")).is_empty());
+    }
+
+    #[test]
+    fn a_deleted_folder_is_told_from_its_name() {
+        assert_eq!(undeleted(Path::new("/a/b (deleted)")), (PathBuf::from("/a/b"), true));
+        assert_eq!(undeleted(Path::new("/a/b")), (PathBuf::from("/a/b"), false));
+    }
+}

@@ -1,6 +1,9 @@
 //! Exit codes, and errors as one line for a person: what is wrong; what to do.
 
 mod adopting;
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod every_error;
 mod resuming;
 mod starting;
 
@@ -189,7 +192,7 @@ fn advice(error: &Error) -> (Code, String) {
         }
         Error::InUse { .. } => (Code::Failed, "try again".to_owned()),
         Error::RunsForPurge { session } => (Code::Failed, format!("stop it first: ostler stop {}", session.id)),
-        Error::DamagedForPurge { id, .. } => (Code::Ours, format!("kept, delete it with: ostler purge {id}")),
+        Error::DamagedForPurge { id, .. } => (Code::Ours, format!("it was kept, delete it with: ostler purge {id}")),
         Error::CannotDelete { .. } => (Code::Ours, "delete it by hand".to_owned()),
         Error::CannotLook { .. } => (Code::Ours, "see ostler doctor".to_owned()),
         Error::OldKeeperStays { id, .. } => (Code::Ours, format!("see ostler show {id}")),

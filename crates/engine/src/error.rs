@@ -156,7 +156,7 @@ pub enum Error {
     #[error("{session}: no new keeper after {seconds} s")]
     NoNewKeeper { session: SessionRef, seconds: u64 },
 
-    #[error("a process is using it after all")]
+    #[error("a process is using the socket of {id} after all")]
     SocketInUse { id: SessionId },
     #[error("{} cannot be removed", .group.display())]
     GroupStays { group: PathBuf },

@@ -34,7 +34,7 @@ pub enum LaunchError {
     #[error("{0}")]
     NotStarted(String),
     /// Its holder died without a word.
-    #[error("the holder was killed before the session was up")]
+    #[error("the holder was killed before the session was running")]
     Killed,
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -55,7 +55,7 @@ pub fn advice(refusal: &AdoptRefusal) -> (Code, String) {
         }
         AdoptRefusal::Damaged { native_id } => (Code::Failed, format!("see why: ostler repair --dry-run {native_id}")),
         AdoptRefusal::Conflict(_) => (Code::Usage, String::new()),
-        AdoptRefusal::NamedTwice => (Code::Usage, "remove it from the arguments behind --".to_owned()),
+        AdoptRefusal::NamedTwice => (Code::Usage, "remove it from the arguments after --".to_owned()),
     }
 }
 

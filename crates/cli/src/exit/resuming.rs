@@ -12,7 +12,7 @@ pub fn advice(refusal: &ResumeRefusal) -> (Code, String) {
             format!("send it again: ostler send {id} --again {n}, or drop it: ostler send {id} --withdraw {n}")
         }
         ResumeRefusal::MessageMissing { id } => {
-            format!("ostler resume {id} \"…\", or --keep to start it without one")
+            format!("say what to do next: ostler resume {id} \"…\", or add --keep")
         }
     };
     (Code::Usage, hint)

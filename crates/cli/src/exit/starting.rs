@@ -42,7 +42,7 @@ pub fn advice(refusal: &LaunchRefusal) -> (Code, String) {
         LaunchRefusal::NoTerminal { .. } => "remove -t, and open it with ostler attach".to_owned(),
         LaunchRefusal::NoModel { .. } => "give the program its own option after --".to_owned(),
         LaunchRefusal::NotAFolder { .. } => "--cwd needs one".to_owned(),
-        LaunchRefusal::FolderNotText { .. } => "use a folder whose name is".to_owned(),
+        LaunchRefusal::FolderNotText { .. } => "use a folder with another name".to_owned(),
         LaunchRefusal::CurrentFolder(_) => return (Code::Ours, String::new()),
         LaunchRefusal::DefaultTakesNoPrompt { name } => format!("start it with: ostler run {name}"),
         LaunchRefusal::DefaultUnknown { .. } => "list them with: ostler agents".to_owned(),

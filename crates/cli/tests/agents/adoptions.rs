@@ -80,7 +80,9 @@ fn is_adopted(agent: Agent) {
     assert_eq!(events.matches("\"adopted\"").count(), 1, "{events}");
     let again = fixture.harness.run(&["adopt", &native_id]).exits(7);
     assert!(
-        again.complaint().contains(&format!("already kept: mine ({id}); continue it: ostler resume {id}")),
+        again.complaint().contains(&format!(
+            "this conversation already belongs to session mine ({id}); continue it: ostler resume {id}"
+        )),
         "{again:?}"
     );
 

@@ -77,7 +77,7 @@ fn a_conversation_is_named_by_the_beginning_of_its_id_or_by_its_file_and_becomes
     harness.run(&["adopt", other.to_str().unwrap()]).exits(0);
     assert_eq!(sessions(&harness), 2);
     let kept = harness.run(&["adopt", id]).exits(7);
-    assert!(kept.complaint().contains(&format!("already kept: {id}")), "{kept:?}");
+    assert!(kept.complaint().contains(&format!("this conversation already belongs to session {id}")), "{kept:?}");
 }
 
 #[test]
@@ -213,7 +213,10 @@ fn of_several_who_adopt_at_once_one_does_and_the_others_are_told() {
     let id = adopted[0].stdout.trim_end();
     for output in outputs.iter().filter(|output| output.code != Some(0)) {
         assert_eq!(output.code, Some(7));
-        assert!(output.complaint().contains(&format!("already kept: {id}")), "{output:?}");
+        assert!(
+            output.complaint().contains(&format!("this conversation already belongs to session {id}")),
+            "{output:?}"
+        );
     }
     assert_eq!(sessions(&harness), 1);
 }

@@ -27,9 +27,9 @@ pub enum AdoptRefusal {
     OlderForm { agent: &'static str, native_id: String, resume: String, cwd: Option<String> },
 
     // Another process or session has it.
-    #[error("already kept: {session}")]
+    #[error("this conversation already belongs to session {session}")]
     AlreadyKept { session: SessionRef, archived: bool, alive: bool },
-    #[error("already kept: {owner}")]
+    #[error("this conversation already belongs to {owner}")]
     KeptElsewhere { owner: String },
     #[error("{owner} has the conversation open")]
     Open { owner: String, native_id: String },

@@ -1,0 +1,271 @@
+//! Every error of the engine as a person sees it: its exit code and its one line. Read the snapshot aloud when it changes.
+
+use super::Failure;
+use ostler_core::id::SessionId;
+use ostler_core::record::Mode;
+use ostler_engine::adopt::AdoptRefusal;
+use ostler_engine::launch::{LaunchRefusal, OnlyForAgents};
+use ostler_engine::logs::{LogRefusal, Untimed};
+use ostler_engine::resume::{ForkRefusal, ResumeRefusal};
+use ostler_engine::{Error, LaunchError, NotFound, SessionRef, StoreError};
+use std::collections::BTreeSet;
+use std::io;
+use std::path::PathBuf;
+
+fn id() -> SessionId {
+    SessionId::parse("k3v9p2qa").unwrap()
+}
+
+fn session() -> SessionRef {
+    SessionRef { id: id(), name: Some("tests".to_owned()) }
+}
+
+fn denied() -> io::Error {
+    io::Error::from_raw_os_error(13)
+}
+
+fn text(text: &str) -> String {
+    text.to_owned()
+}
+
+fn owner() -> String {
+    text("process 4711 (pts/3, since 2026-11-16 07:11:02)")
+}
+
+fn file() -> PathBuf {
+    PathBuf::from("/work/notes.jsonl")
+}
+
+fn conversation() -> String {
+    text("6f1c2b7e")
+}
+
+fn of_the_store() -> Vec<StoreError> {
+    let file = || text("session.json");
+    vec![
+        StoreError::Io { file: file(), error: denied() },
+        StoreError::Io { file: file(), error: io::Error::from_raw_os_error(28) },
+        StoreError::Damaged { file: file(), reason: text("expected value at line 1 column 1") },
+        StoreError::Newer { file: file(), schema: 9 },
+        StoreError::Missing { file: file() },
+        StoreError::Copy { file: file(), id: id() },
+        StoreError::Of { id: id(), error: Box::new(StoreError::Missing { file: file() }) },
+    ]
+}
+
+fn of_launching() -> Vec<Error> {
+    let refusals = [
+        LaunchRefusal::PromptEmpty,
+        LaunchRefusal::PromptTooLong,
+        LaunchRefusal::NeedsPrompt { agent: text("demo"), has_terminal: true },
+        LaunchRefusal::NeedsPrompt { agent: text("acp"), has_terminal: false },
+        LaunchRefusal::TakesNoPrompt { agent: text("build") },
+        LaunchRefusal::OnlyForAgents { what: OnlyForAgents::Prompt },
+        LaunchRefusal::OnlyForAgents { what: OnlyForAgents::Keep },
+        LaunchRefusal::OnlyForAgents { what: OnlyForAgents::Model },
+        LaunchRefusal::EmptyCommand,
+        LaunchRefusal::NeedsProgram { agent: text("acp") },
+        LaunchRefusal::NoTerminal { agent: text("acp") },
+        LaunchRefusal::NoModel { agent: text("acp") },
+        LaunchRefusal::Conflict("-p is chosen by ostler; remove it"),
+        LaunchRefusal::Folder { folder: file(), error: denied() },
+        LaunchRefusal::CurrentFolder(denied()),
+        LaunchRefusal::NotAFolder { folder: file() },
+        LaunchRefusal::FolderNotText { folder: file() },
+        LaunchRefusal::DefaultTakesNoPrompt { name: text("build") },
+        LaunchRefusal::DefaultUnknown { name: text("demmo") },
+        LaunchRefusal::NoneInstalled { packages: vec!["one", "two"] },
+        LaunchRefusal::SeveralInstalled { names: vec!["one", "two"] },
+        LaunchRefusal::NotARecording { file: text("notes.txt"), why: text("it has no first line") },
+        LaunchRefusal::PlayerArgument(text("--speed needs a number")),
+    ];
+    let launches = [
+        LaunchError::Program(text("/work/tool: permission denied")),
+        LaunchError::Held(owner()),
+        LaunchError::NotStarted(text("its folder is gone")),
+        LaunchError::Killed,
+        LaunchError::Store(StoreError::Missing { file: text("session.json") }),
+        LaunchError::System(denied()),
+        LaunchError::System(io::Error::from_raw_os_error(28)),
+    ];
+    refusals.into_iter().map(Error::from).chain(launches.into_iter().map(Error::from)).collect()
+}
+
+fn of_conversations() -> Vec<Error> {
+    let resume = [
+        ResumeRefusal::Archived { session: session() },
+        ResumeRefusal::Command { session: session() },
+        ResumeRefusal::NeverBegun { session: session() },
+        ResumeRefusal::MaybeDelivered { id: id(), n: 3 },
+        ResumeRefusal::MessageMissing { id: id() },
+    ];
+    let fork = [
+        ForkRefusal::Command { session: session() },
+        ForkRefusal::NotBegun { session: session() },
+        ForkRefusal::CannotCopy { agent: text("acp"), id: id() },
+        ForkRefusal::MessageMissing { id: id() },
+        ForkRefusal::TranscriptGone { agent: text("demo") },
+    ];
+    let adopt = [
+        AdoptRefusal::NoFile { word: text("./notes") },
+        AdoptRefusal::NotWhereAgentsLook { file: file(), searched: vec![PathBuf::from("/work/agents")] },
+        AdoptRefusal::Ambiguous { word: text("6f"), named: text("6f1c2b7e, 6f99aa01") },
+        AdoptRefusal::Unknown { word: text("7a"), searched: vec![PathBuf::from("/work/agents")] },
+        AdoptRefusal::OlderForm {
+            agent: "demo",
+            native_id: conversation(),
+            resume: text("demo --resume 6f1c2b7e"),
+            cwd: Some(text("/work")),
+        },
+        AdoptRefusal::AlreadyKept { session: session(), archived: true, alive: false },
+        AdoptRefusal::AlreadyKept { session: session(), archived: false, alive: true },
+        AdoptRefusal::AlreadyKept { session: session(), archived: false, alive: false },
+        AdoptRefusal::KeptElsewhere { owner: owner() },
+        AdoptRefusal::Open { owner: owner(), native_id: conversation() },
+        AdoptRefusal::PerhapsOpen { owner: owner(), other: text("6f99aa01"), agent: text("demo") },
+        AdoptRefusal::Taken { owner: owner() },
+        AdoptRefusal::Unreadable { file: file(), error: denied() },
+        AdoptRefusal::NoMessages { native_id: conversation(), agent: "demo" },
+        AdoptRefusal::NoFolder { native_id: conversation(), agent: "demo" },
+        AdoptRefusal::FolderGone { native_id: conversation(), agent: "demo", folder: text("/work/old") },
+        AdoptRefusal::CannotRepair { native_id: conversation(), error: denied() },
+        AdoptRefusal::Damaged { native_id: conversation() },
+        AdoptRefusal::Conflict("-p is chosen by ostler; remove it"),
+        AdoptRefusal::NamedTwice,
+    ];
+    let logs = [
+        LogRefusal::NeverRan { id: id() },
+        LogRefusal::NoScreen,
+        LogRefusal::CommandHasNone,
+        LogRefusal::ScreenIsNone,
+        LogRefusal::NoTimes(Untimed::Screen),
+        LogRefusal::NoTimes(Untimed::OlderVersion),
+    ];
+    let resume = resume.into_iter().map(Error::from).chain(fork.into_iter().map(Error::from));
+    resume.chain(adopt.into_iter().map(Error::from)).chain(logs.into_iter().map(Error::from)).collect()
+}
+
+/// All but those that only pass another error on.
+fn of_the_engine() -> Vec<Error> {
+    vec![
+        Error::Output(io::Error::from_raw_os_error(28)),
+        Error::NoHome,
+        Error::NotFound { error: NotFound::None(text("tesst")), nearest: Some(text("tests")) },
+        Error::NotFound { error: NotFound::None(text("k9")), nearest: None },
+        Error::NotFound {
+            error: NotFound::Ambiguous { word: text("k"), candidates: vec![text("k3v9p2qa"), text("kz77h2mm")] },
+            nearest: None,
+        },
+        Error::System(denied()),
+        Error::DiskFull,
+        Error::Limit(text("\"lots\" is not a size")),
+        Error::OwnerStays { owner: owner() },
+        Error::EndedNotResumed { session: session() },
+        Error::EndedDamaged { owner: owner() },
+        Error::OtherUser { id: id() },
+        Error::NoKeeper { id: id() },
+        Error::Refused { session: session(), why: text("the inbox is full") },
+        Error::StillRuns { session: session(), owner: Some(owner()) },
+        Error::StillRuns { session: session(), owner: None },
+        Error::Moved { id: id() },
+        Error::FolderExists { id: id() },
+        Error::CannotMove { id: id(), error: denied() },
+        Error::HelperStays { pid: 4711 },
+        Error::About { session: session(), error: Box::new(Error::Archived { session: session() }) },
+        Error::Archived { session: session() },
+        Error::ArchivedWithName { session: session() },
+        Error::TakesNoMessages { session: session() },
+        Error::NoTerminal { session: session() },
+        Error::NoTurnEnds { session: session() },
+        Error::EndedForReply { session: session() },
+        Error::Withdrawn { session: session() },
+        Error::NoReply { session: session(), outcome: None },
+        Error::NotWaiting { session: session(), n: 3 },
+        Error::NotUnclear { session: session() },
+        Error::EndedAndAsksNothing { session: session() },
+        Error::NothingToInterrupt { session: session(), why: None },
+        Error::NothingToInterrupt { session: session(), why: Some(text("no turn is running")) },
+        Error::NoTurns { session: session(), agent: text("command"), mode: Mode::Headless },
+        Error::NoTurns { session: session(), agent: text("demo"), mode: Mode::Terminal },
+        Error::HelpersDoNotEndIt { id: id(), damage: text("session.json is missing") },
+        Error::ProcessLeft { id: id(), damage: text("session.json is missing") },
+        Error::AlreadyArchived { session: session() },
+        Error::NotArchived { session: session() },
+        Error::StartedAgain { id: id() },
+        Error::DamagedForArchive { id: id(), damage: text("session.json is missing") },
+        Error::InUse { id: id() },
+        Error::RunsForPurge { session: session() },
+        Error::DamagedForPurge { id: id(), damage: text("session.json is missing") },
+        Error::CannotDelete { folder: file(), error: denied() },
+        Error::CannotLook { id: id(), error: StoreError::Missing { file: text("session.json") } },
+        Error::OldKeeperStays { id: id(), version: text("0.1.0"), new: "0.2.0" },
+        Error::KeeperStays { session: session(), why: text("the disk is full") },
+        Error::NoNewKeeper { session: session(), seconds: 10 },
+        Error::SocketInUse { id: id() },
+        Error::GroupStays { group: PathBuf::from("/groups/ostler-k3v9p2qa-1") },
+        Error::NotAName { name: text("-x") },
+        Error::NotAName { name: text("a/b") },
+        Error::LooksLikeId { name: text("k3v9p2qa") },
+        Error::NameTaken { name: text("tests"), id: id() },
+        Error::AmbiguousConversation { word: text("6f"), one: text("6f1c2b7e"), other: text("6f99aa01") },
+        Error::NoConversation { word: text("6f") },
+        Error::Owned { owner: owner() },
+        Error::OwnedByServer { owner: owner(), agent: text("demo"), how_to_end: text("demo server stop") },
+        Error::UnknownAgent { agent: text("demmo") },
+        Error::NotInstalled { agent: text("demo"), package: text("demo-agent") },
+        Error::WorksInServer { agent: text("demo"), package: text("demo-agent"), socket: text("/work/demo.sock") },
+        Error::StillWriting { session: session() },
+        Error::NoTranscript { word: text("./notes") },
+        Error::UnknownTranscript { agent: text("acp") },
+        Error::TranscriptGone { path: text("/work/notes.jsonl"), id: id() },
+        Error::NothingSaid { id: id() },
+        Error::NotATranscript { path: file() },
+        Error::Unreadable { path: file(), error: text("Permission denied") },
+        Error::CannotRepair { path: file(), error: denied() },
+        Error::NotRepaired { path: file(), error: denied() },
+        Error::UsedBy { pid: 4711, terminal: Some(text("pts/3")), program: Some(text("demo")) },
+        Error::UsedBy { pid: 4711, terminal: None, program: None },
+        Error::RunsForRepair { session: session(), pid: Some(4711) },
+        Error::CannotCompare { path: file(), error: denied() },
+        Error::OnlyInCopy(text("2 messages are only in the copy of 07:11")),
+    ]
+}
+
+#[test]
+fn every_error_says_what_is_wrong_and_what_to_do() {
+    let mut errors = of_the_engine();
+    errors.extend(of_the_store().into_iter().map(Error::from));
+    errors.extend(of_launching());
+    errors.extend(of_conversations());
+    let shown: BTreeSet<String> = errors.iter().map(variant).collect();
+    // Made from a file that cannot be read, and only there.
+    let missing: Vec<&str> = variants().filter(|name| *name != "Config" && !shown.contains(*name)).collect();
+    assert!(missing.is_empty(), "no example of {missing:?}");
+
+    let lines: Vec<String> = errors
+        .into_iter()
+        .map(|error| {
+            let failure = Failure::from(error);
+            format!("{:>3}  {failure}", failure.code.number())
+        })
+        .collect();
+    for line in &lines {
+        assert!(!line.ends_with(['.', ';', ' ']) && !line.contains('\n'), "{line}");
+    }
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
+/// How the source calls this error.
+fn variant(error: &Error) -> String {
+    format!("{error:?}").chars().take_while(char::is_ascii_alphanumeric).collect()
+}
+
+/// The names of all errors of the engine, from its source.
+fn variants() -> impl Iterator<Item = &'static str> {
+    let source = include_str!("../../../engine/src/error.rs");
+    let all = source.split("pub enum Error {").nth(1).and_then(|rest| rest.split("\n}").next()).unwrap();
+    let lines = all.lines().filter_map(|line| line.strip_prefix("    "));
+    lines
+        .filter(|line| line.starts_with(|first: char| first.is_ascii_uppercase()))
+        .map(|line| line.split([' ', '(', ',']).next().unwrap_or_default())
+}

@@ -3,8 +3,9 @@
 use crate::config::Config;
 use crate::environment::Environment;
 use crate::error::{Error, Result};
+use crate::session_ref::SessionRef;
 use crate::suggest::nearest;
-use ostler_core::id::{SessionId, is_name};
+use ostler_core::id::{Selector, SessionId, is_name};
 use ostler_core::record::{Request, RequestKind};
 use ostler_keeper::launcher::Launcher;
 use ostler_store::home::{Home, NotFound, Place};
@@ -43,6 +44,20 @@ impl Engine {
             let nearest = if matches!(error, NotFound::None(_)) { self.nearest_name(word) } else { None };
             Error::NotFound { error, nearest }
         })
+    }
+
+    /// The sessions that these words name in full, each once: an id, the beginning of one, or a whole name. For what cannot be undone,
+    /// the beginning of a name is not enough: the session that had this whole name may just be gone.
+    pub fn select_exactly(&self, words: &[String]) -> Result<Vec<Place>> {
+        for word in words {
+            let place = self.select(word)?;
+            let by_id = Selector::parse(word).is_some_and(|selector| selector.begins(place.id));
+            let begun = |name: &String| name != word && name.starts_with(word.as_str());
+            if let Some(name) = SessionRef::at(&place).name.filter(|name| !by_id && begun(name)) {
+                return Err(Error::NotFound { error: NotFound::None(word.clone()), nearest: Some(name) });
+            }
+        }
+        self.select_all(words)
     }
 
     /// The name of a session that was probably meant. Looked up only when there is none of that name.

@@ -191,8 +191,9 @@ impl Home {
         Ok(names(&self.sessions())?.into_iter().filter(|name| SessionId::parse(name).is_none()).collect())
     }
 
-    /// The session a person means: an id, a name, the unique beginning of either, or `@last`. Of sessions with the same name
-    /// one that still runs is meant, else the newest, and what was put away is looked at last.
+    /// The session a person means: an id, a name, the unique beginning of either, or `@last`. A whole name goes before the
+    /// beginning of another one, also when its session is archived. Of sessions with the same name one that still runs is meant, else
+    /// the newest, and archived ones are looked at last.
     pub fn select(&self, word: &str) -> Result<Place, NotFound> {
         let selector = Selector::parse(word).ok_or_else(|| NotFound::None(word.to_owned()))?;
         if let Some(id) = SessionId::parse(word)
@@ -232,18 +233,21 @@ impl Home {
         if let Some(place) = one_of(begun.iter().filter(|known| is_name(known))) {
             return Ok(place);
         }
-        // Of those that were put away only the ids are needed for this, and nothing is opened.
         let archive = self.known_archive()?;
-        begun.extend(archive.iter().flat_map(|month| month.those(|id| selector.begins(id))));
-        if !begun.is_empty() {
-            return the_only(word, &begun);
-        }
-        let begun: Vec<Known<'_>> = archive.iter().flat_map(KnownDir::all).filter(begins_name).collect();
-        let found = match one_of(begun.iter().filter(|known| is_name(known))) {
+        let (begun_ids, begun_names): (Vec<Known<'_>>, Vec<Known<'_>>) = archive
+            .iter()
+            .flat_map(KnownDir::all)
+            .filter(|known| selector.begins(known.id) || begins_name(known))
+            .partition(|known| selector.begins(known.id));
+        let named = one_of(begun_ids.iter().chain(&begun_names).filter(|known| is_name(known)));
+        begun.extend(begun_ids);
+        let found = match named {
             Some(place) => Ok(place),
+            None if begun.is_empty() => the_only(word, &begun_names),
             None => the_only(word, &begun),
         };
         drop(begun);
+        drop(begun_names);
         archive.into_iter().for_each(|month| month.save(self));
         found
     }
@@ -360,17 +364,13 @@ impl KnownDir {
         Ok(KnownDir { sessions_dir, index })
     }
 
-    fn all(&self) -> impl Iterator<Item = Known<'_>> {
-        self.those(|_| true)
-    }
-
     /// Those that have ended from the index, which learns those that it does not have.
-    fn those(&self, wanted: impl Fn(SessionId) -> bool) -> impl Iterator<Item = Known<'_>> {
+    fn all(&self) -> impl Iterator<Item = Known<'_>> {
         let ids = self
             .sessions_dir
             .iter()
             .flat_map(|sessions_dir| sessions_dir.ids.iter().map(move |&id| (sessions_dir, id)));
-        ids.filter(move |&(_, id)| wanted(id)).map(|(sessions_dir, id)| {
+        ids.map(|(sessions_dir, id)| {
             if let Some(ended) = self.index.once(id) {
                 return Known {
                     id,

@@ -12,7 +12,7 @@ use ostler_engine::purge::{self, Purged};
 pub fn run(context: &Context, args: &Purge) -> Result<Code> {
     let engine = &context.engine;
     let older_than = args.older_than.as_deref().map(parse_duration).transpose().map_err(Failure::usage)?;
-    let mut places = if args.archived { engine.home.archived_places()? } else { engine.select_all(&args.ids)? };
+    let mut places = if args.archived { engine.home.archived_places()? } else { engine.select_exactly(&args.ids)? };
     places.sort_by_key(|place| place.id);
     let purge = purge::Purge { older_than, unnamed: args.archived, dry_run: args.dry_run };
     let code = several::each(places, |place| {

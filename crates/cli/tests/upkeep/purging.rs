@@ -72,3 +72,21 @@ fn a_damaged_session_is_deleted_by_name_but_not_while_its_agent_lives() {
     harness.run(&["purge", session.id()]).exits(0);
     assert!(!session.path().exists());
 }
+
+#[test]
+fn a_whole_name_goes_before_the_beginning_of_another_one_and_only_a_whole_name_deletes() {
+    let harness = harness();
+    harness.run(&["run", "--name", "web", "--", "true"]).exits(0);
+    harness.run(&["archive", "web"]).exits(0);
+    let longer = harness.detach(&["--name", "web-prod", "--", "sleep", "600"]);
+    let stopped = harness.run(&["stop", "web"]).exits(0);
+    assert!(stopped.stdout.contains("web") && !stopped.stdout.contains("web-prod"), "{stopped:?}");
+    assert!(longer.show().alive, "another session was stopped");
+    assert_eq!(harness.run(&["show", "--json", "web"]).exits(0).json()["archived"], true);
+    harness.run(&["stop", "web-prod"]).exits(0);
+    harness.run(&["purge", "web"]).exits(0);
+    let again = harness.run(&["purge", "web"]).exits(3);
+    assert!(again.complaint().contains("did you mean web-prod?"), "{again:?}");
+    assert!(longer.show().ended);
+    assert_eq!(harness.run(&["show", "--json", "web"]).exits(0).json()["name"], "web-prod", "looking needs less");
+}

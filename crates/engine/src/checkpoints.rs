@@ -7,10 +7,10 @@ use crate::units::{parse_duration, to_the_millisecond};
 use jiff::Timestamp;
 use ostler_agents::recorded::What;
 use ostler_core::fact::Fact;
-use ostler_store::checkpoints;
 pub use ostler_store::checkpoints::Checkpoint;
 use ostler_store::folder::Folder;
 use ostler_store::home::Place;
+use ostler_store::{archived, checkpoints, packed};
 use ostler_sys::clock;
 use ostler_view::recorded;
 use serde::Serialize;
@@ -85,14 +85,30 @@ impl Engine {
 
     /// Makes the transcript what it was. Returns where that which it replaced is now; `None` when there was nothing.
     pub fn restore_checkpoint(&self, place: &Place, checkpoint: &Checkpoint) -> Result<Option<PathBuf>> {
+        let take = || {
+            Quiesced::take(place).map_err(|not| match not {
+                NotQuiesced::Runs => Error::StillWriting { session: place.into() },
+                NotQuiesced::Failed(error) => error,
+            })
+        };
+        let was_packed = place.is_packed();
+        if was_packed {
+            let quiesced = take()?;
+            packed::unpack(&quiesced.parent()?, place.id, quiesced.held())?;
+        }
+        let quiesced = take()?;
         let folder = place.open()?;
-        let _quiesced = Quiesced::take(place).map_err(|not| match not {
-            NotQuiesced::Runs => Error::StillWriting { session: place.into() },
-            NotQuiesced::Failed(error) => error,
-        })?;
         let before = checkpoints::restore(&folder, checkpoint)?;
         // What we do ourselves is no surprise at the next resume.
         checkpoints::settle(&folder, &checkpoint.of, clock::now())?;
+        if place.archived {
+            archived::note_transcript(&folder)?;
+        }
+        if was_packed {
+            // It is archived in either form: one that cannot be packed now is read as a folder.
+            let month = quiesced.parent()?;
+            let _ = packed::lock(&self.home.archive()).and_then(|lock| packed::pack(&month, place.id, &lock));
+        }
         Ok(before)
     }
 }

@@ -69,7 +69,22 @@ pub fn note(folder: &Folder, by: &str, ended: Timestamp, transcript: Option<&str
     };
     // By a clock that is wrong it may have been before it ended; it must not be deleted too soon for that.
     let archived = Archived { at: clock::now().max(ended), by: by.to_owned(), transcript };
-    folder.dir().replace(NAME, &to_json(&archived), Sync::Yes).map_err(StoreError::io(NAME))
+    write(folder, &archived)
+}
+
+/// Notes that the transcript is right as it is now: we have written it ourselves. The caller holds `keeper.lock`.
+pub fn note_transcript(folder: &Folder) -> Result<(), StoreError> {
+    let Some(mut archived) = noted(folder)? else {
+        return Ok(());
+    };
+    if let Some(transcript) = &mut archived.transcript {
+        transcript.file = Stamp::of(Path::new(&transcript.path)).map_err(StoreError::io(transcript.path.as_str()))?;
+    }
+    write(folder, &archived)
+}
+
+fn write(folder: &Folder, archived: &Archived) -> Result<(), StoreError> {
+    folder.dir().replace(NAME, &to_json(archived), Sync::Yes).map_err(StoreError::io(NAME))
 }
 
 /// What was noted; `None` for one that was put away before there was such a note.

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use ostler_core::id::SessionId;
 use ostler_sys::clock;
 use ostler_sys::dir::{Dir, Sync};
+use ostler_sys::memory_file;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -258,9 +259,14 @@ fn copy_length(dir: &Dir, number: u32) -> Result<u64, StoreError> {
     Ok(dir.stat(&name).map_err(StoreError::io(&name))?.map_or(0, |stat| stat.size))
 }
 
+/// A copy, to be read: that of a packed session cannot be written. One that does not exist has nothing in it.
 fn open_copy(dir: &Dir, number: u32) -> Result<File, StoreError> {
     let name = copy_name(number);
-    dir.file(&name, OFlags::RDWR | OFlags::CREATE).map(File::from).map_err(StoreError::io(name))
+    match dir.file(&name, OFlags::RDONLY) {
+        Ok(file) => Ok(file.into()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => memory_file::with(&[]).map_err(StoreError::io(name)),
+        Err(error) => Err(StoreError::io_or_damaged(name)(error)),
+    }
 }
 
 /// Whether two files are the same before this position, as far as the end of it tells.
@@ -293,7 +299,7 @@ fn append(dir: &Dir, number: u32, transcript: &File, from: u64, to: u64) -> Resu
 }
 
 fn list_in(dir: &Dir) -> Result<Vec<Checkpoint>, StoreError> {
-    let text = dir.read(INDEX).map_err(StoreError::io(INDEX))?.unwrap_or_default();
+    let text = dir.read(INDEX).map_err(StoreError::io_or_damaged(INDEX))?.unwrap_or_default();
     // A line that is not a checkpoint is a torn one: the copy has what it would have named.
     Ok(text.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect())
 }

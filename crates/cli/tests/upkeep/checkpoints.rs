@@ -109,6 +109,36 @@ fn a_transcript_that_is_being_written_is_not_replaced() {
 }
 
 #[test]
+fn the_copies_of_an_archived_session_are_listed_and_put_back_and_it_stays_archived() {
+    let harness = harness();
+    let (session, transcript, whole) = ended(&harness);
+    harness.run(&["resume", session.id(), "say two"]).exits(0);
+    let shown = harness.run(&["checkpoints", session.id()]).exits(0).stdout;
+    let first = listed(&harness, &session)[0]["at"].as_str().unwrap().to_owned();
+    harness.run(&["archive", session.id()]).exits(0);
+    assert_eq!(harness.run(&["checkpoints", session.id()]).exits(0).stdout.lines().count(), shown.lines().count());
+    let messages = |session| -> Vec<String> {
+        listed(&harness, session).iter().map(|one| one["last"]["text"].as_str().unwrap_or("-").to_owned()).collect()
+    };
+    assert!(messages(&session).iter().any(|text| text.contains("two")), "{:?}", messages(&session));
+
+    std::fs::remove_file(&transcript).unwrap();
+    let show = || harness.run(&["show", session.id()]).exits(0).stdout;
+    assert!(show().contains("is gone since it was archived"), "{}", show());
+    harness.run(&["checkpoints", "restore", session.id(), &first]).exits(0);
+    assert!(std::fs::read(&transcript).unwrap() == whole);
+    assert!(!show().contains("since it was archived"), "{}", show());
+    assert!(!session.path().exists(), "it is still archived");
+    let months = std::fs::read_dir(harness.home().join("archive")).unwrap().map(|entry| entry.unwrap().path());
+    assert!(months.map(|month| month.join(session.id())).any(|packed| packed.is_file()), "and packed");
+
+    harness.run(&["restore", session.id()]).exits(0);
+    let resumed = harness.run(&["resume", session.id(), "say three"]).exits(0);
+    assert!(!resumed.stderr.contains("the transcript"), "{}", resumed.stderr);
+    assert!(!std::fs::read_to_string(&transcript).unwrap().contains("say two"));
+}
+
+#[test]
 fn no_copy_is_taken_where_none_is_wanted() {
     let harness = harness();
     harness.configure("autosave = \"off\"\n");

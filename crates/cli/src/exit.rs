@@ -12,6 +12,7 @@ use ostler_core::outcome::{Kind, Outcome, Saved};
 use ostler_engine::Error;
 use ostler_engine::LaunchError;
 use ostler_engine::logs::LogRefusal;
+use ostler_engine::moved::Moved;
 use ostler_engine::{NotFound, StoreError, is_full_disk};
 use std::fmt;
 
@@ -151,7 +152,8 @@ fn advice(error: &Error) -> (Code, String) {
                 session.id
             ),
         ),
-        Error::Moved { .. } => (Code::Failed, "find it with: ostler ls -a".to_owned()),
+        Error::Moved { id, how: Moved::Archived | Moved::Restored } => (Code::Failed, format!("see ostler show {id}")),
+        Error::Moved { how: Moved::Purged, .. } => (Code::Failed, String::new()),
         Error::FolderExists { .. } => (Code::Failed, "see ostler doctor".to_owned()),
         Error::SocketInUse { .. } | Error::GroupStays { .. } => (Code::Ours, String::new()),
         Error::CannotMove { .. } => (Code::Ours, String::new()),

@@ -1,6 +1,7 @@
 //! Putting sessions away, and bringing them back. What was put away is out of the way of lists; it is read as before.
 
 use crate::error::{Error, Result};
+use crate::moved;
 use crate::notice::Notice;
 use crate::owners::refuse_others;
 use crate::quiesced::{NotQuiesced, Quiesced};
@@ -49,6 +50,12 @@ impl Engine {
     /// Waits until a session has ended, and puts it away.
     pub fn archive(&self, archiving: Archiving, tell: &mut dyn FnMut(Notice)) -> Result<End> {
         let Archiving { place, asked } = archiving;
+        let end = self.until_over(&place, asked, tell).map_err(|error| moved::or_else(&place, error))?;
+        self.put_away(&place, tell)?;
+        Ok(end)
+    }
+
+    fn until_over(&self, place: &Place, asked: Result<Stopping>, tell: &mut dyn FnMut(Notice)) -> Result<End> {
         let end = match asked?.wait(tell)? {
             Stopped::Ended(end) => end,
             Stopped::Damaged { damage } => return Err(Error::DamagedForArchive { id: place.id, damage }),
@@ -56,9 +63,8 @@ impl Engine {
         // What another process is writing is not over.
         if let Some(native_id) = &end.view.native_id {
             refuse_others(&self.environment, end.view.conversation_agent(), native_id, Some(&place.open()?))
-                .map_err(|error| about(&place, error))?;
+                .map_err(|error| about(place, error))?;
         }
-        self.put_away(&place, tell)?;
         Ok(end)
     }
 

@@ -7,6 +7,7 @@ use crate::adopt::AdoptRefusal;
 use crate::config::Mistake;
 use crate::launch::LaunchRefusal;
 use crate::logs::LogRefusal;
+use crate::moved::Moved;
 use crate::resume::{ForkRefusal, ResumeRefusal};
 use crate::session_ref::SessionRef;
 use ostler_core::id::SessionId;
@@ -78,8 +79,8 @@ pub enum Error {
     /// It has not ended.
     #[error("{session} is still running: {} is using the conversation", owner.as_deref().unwrap_or("another process"))]
     StillRuns { session: SessionRef, owner: Option<String> },
-    #[error("{id} was just moved by another command")]
-    Moved { id: SessionId },
+    #[error("{id} was just {how} by another command")]
+    Moved { id: SessionId, how: Moved },
     #[error("{id}: a folder with that name already exists")]
     FolderExists { id: SessionId },
     #[error("{id} cannot be moved: {error}")]

@@ -26,6 +26,7 @@ pub mod launch;
 pub mod limits;
 pub mod list;
 pub mod logs;
+pub mod moved;
 mod names;
 mod notice;
 pub mod orphans;

@@ -5,6 +5,7 @@
 //! in that moment would be moved while they still write to it.
 
 use crate::error::{Error, Result};
+use crate::moved;
 use crate::request::look_and_record;
 use ostler_core::view::{Phase, View};
 use ostler_store::StoreError;
@@ -52,6 +53,20 @@ pub struct Quiesced {
 impl Quiesced {
     /// Takes a session that has ended. One whose records cannot be read counts as ended when nobody holds its locks.
     pub fn take(place: &Place) -> std::result::Result<Quiesced, NotQuiesced> {
+        let was_packed = place.is_packed();
+        Quiesced::take_at_rest(place).or_else(|not| {
+            // What another command has moved or packed looks like one that has no records, or that does not come to rest.
+            if moved::is_gone(place) {
+                Err(moved::by_another_command(place).into())
+            } else if !was_packed && place.is_packed() {
+                Quiesced::take_packed(place)
+            } else {
+                Err(not)
+            }
+        })
+    }
+
+    fn take_at_rest(place: &Place) -> std::result::Result<Quiesced, NotQuiesced> {
         if place.is_packed() {
             return Quiesced::take_packed(place);
         }
@@ -77,7 +92,7 @@ impl Quiesced {
         };
         // Somebody may have moved it, or started its next run, before the lock was ours.
         if !is_same(&folder, place)? {
-            return Err(moved(place).into());
+            return Err(moved::by_another_command(place).into());
         }
         match view_or_damage(place)? {
             Ok(view) if !view.ended => Err(NotQuiesced::Runs),
@@ -89,7 +104,7 @@ impl Quiesced {
     fn take_packed(place: &Place) -> std::result::Result<Quiesced, NotQuiesced> {
         let held = packed::lock(place.path.parent().and_then(Path::parent).unwrap_or(Path::new("/")))?;
         if !place.is_packed() {
-            return Err(moved(place).into());
+            return Err(moved::by_another_command(place).into());
         }
         let view = match ostler_view::look::look(place).map_err(StoreError::without_session) {
             Ok(view) => Ok(Box::new(view)),
@@ -109,7 +124,7 @@ impl Quiesced {
         let from = self.parent()?;
         from.rename_new(id.as_str(), into, name).map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => Error::FolderExists { id },
-            ErrorKind::NotFound => moved(&self.place),
+            ErrorKind::NotFound => moved::by_another_command(&self.place),
             _ => Error::CannotMove { id, error },
         })?;
         // The new name first: after a power cut the folder may have two names, and never none.
@@ -126,10 +141,6 @@ impl Quiesced {
     pub fn parent_path(&self) -> &Path {
         self.place.path.parent().unwrap_or(Path::new("/"))
     }
-}
-
-fn moved(place: &Place) -> Error {
-    Error::Moved { id: place.id }
 }
 
 /// Whether the folder that we hold open is still the one at that place.

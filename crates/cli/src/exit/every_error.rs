@@ -6,6 +6,7 @@ use ostler_core::record::Mode;
 use ostler_engine::adopt::AdoptRefusal;
 use ostler_engine::launch::{LaunchRefusal, OnlyForAgents};
 use ostler_engine::logs::{LogRefusal, Untimed};
+use ostler_engine::moved::Moved;
 use ostler_engine::resume::{ForkRefusal, ResumeRefusal};
 use ostler_engine::{Error, LaunchError, NotFound, SessionRef, StoreError};
 use std::collections::BTreeSet;
@@ -167,7 +168,8 @@ fn of_the_engine() -> Vec<Error> {
         Error::Refused { session: session(), why: text("the inbox is full") },
         Error::StillRuns { session: session(), owner: Some(owner()) },
         Error::StillRuns { session: session(), owner: None },
-        Error::Moved { id: id() },
+        Error::Moved { id: id(), how: Moved::Archived },
+        Error::Moved { id: id(), how: Moved::Purged },
         Error::FolderExists { id: id() },
         Error::CannotMove { id: id(), error: denied() },
         Error::HelperStays { pid: 4711 },

@@ -8,6 +8,8 @@ mod following;
 use ostler_core::event::StopHow;
 use ostler_core::record::Mode;
 use ostler_engine::launch::COMMAND;
+use ostler_engine::moved::Moved;
+use ostler_engine::purge::Purge;
 use ostler_engine::stop::{Stop, Stopped};
 use ostler_engine::{Engine, Environment, Error, Launch, Resume};
 use ostler_store::home::Place;
@@ -146,6 +148,42 @@ fn ended_sessions_are_resumed_from_many_threads_and_by_one_of_them_only() {
         assert!(logs.contains("one") && logs.contains("two"), "{logs}");
     }
     kill(&engine, places);
+}
+
+#[test]
+fn a_session_that_another_command_has_moved_is_said_to_be_moved() {
+    let _alone = alone();
+    let harness = harness();
+    let engine = engine(&harness);
+    let live = launch(&engine, demo("say one")).unwrap();
+    let id = live.id.as_str();
+    harness.run(&["wait", id]).exits(0);
+    let fails = |place: &Place| {
+        let resume = Resume { message: Some("say two".to_owned()), ..Resume::default() };
+        let archive = || {
+            let asked = engine.stop_to_archive(vec![place.clone()]).remove(0);
+            engine.archive(asked, &mut |_| {}).map(drop)
+        };
+        let errors = [
+            engine.purge(place, &Purge::default()).map(drop),
+            if place.archived { engine.restore(place).map(drop) } else { archive() },
+            engine.resume(place, resume, &mut |_| {}).map(drop),
+        ];
+        let how = |result: ostler_engine::Result<()>| match result {
+            Err(Error::Moved { how, .. }) => how,
+            other => panic!("{other:?}"),
+        };
+        errors.map(how)
+    };
+    harness.run(&["archive", id]).exits(0);
+    assert_eq!(fails(&live), [Moved::Archived; 3]);
+    let archived = engine.select(id).unwrap();
+    harness.run(&["restore", id]).exits(0);
+    assert_eq!(fails(&archived), [Moved::Restored; 3]);
+    harness.run(&["purge", id]).exits(0);
+    for place in [live, archived] {
+        assert_eq!(fails(&place), [Moved::Purged; 3]);
+    }
 }
 
 #[test]

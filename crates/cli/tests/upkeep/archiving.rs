@@ -197,3 +197,29 @@ fn a_session_that_is_resumed_meanwhile_is_never_put_away_alive() {
         harness.run(&["stop", "--kill", session.id()]).exits(0);
     }
 }
+
+#[test]
+fn of_commands_that_move_one_session_at_once_one_succeeds_and_the_others_say_what_it_did() {
+    let harness = harness();
+    let races = [["archive", "archive"], ["archive", "purge"], ["purge", "purge"]];
+    for verbs in races.iter().cycle().take(6) {
+        let session = harness.detach(&["--", "true"]);
+        harness.run(&["wait", session.id()]).exits(0);
+        let started: Vec<_> = verbs.iter().map(|verb| harness.start(&[verb, session.id()])).collect();
+        let outputs: Vec<_> = started.into_iter().map(|one| one.finish()).collect();
+        let done = outputs.iter().filter(|output| output.code == Some(0)).count();
+        // What was archived can be purged after it.
+        assert!(done == 1 || (done == 2 && verbs[0] != verbs[1]), "{verbs:?} {outputs:?}");
+        for output in outputs.iter().filter(|output| output.code != Some(0)) {
+            // One that has begun late finds it archived, or does not find it at all.
+            let is_true = match output.code {
+                Some(1) => ["by another command", "another command is working", "is already archived"]
+                    .iter()
+                    .any(|words| output.complaint().contains(words)),
+                Some(3) => output.complaint().contains("no session"),
+                _ => false,
+            };
+            assert!(is_true, "{verbs:?} {output:?}");
+        }
+    }
+}

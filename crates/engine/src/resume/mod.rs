@@ -13,6 +13,7 @@ pub use refusal::{ForkRefusal, ResumeRefusal};
 use crate::environment::Environment;
 use crate::error::Result;
 use crate::launch::Launched;
+use crate::moved;
 use crate::notice::Notice;
 use crate::orphans;
 use crate::owners::{refuse_others, still_runs};
@@ -66,7 +67,7 @@ impl Engine {
     /// The first half of [`Engine::resume`], for a face that asks a person something in between: refuses what has no conversation
     /// to continue.
     pub fn resumable(&self, place: &Place) -> Result<Resumable<'_>> {
-        let view = until_settled(place)?;
+        let view = until_settled(place).map_err(|error| moved::or_else(place, error))?;
         let session = SessionRef::from(&view);
         if place.archived {
             return Err(ResumeRefusal::Archived { session }.into());
@@ -88,6 +89,11 @@ impl Resumable<'_> {
 
     /// Starts the next run.
     pub fn start(self, request: Resume, tell: &mut dyn FnMut(Notice)) -> Result<Launched> {
+        let place = self.place.clone();
+        self.start_run(request, tell).map_err(|error| moved::or_else(&place, error))
+    }
+
+    fn start_run(self, request: Resume, tell: &mut dyn FnMut(Notice)) -> Result<Launched> {
         let Resumable { engine, place, view } = self;
         let still_running = || still_runs(&engine.environment, &place, &view);
         if !view.ended {

@@ -73,7 +73,12 @@ pub trait Ownership {
         None
     }
 
-    /// The conversation that process `pid` of it tells of in a line of [`crate::CONVERSATION`], where we could make it tell.
+    /// Whether we could make it tell its conversation in the file [`crate::CONVERSATION`].
+    fn tells_conversation(&self) -> bool {
+        false
+    }
+
+    /// The conversation that process `pid` of it tells of in a line of that file.
     fn told_conversation(&self, line: &[u8], pid: i32) -> Option<String> {
         let _ = (line, pid);
         None

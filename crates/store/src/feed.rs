@@ -17,6 +17,9 @@ use std::os::unix::fs::FileExt;
 
 const NOTES: &str = "fed.jsonl";
 
+/// The note of what is typed covers so much at least: what is typed next needs no note of its own.
+const TYPED: u64 = 64 * 1024;
+
 /// One piece of input.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Piece {
@@ -35,6 +38,17 @@ pub struct Feed {
     size: u64,
     received: HashMap<String, u64>,
     ends: HashMap<String, u64>,
+    /// The last note, when it covers more than has been put in.
+    open: Option<Open>,
+    /// The last note may be on the disk in part only, because that was full.
+    torn: bool,
+}
+
+/// A note of what is typed: from whom, and up to where in `in`.
+#[derive(Debug)]
+struct Open {
+    from: String,
+    end: u64,
 }
 
 impl Feed {
@@ -45,7 +59,8 @@ impl Feed {
         let pieces: Vec<Piece> =
             bytes.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
         let ends = pieces.iter().map(|piece| (piece.from.clone(), piece.at.saturating_add(piece.len))).collect();
-        Ok(Feed { notes: open_for_append(run, NOTES)?, input, size, received: received(&pieces, size), ends })
+        let (notes, received) = (open_for_append(run, NOTES)?, received(&pieces, size));
+        Ok(Feed { notes, input, size, received, ends, open: None, torn: false })
     }
 
     /// How many bytes of this source are in.
@@ -71,10 +86,42 @@ impl Feed {
         if bytes.is_empty() {
             return Ok(());
         }
-        let piece = Piece { from: from.to_owned(), at: self.size, len: bytes.len() as u64 };
-        self.notes.write_all(&crate::folder::to_json(&piece)).map_err(StoreError::io(NOTES))?;
+        self.open = None;
+        self.note(from, bytes.len() as u64)?;
+        self.write(from, bytes)
+    }
+
+    /// Puts in what somebody types, key by key. A note is written only when somebody else has put something in since the last
+    /// one, or when that is used up. A piece counts for what has arrived before the next one begins, so it may be noted as
+    /// longer than it will be.
+    pub fn put_typed(&mut self, from: &str, bytes: &[u8]) -> Result<(), StoreError> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let end = self.size + bytes.len() as u64;
+        if self.open.as_ref().is_none_or(|open| open.from != from || end > open.end) {
+            self.open = None;
+            let covered = TYPED.max(bytes.len() as u64);
+            self.note(from, covered)?;
+            self.open = Some(Open { from: from.to_owned(), end: self.size + covered });
+        }
+        self.write(from, bytes)
+    }
+
+    fn note(&mut self, from: &str, len: u64) -> Result<(), StoreError> {
+        let piece = Piece { from: from.to_owned(), at: self.size, len };
+        let mut line = crate::folder::to_json(&piece);
+        if std::mem::replace(&mut self.torn, true) {
+            line.insert(0, b'\n');
+        }
+        self.notes.write_all(&line).map_err(StoreError::io(NOTES))?;
+        self.torn = false;
         self.ends.insert(piece.from, piece.at + piece.len);
         pause::at(Point::PieceNoted);
+        Ok(())
+    }
+
+    fn write(&mut self, from: &str, bytes: &[u8]) -> Result<(), StoreError> {
         let mut written = 0;
         while written < bytes.len() {
             match self.input.write_at(&bytes[written..], self.size) {
@@ -132,5 +179,35 @@ mod tests {
             let feed = open(&dir);
             assert_eq!((feed.received("a"), feed.received("b"), feed.size()), (10, 256, 266));
         }
+    }
+
+    #[test]
+    fn keys_typed_one_after_the_other_share_a_note_and_are_still_counted_exactly() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = Dir::open(folder.path()).unwrap();
+        let notes = || dir.read(NOTES).unwrap().unwrap().split(|&byte| byte == b'\n').count() - 1;
+        let mut feed = open(&dir);
+        for key in b"abc" {
+            feed.put_typed("one", &[*key]).unwrap();
+        }
+        assert_eq!(notes(), 1);
+        // Somebody else comes in between, and a keeper is killed.
+        feed.put("message-1", b"hello").unwrap();
+        feed.put_typed("one", b"d").unwrap();
+        feed.put_typed("two", b"x").unwrap();
+        feed.put_typed("one", b"e").unwrap();
+        drop(feed);
+        let mut feed = open(&dir);
+        let counted = |feed: &Feed| ["one", "two", "message-1"].map(|from| feed.received(from));
+        assert_eq!(counted(&feed), [5, 1, 5]);
+        assert_eq!(feed.end_of("message-1"), Some(8));
+        feed.put_typed("one", b"f").unwrap();
+        // Killed after a note and before its keys.
+        feed.note("two", TYPED).unwrap();
+        assert_eq!(counted(&open(&dir)), [6, 1, 5]);
+        feed.put_typed("one", &vec![b'y'; 2 * TYPED as usize]).unwrap();
+        feed.put_typed("one", b"z").unwrap();
+        assert_eq!(counted(&open(&dir)), [6 + 2 * TYPED + 1, 1, 5]);
+        assert_eq!(dir.read("in").unwrap().unwrap().len() as u64, open(&dir).size());
     }
 }

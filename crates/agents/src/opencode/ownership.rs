@@ -10,6 +10,10 @@ impl Ownership for Opencode {
         self.conversations_folder(variable)
     }
 
+    fn tells_conversation(&self) -> bool {
+        true
+    }
+
     fn told_conversation(&self, line: &[u8], pid: i32) -> Option<String> {
         agent_feed::conversation(line, pid)
     }

@@ -125,6 +125,12 @@ impl Attached<'_> {
         self.output.next(self.window)
     }
 
+    /// Whether there may be more bytes at once.
+    #[must_use]
+    pub fn has_more_bytes(&self) -> bool {
+        self.output.has_more()
+    }
+
     /// Types keys. They are sent now, or as soon as the keeper has those before them.
     pub fn type_keys(&mut self, keys: &[u8]) -> Result<()> {
         if self.client.read_only {
@@ -193,28 +199,32 @@ impl Attached<'_> {
         Ok(())
     }
 
+    /// Takes one packet. What it tells of is shown first; while there is another, the socket stays readable.
     fn receive(&mut self) -> Result<()> {
-        let mut changed = false;
-        while let Some(connection) = &mut self.connection {
-            if connection.send_unsent()? == Sent::Broken {
-                return self.reconnect();
-            }
-            match connection.receive()? {
-                Received::Nothing => break,
-                Received::Keys { received } => {
-                    self.keys.acknowledge(received);
-                    // The keeper says this when it has given the program our window.
-                    if matches!(self.drawing, Drawing::WaitsForWindow { .. }) {
-                        self.draw_first()?;
-                    }
-                }
-                Received::Changed { output_only } => changed |= !output_only,
-                Received::Broken => return self.reconnect(),
-            }
+        let Some(connection) = &mut self.connection else {
+            return Ok(());
+        };
+        if connection.send_unsent()? == Sent::Broken {
+            return self.reconnect();
         }
-        // Output is looked for in every round; what else may have changed is that there is an end.
-        if changed && self.output.run().outcome()?.is_some() {
-            self.connection = None;
+        match connection.receive()? {
+            Received::Nothing => {}
+            Received::Keys { received } => {
+                self.keys.acknowledge(received);
+                self.output.look_again();
+                // The keeper says this when it has given the program our window.
+                if matches!(self.drawing, Drawing::WaitsForWindow { .. }) {
+                    self.draw_first()?;
+                }
+            }
+            Received::Changed { output_only } => {
+                self.output.look_again();
+                // What else may have changed is that there is an end.
+                if !output_only && self.output.run().outcome()?.is_some() {
+                    self.connection = None;
+                }
+            }
+            Received::Broken => return self.reconnect(),
         }
         Ok(())
     }
@@ -229,6 +239,7 @@ impl Attached<'_> {
             }
         };
         self.keys.start_again();
+        self.output.look_again();
         Ok(())
     }
 }

@@ -23,17 +23,29 @@ pub(super) struct Output {
     position: u64,
     /// A screen that was drawn and not given out yet.
     drawn: Option<Vec<u8>>,
+    /// There may be more than was read: the keeper has told of changes since, or the last piece was full.
+    more: bool,
     piece: Vec<u8>,
 }
 
 impl Output {
     pub fn new(run: RunFolder) -> Result<Output> {
         let out = File::from(run.dir().file("out", OFlags::RDONLY)?);
-        Ok(Output { run, out, position: 0, drawn: None, piece: Vec::new() })
+        Ok(Output { run, out, position: 0, drawn: None, more: true, piece: Vec::new() })
     }
 
     pub fn run(&self) -> &RunFolder {
         &self.run
+    }
+
+    /// There may be more output than there was.
+    pub fn look_again(&mut self) {
+        self.more = true;
+    }
+
+    /// Whether there may be something to give out.
+    pub fn has_more(&self) -> bool {
+        self.more || self.drawn.is_some()
     }
 
     /// Draws the whole screen anew, for a window of this size.
@@ -45,7 +57,7 @@ impl Output {
                 at.screen.resize(size);
             }
         }
-        (self.drawn, self.position) = (Some(at.screen.redraw()), at.position);
+        (self.drawn, self.position, self.more) = (Some(at.screen.redraw()), at.position, true);
         Ok(())
     }
 
@@ -78,8 +90,12 @@ impl Output {
     /// The next bytes for a terminal; none when it shows everything.
     pub fn next(&mut self, window: Option<(u16, u16)>) -> Result<&[u8]> {
         if self.drawn.is_none() {
+            if !self.more {
+                return Ok(&[]);
+            }
             self.piece.resize(PIECE, 0);
             let count = self.out.read_at(&mut self.piece, self.position)?;
+            self.more = count == PIECE;
             // Only what is far behind the end can have been dropped, before or while it was read.
             if count < PIECE || !self.was_dropped()? {
                 self.position += count as u64;

@@ -5,6 +5,9 @@ use ostler_sys::socket::{self, PACKET, Packet};
 use rustix::fd::OwnedFd;
 use std::io;
 
+/// How long a client may not know that we have its keys while nothing is drawn. It types on when it knows.
+const UNTOLD_MS: u64 = 2;
+
 /// A client that shows the terminal.
 #[derive(Clone, Debug)]
 pub struct Attached {
@@ -19,7 +22,14 @@ pub struct Client {
     watches: Watches,
     /// What changed, when the client could not be told yet.
     behind: Changes,
+    /// How many of its keys we have, when it has not been told yet.
+    received: Option<Untold>,
     pub attached: Option<Attached>,
+}
+
+struct Untold {
+    received: u64,
+    by_ms: u64,
 }
 
 /// What a client is told of.
@@ -66,13 +76,16 @@ pub enum Wanted {
 #[derive(Default)]
 pub struct Clients {
     list: Vec<Client>,
+    /// What a packet is received into.
+    buffer: Vec<u8>,
 }
 
 impl Clients {
     /// Lets everyone in who waits outside.
     pub fn welcome(&mut self, listener: &OwnedFd) -> io::Result<()> {
         while let Some(socket) = socket::accept(listener)? {
-            self.list.push(Client { socket, watches: Watches::Nothing, behind: Changes::default(), attached: None });
+            let (watches, behind) = (Watches::Nothing, Changes::default());
+            self.list.push(Client { socket, watches, behind, received: None, attached: None });
         }
         Ok(())
     }
@@ -91,12 +104,12 @@ impl Clients {
 
     /// The next thing this client wants. `None`: nothing now. A client that hung up is gone after this.
     pub fn hear(&mut self, index: usize) -> io::Result<Option<Wanted>> {
-        let mut buffer = vec![0; PACKET];
+        self.buffer.resize(PACKET, 0);
         loop {
             let Some(client) = self.list.get_mut(index) else {
                 return Ok(None);
             };
-            let length = match socket::receive(&client.socket, &mut buffer)? {
+            let length = match socket::receive(&client.socket, &mut self.buffer)? {
                 Packet::Done(length) => length,
                 Packet::NotNow => return Ok(None),
                 Packet::HungUp => {
@@ -104,16 +117,16 @@ impl Clients {
                     return Err(io::ErrorKind::ConnectionReset.into());
                 }
             };
-            match wire::parse(&buffer[..length]) {
+            match wire::parse(&self.buffer[..length]) {
                 Incoming::Call(Call::Watch { state_only }) => {
                     client.watches = if state_only { Watches::State } else { Watches::Everything };
-                    client.tell(Changes::ALL)?;
+                    client.tell(Changes::ALL, 0)?;
                 }
                 Incoming::Call(Call::Request { id }) => return Ok(Some(Wanted::Request { id })),
                 Incoming::Call(Call::Attach { client: name, rows, columns, read_only }) => {
                     client.attached = Some(Attached { name, rows, columns, read_only });
                     client.watches = Watches::Everything;
-                    client.tell(Changes::ALL)?;
+                    client.tell(Changes::ALL, 0)?;
                     return Ok(Some(Wanted::Attached));
                 }
                 Incoming::Call(Call::Resize { rows, columns }) => {
@@ -140,15 +153,28 @@ impl Clients {
         Ok(())
     }
 
+    /// So many keys of this client have arrived. It is told so with what they draw, or soon: each packet would wake it, and what
+    /// it is woken for is the echo.
+    pub fn acknowledge(&mut self, index: usize, received: u64, now_ms: u64) {
+        if let Some(client) = self.list.get_mut(index) {
+            client.received = Some(Untold { received, by_ms: now_ms + UNTOLD_MS });
+        }
+    }
+
+    /// When somebody is to be told at the latest that we have its keys.
+    pub fn due_ms(&self) -> Option<u64> {
+        self.list.iter().filter_map(|client| client.received.as_ref()).map(|untold| untold.by_ms).min()
+    }
+
     /// Tells everyone who watches.
-    pub fn tell(&mut self, changes: Changes) -> io::Result<()> {
-        self.list.iter_mut().try_for_each(|client| client.tell(changes.told_to(client.watches)))
+    pub fn tell(&mut self, changes: Changes, now_ms: u64) -> io::Result<()> {
+        self.list.iter_mut().try_for_each(|client| client.tell(changes.told_to(client.watches), now_ms))
     }
 
     /// Tells a client that had no room to be told before.
     pub fn catch_up(&mut self, index: usize) -> io::Result<()> {
         match self.list.get_mut(index) {
-            Some(client) => client.tell(client.behind),
+            Some(client) => client.tell(client.behind, 0),
             None => Ok(()),
         }
     }
@@ -174,14 +200,99 @@ impl Clients {
 }
 
 impl Client {
-    fn tell(&mut self, changes: Changes) -> io::Result<()> {
-        let changes =
+    /// Who is told of its keys looks for output as well, whether or not that has come: so one packet tells of both.
+    fn tell(&mut self, changes: Changes, now_ms: u64) -> io::Result<()> {
+        let mut changes =
             Changes { output: changes.output || self.behind.output, state: changes.state || self.behind.state };
+        if let Some(Untold { received, .. }) = self.received.take_if(|untold| changes.output || untold.by_ms <= now_ms)
+        {
+            // An answer that is missed is asked for again.
+            let told = socket::transmit(&self.socket, &wire::encode(&Reply::Keys { received }))?;
+            changes.output &= told == Packet::NotNow;
+        }
         if changes.is_any() {
             let changed = wire::encode(&Reply::Changed { output_only: !changes.state });
             let has_no_room = socket::transmit(&self.socket, &changed)? == Packet::NotNow;
             self.behind = if has_no_room { changes } else { Changes::default() };
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    const NOW: u64 = 1000;
+
+    /// The keeper's clients, of which there is one, and that one's end of the connection.
+    fn one_client() -> (Clients, OwnedFd) {
+        let (socket, theirs) = socket::pair().unwrap();
+        let client =
+            Client { socket, watches: Watches::Nothing, behind: Changes::default(), received: None, attached: None };
+        (Clients { list: vec![client], buffer: Vec::new() }, theirs)
+    }
+
+    fn received(socket: &OwnedFd) -> Vec<Reply> {
+        let mut buffer = vec![0; PACKET];
+        let mut replies = Vec::new();
+        while let Packet::Done(length) = socket::receive(socket, &mut buffer).unwrap() {
+            replies.push(serde_json::from_slice(&buffer[..length]).unwrap());
+        }
+        replies
+    }
+
+    fn attach(clients: &mut Clients, socket: &OwnedFd) {
+        let hello = Call::Attach { client: "me".to_owned(), rows: 24, columns: 80, read_only: false };
+        socket::transmit(socket, &wire::encode(&hello)).unwrap();
+        assert!(matches!(clients.hear(0).unwrap(), Some(Wanted::Attached)));
+        assert_eq!(received(socket), [Reply::Changed { output_only: false }]);
+    }
+
+    #[test]
+    fn a_key_and_its_echo_are_told_in_one_packet() {
+        let (mut clients, theirs) = one_client();
+        attach(&mut clients, &theirs);
+        socket::transmit(&theirs, &wire::keys(0, b"k")).unwrap();
+        assert!(matches!(clients.hear(0).unwrap(), Some(Wanted::Keys { position: 0, keys }) if keys == b"k"));
+        clients.acknowledge(0, 1, NOW);
+        clients.tell(Changes { output: true, state: false }, NOW).unwrap();
+        assert_eq!(received(&theirs), [Reply::Keys { received: 1 }]);
+        // What comes later, or is more than output, is told as such.
+        clients.tell(Changes { output: true, state: false }, NOW).unwrap();
+        clients.acknowledge(0, 2, NOW);
+        clients.tell(Changes::ALL, NOW).unwrap();
+        let state = Reply::Changed { output_only: false };
+        assert_eq!(received(&theirs), [Reply::Changed { output_only: true }, Reply::Keys { received: 2 }, state]);
+    }
+
+    #[test]
+    fn keys_that_draw_nothing_are_acknowledged_soon() {
+        let (mut clients, theirs) = one_client();
+        attach(&mut clients, &theirs);
+        clients.acknowledge(0, 1, NOW);
+        clients.tell(Changes::default(), NOW).unwrap();
+        assert_eq!(received(&theirs), []);
+        let due = clients.due_ms().unwrap();
+        clients.tell(Changes::default(), due).unwrap();
+        assert_eq!(received(&theirs), [Reply::Keys { received: 1 }]);
+        assert_eq!(clients.due_ms(), None);
+    }
+
+    #[test]
+    fn a_client_that_does_not_read_is_told_when_it_does() {
+        let (mut clients, theirs) = one_client();
+        attach(&mut clients, &theirs);
+        while !Clients::is_behind(&clients.list()[0]) {
+            clients.tell(Changes { output: true, state: false }, NOW).unwrap();
+        }
+        // Its keys are not acknowledged, and that there is output is not forgotten.
+        clients.acknowledge(0, 1, NOW);
+        clients.tell(Changes { output: true, state: false }, NOW).unwrap();
+        assert!(received(&theirs).iter().all(|reply| *reply == Reply::Changed { output_only: true }));
+        clients.catch_up(0).unwrap();
+        assert_eq!(received(&theirs), [Reply::Changed { output_only: true }]);
+        assert!(!Clients::is_behind(&clients.list()[0]));
     }
 }

@@ -139,7 +139,7 @@ impl Keeper {
         let bytes = match self.record.plan.mode() {
             Mode::Terminal => {
                 let keys = self.agent.keys(&text);
-                self.keys_to_come = KeysToCome::after(&name, &text, keys.after_a_pause, self.out_position()?);
+                self.keys_to_come = KeysToCome::after(&name, &text, keys.after_a_pause, self.out_position());
                 let last = self.state.last_turn().map(|turn| turn.verdict);
                 let line_is_empty =
                     self.record.plan.channel != Channel::Tty(Tty::Hooks) || last != Some(Verdict::Interrupted);
@@ -391,7 +391,7 @@ impl Keeper {
     }
 
     fn finish(&mut self) -> Result<(), KeeperError> {
-        self.clients.tell(Changes::ALL)?;
+        self.clients.tell(Changes::ALL, since_boot_ms())?;
         finish(&self.folder, &self.run, &self.record, &self.handles)?;
         self.done = true;
         Ok(())

@@ -4,7 +4,7 @@ use crate::handles::{self, Handles};
 use ostler_store::StoreError;
 use ostler_store::feed::Feed;
 use ostler_sys::dir::position;
-use ostler_sys::pipes::{Moved, shift};
+use ostler_sys::pipes::{Moved, shift, waiting};
 use rustix::fd::OwnedFd;
 use std::collections::VecDeque;
 use std::io;
@@ -13,13 +13,19 @@ pub struct Input {
     feed: Feed,
     /// Pieces that are not wholly in the file yet, because the disk is full. Nothing may come between their halves.
     waiting: VecDeque<(String, Vec<u8>)>,
+    /// How much of the file has been taken from it, and how much of that is in the pipe before a terminal. Only we move these
+    /// bytes, so the kernel is asked once, for what a predecessor has left.
+    taken: u64,
+    between: u64,
     /// The agent does not read as fast as we could give.
-    pub blocked: bool,
+    blocked: bool,
 }
 
 impl Input {
-    pub fn new(feed: Feed) -> Input {
-        Input { feed, waiting: VecDeque::new(), blocked: false }
+    pub fn new(feed: Feed, handles: &Handles) -> io::Result<Input> {
+        let taken = handles.get(handles::IN).map(position).transpose()?.unwrap_or(0);
+        let between = handles.get(handles::KEYS_READ).map(waiting).transpose()?.unwrap_or(0);
+        Ok(Input { feed, waiting: VecDeque::new(), taken, between, blocked: false })
     }
 
     /// Puts a whole piece in. Doing it again under the same name, after whatever death, adds only what is missing.
@@ -47,7 +53,7 @@ impl Input {
             && let Some(known) = have.checked_sub(place).and_then(|known| usize::try_from(known).ok())
             && let Some(rest) = keys.get(known..)
         {
-            self.feed.put(client, rest)?;
+            self.feed.put_typed(client, rest)?;
         }
         Ok(self.feed.received(client))
     }
@@ -62,9 +68,8 @@ impl Input {
     }
 
     /// True when everything that was put in has been taken.
-    pub fn is_taken(&self, handles: &Handles) -> io::Result<bool> {
-        let taken = handles.get(handles::IN).map(position).transpose()?.unwrap_or(0);
-        Ok(self.waiting.is_empty() && taken >= self.feed.size())
+    pub fn is_taken(&self) -> bool {
+        self.waiting.is_empty() && self.taken >= self.feed.size()
     }
 
     /// What to poll for room.
@@ -81,30 +86,120 @@ impl Input {
             return Ok(());
         };
         if let Some(stdin) = handles.get(handles::STDIN_WRITE) {
-            self.blocked = self.flow(|| shift(file, stdin))?;
+            self.blocked = false;
+            while self.taken < self.feed.size() && !self.blocked {
+                match shift(file, stdin)? {
+                    Moved::Some(count) => self.taken += count as u64,
+                    Moved::NotNow => self.blocked = true,
+                    Moved::End => break,
+                }
+            }
         } else if let (Some(pty), Some(write), Some(read)) =
             (handles.get(handles::PTY), handles.get(handles::KEYS_WRITE), handles.get(handles::KEYS_READ))
         {
-            loop {
-                let terminal_full = self.flow(|| shift(read, pty))? && ostler_sys::pipes::waiting(read)? > 0;
-                self.blocked = terminal_full;
-                // Into the pipe only what will leave it again.
-                if terminal_full || !matches!(shift(file, write)?, Moved::Some(_)) {
+            // Into the pipe only what will leave it again.
+            while self.empty_pipe(read, pty)? && self.taken < self.feed.size() {
+                let Moved::Some(count) = shift(file, write)? else {
                     break;
-                }
+                };
+                self.taken += count as u64;
+                self.between += count as u64;
             }
         }
         Ok(())
     }
 
-    /// Moves until nothing more can be; true when that is for want of room.
-    fn flow(&self, mut step: impl FnMut() -> io::Result<Moved>) -> io::Result<bool> {
-        loop {
-            match step()? {
-                Moved::Some(_) => {}
-                Moved::NotNow => return Ok(true),
-                Moved::End => return Ok(false),
+    /// Moves what is in the pipe to the terminal; false when that has no room for all of it.
+    fn empty_pipe(&mut self, pipe: &OwnedFd, terminal: &OwnedFd) -> io::Result<bool> {
+        self.blocked = false;
+        while self.between > 0 && !self.blocked {
+            match shift(pipe, terminal)? {
+                Moved::Some(count) => self.between = self.between.saturating_sub(count as u64),
+                Moved::NotNow => self.blocked = true,
+                Moved::End => self.between = 0,
             }
         }
+        Ok(!self.blocked)
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use ostler_sys::dir::Dir;
+    use ostler_sys::pipes::Pipe;
+    use ostler_sys::pty::Pty;
+    use rustix::fs::OFlags;
+    use std::fs::File;
+
+    /// The input of a run in this folder, for an agent at a pipe or at a terminal.
+    struct Fixture {
+        dir: Dir,
+        handles: Handles,
+        _folder: tempfile::TempDir,
+    }
+
+    impl Fixture {
+        fn new() -> Fixture {
+            let folder = tempfile::tempdir().unwrap();
+            let dir = Dir::open(folder.path()).unwrap();
+            let mut handles = Handles::default();
+            handles.put(handles::IN, dir.file("in", OFlags::RDWR | OFlags::CREATE).unwrap());
+            Fixture { dir, handles, _folder: folder }
+        }
+
+        /// As a keeper finds it, with what others have left.
+        fn input(&self) -> Input {
+            let file = File::from(self.dir.file("in", OFlags::RDWR).unwrap());
+            Input::new(Feed::open(&self.dir, file).unwrap(), &self.handles).unwrap()
+        }
+    }
+
+    fn read(from: &OwnedFd) -> Vec<u8> {
+        let mut bytes = vec![0; 256 * 1024];
+        let length = rustix::io::read(from, &mut bytes).unwrap();
+        bytes.truncate(length);
+        bytes
+    }
+
+    #[test]
+    fn a_reader_that_is_slow_gets_everything_once_whoever_keeps_it() {
+        let mut fixture = Fixture::new();
+        let pipe = Pipe::blocking().unwrap();
+        fixture.handles.put(handles::STDIN_WRITE, pipe.write);
+        let text: Vec<u8> = (0..200_000_u32).map(|at| at.to_le_bytes()[0]).collect();
+        let mut input = fixture.input();
+        input.put("message-1", text.clone()).unwrap();
+        input.pump(&fixture.handles).unwrap();
+        assert!(!input.is_taken() && input.sink(&fixture.handles).is_some(), "the pipe is full");
+        let mut arrived = Vec::new();
+        while arrived.len() < text.len() {
+            arrived.extend(read(&pipe.read));
+            // The next keeper finds how far it got, and is told to put the message in again.
+            input = fixture.input();
+            input.put("message-1", text.clone()).unwrap();
+            input.pump(&fixture.handles).unwrap();
+        }
+        assert!(arrived == text && input.is_taken() && input.sink(&fixture.handles).is_none());
+    }
+
+    #[test]
+    fn keys_reach_a_terminal_once_also_from_the_pipe_that_a_dead_keeper_left() {
+        let mut fixture = Fixture::new();
+        let (pty, pipe) = (Pty::open(24, 80).unwrap(), Pipe::blocking().unwrap());
+        rustix::io::write(&pipe.write, b"be").unwrap();
+        for (name, handle) in
+            [(handles::PTY, pty.ours), (handles::KEYS_WRITE, pipe.write), (handles::KEYS_READ, pipe.read)]
+        {
+            fixture.handles.put(name, handle);
+        }
+        let mut input = fixture.input();
+        assert_eq!(input.keys("client", 0, b"for").unwrap(), 3);
+        // Sent again from an older position, as after a reconnection.
+        assert_eq!(input.keys("client", 1, b"ore\n").unwrap(), 5);
+        input.pump(&fixture.handles).unwrap();
+        assert!(input.is_taken());
+        assert_eq!(read(&pty.theirs), b"before\n");
     }
 }

@@ -249,9 +249,9 @@ impl Keeper {
             unwritten: VecDeque::new(),
             bad_lines,
             noted: Noted::with(behind),
-            streams: Streams::new(record.plan.mode(), run.dir()),
+            streams: Streams::new(record.plan.mode(), run.dir(), &handles)?,
             room: Room::new(&record, settings),
-            input: Input::new(folder.even_when_full(input)?),
+            input: Input::new(folder.even_when_full(input)?, &handles)?,
             keys_to_come: None,
             prompting: Prompting::default(),
             screen: ScreenWatch::default(),
@@ -360,6 +360,13 @@ impl Keeper {
     fn keep(mut self) -> Result<(), KeeperError> {
         loop {
             self.move_bytes()?;
+            if self.record.plan.mode() == Mode::Terminal {
+                // Before everything else: a person waits for the echo of a key.
+                self.clients.tell(std::mem::take(&mut self.changes), since_boot_ms())?;
+            }
+            if inbox::size(self.folder.dir())? > self.state.inbox {
+                self.work_inbox()?;
+            }
             self.mind_conversation()?;
             self.act()?;
             if self.done {
@@ -373,7 +380,7 @@ impl Keeper {
             self.say_what_struck()?;
             self.raise_retry_alarm_when_due()?;
             self.replace_holder_when_due()?;
-            self.clients.tell(std::mem::take(&mut self.changes))?;
+            self.clients.tell(std::mem::take(&mut self.changes), since_boot_ms())?;
             self.note_progress_when_due();
             for woken in self.poll()? {
                 self.handle(woken)?;
@@ -384,9 +391,6 @@ impl Keeper {
             if self.agent_exited && self.folder.dir().is_deleted()? {
                 // Somebody deleted the session under us: there is nowhere to write how it ended.
                 return self.leave_nothing();
-            }
-            if inbox::size(self.folder.dir())? > self.state.inbox {
-                self.work_inbox()?;
             }
         }
     }
@@ -450,7 +454,7 @@ impl Keeper {
         if self.streams.held.is_some() || !self.unwritten.is_empty() {
             self.try_disk_again()?;
         }
-        if self.snapshots.are_behind(self.out_position()?) {
+        if self.snapshots.are_behind(self.out_position()) {
             self.streams.cut_short = false;
         } else {
             self.changes.output |= self.pump_output()?;
@@ -463,7 +467,7 @@ impl Keeper {
         self.input.pump(&self.handles)?;
         if let Some(message) = self.state.feeding()
             && !self.types_by_sight()
-            && self.input.is_taken(&self.handles)?
+            && self.input.is_taken()
             && self.all_is_typed()?
         {
             pause::at(Point::MessageTaken);
@@ -524,7 +528,7 @@ impl Keeper {
 
     fn snapshot_when_due(&mut self) -> Result<(), KeeperError> {
         if self.record.plan.mode() == Mode::Terminal {
-            let position = self.out_position()?;
+            let position = self.out_position();
             let due_ms = self.snapshots.take_when_due(&self.handles, &self.run, position, since_boot_ms());
             if let Some(due_ms) = due_ms {
                 self.wake_by(due_ms);
@@ -545,8 +549,9 @@ impl Keeper {
         }
     }
 
-    fn out_position(&self) -> io::Result<u64> {
-        Ok(self.handles.get(handles::OUT).map(dir::position).transpose()?.unwrap_or(0))
+    /// How much output there is.
+    fn out_position(&self) -> u64 {
+        self.streams.end_of(handles::OUT)
     }
 }
 

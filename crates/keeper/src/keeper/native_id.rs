@@ -83,7 +83,7 @@ impl Keeper {
             return Ok(());
         }
         self.hear_conversation()?;
-        let (now, drawn) = (since_boot_ms(), self.out_position()?);
+        let (now, drawn) = (since_boot_ms(), self.out_position());
         if ostler_writers::locks_tell(self.agent, &writing::variable) {
             match self.naming.locks.due(now, drawn, LOOK_AGAIN_MS) {
                 Due::Now => self.see_locked_conversation()?,
@@ -165,7 +165,7 @@ impl Keeper {
     /// run with which its environment was made, this one or an earlier one.
     fn name_unnamed(&mut self) -> Result<(), KeeperError> {
         let named = self.state.native_id.is_some() || self.record.native_id.is_some();
-        if self.record.plan.speaks() != Speaks::OneTurn || named {
+        if self.record.plan.speaks() != Speaks::OneTurn || named || !self.agent.tells_conversation() {
             return Ok(());
         }
         for number in (1..=self.run.number).rev() {
@@ -197,6 +197,9 @@ impl Keeper {
 
     /// What it has told of its own accord; the last word counts.
     fn hear_conversation(&mut self) -> Result<(), KeeperError> {
+        if !self.agent.tells_conversation() {
+            return Ok(());
+        }
         let (agent, pid) = (self.agent, self.process.pid());
         let (lines, mut told) = (&mut self.naming.lines, None);
         look::read_from(self.run.dir(), CONVERSATION, &mut self.naming.position, |bytes| {

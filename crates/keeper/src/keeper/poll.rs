@@ -31,7 +31,7 @@ impl Keeper {
     pub(super) fn poll(&self) -> io::Result<Vec<Woken>> {
         let mut kinds = Vec::new();
         let mut fds = Vec::new();
-        for (kind, handle, flags) in self.watched()? {
+        for (kind, handle, flags) in self.watched() {
             kinds.push(kind);
             fds.push(PollFd::from_borrowed_fd(handle, flags));
         }
@@ -41,7 +41,8 @@ impl Keeper {
         let full = full.into_iter().chain(held).chain(more).min().map(|ms| since_boot_ms() + ms);
         let typing = self.keys_to_come.as_ref().and_then(KeysToCome::due_ms);
         let own_record = self.own_record.as_ref().and_then(|watch| watch.due_ms);
-        let timeout = self.wake_ms.into_iter().chain(full).chain(typing).chain(own_record).min().map(|ms| {
+        let due = [self.wake_ms, full, typing, own_record, self.clients.due_ms()];
+        let timeout = due.into_iter().flatten().min().map(|ms| {
             let wait = ms.saturating_sub(since_boot_ms());
             Timespec {
                 tv_sec: i64::try_from(wait / 1000).unwrap_or(i64::MAX),
@@ -56,7 +57,7 @@ impl Keeper {
     }
 
     /// Everything that may wake us.
-    pub(super) fn watched(&self) -> io::Result<Vec<(Woken, BorrowedFd<'_>, PollFlags)>> {
+    pub(super) fn watched(&self) -> Vec<(Woken, BorrowedFd<'_>, PollFlags)> {
         let named = |name| self.handles.get(name).map(AsFd::as_fd);
         let watcher = self.proof.as_ref().and_then(|proof| proof.watcher.as_ref());
         let own_record = self.own_record.as_ref().and_then(|watch| watch.watcher.as_ref());
@@ -72,7 +73,7 @@ impl Keeper {
         ];
         let mut watched: Vec<_> =
             single.into_iter().filter_map(|(kind, handle)| Some((kind, handle?, PollFlags::IN))).collect();
-        if !self.snapshots.are_behind(self.out_position()?) {
+        if !self.snapshots.are_behind(self.out_position()) {
             let sources = self.streams.sources(&self.handles);
             watched.extend(sources.into_iter().map(|source| (Woken::Output, source.as_fd(), PollFlags::IN)));
         }
@@ -82,6 +83,6 @@ impl Keeper {
             let behind = if Clients::is_behind(client) { PollFlags::OUT } else { PollFlags::empty() };
             watched.push((Woken::Client(index), client.socket.as_fd(), PollFlags::IN | behind));
         }
-        Ok(watched)
+        watched
     }
 }

@@ -153,7 +153,7 @@ impl Keeper {
         // A predecessor may have been killed in the middle of it.
         self.put_in(&name, self.agent.keys(&text).at_once)?;
         self.input.pump(&self.handles)?;
-        if !self.input.is_taken(&self.handles)? {
+        if !self.input.is_taken() {
             return Ok(false);
         }
         self.send_typed(message, &text)
@@ -212,10 +212,10 @@ impl Keeper {
     /// The return is pressed: looks whether the message has arrived.
     fn confirm(&mut self, message: Message, text: &str) -> Result<bool, KeeperError> {
         self.input.pump(&self.handles)?;
-        if !self.input.is_taken(&self.handles)? {
+        if !self.input.is_taken() {
             return Ok(false);
         }
-        let (now, drawn) = (since_boot_ms(), self.out_position()?);
+        let (now, drawn) = (since_boot_ms(), self.out_position());
         let sent_ms = *self.prompting.sent_ms.get_or_insert(now);
         self.prompting.typed_ms.get_or_insert(now);
         let seen = self.see_prompt()?;

@@ -214,7 +214,7 @@ impl Keeper {
         let Some(limit) = self.room.limit.filter(|_| self.record.plan.mode() == Mode::Headless) else {
             return Ok(u64::MAX);
         };
-        let kept = self.kept(Stream::Out)? + self.kept(Stream::Err)?;
+        let kept = self.kept(Stream::Out) + self.kept(Stream::Err);
         if kept < limit {
             return Ok(limit - kept);
         }
@@ -222,7 +222,7 @@ impl Keeper {
             // Not too little at once: each time is an entry in the journal.
             let part = (limit / 8).max((limit / 2).min(LEAST_DROPPED));
             self.drop_oldest(kept - (limit - part))?;
-            let kept = self.kept(Stream::Out)? + self.kept(Stream::Err)?;
+            let kept = self.kept(Stream::Out) + self.kept(Stream::Err);
             return Ok(limit.saturating_sub(kept));
         }
         let last_words = if self.is_to_end() { LAST_WORDS.min(limit / 8) } else { 0 };
@@ -234,20 +234,19 @@ impl Keeper {
         self.record.plan.speaks() == Speaks::Bytes && !self.room.cannot_drop
     }
 
-    fn kept(&self, stream: Stream) -> io::Result<u64> {
+    fn kept(&self, stream: Stream) -> u64 {
         let (name, dropped) = match stream {
             Stream::Out => (handles::OUT, self.state.output.trimmed),
             Stream::Err => (handles::ERR, self.state.output.trimmed_err),
         };
-        let end = self.handles.get(name).map(dir::position).transpose()?.unwrap_or(0);
-        Ok(end.saturating_sub(dropped))
+        self.streams.end_of(name).saturating_sub(dropped)
     }
 
     /// Drops so many bytes of what a command printed first. What it printed where is not known across the two streams, so the
     /// longer one gives.
     fn drop_oldest(&mut self, bytes: u64) -> Result<(), KeeperError> {
         let first = self.state.output.trimmed + self.state.output.trimmed_err == 0;
-        let (out, err) = (self.kept(Stream::Out)?, self.kept(Stream::Err)?);
+        let (out, err) = (self.kept(Stream::Out), self.kept(Stream::Err));
         let (stream, dropped) = if out >= err {
             (Stream::Out, self.state.output.trimmed)
         } else {
@@ -301,7 +300,7 @@ impl Keeper {
         let Some(limit) = self.room.limit.filter(|_| !self.room.cannot_drop) else {
             return Ok(());
         };
-        let to = self.out_position()?.saturating_sub(limit).min(snapshot) / BLOCK * BLOCK;
+        let to = self.out_position().saturating_sub(limit).min(snapshot) / BLOCK * BLOCK;
         if to >= self.state.output.trimmed + (limit / 8).max(BLOCK) {
             self.drop_to(Stream::Out, to)?;
         }

@@ -7,6 +7,7 @@ use crate::control::{self, Order};
 use crate::handles;
 use crate::wire::Reply;
 use ostler_store::journal;
+use ostler_sys::clock::since_boot_ms;
 use ostler_sys::socket;
 
 impl Keeper {
@@ -40,7 +41,8 @@ impl Keeper {
                     let refused = self.answer_to(&id)?;
                     self.clients.say(index, &Reply::Request { id, refused })?;
                 }
-                Wanted::Keys { position, keys } => self.take_keys(index, position, &keys)?,
+                // A client sends no more before it is told that we have these.
+                Wanted::Keys { position, keys } => return self.take_keys(index, position, &keys),
                 Wanted::Window | Wanted::Attached => {
                     let newest = self.clients.move_to_front(index);
                     self.follow_window()?;
@@ -70,7 +72,7 @@ impl Keeper {
             return Ok(());
         };
         match self.input.keys(&attached.name, position, keys) {
-            Ok(received) => self.clients.say(index, &Reply::Keys { received })?,
+            Ok(received) => self.clients.acknowledge(index, received, since_boot_ms()),
             // Asked for again when there is room.
             Err(error) if error.is_full_disk() => self.streams.held = Some(Hold::DiskFull),
             Err(error) => return Err(error.into()),

@@ -19,6 +19,9 @@ const TURNS: u32 = 16;
 /// A pipe through which this much comes at once deserves more room. All pipes of a user share a limit, so only those.
 const BUSY: usize = 48 * 1024;
 const WIDE: usize = 512 * 1024;
+/// A terminal that gives no more than this has most likely no more to give, as when it echoes a key. If it has, the next poll
+/// says so at once.
+const FEW: usize = 256;
 /// How exactly it is known when output came.
 const NOTE_EVERY: SignedDuration = SignedDuration::from_secs(1);
 
@@ -30,6 +33,10 @@ struct Stream {
     /// have left its own.
     through: Option<(&'static str, &'static str)>,
     to: &'static str,
+    /// Where the file ends, and how much is in the pipe in between. Only we move these bytes, so the kernel is asked once, for
+    /// what a predecessor has left.
+    end: u64,
+    between: u64,
     ended: bool,
     wide: bool,
     /// The last time that was noted.
@@ -58,24 +65,33 @@ pub struct Streams {
 }
 
 impl Streams {
-    pub fn new(mode: Mode, run: &Dir) -> Streams {
-        let stream = |from, through, to| Stream { from, through, to, ended: false, wide: false, noted: None };
+    pub fn new(mode: Mode, run: &Dir, handles: &Handles) -> io::Result<Streams> {
+        let stream = |from, through: Option<(&'static str, &'static str)>, to| -> io::Result<Stream> {
+            let end = handles.get(to).map(dir::position).transpose()?.unwrap_or(0);
+            let between = through.and_then(|(_, read)| handles.get(read)).map(waiting).transpose()?.unwrap_or(0);
+            Ok(Stream { from, through, to, end, between, ended: false, wide: false, noted: None })
+        };
         let streams = match mode {
             Mode::Headless => {
                 vec![
-                    stream(handles::STDOUT_READ, Some((handles::PASSING_WRITE, handles::PASSING_READ)), handles::OUT),
-                    stream(handles::STDERR_READ, None, handles::ERR),
+                    stream(handles::STDOUT_READ, Some((handles::PASSING_WRITE, handles::PASSING_READ)), handles::OUT)?,
+                    stream(handles::STDERR_READ, None, handles::ERR)?,
                 ]
             }
             Mode::Terminal => {
-                vec![stream(handles::PTY, Some((handles::DRAWN_WRITE, handles::DRAWN_READ)), handles::OUT)]
+                vec![stream(handles::PTY, Some((handles::DRAWN_WRITE, handles::DRAWN_READ)), handles::OUT)?]
             }
         };
         let times = match mode {
             Mode::Headless => run.duplicate().ok(),
             Mode::Terminal => None,
         };
-        Streams { streams, times, held: None, cut_short: false }
+        Ok(Streams { streams, times, held: None, cut_short: false })
+    }
+
+    /// How much output has gone to this file.
+    pub fn end_of(&self, file: &str) -> u64 {
+        self.streams.iter().find(|stream| stream.to == file).map_or(0, |stream| stream.end)
     }
 
     /// What to poll for output.
@@ -89,9 +105,7 @@ impl Streams {
     /// Whether anything waits to be moved. A stream that has ended is found out here as well.
     pub fn any_waits(&mut self, handles: &Handles) -> io::Result<bool> {
         for stream in self.streams.iter_mut().filter(|stream| !stream.ended) {
-            if let Some(between) = stream.through.and_then(|(_, read)| handles.get(read))
-                && waiting(between)? > 0
-            {
+            if stream.between > 0 {
                 return Ok(true);
             }
             match handles.get(stream.from).map_or(Ok(Ready::End), ready)? {
@@ -118,7 +132,10 @@ impl Streams {
                 match stream.step(handles, &mut left) {
                     Ok(Moved::Some(count)) => {
                         if let Some(run) = &self.times {
-                            stream.note_time(handles, run, count as u64);
+                            stream.note_time(run, count as u64);
+                        }
+                        if stream.from == handles::PTY && stream.between == 0 && count <= FEW {
+                            break;
                         }
                     }
                     Ok(Moved::NotNow) => break,
@@ -168,16 +185,14 @@ impl Streams {
 
 impl Stream {
     /// Notes when this output came, once a second at most. Nothing depends on it, so what goes wrong is left alone.
-    fn note_time(&mut self, handles: &Handles, run: &Dir, moved: u64) {
+    fn note_time(&mut self, run: &Dir, moved: u64) {
         let now = clock::now();
         // Both ways: a clock may be set back.
         if self.noted.is_some_and(|noted| now.duration_since(noted).abs() < NOTE_EVERY) {
             return;
         }
-        if let Some(behind) = handles.get(self.to).and_then(|to| dir::position(to).ok()) {
-            self.noted = Some(now);
-            let _ = times::note(run, self.to, behind.saturating_sub(moved), now);
-        }
+        self.noted = Some(now);
+        let _ = times::note(run, self.to, self.end.saturating_sub(moved), now);
     }
 
     /// Moves once, no more to the file than `left`, from which it takes what it moved.
@@ -191,17 +206,24 @@ impl Stream {
                 let moved = shift_at_most(from, to, *left)?;
                 if let Moved::Some(count) = moved {
                     *left = left.saturating_sub(count as u64);
+                    self.end += count as u64;
                 }
                 moved
             }
             Some((write, read)) => {
                 let fresh = shift(from, write)?;
+                if let Moved::Some(count) = fresh {
+                    self.between += count as u64;
+                }
                 // What a predecessor left in between comes out first.
                 let mut passed = 0;
                 while *left > 0
+                    && self.between > 0
                     && let Moved::Some(count) = shift_at_most(read, to, *left)?
                 {
                     *left = left.saturating_sub(count as u64);
+                    self.between = self.between.saturating_sub(count as u64);
+                    self.end += count as u64;
                     passed += count;
                 }
                 if passed > 0 { Moved::Some(passed) } else { fresh }

@@ -48,7 +48,7 @@ pub struct Bench {
 
 type MeasureRow = fn(&Bench) -> Result<Vec<Row>>;
 
-const ROWS: [(&str, MeasureRow); 10] = [
+const ROWS: [(&str, MeasureRow); 11] = [
     (rows::launch::NAME, rows::launch::measure),
     (rows::memory::NAME, rows::memory::measure),
     (rows::listing::NAME, rows::listing::measure),
@@ -58,6 +58,7 @@ const ROWS: [(&str, MeasureRow); 10] = [
     (rows::headless::NAME, rows::headless::measure),
     (rows::output::NAME, rows::output::measure),
     (rows::attach::NAME, rows::attach::measure),
+    (rows::echo::NAME, rows::echo::measure),
     (rows::decoder::NAME, rows::decoder::measure),
 ];
 

@@ -78,6 +78,24 @@ impl Client {
         Ok(0.0)
     }
 
+    /// Milliseconds from typing this key until it was on the screen.
+    pub fn ms_until_echoed(&self, key: u8) -> Result<f64> {
+        let typed = Moment::now();
+        rustix::io::write(&self.screen, &[key])?;
+        let deadline = Instant::now() + SCREEN_LIMIT;
+        let mut chunk = [0; 4096];
+        loop {
+            if !is_readable(&self.screen, deadline.saturating_duration_since(Instant::now())) {
+                bail!("the screen never showed {:?}", char::from(key));
+            }
+            let read = rustix::io::read(&self.screen, &mut chunk)?;
+            let at = Moment::now();
+            if chunk.get(..read).is_some_and(|shown| shown.contains(&key)) {
+                return Ok(at.ms_since(typed));
+            }
+        }
+    }
+
     /// Takes the terminal away, as a dropped SSH line does, and waits until the client has left.
     pub fn hang_up(self) -> Result<()> {
         let Self { screen, mut child, pidfd, started: _ } = self;

@@ -1,5 +1,6 @@
 //! The programs to compare: ours, built for release, and the others, from the system or built below target/.
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -16,25 +17,52 @@ pub struct Tools {
     pub pueued: Tool,
 }
 
-/// A program that may be missing; then the reason stands in its place in the table.
-pub struct Tool(Result<PathBuf, String>);
+/// A program, provided when a row needs it. It may be missing; then the reason stands in its place in the table.
+pub struct Tool {
+    origin: Origin,
+    provided: OnceCell<Result<PathBuf, String>>,
+}
+
+enum Origin {
+    System { program: &'static str },
+    Crate { name: &'static str, program: &'static str },
+}
 
 impl Tool {
     pub fn path(&self) -> Result<&Path> {
-        self.0.as_deref().map_err(|reason| anyhow!("{reason}"))
+        let provided = self.provided.get_or_init(|| self.origin.provide());
+        provided.as_deref().map_err(|reason| anyhow!("{reason}"))
     }
 
-    fn of_system(program: &str) -> Self {
-        let missing = apt::install_missing(&[program]);
-        Self(missing.and_then(|()| apt::on_path(program).ok_or_else(|| format!("{program} is not on PATH"))))
+    /// Where it is, if a row has needed it.
+    fn if_used(&self) -> Option<&Path> {
+        self.provided.get()?.as_deref().ok()
     }
 
-    fn of_crate(name: &str, program: &str) -> Self {
-        let program = tools_folder().join("bin").join(program);
-        if program.is_file() {
-            return Self(Ok(program));
+    fn of_system(program: &'static str) -> Self {
+        Self { origin: Origin::System { program }, provided: OnceCell::new() }
+    }
+
+    fn of_crate(name: &'static str, program: &'static str) -> Self {
+        Self { origin: Origin::Crate { name, program }, provided: OnceCell::new() }
+    }
+}
+
+impl Origin {
+    fn provide(&self) -> Result<PathBuf, String> {
+        match *self {
+            Self::System { program } => {
+                apt::install_missing(&[program])?;
+                apt::on_path(program).ok_or_else(|| format!("{program} is not on PATH"))
+            }
+            Self::Crate { name, program } => {
+                let program = tools_folder().join("bin").join(program);
+                if !program.is_file() {
+                    install_crate(name).map_err(|error| format!("{error:#}"))?;
+                }
+                Ok(program)
+            }
         }
-        Self(install_crate(name).map(|()| program).map_err(|error| format!("{error:#}")))
     }
 }
 
@@ -52,14 +80,14 @@ impl Tools {
         })
     }
 
-    /// Name and version of each program that is there, as it says itself.
+    /// Name and version of each program that was used, as it says itself.
     pub fn versions(&self) -> Vec<String> {
         let asked: [(&str, Option<&Path>, &str); 5] = [
             ("ostler", Some(&self.ostler), "--version"),
-            ("dtach", self.dtach.path().ok(), "--help"),
-            ("tmux", self.tmux.path().ok(), "-V"),
-            ("shpool", self.shpool.path().ok(), "version"),
-            ("pueue", self.pueue.path().ok(), "--version"),
+            ("dtach", self.dtach.if_used(), "--help"),
+            ("tmux", self.tmux.if_used(), "-V"),
+            ("shpool", self.shpool.if_used(), "version"),
+            ("pueue", self.pueue.if_used(), "--version"),
         ];
         asked.into_iter().filter_map(|(name, path, how)| Some(format!("{name} {}", version(path?, how)))).collect()
     }

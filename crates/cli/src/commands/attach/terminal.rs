@@ -90,7 +90,11 @@ impl Shown<'_> {
         if self.terminal.is_gone() {
             self.leave(Why::Detached);
         }
-        Ok(if self.terminal.is_busy() { Progress::Blocked } else { Progress::More })
+        Ok(match self.terminal.is_busy() {
+            true => Progress::Blocked,
+            false if self.attached.has_more_bytes() => Progress::More,
+            false => Progress::UpToDate,
+        })
     }
 
     /// Goes as soon as the keys typed so far have arrived.

@@ -2,6 +2,7 @@
 
 pub mod attach;
 pub mod decoder;
+pub mod echo;
 pub mod headless;
 pub mod launch;
 pub mod listing;

@@ -72,7 +72,7 @@ impl Keeper {
 
     fn copy_if_there_is_room(&self, transcript: &Path) -> Result<Option<Saving>, StoreError> {
         let bytes = checkpoints::missing(&self.folder, transcript)?;
-        if !self.leaves_min_free(bytes).map_err(StoreError::io("the disk"))? {
+        if !self.output.leaves_min_free(self.run.dir(), bytes).map_err(StoreError::io("the disk"))? {
             return Ok(None);
         }
         checkpoints::save(&self.folder, transcript, clock::now()).map(Some)

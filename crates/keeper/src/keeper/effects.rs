@@ -3,10 +3,10 @@
 use super::clients::Changes;
 use super::proof_watch::{LOOK_AGAIN_MS, ProofWatch};
 use super::requests::answer_name;
-use super::streams::Hold;
+use super::streams::FULL_DISK_MS;
 use super::tree::{self, Tree};
 use super::typing::KeysToCome;
-use super::{About, FULL_DISK_MS, Keeper, KeeperError};
+use super::{About, Keeper, KeeperError};
 use crate::control::{self, Order};
 use crate::handles::{self, Handles};
 use ostler_core::event::Event;
@@ -139,7 +139,7 @@ impl Keeper {
         let bytes = match self.record.plan.mode() {
             Mode::Terminal => {
                 let keys = self.agent.keys(&text);
-                self.keys_to_come = KeysToCome::after(&name, &text, keys.after_a_pause, self.out_position());
+                self.keys_to_come = KeysToCome::after(&name, &text, keys.after_a_pause, self.output.end());
                 let last = self.state.last_turn().map(|turn| turn.verdict);
                 let line_is_empty =
                     self.record.plan.channel != Channel::Tty(Tty::Hooks) || last != Some(Verdict::Interrupted);
@@ -164,7 +164,7 @@ impl Keeper {
 
     pub(super) fn put_in(&mut self, name: &str, bytes: Vec<u8>) -> Result<(), KeeperError> {
         match self.input.put(name, bytes) {
-            Err(error) if error.is_full_disk() => self.streams.held = Some(Hold::DiskFull),
+            Err(error) if error.is_full_disk() => self.output.disk_is_full(),
             other => other?,
         }
         Ok(())
@@ -280,7 +280,7 @@ impl Keeper {
     }
 
     fn marks(&self) -> Result<Vec<String>, KeeperError> {
-        let so_far = self.output.as_ref().map(|output| output.messages_so_far()).unwrap_or_default();
+        let so_far = self.agent_feed.as_ref().map(|output| output.messages_so_far()).unwrap_or_default();
         Ok(proof::marks(self.agent, &self.folder, &self.state, so_far)?)
     }
 
@@ -326,12 +326,12 @@ impl Keeper {
 
     /// Nobody is left to write: what is in the pipes now is all there will be.
     fn collect_last_output(&mut self) -> Result<bool, KeeperError> {
-        if !(self.has_room_for_the_rest()? && self.streams.drain(&self.handles)?) {
+        if !(self.has_room_for_the_rest()? && self.output.drain(&self.handles)?) {
             if self.state.stop.is_none() {
                 return Ok(false);
             }
             // Who wants it ended on a full disk wants it ended now; what is still in the pipes is said to be lost.
-            let lost = self.streams.waiting(&self.handles)?;
+            let lost = self.output.waiting(&self.handles)?;
             self.note(Event::Alarm { text: format!("the disk is full; its last {lost} bytes of output are lost") })?;
         }
         self.settle_hold()?;
@@ -346,7 +346,7 @@ impl Keeper {
             self.note(Event::NoTurn)?;
         } else if ends_with_process
             && self.state.turn_running()
-            && let (Some(output), Some(exit)) = (&mut self.output, self.state.exit())
+            && let (Some(output), Some(exit)) = (&mut self.agent_feed, self.state.exit())
         {
             // The end of the process is the end of the turn, whether or not it was announced.
             let complaint = last::complaint_of(self.run.dir())?;

@@ -34,7 +34,7 @@ impl Keeper {
         let told = || Ok::<_, KeeperError>(self.agent_pidfd()?.and_then(|agent| agent.exit_status()));
         let exit = match self.run.exit()? {
             Some(exit) => Some(exit),
-            None if self.agent_exited && self.streams.waits_for_disk() => {
+            None if self.agent_exited && self.output.waits_for_disk() => {
                 told()?.map(|status| Exit { code: status.code(), signal: status.signal() })
             }
             None => None,

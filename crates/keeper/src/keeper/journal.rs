@@ -57,7 +57,7 @@ impl Keeper {
             Err(error) if !error.is_full_disk() => return Err(error.into()),
             Ok(()) | Err(_) => {}
         }
-        if self.state.outcome.is_none() && self.streams.held != Some(Hold::DiskFull) {
+        if self.state.outcome.is_none() && self.output.held() != Some(Hold::DiskFull) {
             self.folder.keep_reserve();
         }
         self.check_exit()?;

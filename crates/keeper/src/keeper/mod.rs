@@ -24,6 +24,7 @@ pub mod inquiry;
 mod journal;
 mod native_id;
 mod next_run;
+mod output;
 mod own_record;
 mod poll;
 mod progress;
@@ -74,12 +75,12 @@ use ostler_sys::process::{Identity, Pidfd};
 use ostler_sys::signals::{Signals, ignore};
 use ostler_view::agent_feed::AgentFeed;
 use ostler_view::look;
+use output::Output;
 use own_record::OwnRecordWatch;
 use poll::Woken;
 use progress::Noted;
 use prompting::Prompting;
 use proof_watch::ProofWatch;
-use room::Room;
 use rustix::fd::OwnedFd;
 use rustix::fs::OFlags;
 use rustix::process::Signal;
@@ -89,11 +90,8 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::path::Path;
-use streams::{Hold, Streams};
+use streams::Hold;
 use typing::KeysToCome;
-
-/// How often a full disk is tried again. There is no event for "room again".
-const FULL_DISK_MS: u64 = 250;
 
 /// How often a line without end is noted.
 const LONG_LINE_NOTED: u64 = 64 << 20;
@@ -182,15 +180,14 @@ struct Keeper {
     bad_lines: u32,
     noted: Noted,
 
-    streams: Streams,
-    room: Room,
+    output: Output,
     input: Input,
     keys_to_come: Option<KeysToCome>,
     prompting: Prompting,
     screen: ScreenWatch,
-    output: Option<AgentFeed>,
+    agent_feed: Option<AgentFeed>,
     /// The agent's standard error, where that tells of retries.
-    errors: Option<AgentFeed>,
+    error_feed: Option<AgentFeed>,
     own_record: Option<OwnRecordWatch>,
     clients: Clients,
     snapshots: Snapshots,
@@ -249,14 +246,13 @@ impl Keeper {
             unwritten: VecDeque::new(),
             bad_lines,
             noted: Noted::with(behind),
-            streams: Streams::new(record.plan.mode(), run.dir(), &handles)?,
-            room: Room::new(&record, settings),
+            output: Output::new(&record, run.dir(), &handles, settings)?,
             input: Input::new(folder.even_when_full(input)?, &handles)?,
             keys_to_come: None,
             prompting: Prompting::default(),
             screen: ScreenWatch::default(),
-            output: None,
-            errors: None,
+            agent_feed: None,
+            error_feed: None,
             own_record: None,
             clients: Clients::default(),
             snapshots: Snapshots::new(&run),
@@ -306,9 +302,9 @@ impl Keeper {
         }
         // From the beginning of the running turn, so that we know as much about it as our predecessor did.
         let agent_feed = ostler_agents::decoder::agent_feed(self.agent, self.record.plan.speaks());
-        self.output =
+        self.agent_feed =
             agent_feed.map(|source| AgentFeed::from(self.state.output.turn_begins, source, &self.state, &self.session));
-        self.errors = self.error_reader();
+        self.error_feed = self.error_reader();
         self.take_back_unanswered()?;
         self.count_what_is_open();
         let me = Identity::me()?;
@@ -451,15 +447,15 @@ impl Keeper {
 
     /// Everything that can move moves: output to its file and into facts, input from its file.
     fn move_bytes(&mut self) -> Result<(), KeeperError> {
-        if self.streams.held.is_some() || !self.unwritten.is_empty() {
+        if self.output.held().is_some() || !self.unwritten.is_empty() {
             self.try_disk_again()?;
         }
-        if self.snapshots.are_behind(self.out_position()) {
-            self.streams.cut_short = false;
+        if self.snapshots.are_behind(self.output.end()) {
+            self.output.skip();
         } else {
             self.changes.output |= self.pump_output()?;
         }
-        if self.streams.held == Some(Hold::DiskFull) {
+        if self.output.held() == Some(Hold::DiskFull) {
             self.folder.show_that_output_waits();
         }
         self.understand()?;
@@ -479,11 +475,12 @@ impl Keeper {
     /// Reads what the agent has said and folds it in.
     fn understand(&mut self) -> Result<(), KeeperError> {
         self.understand_errors()?;
-        let Some(mut pieces) = self.output.as_ref().map(|output| output.pieces(self.run.dir())).transpose()?.flatten()
+        let Some(mut pieces) =
+            self.agent_feed.as_ref().map(|output| output.pieces(self.run.dir())).transpose()?.flatten()
         else {
             return Ok(());
         };
-        while let Some(told) = self.output.as_mut().map(|output| output.read(&mut pieces)).transpose()?.flatten() {
+        while let Some(told) = self.agent_feed.as_mut().map(|output| output.read(&mut pieces)).transpose()?.flatten() {
             self.heed_facts(told)?;
         }
         self.note_long_line()
@@ -492,7 +489,8 @@ impl Keeper {
     /// A reader reads what is not understood yet. Of a line without end that would be more and more.
     fn note_long_line(&mut self) -> Result<(), KeeperError> {
         let known = self.state.output.long_line.map_or(0, |line| line.to);
-        match self.output.as_ref().and_then(AgentFeed::long_line).filter(|line| line.to >= known + LONG_LINE_NOTED) {
+        match self.agent_feed.as_ref().and_then(AgentFeed::long_line).filter(|line| line.to >= known + LONG_LINE_NOTED)
+        {
             Some(LongLine { start, to }) => self.note(Event::LongLine { start, to }),
             None => Ok(()),
         }
@@ -528,7 +526,7 @@ impl Keeper {
 
     fn snapshot_when_due(&mut self) -> Result<(), KeeperError> {
         if self.record.plan.mode() == Mode::Terminal {
-            let position = self.out_position();
+            let position = self.output.end();
             let due_ms = self.snapshots.take_when_due(&self.handles, &self.run, position, since_boot_ms());
             if let Some(due_ms) = due_ms {
                 self.wake_by(due_ms);
@@ -547,11 +545,6 @@ impl Keeper {
             }
             Some(_) | None => Ok(()),
         }
-    }
-
-    /// How much output there is.
-    fn out_position(&self) -> u64 {
-        self.streams.end_of(handles::OUT)
     }
 }
 

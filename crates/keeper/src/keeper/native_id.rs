@@ -83,7 +83,7 @@ impl Keeper {
             return Ok(());
         }
         self.hear_conversation()?;
-        let (now, drawn) = (since_boot_ms(), self.out_position());
+        let (now, drawn) = (since_boot_ms(), self.output.end());
         if ostler_writers::locks_tell(self.agent, &writing::variable) {
             match self.naming.locks.due(now, drawn, LOOK_AGAIN_MS) {
                 Due::Now => self.see_locked_conversation()?,

@@ -1,9 +1,9 @@
 //! What may wake a keeper. While nothing is due there is no timeout: an idle session costs no wake-up at all.
 
+use super::Keeper;
 use super::clients::Clients;
-use super::streams::Hold;
+use super::streams::FULL_DISK_MS;
 use super::typing::KeysToCome;
-use super::{FULL_DISK_MS, Keeper};
 use crate::handles;
 use ostler_sys::clock::since_boot_ms;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -36,9 +36,7 @@ impl Keeper {
             fds.push(PollFd::from_borrowed_fd(handle, flags));
         }
         let full = (!self.unwritten.is_empty()).then_some(FULL_DISK_MS);
-        let held = self.streams.held.map(Hold::again_ms);
-        let more = self.streams.cut_short.then_some(0);
-        let full = full.into_iter().chain(held).chain(more).min().map(|ms| since_boot_ms() + ms);
+        let full = full.into_iter().chain(self.output.again_ms()).min().map(|ms| since_boot_ms() + ms);
         let typing = self.keys_to_come.as_ref().and_then(KeysToCome::due_ms);
         let own_record = self.own_record.as_ref().and_then(|watch| watch.due_ms);
         let due = [self.wake_ms, full, typing, own_record, self.clients.due_ms()];
@@ -73,8 +71,8 @@ impl Keeper {
         ];
         let mut watched: Vec<_> =
             single.into_iter().filter_map(|(kind, handle)| Some((kind, handle?, PollFlags::IN))).collect();
-        if !self.snapshots.are_behind(self.out_position()) {
-            let sources = self.streams.sources(&self.handles);
+        if !self.snapshots.are_behind(self.output.end()) {
+            let sources = self.output.sources(&self.handles);
             watched.extend(sources.into_iter().map(|source| (Woken::Output, source.as_fd(), PollFlags::IN)));
         }
         watched.extend(self.input.sink(&self.handles).map(|sink| (Woken::Room, sink.as_fd(), PollFlags::OUT)));

@@ -36,20 +36,20 @@ impl Noted {
 
 impl Keeper {
     pub(super) fn note_progress_when_due(&mut self) {
-        let heard = self.output.as_ref().map_or(0, AgentFeed::position);
+        let heard = self.agent_feed.as_ref().map_or(0, AgentFeed::position);
         let journal_due = self.noted.journal_behind >= JOURNAL.max(self.noted.size);
         let output_due = heard.saturating_sub(self.noted.output) >= OUTPUT.max(4 * self.noted.size);
         // What is not on the disk yet is not in the journal.
-        let can = self.unwritten.is_empty() && self.streams.held.is_none();
+        let can = self.unwritten.is_empty() && self.output.held().is_none();
         if !can || !(journal_due || output_due) {
             return;
         }
         let now_ms = since_boot_ms();
-        let more_comes = || self.streams.waiting(&self.handles).is_ok_and(|bytes| bytes > 0);
+        let more_comes = || self.output.waiting(&self.handles).is_ok_and(|bytes| bytes > 0);
         if now_ms < self.noted.at_ms + PAUSE_MS && more_comes() {
             return;
         }
-        let heard_now = self.output.as_ref().and_then(|output| output.heard(self.record.run));
+        let heard_now = self.agent_feed.as_ref().and_then(|output| output.heard(self.record.run));
         let written = self
             .journal
             .end()

@@ -215,7 +215,7 @@ impl Keeper {
         if !self.input.is_taken() {
             return Ok(false);
         }
-        let (now, drawn) = (since_boot_ms(), self.out_position());
+        let (now, drawn) = (since_boot_ms(), self.output.end());
         let sent_ms = *self.prompting.sent_ms.get_or_insert(now);
         self.prompting.typed_ms.get_or_insert(now);
         let seen = self.see_prompt()?;

@@ -18,11 +18,12 @@ impl Keeper {
 
     /// Reads what is new on the agent's standard error. Before its output: an answer there comes after the retry.
     pub(super) fn understand_errors(&mut self) -> Result<(), KeeperError> {
-        let Some(mut pieces) = self.errors.as_ref().map(|errors| errors.pieces(self.run.dir())).transpose()?.flatten()
+        let Some(mut pieces) =
+            self.error_feed.as_ref().map(|errors| errors.pieces(self.run.dir())).transpose()?.flatten()
         else {
             return Ok(());
         };
-        while let Some(told) = self.errors.as_mut().map(|errors| errors.read(&mut pieces)).transpose()?.flatten() {
+        while let Some(told) = self.error_feed.as_mut().map(|errors| errors.read(&mut pieces)).transpose()?.flatten() {
             for (end, fact) in told {
                 if let Fact::Retrying(retry) = fact
                     && self.state.turn_running()

@@ -53,7 +53,7 @@ impl Keeper {
     /// What the screen shows now; `None` when it is not time to look, or it could not be looked at. Asks to be woken when it
     /// is time.
     pub(super) fn see_prompt(&mut self) -> Result<Option<Seen>, KeeperError> {
-        let (now, drawn) = (since_boot_ms(), self.out_position());
+        let (now, drawn) = (since_boot_ms(), self.output.end());
         let watch = &mut self.screen;
         if watch.drawn != drawn || watch.unseen_ms.is_none() {
             (watch.drawn, watch.drawn_ms) = (drawn, now);

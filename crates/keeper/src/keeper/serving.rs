@@ -1,7 +1,6 @@
 //! Serving the clients of the socket.
 
 use super::clients::Wanted;
-use super::streams::Hold;
 use super::{Keeper, KeeperError};
 use crate::control::{self, Order};
 use crate::handles;
@@ -74,7 +73,7 @@ impl Keeper {
         match self.input.keys(&attached.name, position, keys) {
             Ok(received) => self.clients.acknowledge(index, received, since_boot_ms()),
             // Asked for again when there is room.
-            Err(error) if error.is_full_disk() => self.streams.held = Some(Hold::DiskFull),
+            Err(error) if error.is_full_disk() => self.output.disk_is_full(),
             Err(error) => return Err(error.into()),
         }
         self.input.pump(&self.handles)?;

@@ -43,6 +43,11 @@ struct Stream {
     noted: Option<Timestamp>,
 }
 
+/// How often a full disk is tried again. There is no event for "room again".
+pub(super) const FULL_DISK_MS: u64 = 250;
+/// How often output that is held at its limit is tried again: only a person can change that.
+const LIMIT_MS: u64 = 1000;
+
 /// Why output does not move; not tried again before the next look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hold {
@@ -54,14 +59,24 @@ pub enum Hold {
     Limit { limit: u64 },
 }
 
+impl Hold {
+    /// When to try again.
+    pub fn again_ms(self) -> u64 {
+        match self {
+            Hold::DiskFull | Hold::LittleSpace { .. } => FULL_DISK_MS,
+            Hold::Limit { .. } => LIMIT_MS,
+        }
+    }
+}
+
 pub struct Streams {
     streams: Vec<Stream>,
     /// The folder of the run, where the times of output are noted. A terminal has none: its bytes are a drawing.
     times: Option<Dir>,
-    pub held: Option<Hold>,
+    held: Option<Hold>,
     /// The last pump stopped because it had moved what it was allowed to: there may be more in our own pipe, which is not
     /// polled.
-    pub cut_short: bool,
+    cut_short: bool,
 }
 
 impl Streams {
@@ -87,6 +102,31 @@ impl Streams {
             Mode::Terminal => None,
         };
         Ok(Streams { streams, times, held: None, cut_short: false })
+    }
+
+    /// Why nothing moves, if it is so.
+    pub fn held(&self) -> Option<Hold> {
+        self.held
+    }
+
+    /// Nothing moves from now on.
+    pub fn hold(&mut self, hold: Hold) {
+        self.held = Some(hold);
+    }
+
+    /// What held it is over.
+    pub fn release(&mut self) {
+        self.held = None;
+    }
+
+    /// Whether the last pump has left something that is not polled for.
+    pub fn is_cut_short(&self) -> bool {
+        self.cut_short
+    }
+
+    /// There was no pump.
+    pub fn skip(&mut self) {
+        self.cut_short = false;
     }
 
     /// How much output has gone to this file.
@@ -153,14 +193,6 @@ impl Streams {
         }
         self.cut_short = left == 0;
         Ok(at_most - left)
-    }
-
-    /// Whether there is too little room on the disk.
-    pub fn waits_for_disk(&self) -> bool {
-        match self.held {
-            Some(Hold::DiskFull | Hold::LittleSpace { .. }) => true,
-            Some(Hold::Limit { .. }) | None => false,
-        }
     }
 
     /// How much waits to be moved.

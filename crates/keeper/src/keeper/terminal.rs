@@ -15,7 +15,7 @@ impl Keeper {
             self.window = Some((rows, columns));
             return Ok(());
         }
-        let at = self.out_position();
+        let at = self.output.end();
         // A note that does not fit on a full disk makes a replay less right, not wrong for ever: the program redraws.
         match terminal::note_size(self.run.dir(), terminal::Resize { at, rows, columns }) {
             Err(error) if !error.is_full_disk() => return Err(error.into()),

@@ -116,7 +116,7 @@ impl Keeper {
     /// Once the program has taken what was put in: types the rest of the message when it is time. True when all of it is
     /// typed.
     pub(super) fn all_is_typed(&mut self) -> Result<bool, KeeperError> {
-        let (now, drawn) = (since_boot_ms(), self.out_position());
+        let (now, drawn) = (since_boot_ms(), self.output.end());
         let Some(rest) = &mut self.keys_to_come else {
             return Ok(true);
         };

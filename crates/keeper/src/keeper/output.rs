@@ -1,0 +1,474 @@
+//! The agent's output on its way to its files: moved by [`Streams`], as far as there is [`Room`].
+//!
+//! [`Output`] decides what is moved, held and dropped. The keeper notes it in the journal: that output is dropped before it
+//! is, so that what is missing is always known to be.
+
+use super::room::{Allowed, Now, Room};
+use super::streams::{Hold, Streams};
+use super::{Keeper, KeeperError};
+use crate::Settings;
+use crate::handles::{self, Handles};
+use ostler_core::event::Event;
+use ostler_core::life::Held;
+use ostler_core::limits::{OutputBounds, size};
+use ostler_core::record::{Mode, Speaks};
+use ostler_store::{RunRecord, StoreError};
+use ostler_sys::clock::since_boot_ms;
+use ostler_sys::dir::{self, Dir};
+use rustix::fd::OwnedFd;
+use std::io;
+
+/// Output is dropped up to a multiple of this: a block of the file system is given back as a whole.
+const BLOCK: u64 = 64 * 1024;
+
+pub(super) struct Output {
+    streams: Streams,
+    room: Room,
+    mode: Mode,
+    speaks: Speaks,
+    /// The file system cannot give back the beginning of a file.
+    cannot_drop: bool,
+}
+
+/// What matters here of what the journal tells.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Told {
+    /// What was dropped of the output, and of standard error.
+    pub dropped: u64,
+    pub dropped_err: u64,
+    /// Somebody wants it to end, or its agent is done.
+    pub is_to_end: bool,
+}
+
+/// One of the files that output goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OutputFile {
+    Out,
+    Err,
+}
+
+impl OutputFile {
+    fn name(self) -> &'static str {
+        match self {
+            OutputFile::Out => handles::OUT,
+            OutputFile::Err => handles::ERR,
+        }
+    }
+}
+
+/// What is to be dropped: the beginning of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cut {
+    pub file: OutputFile,
+    pub to: u64,
+}
+
+/// What came of moving output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pumped {
+    Nothing,
+    Moved,
+    /// It waits from now on.
+    Held(Hold),
+    /// Something has to be dropped first.
+    MustDrop(Cut),
+}
+
+impl Output {
+    pub fn new(record: &RunRecord, run: &Dir, handles: &Handles, settings: Settings) -> io::Result<Output> {
+        let mode = record.plan.mode();
+        let bounds = OutputBounds { limit: record.output_limit, min_free: record.min_free_space };
+        Ok(Output {
+            streams: Streams::new(mode, run, handles)?,
+            room: Room::new(mode, bounds, settings),
+            mode,
+            speaks: record.plan.speaks(),
+            cannot_drop: false,
+        })
+    }
+
+    /// How much output there is.
+    pub fn end(&self) -> u64 {
+        self.streams.end_of(handles::OUT)
+    }
+
+    /// What to poll for output.
+    pub fn sources<'a>(&self, handles: &'a Handles) -> Vec<&'a OwnedFd> {
+        self.streams.sources(handles)
+    }
+
+    /// After how long something is to be tried although nothing is ready.
+    pub fn again_ms(&self) -> Option<u64> {
+        self.streams.held().map(Hold::again_ms).into_iter().chain(self.streams.is_cut_short().then_some(0)).min()
+    }
+
+    /// Why nothing moves, if it is so.
+    pub fn held(&self) -> Option<Hold> {
+        self.streams.held()
+    }
+
+    /// The disk was full for something else.
+    pub fn disk_is_full(&mut self) {
+        self.streams.hold(Hold::DiskFull);
+    }
+
+    /// What held it is over.
+    pub fn release(&mut self) {
+        self.streams.release();
+    }
+
+    /// Nothing is moved in this round.
+    pub fn skip(&mut self) {
+        self.streams.skip();
+    }
+
+    /// Whether there is too little room on the disk.
+    pub fn waits_for_disk(&self) -> bool {
+        match self.held() {
+            Some(Hold::DiskFull | Hold::LittleSpace { .. }) => true,
+            Some(Hold::Limit { .. }) | None => false,
+        }
+    }
+
+    /// How much waits to be moved.
+    pub fn waiting(&self, handles: &Handles) -> io::Result<u64> {
+        self.streams.waiting(handles)
+    }
+
+    /// Moves everything that is still under way. False when the disk is too full for that.
+    pub fn drain(&mut self, handles: &Handles) -> io::Result<bool> {
+        self.streams.drain(handles)
+    }
+
+    /// Moves output as far as it may go.
+    pub fn pump(&mut self, handles: &Handles, run: &Dir, told: Told) -> io::Result<Pumped> {
+        if self.held().is_some() {
+            self.skip();
+            return Ok(Pumped::Nothing);
+        }
+        let mut allowed = self.allowed(run, told)?;
+        if matches!(allowed, Allowed::Nothing(_)) {
+            self.skip();
+            if !self.streams.any_waits(handles)? {
+                return Ok(Pumped::Nothing);
+            }
+            self.room.read_settings();
+            allowed = self.allowed(run, told)?;
+        }
+        match allowed {
+            Allowed::Bytes(bytes) => {
+                let moved = self.streams.pump(handles, bytes)?;
+                self.room.spend(moved);
+                Ok(if moved > 0 { Pumped::Moved } else { Pumped::Nothing })
+            }
+            Allowed::WhenDropped(bytes) => Ok(Pumped::MustDrop(self.oldest(bytes, told))),
+            Allowed::Nothing(hold) => {
+                self.streams.hold(hold);
+                Ok(Pumped::Held(hold))
+            }
+        }
+    }
+
+    /// Looks whether what held output is over. Returns why it is held now; that may have changed. `has_room`: whether a full
+    /// disk has room for more than records.
+    pub fn try_again(
+        &mut self,
+        run: &Dir,
+        told: Told,
+        has_room: impl FnOnce() -> Result<bool, StoreError>,
+    ) -> Result<Option<Hold>, KeeperError> {
+        let held = match self.held() {
+            None => None,
+            // What little is free is for records: output goes on when there is room for more than those.
+            Some(Hold::DiskFull) => (!has_room()?).then_some(Hold::DiskFull),
+            Some(Hold::LittleSpace { .. } | Hold::Limit { .. }) => {
+                self.room.read_settings();
+                self.room.look_again();
+                match self.allowed(run, told)? {
+                    Allowed::Bytes(_) | Allowed::WhenDropped(_) => None,
+                    Allowed::Nothing(hold) => Some(hold),
+                }
+            }
+        };
+        match held {
+            Some(hold) => self.streams.hold(hold),
+            None => self.streams.release(),
+        }
+        Ok(held)
+    }
+
+    fn allowed(&mut self, run: &Dir, told: Told) -> io::Result<Allowed> {
+        let kept = self.kept(OutputFile::Out, told) + self.kept(OutputFile::Err, told);
+        // A command's output is text that somebody may read; of an agent's, every line counts.
+        let drops_oldest = self.speaks == Speaks::Bytes && !self.cannot_drop;
+        let (ms, is_to_end) = (since_boot_ms(), told.is_to_end);
+        self.room.allowed(Now { ms, kept, drops_oldest, is_to_end }, self.streams.held(), || dir::space(run))
+    }
+
+    /// Whether so much may be written beside the output.
+    pub fn leaves_min_free(&self, run: &Dir, bytes: u64) -> io::Result<bool> {
+        Ok(self.room.leaves_min_free(bytes, dir::space(run)?))
+    }
+
+    fn kept(&self, file: OutputFile, told: Told) -> u64 {
+        let dropped = match file {
+            OutputFile::Out => told.dropped,
+            OutputFile::Err => told.dropped_err,
+        };
+        self.streams.end_of(file.name()).saturating_sub(dropped)
+    }
+
+    /// So many bytes of what a command printed first. What it printed where is not known across the two streams, so the longer
+    /// one gives.
+    fn oldest(&self, bytes: u64, told: Told) -> Cut {
+        let (out, err) = (self.kept(OutputFile::Out, told), self.kept(OutputFile::Err, told));
+        let (file, dropped) =
+            if out >= err { (OutputFile::Out, told.dropped) } else { (OutputFile::Err, told.dropped_err) };
+        Cut { file, to: (dropped + bytes).next_multiple_of(BLOCK).min(dropped + out.max(err)) }
+    }
+
+    /// The oldest output of a terminal that is to be dropped, in large steps and never past the newest snapshot.
+    fn oldest_drawn(&self, snapshot: u64, told: Told) -> Option<Cut> {
+        let limit = self.room.limit().filter(|_| self.mode == Mode::Terminal && !self.cannot_drop)?;
+        let to = self.end().saturating_sub(limit).min(snapshot) / BLOCK * BLOCK;
+        (to >= told.dropped + (limit / 8).max(BLOCK)).then_some(Cut { file: OutputFile::Out, to })
+    }
+}
+
+impl Keeper {
+    /// Moves output as far as it may go. True when anything was moved.
+    pub(super) fn pump_output(&mut self) -> Result<bool, KeeperError> {
+        loop {
+            match self.output.pump(&self.handles, self.run.dir(), self.told_of_output())? {
+                Pumped::Nothing => return Ok(false),
+                Pumped::Moved => {
+                    if self.output.held().is_none() {
+                        self.note_release()?;
+                    }
+                    return Ok(true);
+                }
+                Pumped::Held(hold) => return self.note_hold(hold).map(|()| false),
+                Pumped::MustDrop(cut) => self.drop_oldest(cut)?,
+            }
+        }
+    }
+
+    fn told_of_output(&self) -> Told {
+        Told {
+            dropped: self.state.output.trimmed,
+            dropped_err: self.state.output.trimmed_err,
+            is_to_end: self.state.stop.is_some() || self.state.is_done() || self.state.has_exited(),
+        }
+    }
+
+    /// Looks whether what held output is over.
+    pub(super) fn try_output_again(&mut self) -> Result<(), KeeperError> {
+        let (folder, told) = (&self.folder, self.told_of_output());
+        match self.output.try_again(self.run.dir(), told, || folder.has_room_for_output())? {
+            Some(hold) => self.note_hold(hold),
+            None => Ok(()),
+        }
+    }
+
+    fn drop_oldest(&mut self, cut: Cut) -> Result<(), KeeperError> {
+        let first = self.state.output.trimmed + self.state.output.trimmed_err == 0;
+        if self.drop_to(cut)? && first {
+            let limit = size(self.output.room.limit().unwrap_or(0));
+            let text = format!(
+                "it printed more than output_limit ({limit}), so its oldest output is dropped; raise output_limit in \
+                 config.toml before the next run"
+            );
+            self.note(Event::Alarm { text })?;
+        }
+        Ok(())
+    }
+
+    fn drop_to(&mut self, cut: Cut) -> Result<bool, KeeperError> {
+        let (name, to) = (cut.file.name(), cut.to);
+        let Some(file) = self.handles.get(name) else {
+            self.output.cannot_drop = true;
+            return Ok(false);
+        };
+        if let Err(error) = dir::can_forget_front(file) {
+            self.output.cannot_drop = true;
+            self.note(Event::Alarm { text: format!("old output cannot be dropped here: {error}") })?;
+            return Ok(false);
+        }
+        self.note(match cut.file {
+            OutputFile::Out => Event::Trimmed { to },
+            OutputFile::Err => Event::TrimmedErr { to },
+        })?;
+        if let Some(file) = self.handles.get(name) {
+            dir::forget_front(file, to)?;
+        }
+        Ok(true)
+    }
+
+    /// A predecessor may have noted that output is dropped, and not got to it.
+    pub(super) fn drop_again(&self) -> Result<(), KeeperError> {
+        for (name, to) in [(handles::OUT, self.state.output.trimmed), (handles::ERR, self.state.output.trimmed_err)] {
+            if let Some(file) = self.handles.get(name).filter(|_| to > 0) {
+                dir::forget_front(file, to)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// There is a new snapshot of the screen, up to here: what was drawn long before it may be dropped.
+    pub(super) fn trim(&mut self, snapshot: u64) -> Result<(), KeeperError> {
+        match self.output.oldest_drawn(snapshot, self.told_of_output()) {
+            Some(cut) => self.drop_to(cut).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// Output waits from now on, and everybody can see why. On a full disk a reserve that is not whole shows it.
+    fn note_hold(&mut self, hold: Hold) -> Result<(), KeeperError> {
+        let id = self.session.id;
+        let (why, remedy) = match hold {
+            Hold::DiskFull => return Ok(()),
+            Hold::LittleSpace { min_free } => (
+                format!("less than min_free_space ({}) is free on the disk", size(min_free)),
+                "it continues when there is more".to_owned(),
+            ),
+            Hold::Limit { limit } => (
+                format!("it has reached output_limit ({})", size(limit)),
+                format!("raise output_limit in config.toml, or stop it: ostler stop {id}"),
+            ),
+        };
+        let held = Held { why, remedy };
+        if self.state.held() == Some(&held) {
+            return Ok(());
+        }
+        self.note(Event::Held { why: held.why, remedy: held.remedy })
+    }
+
+    fn note_release(&mut self) -> Result<(), KeeperError> {
+        if self.state.held().is_some() && !self.ended_by_request() {
+            self.note(Event::Released)?;
+        }
+        Ok(())
+    }
+
+    /// Who is held at a full pipe and told to end may have had more to say than it got to.
+    fn ended_by_request(&self) -> bool {
+        self.state.stop.is_some() || self.state.steps.terminated || self.state.steps.killed
+    }
+
+    /// Whether what is left in the pipes, when nobody is left to write to them, may go to the files: there is little of it.
+    pub(super) fn has_room_for_the_rest(&self) -> Result<bool, KeeperError> {
+        match self.output.held() {
+            None | Some(Hold::Limit { .. }) => Ok(true),
+            // On a full disk the little that is free is for the records of the end.
+            Some(Hold::DiskFull) => Ok(self.folder.has_room_for_output()?),
+            Some(Hold::LittleSpace { .. }) => {
+                let free = dir::free_space(self.run.dir())?;
+                let rest = self.output.waiting(&self.handles)?;
+                Ok(ostler_store::room::has_for_output(free.saturating_sub(rest)))
+            }
+        }
+    }
+
+    /// Its output is complete now: unless it was told to end while it was held, nothing is missing.
+    pub(super) fn settle_hold(&mut self) -> Result<(), KeeperError> {
+        self.output.release();
+        self.note_release()
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use ostler_sys::pipes::Pipe;
+    use rustix::fs::OFlags;
+
+    const LIMIT: u64 = 256 * 1024;
+
+    /// A run whose agent has printed to its pipes.
+    struct Fixture {
+        run: Dir,
+        handles: Handles,
+        agent: OwnedFd,
+        _folder: tempfile::TempDir,
+    }
+
+    impl Fixture {
+        fn new() -> Fixture {
+            let folder = tempfile::tempdir().unwrap();
+            let run = Dir::open(folder.path()).unwrap();
+            let mut handles = Handles::default();
+            let (stdout, passing, stderr) =
+                (Pipe::blocking().unwrap(), Pipe::blocking().unwrap(), Pipe::blocking().unwrap());
+            handles.put(handles::STDOUT_READ, stdout.read);
+            handles.put(handles::STDERR_READ, stderr.read);
+            handles.put(handles::PASSING_READ, passing.read);
+            handles.put(handles::PASSING_WRITE, passing.write);
+            for name in [handles::OUT, handles::ERR] {
+                handles.put(name, run.file(name, OFlags::RDWR | OFlags::CREATE).unwrap());
+            }
+            Fixture { run, handles, agent: stdout.write, _folder: folder }
+        }
+
+        fn output(&self, speaks: Speaks, settings: Settings) -> Output {
+            let bounds = OutputBounds { limit: Some(LIMIT), min_free: Some(0) };
+            Output {
+                streams: Streams::new(Mode::Headless, &self.run, &self.handles).unwrap(),
+                room: Room::new(Mode::Headless, bounds, settings),
+                mode: Mode::Headless,
+                speaks,
+                cannot_drop: false,
+            }
+        }
+
+        /// The agent prints so much, a piece at a time, and it is moved as far as it may be.
+        fn print(&self, output: &mut Output, bytes: u64) -> Pumped {
+            let mut last = Pumped::Nothing;
+            for _ in 0..bytes / 1024 {
+                rustix::io::write(&self.agent, &[b'x'; 1024]).unwrap();
+                match output.pump(&self.handles, &self.run, Told::default()).unwrap() {
+                    Pumped::Nothing => {}
+                    pumped => last = pumped,
+                }
+            }
+            last
+        }
+    }
+
+    #[test]
+    fn an_agent_at_its_limit_is_held_and_goes_on_with_every_byte_when_that_is_raised() {
+        let fixture = Fixture::new();
+        let mut output = fixture.output(Speaks::Turns, || Some(OutputBounds { limit: Some(LIMIT), min_free: Some(0) }));
+        let held = fixture.print(&mut output, LIMIT + 4096);
+        assert_eq!((held, output.end()), (Pumped::Held(Hold::Limit { limit: LIMIT }), LIMIT));
+        assert!(output.sources(&fixture.handles).is_empty() && output.again_ms().is_some());
+        assert_eq!(output.waiting(&fixture.handles).unwrap(), 4096);
+        let again = output.try_again(&fixture.run, Told::default(), || Ok(true)).unwrap();
+        assert_eq!(again, Some(Hold::Limit { limit: LIMIT }));
+
+        // The next keeper finds what this one has left, and a higher limit.
+        let mut output = fixture.output(Speaks::Turns, || Some(OutputBounds { limit: None, min_free: Some(0) }));
+        assert_eq!(output.end(), LIMIT);
+        while output.pump(&fixture.handles, &fixture.run, Told::default()).unwrap() == Pumped::Moved {}
+        assert_eq!((output.held(), output.end()), (None, LIMIT + 4096));
+        assert_eq!(output.waiting(&fixture.handles).unwrap(), 0);
+    }
+
+    #[test]
+    fn a_command_at_its_limit_drops_whole_blocks_of_the_longer_file() {
+        let fixture = Fixture::new();
+        let mut output = fixture.output(Speaks::Bytes, || None);
+        fixture.print(&mut output, LIMIT);
+        let cut = Cut { file: OutputFile::Out, to: LIMIT / 2 };
+        assert_eq!(output.pump(&fixture.handles, &fixture.run, Told::default()).unwrap(), Pumped::MustDrop(cut));
+        let told = Told { dropped: cut.to, ..Told::default() };
+        rustix::io::write(&fixture.agent, b"more").unwrap();
+        assert_eq!(output.pump(&fixture.handles, &fixture.run, told).unwrap(), Pumped::Moved);
+        assert_eq!(output.end(), LIMIT + 4);
+        // Where nothing can be dropped it is held like an agent.
+        output.cannot_drop = true;
+        rustix::io::write(&fixture.agent, b"more").unwrap();
+        let held = Pumped::Held(Hold::Limit { limit: LIMIT });
+        assert_eq!(output.pump(&fixture.handles, &fixture.run, Told::default()).unwrap(), held);
+    }
+}

@@ -76,6 +76,8 @@ pub enum Wanted {
 #[derive(Default)]
 pub struct Clients {
     list: Vec<Client>,
+    /// What they are not told yet.
+    changes: Changes,
     /// What a packet is received into.
     buffer: Vec<u8>,
 }
@@ -166,8 +168,19 @@ impl Clients {
         self.list.iter().filter_map(|client| client.received.as_ref()).map(|untold| untold.by_ms).min()
     }
 
-    /// Tells everyone who watches.
-    pub fn tell(&mut self, changes: Changes, now_ms: u64) -> io::Result<()> {
+    /// There is more output.
+    pub fn output_changed(&mut self) {
+        self.changes.output = true;
+    }
+
+    /// Something else has changed: what a look at the session would say.
+    pub fn state_changed(&mut self) {
+        self.changes.state = true;
+    }
+
+    /// Tells everyone who watches what has changed since the last time.
+    pub fn tell(&mut self, now_ms: u64) -> io::Result<()> {
+        let changes = std::mem::take(&mut self.changes);
         self.list.iter_mut().try_for_each(|client| client.tell(changes.told_to(client.watches), now_ms))
     }
 
@@ -231,7 +244,7 @@ mod tests {
         let (socket, theirs) = socket::pair().unwrap();
         let client =
             Client { socket, watches: Watches::Nothing, behind: Changes::default(), received: None, attached: None };
-        (Clients { list: vec![client], buffer: Vec::new() }, theirs)
+        (Clients { list: vec![client], ..Clients::default() }, theirs)
     }
 
     fn received(socket: &OwnedFd) -> Vec<Reply> {
@@ -250,6 +263,11 @@ mod tests {
         assert_eq!(received(socket), [Reply::Changed { output_only: false }]);
     }
 
+    fn draw(clients: &mut Clients) {
+        clients.output_changed();
+        clients.tell(NOW).unwrap();
+    }
+
     #[test]
     fn a_key_and_its_echo_are_told_in_one_packet() {
         let (mut clients, theirs) = one_client();
@@ -257,12 +275,13 @@ mod tests {
         socket::transmit(&theirs, &wire::keys(0, b"k")).unwrap();
         assert!(matches!(clients.hear(0).unwrap(), Some(Wanted::Keys { position: 0, keys }) if keys == b"k"));
         clients.acknowledge(0, 1, NOW);
-        clients.tell(Changes { output: true, state: false }, NOW).unwrap();
+        draw(&mut clients);
         assert_eq!(received(&theirs), [Reply::Keys { received: 1 }]);
         // What comes later, or is more than output, is told as such.
-        clients.tell(Changes { output: true, state: false }, NOW).unwrap();
+        draw(&mut clients);
         clients.acknowledge(0, 2, NOW);
-        clients.tell(Changes::ALL, NOW).unwrap();
+        clients.state_changed();
+        draw(&mut clients);
         let state = Reply::Changed { output_only: false };
         assert_eq!(received(&theirs), [Reply::Changed { output_only: true }, Reply::Keys { received: 2 }, state]);
     }
@@ -272,10 +291,10 @@ mod tests {
         let (mut clients, theirs) = one_client();
         attach(&mut clients, &theirs);
         clients.acknowledge(0, 1, NOW);
-        clients.tell(Changes::default(), NOW).unwrap();
+        clients.tell(NOW).unwrap();
         assert_eq!(received(&theirs), []);
         let due = clients.due_ms().unwrap();
-        clients.tell(Changes::default(), due).unwrap();
+        clients.tell(due).unwrap();
         assert_eq!(received(&theirs), [Reply::Keys { received: 1 }]);
         assert_eq!(clients.due_ms(), None);
     }
@@ -285,11 +304,11 @@ mod tests {
         let (mut clients, theirs) = one_client();
         attach(&mut clients, &theirs);
         while !Clients::is_behind(&clients.list()[0]) {
-            clients.tell(Changes { output: true, state: false }, NOW).unwrap();
+            draw(&mut clients);
         }
         // Its keys are not acknowledged, and that there is output is not forgotten.
         clients.acknowledge(0, 1, NOW);
-        clients.tell(Changes { output: true, state: false }, NOW).unwrap();
+        draw(&mut clients);
         assert!(received(&theirs).iter().all(|reply| *reply == Reply::Changed { output_only: true }));
         clients.catch_up(0).unwrap();
         assert_eq!(received(&theirs), [Reply::Changed { output_only: true }]);

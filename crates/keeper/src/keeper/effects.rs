@@ -1,6 +1,5 @@
 //! Doing what the life cycle wants. Each effect, once done, is noted and no longer wanted.
 
-use super::clients::Changes;
 use super::proof_watch::{LOOK_AGAIN_MS, ProofWatch};
 use super::requests::answer_name;
 use super::streams::FULL_DISK_MS;
@@ -300,7 +299,7 @@ impl Keeper {
         Tree {
             session: self.session.id,
             group: self.group.as_ref(),
-            holder: self.holder_pid,
+            holder: self.holder.pid(),
             agent: &self.process,
             snapshot: self.snapshots.process_id(),
         }
@@ -391,7 +390,9 @@ impl Keeper {
     }
 
     fn finish(&mut self) -> Result<(), KeeperError> {
-        self.clients.tell(Changes::ALL, since_boot_ms())?;
+        self.clients.output_changed();
+        self.clients.state_changed();
+        self.clients.tell(since_boot_ms())?;
         finish(&self.folder, &self.run, &self.record, &self.handles)?;
         self.done = true;
         Ok(())

@@ -12,7 +12,7 @@ use ostler_sys::pause::{self, Point};
 use ostler_sys::process::{Identity, Pidfd};
 use ostler_sys::socket;
 use ostler_sys::spawn::Started;
-use rustix::fd::AsFd;
+use rustix::fd::{AsFd, OwnedFd};
 use std::io;
 
 /// How soon a replacement for the holder is tried again when there is no process or descriptor for one, or when one after the
@@ -24,6 +24,70 @@ const FREE_DEATHS: u32 = 5;
 
 /// The grace when it is the machine, not a person, that wants the session to end.
 const SHUTDOWN_GRACE_MS: u64 = 5000;
+
+/// The holder, as far as the keeper knows it.
+#[derive(Default)]
+pub(super) struct HolderLink {
+    process: Option<OwnedFd>,
+    pid: Option<i32>,
+    /// When a replacement is tried again that could not be started.
+    due_ms: Option<u64>,
+    /// Since when there is the replacement that we started, and how many died young, one after the other.
+    since_ms: Option<u64>,
+    deaths: u32,
+}
+
+/// What to do about a holder that is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Replace {
+    Now,
+    Later,
+}
+
+impl HolderLink {
+    /// There is one, which somebody else has started.
+    pub fn found(&mut self, pid: i32, process: OwnedFd) {
+        (self.pid, self.process) = (Some(pid), Some(process));
+    }
+
+    /// Its number, also when it is gone.
+    pub fn pid(&self) -> Option<i32> {
+        self.pid
+    }
+
+    /// What to poll for its end.
+    pub fn process(&self) -> Option<&OwnedFd> {
+        self.process.as_ref()
+    }
+
+    /// When it is to be replaced, if that could not be done at once.
+    pub fn due_ms(&self) -> Option<u64> {
+        self.due_ms
+    }
+
+    /// It is gone.
+    fn gone(&mut self, now_ms: u64) -> Replace {
+        self.process = None;
+        if let Some(since_ms) = self.since_ms.take() {
+            self.deaths = if now_ms.saturating_sub(since_ms) < YOUNG_MS { self.deaths + 1 } else { 0 };
+            if self.deaths >= FREE_DEATHS {
+                self.try_later(now_ms);
+                return Replace::Later;
+            }
+        }
+        Replace::Now
+    }
+
+    fn replaced(&mut self, started: Started, now_ms: u64) {
+        self.found(started.pid, started.pidfd);
+        (self.since_ms, self.due_ms) = (Some(now_ms), None);
+    }
+
+    /// There is no process or descriptor for another one.
+    fn try_later(&mut self, now_ms: u64) {
+        self.due_ms = Some(now_ms + NO_HOLDER_MS);
+    }
+}
 
 impl Keeper {
     pub(super) fn check_exit(&mut self) -> Result<(), KeeperError> {
@@ -56,7 +120,7 @@ impl Keeper {
                 Heard::Nothing => break,
                 Heard::Silence => {
                     self.handles.close(handles::HOLDER_LINE);
-                    if self.holder.is_none() {
+                    if self.holder.process().is_none() {
                         self.replace_holder()?;
                     }
                     break;
@@ -68,32 +132,25 @@ impl Keeper {
 
     /// The holder is gone. Another process gets the same descriptors and watches in its place.
     pub(super) fn replace_holder(&mut self) -> Result<(), KeeperError> {
+        let now = since_boot_ms();
         if self.state.outcome.is_some() || self.folder.dir().is_deleted()? {
-            self.holder = None;
+            self.holder.process = None;
             return Ok(());
         }
-        let now = since_boot_ms();
-        if let Some(since) = self.holder_since_ms.take() {
-            self.holder_deaths = if now.saturating_sub(since) < YOUNG_MS { self.holder_deaths + 1 } else { 0 };
-            if self.holder_deaths >= FREE_DEATHS {
-                self.holder = None;
-                self.holder_due_ms = Some(now + NO_HOLDER_MS);
-                return Ok(());
-            }
+        match self.holder.gone(now) {
+            Replace::Now => {}
+            Replace::Later => return Ok(()),
         }
         match self.start_holder() {
             Ok(started) => {
                 pause::at(Point::HolderReplaced);
-                self.holder_since_ms = Some(now);
-                self.holder_pid = Some(started.pid);
-                self.holder = Some(started.pidfd);
-                self.holder_due_ms = None;
-                self.note(Event::HolderReplaced { pid: started.pid })
+                let pid = started.pid;
+                self.holder.replaced(started, now);
+                self.note(Event::HolderReplaced { pid })
             }
             // No process, no descriptor: leaving now would end the session. There will be some again.
             Err(_) => {
-                self.holder = None;
-                self.holder_due_ms = Some(since_boot_ms() + NO_HOLDER_MS);
+                self.holder.try_later(since_boot_ms());
                 Ok(())
             }
         }
@@ -101,11 +158,11 @@ impl Keeper {
 
     /// Tries again what there was no process or descriptor for.
     pub(super) fn replace_holder_when_due(&mut self) -> Result<(), KeeperError> {
-        match self.holder_due_ms {
+        match self.holder.due_ms() {
             Some(due) if since_boot_ms() >= due => self.replace_holder()?,
             Some(_) | None => {}
         }
-        if let Some(due) = self.holder_due_ms {
+        if let Some(due) = self.holder.due_ms() {
             self.wake_by(due);
         }
         Ok(())
@@ -132,5 +189,41 @@ impl Keeper {
             self.journal.sync()?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    fn some_process() -> OwnedFd {
+        rustix::process::pidfd_open(rustix::process::getpid(), rustix::process::PidfdFlags::empty()).unwrap()
+    }
+
+    fn started(pid: i32) -> Started {
+        Started { pid, pidfd: some_process(), contained: false }
+    }
+
+    #[test]
+    fn a_holder_is_replaced_at_once_unless_one_after_the_other_dies_young() {
+        let mut holder = HolderLink::default();
+        holder.found(1, some_process());
+        let mut now_ms = 1000;
+        let mut replaced = 0;
+        while holder.gone(now_ms) == Replace::Now {
+            assert!(holder.process().is_none());
+            replaced += 1;
+            holder.replaced(started(1 + replaced), now_ms);
+            now_ms += YOUNG_MS - 1;
+        }
+        assert_eq!(u32::try_from(replaced).unwrap(), FREE_DEATHS);
+        assert_eq!((holder.due_ms(), holder.pid()), (Some(now_ms + NO_HOLDER_MS), Some(1 + replaced)));
+        // One that lives longer ends the series.
+        now_ms += NO_HOLDER_MS;
+        assert_eq!(holder.gone(now_ms), Replace::Now);
+        holder.replaced(started(9), now_ms);
+        assert_eq!(holder.gone(now_ms + YOUNG_MS), Replace::Now);
+        assert_eq!((holder.due_ms(), holder.deaths), (None, 0));
     }
 }

@@ -37,7 +37,7 @@ impl Keeper {
         if matches!(entry.event, Event::TurnEnded { .. }) {
             self.count_what_is_open();
         }
-        self.changes.state = true;
+        self.clients.state_changed();
         Ok(())
     }
 

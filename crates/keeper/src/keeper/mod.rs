@@ -50,9 +50,10 @@ use crate::files::{enter_folder, helper_record};
 use crate::handles::{self, Handles};
 use crate::{Settings, VERSION};
 use autosave::Autosave;
-use clients::{Changes, Clients};
+use clients::Clients;
 use conversation_lock::ConversationLock;
 use counting::Counting;
+use holder_link::HolderLink;
 use input::Input;
 use native_id::Naming;
 use ostler_agents::Agent;
@@ -81,7 +82,6 @@ use poll::Woken;
 use progress::Noted;
 use prompting::Prompting;
 use proof_watch::ProofWatch;
-use rustix::fd::OwnedFd;
 use rustix::fs::OFlags;
 use rustix::process::Signal;
 use screen::ScreenWatch;
@@ -153,6 +153,14 @@ fn entry(run: u32, about: About, event: Event) -> Entry {
     Entry { at: clock::now(), ms: since_boot_ms(), run, out, request, inbox, event }
 }
 
+/// What was done for what woke us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Handled {
+    /// Keys went to the program. That changes nothing else; what the program does with them wakes us again.
+    Keys,
+    Something,
+}
+
 struct Keeper {
     folder: Folder,
     run: RunFolder,
@@ -165,13 +173,7 @@ struct Keeper {
     signals: Signals,
     /// Held for as long as we live.
     _lock: Held,
-    holder: Option<OwnedFd>,
-    holder_pid: Option<i32>,
-    /// When a replacement is tried again that could not be started.
-    holder_due_ms: Option<u64>,
-    /// Since when there is the replacement that we started, and how many died young, one after the other.
-    holder_since_ms: Option<u64>,
-    holder_deaths: u32,
+    holder: HolderLink,
 
     journal: Journal,
     /// Entries that did not fit on the disk yet.
@@ -203,8 +205,6 @@ struct Keeper {
     agent_exited: bool,
     /// The next moment at which something is due.
     wake_ms: Option<u64>,
-    /// What clients are not told yet.
-    changes: Changes,
     done: bool,
 }
 
@@ -266,14 +266,9 @@ impl Keeper {
             window: None,
             agent_exited: false,
             wake_ms: None,
-            changes: Changes::ALL,
             done: false,
             group: record.cgroup.as_deref().map(Path::new).and_then(Group::open),
-            holder: None,
-            holder_pid: None,
-            holder_due_ms: None,
-            holder_since_ms: None,
-            holder_deaths: 0,
+            holder: HolderLink::default(),
             _lock: held,
             folder,
             run,
@@ -312,8 +307,7 @@ impl Keeper {
         match self.folder.holder()?.map(|holder| holder.process) {
             Some(process) => match Pidfd::open(&process)? {
                 Some(pidfd) if !pidfd.has_exited()? => {
-                    self.holder_pid = Some(process.pid());
-                    self.holder = Some(pidfd.into());
+                    self.holder.found(process.pid(), pidfd.into());
                 }
                 Some(_) | None => self.replace_holder()?,
             },
@@ -358,7 +352,7 @@ impl Keeper {
             self.move_bytes()?;
             if self.record.plan.mode() == Mode::Terminal {
                 // Before everything else: a person waits for the echo of a key.
-                self.clients.tell(std::mem::take(&mut self.changes), since_boot_ms())?;
+                self.clients.tell(since_boot_ms())?;
             }
             if inbox::size(self.folder.dir())? > self.state.inbox {
                 self.work_inbox()?;
@@ -376,12 +370,17 @@ impl Keeper {
             self.say_what_struck()?;
             self.raise_retry_alarm_when_due()?;
             self.replace_holder_when_due()?;
-            self.clients.tell(std::mem::take(&mut self.changes), since_boot_ms())?;
+            self.clients.tell(since_boot_ms())?;
             self.note_progress_when_due();
-            for woken in self.poll()? {
-                self.handle(woken)?;
-                if self.done {
-                    return Ok(());
+            let mut only_keys = true;
+            while only_keys {
+                let woken = self.poll()?;
+                only_keys = !woken.is_empty();
+                for woken in woken {
+                    only_keys &= self.handle(woken)? == Handled::Keys;
+                    if self.done {
+                        return Ok(());
+                    }
                 }
             }
             if self.agent_exited && self.folder.dir().is_deleted()? {
@@ -402,7 +401,7 @@ impl Keeper {
         Ok(())
     }
 
-    fn handle(&mut self, woken: Woken) -> Result<(), KeeperError> {
+    fn handle(&mut self, woken: Woken) -> Result<Handled, KeeperError> {
         match woken {
             Woken::Signals => {
                 while let Some(signal) = self.signals.next()? {
@@ -428,7 +427,7 @@ impl Keeper {
                     self.clients.welcome(listener)?;
                 }
             }
-            Woken::Client(index) => self.hear_client(index)?,
+            Woken::Client(index) => return self.hear_client(index),
             Woken::Proof => {
                 if let Some(watcher) = self.proof.as_ref().and_then(|proof| proof.watcher.as_ref()) {
                     watcher.changed()?;
@@ -442,7 +441,7 @@ impl Keeper {
             // What these bring is moved at the top of the loop.
             Woken::Output | Woken::Room => {}
         }
-        Ok(())
+        Ok(Handled::Something)
     }
 
     /// Everything that can move moves: output to its file and into facts, input from its file.
@@ -453,7 +452,7 @@ impl Keeper {
         if self.snapshots.are_behind(self.output.end()) {
             self.output.skip();
         } else {
-            self.changes.output |= self.pump_output()?;
+            self.pump_output()?;
         }
         if self.output.held() == Some(Hold::DiskFull) {
             self.folder.show_that_output_waits();

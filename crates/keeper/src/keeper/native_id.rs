@@ -136,7 +136,7 @@ impl Keeper {
                 Err(error) if error.is_full_disk() => {}
                 other => other?,
             }
-            self.changes.state = true;
+            self.clients.state_changed();
         }
         Ok(())
     }

@@ -236,18 +236,16 @@ impl Output {
 }
 
 impl Keeper {
-    /// Moves output as far as it may go. True when anything was moved.
-    pub(super) fn pump_output(&mut self) -> Result<bool, KeeperError> {
+    /// Moves output as far as it may go.
+    pub(super) fn pump_output(&mut self) -> Result<(), KeeperError> {
         loop {
             match self.output.pump(&self.handles, self.run.dir(), self.told_of_output())? {
-                Pumped::Nothing => return Ok(false),
+                Pumped::Nothing => return Ok(()),
                 Pumped::Moved => {
-                    if self.output.held().is_none() {
-                        self.note_release()?;
-                    }
-                    return Ok(true);
+                    self.clients.output_changed();
+                    return if self.output.held().is_none() { self.note_release() } else { Ok(()) };
                 }
-                Pumped::Held(hold) => return self.note_hold(hold).map(|()| false),
+                Pumped::Held(hold) => return self.note_hold(hold),
                 Pumped::MustDrop(cut) => self.drop_oldest(cut)?,
             }
         }

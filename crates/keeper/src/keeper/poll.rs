@@ -62,7 +62,7 @@ impl Keeper {
         let single = [
             (Woken::Signals, Some(self.signals.as_fd())),
             (Woken::Line, named(handles::HOLDER_LINE)),
-            (Woken::Holder, self.holder.as_ref().map(AsFd::as_fd)),
+            (Woken::Holder, self.holder.process().map(AsFd::as_fd)),
             (Woken::Agent, named(handles::AGENT).filter(|_| !self.agent_exited)),
             (Woken::Listener, named(handles::LISTENER)),
             (Woken::Proof, watcher.map(AsFd::as_fd)),

@@ -1,7 +1,7 @@
 //! Serving the clients of the socket.
 
 use super::clients::Wanted;
-use super::{Keeper, KeeperError};
+use super::{Handled, Keeper, KeeperError};
 use crate::control::{self, Order};
 use crate::handles;
 use crate::wire::Reply;
@@ -22,16 +22,17 @@ impl Keeper {
         Ok(())
     }
 
-    pub(super) fn hear_client(&mut self, index: usize) -> Result<(), KeeperError> {
+    pub(super) fn hear_client(&mut self, index: usize) -> Result<Handled, KeeperError> {
         self.clients.catch_up(index)?;
         loop {
             let wanted = match self.clients.hear(index) {
                 Ok(Some(wanted)) => wanted,
-                Ok(None) => return Ok(()),
+                Ok(None) => return Ok(Handled::Something),
                 Err(_) => {
                     // Gone, or not worth talking to. A window that it had goes back to the next client.
                     self.clients.remove(index);
-                    return self.follow_window();
+                    self.follow_window()?;
+                    return Ok(Handled::Something);
                 }
             };
             match wanted {
@@ -41,16 +42,22 @@ impl Keeper {
                     self.clients.say(index, &Reply::Request { id, refused })?;
                 }
                 // A client sends no more before it is told that we have these.
-                Wanted::Keys { position, keys } => return self.take_keys(index, position, &keys),
+                Wanted::Keys { position, keys } => {
+                    self.take_keys(index, position, &keys)?;
+                    return Ok(Handled::Keys);
+                }
                 Wanted::Window | Wanted::Attached => {
                     let newest = self.clients.move_to_front(index);
                     self.follow_window()?;
                     // Said last: the process that hears it finds the program's window to be its own, and so noted in the files.
                     self.acknowledge_keys(newest)?;
                     // It has another number now; what else it wants is heard at once in the next round.
-                    return Ok(());
+                    return Ok(Handled::Something);
                 }
-                Wanted::Upgrade { binary } => return self.make_way(index, &binary),
+                Wanted::Upgrade { binary } => {
+                    self.make_way(index, &binary)?;
+                    return Ok(Handled::Something);
+                }
             }
         }
     }

@@ -9,7 +9,7 @@ use ostler_core::record::Mode;
 use ostler_store::times;
 use ostler_sys::clock;
 use ostler_sys::dir::{self, Dir};
-use ostler_sys::pipes::{Moved, Ready, ready, shift, shift_at_most, waiting};
+use ostler_sys::pipes::{Moved, Ready, ready, shift_at_most, waiting};
 use rustix::fd::OwnedFd;
 use rustix::pipe::fcntl_setpipe_size;
 use std::io;
@@ -19,6 +19,8 @@ const TURNS: u32 = 16;
 /// A pipe through which this much comes at once deserves more room. All pipes of a user share a limit, so only those.
 const BUSY: usize = 48 * 1024;
 const WIDE: usize = 512 * 1024;
+/// A terminal gives no more than this at once, and the kernel makes room for as much as it is asked for.
+const DRAWN_AT_ONCE: u64 = 4096;
 /// A terminal that gives no more than this has most likely no more to give, as when it echoes a key. If it has, the next poll
 /// says so at once.
 const FEW: usize = 256;
@@ -243,7 +245,8 @@ impl Stream {
                 moved
             }
             Some((write, read)) => {
-                let fresh = shift(from, write)?;
+                let at_once = if self.from == handles::PTY { DRAWN_AT_ONCE } else { u64::MAX };
+                let fresh = shift_at_most(from, write, at_once)?;
                 if let Moved::Some(count) = fresh {
                     self.between += count as u64;
                 }

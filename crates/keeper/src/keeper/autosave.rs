@@ -25,26 +25,45 @@ impl Autosave {
     pub(super) fn new(every_ms: Option<u64>) -> Autosave {
         Autosave { every_ms, due_ms: None, turn_ran: false, told: None }
     }
+
+    fn is_wanted(&self) -> bool {
+        self.every_ms.is_some()
+    }
+
+    /// Whether to save now: every so often during a turn, at its end, and once more after that, because agents write late.
+    fn is_due(&mut self, turn_runs: bool, now_ms: u64) -> bool {
+        let Some(every_ms) = self.every_ms else {
+            return false;
+        };
+        let ended = std::mem::replace(&mut self.turn_ran, turn_runs) && !turn_runs;
+        let due = ended || self.due_ms.is_some_and(|due_ms| due_ms <= now_ms);
+        if due {
+            let last = ended.then_some(now_ms + LATE_MS);
+            self.due_ms = if turn_runs { Some(now_ms + every_ms) } else { last };
+        } else if turn_runs && self.due_ms.is_none() {
+            self.due_ms = Some(now_ms + every_ms);
+        }
+        due
+    }
+
+    /// What went wrong, unless it was told before.
+    fn news(&mut self, words: Option<String>) -> Option<String> {
+        let news = words.filter(|words| self.told.as_ref() != Some(words));
+        if news.is_some() {
+            self.told.clone_from(&news);
+        }
+        news
+    }
 }
 
 impl Keeper {
-    /// Saves when it is time: every so often during a turn, at its end, and once more after that, because agents write late.
+    /// Saves when it is time.
     pub(super) fn autosave(&mut self) -> Result<(), KeeperError> {
-        let Some(every) = self.autosave.every_ms else {
-            return Ok(());
-        };
-        let (now, runs) = (since_boot_ms(), self.state.turn_running());
-        let ended = std::mem::replace(&mut self.autosave.turn_ran, runs) && !runs;
-        let due = self.autosave.due_ms.is_some_and(|due| due <= now);
-        if due || ended {
+        if self.autosave.is_due(self.state.turn_running(), since_boot_ms()) {
             self.save_now()?;
-            let last = ended.then_some(now + LATE_MS);
-            self.autosave.due_ms = if runs { Some(now + every) } else { last };
-        } else if runs && self.autosave.due_ms.is_none() {
-            self.autosave.due_ms = Some(now + every);
         }
-        if let Some(due) = self.autosave.due_ms {
-            self.wake_by(due);
+        if let Some(due_ms) = self.autosave.due_ms {
+            self.wake_by(due_ms);
         }
         Ok(())
     }
@@ -53,7 +72,7 @@ impl Keeper {
     /// made with the next turn.
     pub(super) fn save_now(&mut self) -> Result<(), KeeperError> {
         let transcript = proof::own_transcript(&self.record, &self.state);
-        let (Some(_), Some(transcript)) = (self.autosave.every_ms, transcript) else {
+        let Some(transcript) = transcript.filter(|_| self.autosave.is_wanted()) else {
             return Ok(());
         };
         let words = match self.copy_if_there_is_room(Path::new(transcript)) {
@@ -61,12 +80,9 @@ impl Keeper {
             Err(StoreError::Io { error, .. }) if is_full_disk(&error) => None,
             Err(error) => Some(format!("its transcript cannot be copied: {error}")),
         };
-        match words {
-            Some(text) if self.autosave.told.as_ref() != Some(&text) => {
-                self.autosave.told = Some(text.clone());
-                self.note(Event::Alarm { text })
-            }
-            Some(_) | None => Ok(()),
+        match self.autosave.news(words) {
+            Some(text) => self.note(Event::Alarm { text }),
+            None => Ok(()),
         }
     }
 
@@ -76,5 +92,42 @@ impl Keeper {
             return Ok(None);
         }
         checkpoints::save(&self.folder, transcript, clock::now()).map(Some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_is_saved_while_it_runs_at_its_end_and_once_after() {
+        let mut autosave = Autosave::new(Some(10_000));
+        assert!(!autosave.is_due(false, 0), "nothing has run");
+        assert!(!autosave.is_due(true, 1000));
+        assert!(!autosave.is_due(true, 10_999));
+        assert!(autosave.is_due(true, 11_000));
+        assert!(!autosave.is_due(true, 11_001));
+        assert!(autosave.is_due(false, 12_000), "the turn has ended");
+        assert_eq!(autosave.due_ms, Some(12_000 + LATE_MS));
+        assert!(autosave.is_due(false, 12_000 + LATE_MS));
+        assert_eq!(autosave.due_ms, None, "no clock runs between turns");
+        assert!(!autosave.is_due(false, u64::MAX));
+    }
+
+    #[test]
+    fn what_is_not_wanted_is_never_due() {
+        let mut autosave = Autosave::new(None);
+        assert!(![true, false].map(|runs| autosave.is_due(runs, u64::MAX)).contains(&true));
+        assert_eq!(autosave.due_ms, None);
+    }
+
+    #[test]
+    fn the_same_problem_is_told_once() {
+        let mut autosave = Autosave::new(Some(1));
+        let words = |text: &str| Some(text.to_owned());
+        assert_eq!(autosave.news(words("one")), words("one"));
+        assert_eq!(autosave.news(words("one")), None);
+        assert_eq!(autosave.news(None), None);
+        assert_eq!(autosave.news(words("two")), words("two"));
     }
 }

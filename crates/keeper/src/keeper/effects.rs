@@ -138,7 +138,7 @@ impl Keeper {
         let bytes = match self.record.plan.mode() {
             Mode::Terminal => {
                 let keys = self.agent.keys(&text);
-                self.keys_to_come = KeysToCome::after(&name, &text, keys.after_a_pause, self.output.end());
+                self.terminal.keys_to_come = KeysToCome::after(&name, &text, keys.after_a_pause, self.output.end());
                 let last = self.state.last_turn().map(|turn| turn.verdict);
                 let line_is_empty =
                     self.record.plan.channel != Channel::Tty(Tty::Hooks) || last != Some(Verdict::Interrupted);
@@ -301,7 +301,7 @@ impl Keeper {
             group: self.group.as_ref(),
             holder: self.holder.pid(),
             agent: &self.process,
-            snapshot: self.snapshots.process_id(),
+            snapshot: self.terminal.snapshots.process_id(),
         }
     }
 

@@ -80,18 +80,16 @@ use output::Output;
 use own_record::OwnRecordWatch;
 use poll::Woken;
 use progress::Noted;
-use prompting::Prompting;
 use proof_watch::ProofWatch;
 use rustix::fs::OFlags;
 use rustix::process::Signal;
-use screen::ScreenWatch;
 use snapshots::Snapshots;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::path::Path;
 use streams::Hold;
-use typing::KeysToCome;
+use terminal::Terminal;
 
 /// How often a line without end is noted.
 const LONG_LINE_NOTED: u64 = 64 << 20;
@@ -184,15 +182,12 @@ struct Keeper {
 
     output: Output,
     input: Input,
-    keys_to_come: Option<KeysToCome>,
-    prompting: Prompting,
-    screen: ScreenWatch,
+    terminal: Terminal,
     agent_feed: Option<AgentFeed>,
     /// The agent's standard error, where that tells of retries.
     error_feed: Option<AgentFeed>,
     own_record: Option<OwnRecordWatch>,
     clients: Clients,
-    snapshots: Snapshots,
     proof: Option<ProofWatch>,
     conversation_lock: ConversationLock,
     naming: Naming,
@@ -200,7 +195,6 @@ struct Keeper {
     autosave: Autosave,
     /// What was told of limits, which is not told twice.
     struck: Option<String>,
-    window: Option<(u16, u16)>,
 
     agent_exited: bool,
     /// The next moment at which something is due.
@@ -248,14 +242,11 @@ impl Keeper {
             noted: Noted::with(behind),
             output: Output::new(&record, run.dir(), &handles, settings)?,
             input: Input::new(folder.even_when_full(input)?, &handles)?,
-            keys_to_come: None,
-            prompting: Prompting::default(),
-            screen: ScreenWatch::default(),
+            terminal: Terminal::new(Snapshots::new(&run)),
             agent_feed: None,
             error_feed: None,
             own_record: None,
             clients: Clients::default(),
-            snapshots: Snapshots::new(&run),
             proof: None,
             conversation_lock: ConversationLock::default(),
             naming: Naming::default(),
@@ -263,7 +254,6 @@ impl Keeper {
             // Who has no conversation has no transcript, and no clock runs for it.
             autosave: Autosave::new(record.autosave_ms.filter(|_| record.plan.speaks().converses())),
             struck: None,
-            window: None,
             agent_exited: false,
             wake_ms: None,
             done: false,
@@ -435,7 +425,7 @@ impl Keeper {
             }
             Woken::OwnRecord => self.own_record_changed()?,
             Woken::Snapshot => {
-                let taken = self.snapshots.taken(&self.run);
+                let taken = self.terminal.snapshots.taken(&self.run);
                 self.trim(taken)?;
             }
             // What these bring is moved at the top of the loop.
@@ -449,7 +439,7 @@ impl Keeper {
         if self.output.held().is_some() || !self.unwritten.is_empty() {
             self.try_disk_again()?;
         }
-        if self.snapshots.are_behind(self.output.end()) {
+        if self.terminal.snapshots.are_behind(self.output.end()) {
             self.output.skip();
         } else {
             self.pump_output()?;
@@ -518,17 +508,6 @@ impl Keeper {
             let out = told.peek().is_none_or(|(next, _)| *next != end).then_some(end);
             if let Some(event) = event_of(fact, &self.state) {
                 self.note_about(About { out, ..About::default() }, event)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn snapshot_when_due(&mut self) -> Result<(), KeeperError> {
-        if self.record.plan.mode() == Mode::Terminal {
-            let position = self.output.end();
-            let due_ms = self.snapshots.take_when_due(&self.handles, &self.run, position, since_boot_ms());
-            if let Some(due_ms) = due_ms {
-                self.wake_by(due_ms);
             }
         }
         Ok(())

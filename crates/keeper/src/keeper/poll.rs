@@ -3,7 +3,6 @@
 use super::Keeper;
 use super::clients::Clients;
 use super::streams::FULL_DISK_MS;
-use super::typing::KeysToCome;
 use crate::handles;
 use ostler_sys::clock::since_boot_ms;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -37,7 +36,7 @@ impl Keeper {
         }
         let full = (!self.unwritten.is_empty()).then_some(FULL_DISK_MS);
         let full = full.into_iter().chain(self.output.again_ms()).min().map(|ms| since_boot_ms() + ms);
-        let typing = self.keys_to_come.as_ref().and_then(KeysToCome::due_ms);
+        let typing = self.terminal.due_ms();
         let own_record = self.own_record.as_ref().and_then(|watch| watch.due_ms);
         let due = [self.wake_ms, full, typing, own_record, self.clients.due_ms()];
         let timeout = due.into_iter().flatten().min().map(|ms| {
@@ -67,11 +66,11 @@ impl Keeper {
             (Woken::Listener, named(handles::LISTENER)),
             (Woken::Proof, watcher.map(AsFd::as_fd)),
             (Woken::OwnRecord, own_record.map(AsFd::as_fd)),
-            (Woken::Snapshot, self.snapshots.process().map(AsFd::as_fd)),
+            (Woken::Snapshot, self.terminal.snapshots.process().map(AsFd::as_fd)),
         ];
         let mut watched: Vec<_> =
             single.into_iter().filter_map(|(kind, handle)| Some((kind, handle?, PollFlags::IN))).collect();
-        if !self.snapshots.are_behind(self.output.end()) {
+        if !self.terminal.snapshots.are_behind(self.output.end()) {
             let sources = self.output.sources(&self.handles);
             watched.extend(sources.into_iter().map(|source| (Woken::Output, source.as_fd(), PollFlags::IN)));
         }

@@ -86,13 +86,14 @@ impl Keeper {
         let no_prompt = seen.typed.is_none() || seen.begins && self.awaits_copy();
         if no_prompt && !seen.dialog && !seen.working {
             // An agent that starts has no prompt for a while.
-            let (now, unseen_ms) = (since_boot_ms(), *self.prompting.unseen_ms.get_or_insert_with(since_boot_ms));
+            let (now, unseen_ms) =
+                (since_boot_ms(), *self.terminal.prompting.unseen_ms.get_or_insert_with(since_boot_ms));
             if now < unseen_ms + UNSEEN_MS {
                 self.wake_by(unseen_ms + UNSEEN_MS);
                 return Ok(false);
             }
         } else {
-            self.prompting.unseen_ms = None;
+            self.terminal.prompting.unseen_ms = None;
         }
         self.say_why_it_waits(why)?;
         Ok(false)
@@ -125,9 +126,9 @@ impl Keeper {
             return Ok(false);
         }
         let Some(message) = self.state.feeding() else {
-            if self.prompting.typed_ms.take().is_some() {
-                self.prompting = Prompting::default();
-                self.look_often();
+            if self.terminal.prompting.typed_ms.take().is_some() {
+                self.terminal.prompting = Prompting::default();
+                self.terminal.screen.look_often();
             }
             return self.see_it_ready();
         };
@@ -172,20 +173,20 @@ impl Keeper {
     /// The text is typed: presses return when it is seen.
     fn send_typed(&mut self, message: Message, text: &str) -> Result<bool, KeeperError> {
         let now = since_boot_ms();
-        let typed_ms = *self.prompting.typed_ms.get_or_insert(now);
+        let typed_ms = *self.terminal.prompting.typed_ms.get_or_insert(now);
         let Some(seen) = self.see_prompt()? else {
             return Ok(false);
         };
         if seen.shows(text) && !seen.working && !seen.dialog {
             // An agent takes a return that follows a paste closely for a part of it.
-            let pressed_ms = *self.prompting.shown_ms.get_or_insert(now) + PAUSE_MS;
+            let pressed_ms = *self.terminal.prompting.shown_ms.get_or_insert(now) + PAUSE_MS;
             if now < pressed_ms {
                 self.wake_by(pressed_ms);
                 return Ok(false);
             }
             return self.press_return(message, text, 1);
         }
-        self.prompting.shown_ms = None;
+        self.terminal.prompting.shown_ms = None;
         if seen.is_ready() {
             // Somebody has sent or removed it, or it never arrived.
             if self.has_arrived(message)? {
@@ -197,7 +198,7 @@ impl Keeper {
             }
             let next = self.attempts(message) + 1;
             if next <= ATTEMPTS {
-                self.prompting.typed_ms = None;
+                self.terminal.prompting.typed_ms = None;
                 return self.put_text(&attempt_name(message, next), text);
             }
             let (agent, id) = (self.agent.name(), self.session.id);
@@ -216,21 +217,21 @@ impl Keeper {
             return Ok(false);
         }
         let (now, drawn) = (since_boot_ms(), self.output.end());
-        let sent_ms = *self.prompting.sent_ms.get_or_insert(now);
-        self.prompting.typed_ms.get_or_insert(now);
+        let sent_ms = *self.terminal.prompting.sent_ms.get_or_insert(now);
+        self.terminal.prompting.typed_ms.get_or_insert(now);
         let seen = self.see_prompt()?;
         let left = seen.as_ref().is_some_and(|seen| !seen.shows(text));
         let stays = seen.as_ref().is_some_and(|seen| seen.shows(text) && !seen.working && !seen.dialog);
         let again_ms = sent_ms + AGAIN_MS;
         if stays && self.state.stop.is_none() && self.presses(message) < ATTEMPTS {
             if now >= again_ms {
-                self.prompting.sent_ms = None;
+                self.terminal.prompting.sent_ms = None;
                 return self.press_return(message, text, self.presses(message) + 1);
             }
             self.wake_by(again_ms);
         }
-        let again_ms = if drawn == self.prompting.drawn { self.prompting.pause_ms } else { FIRST_MS };
-        if now >= self.prompting.looked_ms + again_ms {
+        let again_ms = if drawn == self.terminal.prompting.drawn { self.terminal.prompting.pause_ms } else { FIRST_MS };
+        if now >= self.terminal.prompting.looked_ms + again_ms {
             if self.has_arrived(message)? {
                 return self.delivered(message);
             }
@@ -240,13 +241,13 @@ impl Keeper {
             if left && (text.starts_with(['/', '!']) || nameless) {
                 return self.delivered(message);
             }
-            self.prompting.pause_ms = (self.prompting.pause_ms * 2).clamp(FIRST_MS, LAST_MS);
-            (self.prompting.looked_ms, self.prompting.drawn) = (now, drawn);
+            self.terminal.prompting.pause_ms = (self.terminal.prompting.pause_ms * 2).clamp(FIRST_MS, LAST_MS);
+            (self.terminal.prompting.looked_ms, self.terminal.prompting.drawn) = (now, drawn);
         }
-        if drawn != self.prompting.drawn {
-            self.wake_by(self.prompting.looked_ms + FIRST_MS);
+        if drawn != self.terminal.prompting.drawn {
+            self.wake_by(self.terminal.prompting.looked_ms + FIRST_MS);
         } else if now < sent_ms + UNPROMPTED_MS {
-            self.wake_by(self.prompting.looked_ms + self.prompting.pause_ms);
+            self.wake_by(self.terminal.prompting.looked_ms + self.terminal.prompting.pause_ms);
         }
         if now >= sent_ms + TOLD_MS
             && let Some(seen) = seen

@@ -49,32 +49,61 @@ struct Look {
     seen: Seen,
 }
 
+/// What to do to see the screen.
+#[derive(Clone, Debug)]
+enum Sight {
+    /// Nothing: it has not changed since it was seen.
+    Known(Seen),
+    /// It is to be looked at now.
+    Due,
+    /// Not before then.
+    At(u64),
+}
+
+impl ScreenWatch {
+    /// What to do to see the screen, of which so much is drawn now.
+    fn see(&mut self, drawn: u64, now: u64) -> Sight {
+        if self.drawn != drawn || self.unseen_ms.is_none() {
+            (self.drawn, self.drawn_ms) = (drawn, now);
+            self.unseen_ms.get_or_insert(now);
+        }
+        if let Some(look) = self.seen.as_ref().filter(|look| look.position == drawn) {
+            return Sight::Known(look.seen.clone());
+        }
+        let pace = if self.looks < OFTEN { OFTEN_MS } else { SELDOM_MS };
+        let due = (self.drawn_ms + REST_MS).min(self.unseen_ms.unwrap_or(now) + pace);
+        if now < due {
+            return Sight::At(due);
+        }
+        self.looks = self.looks.saturating_add(1);
+        self.unseen_ms = None;
+        Sight::Due
+    }
+
+    /// The next message begins with the first pace again.
+    pub fn look_often(&mut self) {
+        self.looks = 0;
+    }
+}
+
 impl Keeper {
     /// What the screen shows now; `None` when it is not time to look, or it could not be looked at. Asks to be woken when it
     /// is time.
     pub(super) fn see_prompt(&mut self) -> Result<Option<Seen>, KeeperError> {
-        let (now, drawn) = (since_boot_ms(), self.output.end());
-        let watch = &mut self.screen;
-        if watch.drawn != drawn || watch.unseen_ms.is_none() {
-            (watch.drawn, watch.drawn_ms) = (drawn, now);
-            watch.unseen_ms.get_or_insert(now);
+        let now = since_boot_ms();
+        match self.terminal.screen.see(self.output.end(), now) {
+            Sight::Known(seen) => return Ok(Some(seen)),
+            Sight::At(due) => {
+                self.wake_by(due);
+                return Ok(None);
+            }
+            Sight::Due => {}
         }
-        if let Some(look) = watch.seen.as_ref().filter(|look| look.position == drawn) {
-            return Ok(Some(look.seen.clone()));
-        }
-        let pace = if watch.looks < OFTEN { OFTEN_MS } else { SELDOM_MS };
-        let due = (watch.drawn_ms + REST_MS).min(watch.unseen_ms.unwrap_or(now) + pace);
-        if now < due {
-            self.wake_by(due);
-            return Ok(None);
-        }
-        watch.looks = watch.looks.saturating_add(1);
-        watch.unseen_ms = None;
         // A look that fails is taken again when something is drawn, or after a while.
         match look(&self.handles, self.run.dir(), self.agent.name()) {
             Ok(look) => {
                 let seen = look.seen.clone();
-                self.screen.seen = Some(look);
+                self.terminal.screen.seen = Some(look);
                 Ok(Some(seen))
             }
             Err(_) => {
@@ -82,11 +111,6 @@ impl Keeper {
                 Ok(None)
             }
         }
-    }
-
-    /// The next message begins with the first pace again.
-    pub(super) fn look_often(&mut self) {
-        self.screen.looks = 0;
     }
 }
 
@@ -120,4 +144,44 @@ fn look_and_tell(arguments: &[String]) -> io::Result<()> {
     let look = Look { position: now.position, seen: prompt(&screen) };
     let mut file = File::from(rustix::io::fcntl_dupfd_cloexec(handles.need(ANSWER)?, 3)?);
     file.write_all(&serde_json::to_vec(&look)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn due(sight: &Sight) -> Option<u64> {
+        match sight {
+            Sight::At(ms) => Some(*ms),
+            Sight::Known(_) | Sight::Due => None,
+        }
+    }
+
+    #[test]
+    fn a_screen_is_looked_at_when_it_has_come_to_rest_and_not_again_before_it_changes() {
+        let mut watch = ScreenWatch::default();
+        assert_eq!(due(&watch.see(10, 1000)), Some(1000 + REST_MS));
+        assert_eq!(due(&watch.see(20, 1100)), Some(1100 + REST_MS), "it has drawn something");
+        assert!(matches!(watch.see(20, 1100 + REST_MS), Sight::Due));
+        watch.seen = Some(Look { position: 20, seen: Seen::default() });
+        assert!(matches!(watch.see(20, 100_000), Sight::Known(_)));
+        assert_eq!(due(&watch.see(21, 100_000)), Some(100_000 + REST_MS));
+    }
+
+    #[test]
+    fn a_screen_that_never_rests_is_looked_at_often_and_later_seldom() {
+        let mut watch = ScreenWatch::default();
+        let mut looked = Vec::new();
+        for ms in (0..400_000).step_by(100) {
+            if matches!(watch.see(ms, ms), Sight::Due) {
+                looked.push(ms);
+            }
+        }
+        let often = OFTEN as usize;
+        let pauses: Vec<u64> = looked.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert!(pauses[..often - 1].iter().all(|pause| (OFTEN_MS..SELDOM_MS).contains(pause)));
+        assert!(looked.len() > often && pauses[often..].iter().all(|pause| *pause >= SELDOM_MS));
+        watch.look_often();
+        assert_eq!(watch.looks, 0);
+    }
 }

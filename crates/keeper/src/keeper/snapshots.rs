@@ -20,6 +20,7 @@ const AHEAD: u64 = 8 * SNAPSHOT_EVERY;
 const PAUSE_MS: u64 = 700;
 const PAUSE_BYTES: u64 = 8 * 1024;
 
+#[derive(Default)]
 pub struct Snapshots {
     taken: u64,
     /// How much output there was at the last look, and since when.
@@ -30,10 +31,20 @@ pub struct Snapshots {
     not_before: u64,
 }
 
+/// When the next one is to be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Due {
+    Now,
+    /// If no output comes.
+    At(u64),
+    /// When there is more output.
+    Later,
+}
+
 impl Snapshots {
     pub fn new(run: &RunFolder) -> Snapshots {
         let taken = snapshot_position(run.dir()).unwrap_or(0);
-        Snapshots { taken, seen: 0, seen_ms: 0, process: None, not_before: 0 }
+        Snapshots { taken, ..Snapshots::default() }
     }
 
     /// What to poll for the end of the process that takes one.
@@ -47,20 +58,33 @@ impl Snapshots {
 
     /// Takes one when it is due. `position`: the present end of the output. Returns when one will be due if no output comes.
     pub fn take_when_due(&mut self, handles: &Handles, run: &RunFolder, position: u64, now_ms: u64) -> Option<u64> {
-        if std::mem::replace(&mut self.seen, position) != position {
-            self.seen_ms = now_ms;
-        }
-        let behind = position.saturating_sub(self.taken.max(self.not_before));
-        let pause_over_ms = self.seen_ms + PAUSE_MS;
-        let due = behind >= SNAPSHOT_EVERY || behind >= PAUSE_BYTES && now_ms >= pause_over_ms;
-        if due && self.process.is_none() {
+        let due = self.due(position, now_ms);
+        if due == Due::Now && self.process.is_none() {
             let none = Handles::default();
             let handles = if handles.get(crate::handles::BINARY).is_some() { handles } else { &none };
             self.not_before = position;
             // Without a process to be had the next MiB tries again.
             self.process = handles.start_with(SNAPSHOT, "run", run.dir().as_fd()).ok();
         }
-        (!due && behind >= PAUSE_BYTES).then_some(pause_over_ms)
+        match due {
+            Due::At(ms) => Some(ms),
+            Due::Now | Due::Later => None,
+        }
+    }
+
+    fn due(&mut self, position: u64, now_ms: u64) -> Due {
+        if std::mem::replace(&mut self.seen, position) != position {
+            self.seen_ms = now_ms;
+        }
+        let behind = position.saturating_sub(self.taken.max(self.not_before));
+        let pause_over_ms = self.seen_ms + PAUSE_MS;
+        if behind >= SNAPSHOT_EVERY || behind >= PAUSE_BYTES && now_ms >= pause_over_ms {
+            Due::Now
+        } else if behind >= PAUSE_BYTES {
+            Due::At(pause_over_ms)
+        } else {
+            Due::Later
+        }
     }
 
     /// The process has ended: how far is the newest snapshot now?
@@ -86,4 +110,23 @@ pub fn main(arguments: &[String]) -> i32 {
         take_snapshot(&Dir::adopt(run)).map_err(io::Error::other)
     });
     i32::from(result.is_err())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_taken_after_much_output_or_when_some_has_paused() {
+        let mut snapshots = Snapshots::default();
+        assert_eq!(snapshots.due(100, 1000), Due::Later);
+        assert_eq!(snapshots.due(PAUSE_BYTES, 2000), Due::At(2000 + PAUSE_MS));
+        assert_eq!(snapshots.due(PAUSE_BYTES + 1, 2100), Due::At(2100 + PAUSE_MS));
+        assert_eq!(snapshots.due(PAUSE_BYTES + 1, 2100 + PAUSE_MS), Due::Now);
+        assert_eq!(snapshots.due(SNAPSHOT_EVERY, 5000), Due::Now);
+        // One that failed is not tried again before there is more.
+        snapshots.not_before = SNAPSHOT_EVERY;
+        assert_eq!(snapshots.due(SNAPSHOT_EVERY, 9000), Due::Later);
+        assert_eq!(snapshots.due(2 * SNAPSHOT_EVERY, 9000), Due::Now);
+    }
 }

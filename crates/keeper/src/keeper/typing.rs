@@ -117,17 +117,59 @@ impl Keeper {
     /// typed.
     pub(super) fn all_is_typed(&mut self) -> Result<bool, KeeperError> {
         let (now, drawn) = (since_boot_ms(), self.output.end());
-        let Some(rest) = &mut self.keys_to_come else {
+        let Some(rest) = &mut self.terminal.keys_to_come else {
             return Ok(true);
         };
         rest.look(now, drawn, self.run.dir())?;
         if rest.due_ms().is_some_and(|due| now < due) {
             return Ok(false);
         }
-        if let Some(rest) = self.keys_to_come.take() {
+        if let Some(rest) = self.terminal.keys_to_come.take() {
             self.put_in(&rest.name, rest.keys)?;
             self.input.pump(&self.handles)?;
         }
         Ok(self.input.is_taken())
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    /// A run that has drawn this.
+    fn drawn(text: &str) -> (tempfile::TempDir, Dir, u64) {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("out"), text).unwrap();
+        let run = Dir::open(folder.path()).unwrap();
+        (folder, run, text.len() as u64)
+    }
+
+    #[test]
+    fn return_is_pressed_when_the_text_has_appeared_and_the_screen_rests() {
+        let (folder, run, before) = drawn("prompt> ");
+        let mut keys = KeysToCome::after("message-1", "say hello", b"\r".to_vec(), before).unwrap();
+        assert_eq!(keys.due_ms(), None, "the program has not taken the text");
+        keys.look(1000, before, &run).unwrap();
+        assert_eq!(keys.due_ms(), Some(1000 + UNSEEN_MS));
+        // It is broken up as the program likes.
+        std::fs::write(folder.path().join("out"), "prompt> \x1b[1msay\x1b[0m\r\n  hello").unwrap();
+        keys.look(2000, before + 20, &run).unwrap();
+        assert_eq!(keys.due_ms(), Some(2000 + REST_MS));
+        keys.look(2100, before + 30, &run).unwrap();
+        assert_eq!(keys.due_ms(), Some(2100 + REST_MS), "it has drawn more");
+        keys.look(2000 + LONGEST_MS, before + 40, &run).unwrap();
+        assert_eq!(keys.due_ms(), Some(2000 + LONGEST_MS), "a screen that never rests is not waited for longer");
+    }
+
+    #[test]
+    fn a_text_of_several_lines_is_not_looked_for() {
+        let (_folder, run, before) = drawn("prompt> ");
+        let mut keys = KeysToCome::after("message-1", "one\ntwo", b"\r".to_vec(), before).unwrap();
+        keys.look(1000, before, &run).unwrap();
+        assert_eq!(keys.due_ms(), Some(1000 + UNKNOWN_MS + LONGEST_MS));
+        keys.look(1500, before + 1, &run).unwrap();
+        assert_eq!(keys.due_ms(), Some(1000 + UNKNOWN_MS + REST_MS));
+        assert!(KeysToCome::after("message-1", "text", Vec::new(), before).is_none(), "nothing is to come");
     }
 }

@@ -1,6 +1,5 @@
 //! Doing what the life cycle wants. Each effect, once done, is noted and no longer wanted.
 
-use super::proof_watch::{LOOK_AGAIN_MS, ProofWatch};
 use super::requests::answer_name;
 use super::streams::FULL_DISK_MS;
 use super::tree::{self, Tree};
@@ -11,7 +10,7 @@ use crate::handles::{self, Handles};
 use ostler_core::event::Event;
 use ostler_core::fact::Verdict;
 use ostler_core::life::{Effect, Message};
-use ostler_core::outcome::{Saved, judge};
+use ostler_core::outcome::judge;
 use ostler_core::record::{Channel, Ending, Mode, RequestKind, Speaks, Tty};
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::{RunRecord, inbox, limits};
@@ -19,8 +18,7 @@ use ostler_sys::clock::since_boot_ms;
 use ostler_sys::pause::{self, Point};
 use ostler_sys::process::Pidfd;
 use ostler_sys::pty;
-use ostler_view::proof::Kept;
-use ostler_view::{closing, last, proof};
+use ostler_view::{closing, last};
 use rustix::process::Signal;
 
 /// Ctrl-U. An agent that was interrupted may have put the last prompt back into its line, and what is typed would be added
@@ -249,50 +247,6 @@ impl Keeper {
             Some(pidfd) => Some(Pidfd::adopt(pidfd, &self.process)),
             None => Pidfd::open(&self.process)?,
         })
-    }
-
-    fn prove(&mut self, until_ms: u64) -> Result<bool, KeeperError> {
-        self.name_conversation()?;
-        self.learn_transcript()?;
-        let Some(kept) = Kept::of(&self.record, &self.state).filter(|_| !self.typed_a_command()) else {
-            self.note(Event::Saved { saved: Saved::NotApplicable })?;
-            return Ok(true);
-        };
-        let marks = self.marks()?;
-        // Watch first, look afterwards: what is written in between wakes us.
-        if self.proof.is_none() {
-            self.proof = Some(ProofWatch::new(&kept));
-        }
-        let saved = if self.is_held(&kept, &marks)? {
-            Saved::Verified
-        } else if since_boot_ms() >= until_ms {
-            Saved::Unverified
-        } else {
-            let watched = self.proof.as_ref().is_some_and(|proof| proof.watcher.is_some());
-            self.wake_by(if watched { until_ms } else { until_ms.min(since_boot_ms() + LOOK_AGAIN_MS) });
-            return Ok(false);
-        };
-        self.proof = None;
-        pause::at(Point::TurnProved);
-        self.note(Event::Saved { saved })?;
-        Ok(true)
-    }
-
-    fn marks(&self) -> Result<Vec<String>, KeeperError> {
-        let so_far = self.agent_feed.as_ref().map(|output| output.messages_so_far()).unwrap_or_default();
-        Ok(proof::marks(self.agent, &self.folder, &self.state, so_far)?)
-    }
-
-    /// Somebody goes over to another conversation in the middle of a run (`native_id` is its name): whether the last turn
-    /// of this one is saved has to be seen now, in its own transcript, which is complete when the next one begins.
-    pub(super) fn prove_before_leaving(&mut self, native_id: &str) -> Result<(), KeeperError> {
-        let leaves = self.state.native_id.as_deref().is_some_and(|now| now != native_id);
-        let open = self.state.last_turn().is_some() && self.state.saved.is_none() && !self.state.turn_is_told();
-        if let Some(kept) = Kept::of(&self.record, &self.state).filter(|_| leaves && open) {
-            let saved = self.is_held(&kept, &self.marks()?)?;
-            self.note(Event::Saved { saved: if saved { Saved::Verified } else { Saved::Unverified } })?;
-        }
-        Ok(())
     }
 
     pub(super) fn tree(&self) -> Tree<'_> {

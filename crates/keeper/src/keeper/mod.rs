@@ -6,7 +6,7 @@
 //! * [`streams`] and [`input`] move bytes, [`typing`] types messages into terminals, [`prompting`] where the agent's prompt has
 //!   to be seen on its [`screen`], [`own_record`] sees what no hook tells.
 //! * [`requests`] works through the inbox, [`effects`] does what the life cycle wants.
-//! * [`tree`], [`proof_watch`] and [`inquiry`] serve the hard parts of ending: nothing left behind, nothing lost.
+//! * [`tree`], [`proof`] and [`inquiry`] serve the hard parts of ending: nothing left behind, nothing lost.
 //! * [`conversation_lock`] sees to it that nobody else writes to the conversation, or that it is said; [`naming`] learns which one
 //!   it is from agents that only draw, [`counting`] what was used from those that do not tell.
 //! * [`retrying`] tells that a turn only waits for the model's server, and for how long.
@@ -29,7 +29,7 @@ mod own_record;
 mod poll;
 mod progress;
 mod prompting;
-mod proof_watch;
+mod proof;
 mod requests;
 mod retrying;
 mod room;
@@ -80,7 +80,7 @@ use output::Output;
 use own_record::OwnRecordWatch;
 use poll::Woken;
 use progress::Noted;
-use proof_watch::ProofWatch;
+use proof::Proof;
 use rustix::fs::OFlags;
 use rustix::process::Signal;
 use snapshots::Snapshots;
@@ -188,7 +188,7 @@ struct Keeper {
     error_feed: Option<AgentFeed>,
     own_record: Option<OwnRecordWatch>,
     clients: Clients,
-    proof: Option<ProofWatch>,
+    proof: Proof,
     conversation_lock: ConversationLock,
     naming: Naming,
     counting: Counting,
@@ -247,7 +247,7 @@ impl Keeper {
             error_feed: None,
             own_record: None,
             clients: Clients::default(),
-            proof: None,
+            proof: Proof::default(),
             conversation_lock: ConversationLock::default(),
             naming: Naming::default(),
             counting: Counting::default(),
@@ -418,11 +418,7 @@ impl Keeper {
                 }
             }
             Woken::Client(index) => return self.hear_client(index),
-            Woken::Proof => {
-                if let Some(watcher) = self.proof.as_ref().and_then(|proof| proof.watcher.as_ref()) {
-                    watcher.changed()?;
-                }
-            }
+            Woken::Proof => self.proof.changed()?,
             Woken::OwnRecord => self.own_record_changed()?,
             Woken::Snapshot => {
                 let taken = self.terminal.snapshots.taken(&self.run);

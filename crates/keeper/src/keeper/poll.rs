@@ -56,7 +56,6 @@ impl Keeper {
     /// Everything that may wake us.
     pub(super) fn watched(&self) -> Vec<(Woken, BorrowedFd<'_>, PollFlags)> {
         let named = |name| self.handles.get(name).map(AsFd::as_fd);
-        let watcher = self.proof.as_ref().and_then(|proof| proof.watcher.as_ref());
         let own_record = self.own_record.as_ref().and_then(|watch| watch.watcher.as_ref());
         let single = [
             (Woken::Signals, Some(self.signals.as_fd())),
@@ -64,7 +63,7 @@ impl Keeper {
             (Woken::Holder, self.holder.process().map(AsFd::as_fd)),
             (Woken::Agent, named(handles::AGENT).filter(|_| !self.agent_exited)),
             (Woken::Listener, named(handles::LISTENER)),
-            (Woken::Proof, watcher.map(AsFd::as_fd)),
+            (Woken::Proof, self.proof.watcher().map(AsFd::as_fd)),
             (Woken::OwnRecord, own_record.map(AsFd::as_fd)),
             (Woken::Snapshot, self.terminal.snapshots.process().map(AsFd::as_fd)),
         ];

@@ -1,0 +1,159 @@
+//! The proof that a turn is saved: it is found in the agent's own transcript or database.
+//!
+//! Agents write late (up to about 100 ms after it has announced the end of the turn), so the transcript is watched
+//! until the proof is there or the time is up: with inotify where an instance is to be had, else by looking again and
+//! again.
+
+use super::{Keeper, KeeperError};
+use ostler_core::event::Event;
+use ostler_core::outcome::Saved;
+use ostler_sys::clock::since_boot_ms;
+use ostler_sys::notify::Watcher;
+use ostler_sys::pause::{self, Point};
+use ostler_view::proof::{self, Kept};
+use std::io;
+
+/// Without inotify.
+const LOOK_AGAIN_MS: u64 = 20;
+
+/// The proof of one turn after the other.
+#[derive(Default)]
+pub(super) struct Proof {
+    /// The turn that is to be proven now.
+    open: Option<Open>,
+}
+
+struct Open {
+    watcher: Option<Watcher>,
+}
+
+/// What a look came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Looked {
+    Settled(Saved),
+    /// It is not there yet; at this moment there is another look, if nothing is written before.
+    Again(u64),
+}
+
+impl Proof {
+    /// Watches where the conversation is kept. Before the look: what is written in between wakes us.
+    ///
+    /// It is the folder of the transcript that is watched: the file itself may not exist yet. A database is other
+    /// conversations' too, and a process that was woken by each of their writes would come to nothing else.
+    fn watch(&mut self, kept: &Kept) {
+        self.open.get_or_insert_with(|| Open {
+            watcher: match kept {
+                Kept::File { path, .. } => Watcher::beside(path),
+                Kept::Database { .. } => None,
+            },
+        });
+    }
+
+    /// Whether the turn was found in the last look, which decides unless there is time for another.
+    fn looked(&mut self, found: bool, until_ms: u64, now_ms: u64) -> Looked {
+        let saved = if found {
+            Saved::Verified
+        } else if now_ms >= until_ms {
+            Saved::Unverified
+        } else {
+            let again_ms = if self.watcher().is_some() { until_ms } else { until_ms.min(now_ms + LOOK_AGAIN_MS) };
+            return Looked::Again(again_ms);
+        };
+        self.open = None;
+        Looked::Settled(saved)
+    }
+
+    /// What to poll for something being written.
+    pub fn watcher(&self) -> Option<&Watcher> {
+        self.open.as_ref().and_then(|open| open.watcher.as_ref())
+    }
+
+    /// Something was written: the next look may find it.
+    pub fn changed(&self) -> io::Result<()> {
+        match self.watcher() {
+            Some(watcher) => watcher.changed().map(drop),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Keeper {
+    /// True when it is settled whether the last turn is saved.
+    pub(super) fn prove(&mut self, until_ms: u64) -> Result<bool, KeeperError> {
+        self.name_conversation()?;
+        self.learn_transcript()?;
+        let Some(kept) = Kept::of(&self.record, &self.state).filter(|_| !self.typed_a_command()) else {
+            self.note(Event::Saved { saved: Saved::NotApplicable })?;
+            return Ok(true);
+        };
+        let marks = self.marks()?;
+        self.proof.watch(&kept);
+        let found = self.is_held(&kept, &marks)?;
+        match self.proof.looked(found, until_ms, since_boot_ms()) {
+            Looked::Settled(saved) => {
+                pause::at(Point::TurnProved);
+                self.note(Event::Saved { saved })?;
+                Ok(true)
+            }
+            Looked::Again(ms) => {
+                self.wake_by(ms);
+                Ok(false)
+            }
+        }
+    }
+
+    fn marks(&self) -> Result<Vec<String>, KeeperError> {
+        let so_far = self.agent_feed.as_ref().map(|output| output.messages_so_far()).unwrap_or_default();
+        Ok(proof::marks(self.agent, &self.folder, &self.state, so_far)?)
+    }
+
+    /// Somebody goes over to another conversation in the middle of a run (`native_id` is its name): whether the last turn
+    /// of this one is saved has to be seen now, in its own transcript, which is complete when the next one begins.
+    pub(super) fn prove_before_leaving(&mut self, native_id: &str) -> Result<(), KeeperError> {
+        let leaves = self.state.native_id.as_deref().is_some_and(|now| now != native_id);
+        let open = self.state.last_turn().is_some() && self.state.saved.is_none() && !self.state.turn_is_told();
+        if let Some(kept) = Kept::of(&self.record, &self.state).filter(|_| leaves && open) {
+            let saved = self.is_held(&kept, &self.marks()?)?;
+            self.note(Event::Saved { saved: if saved { Saved::Verified } else { Saved::Unverified } })?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transcript_is_watched_until_the_turn_is_found_or_the_time_is_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("transcript.jsonl");
+        let mut proof = Proof::default();
+        let kept = Kept::File { path: path.clone(), from: 0 };
+        proof.watch(&kept);
+        let again = proof.looked(false, 5000, 1000);
+        // Where inotify has no instance left, it is looked at again and again.
+        let due = if proof.watcher().is_some() { 5000 } else { 1000 + LOOK_AGAIN_MS };
+        assert_eq!(again, Looked::Again(due));
+        if let Some(watcher) = proof.watcher() {
+            std::fs::write(&path, "written late").unwrap();
+            let ready = ostler_sys::ready::is_readable(rustix::fd::AsFd::as_fd(watcher)).unwrap();
+            assert!(ready, "a file that did not exist before wakes us");
+            proof.changed().unwrap();
+        }
+        assert_eq!(proof.looked(true, 5000, 2000), Looked::Settled(Saved::Verified));
+        assert!(proof.watcher().is_none());
+        proof.watch(&kept);
+        assert_eq!(proof.looked(false, 5000, 5000), Looked::Settled(Saved::Unverified));
+    }
+
+    #[test]
+    fn a_database_is_looked_into_again_and_again() {
+        let mut proof = Proof::default();
+        proof.watch(&Kept::Database { path: "db".into(), native_id: "id".to_owned(), since_ms: 0 });
+        assert_eq!(proof.looked(false, 5000, 1000), Looked::Again(1000 + LOOK_AGAIN_MS));
+        assert_eq!(proof.looked(false, 5000, 4990), Looked::Again(5000));
+        assert!(proof.watcher().is_none());
+    }
+}

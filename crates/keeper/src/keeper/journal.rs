@@ -5,9 +5,95 @@ use super::{About, Keeper, KeeperError, entry};
 use crate::abandoned;
 use ostler_core::event::{Entry, Event};
 use ostler_core::life::{State, step};
-use ostler_store::spare;
+use ostler_store::folder::Folder;
+use ostler_store::journal::Journal;
+use ostler_store::{StoreError, spare};
 use ostler_sys::dir;
 use rustix::fs::OFlags;
+use std::collections::VecDeque;
+
+/// The journal, and what did not fit on the disk yet.
+pub(super) struct Log {
+    journal: Journal,
+    /// In the order in which they will be written.
+    unwritten: VecDeque<Entry>,
+    /// How much has been written since the progress was noted.
+    behind: u64,
+}
+
+impl Log {
+    /// `behind`: how much of the journal comes after the progress that was noted.
+    pub fn new(journal: Journal, behind: u64) -> Log {
+        Log { journal, unwritten: VecDeque::new(), behind }
+    }
+
+    /// Writes an entry. On a full disk the reserve is for this; when even that is used up, memory has to do until there is
+    /// room.
+    fn write(&mut self, folder: &Folder, entry: &Entry) -> Result<(), StoreError> {
+        let journal = &mut self.journal;
+        self.unwritten.push_back(entry.clone());
+        if self.unwritten.len() > 1 {
+            // Not before those that wait already.
+            return Ok(());
+        }
+        write_waiting(&mut self.unwritten, &mut self.behind, |entry| folder.even_when_full(|| journal.append(entry)))
+    }
+
+    /// Writes what did not fit.
+    fn write_waiting(&mut self) -> Result<(), StoreError> {
+        let journal = &mut self.journal;
+        write_waiting(&mut self.unwritten, &mut self.behind, |entry| journal.append(entry))
+    }
+
+    /// Whether everything is in the file.
+    pub fn is_written(&self) -> bool {
+        self.unwritten.is_empty()
+    }
+
+    /// What is not in the file yet.
+    pub fn unwritten(&self) -> impl Iterator<Item = &Entry> {
+        self.unwritten.iter()
+    }
+
+    /// Waits until it is on the disk.
+    pub fn sync(&self) -> Result<(), StoreError> {
+        self.journal.sync()
+    }
+
+    /// Where it ends.
+    pub fn end(&self) -> Result<(u64, u64), StoreError> {
+        self.journal.end()
+    }
+
+    /// How much was written since the progress was noted.
+    pub fn behind(&self) -> u64 {
+        self.behind
+    }
+
+    /// The progress is noted now.
+    pub fn progress_noted(&mut self) {
+        self.behind = 0;
+    }
+}
+
+/// Writes entries as long as there is room, in their order.
+fn write_waiting(
+    waiting: &mut VecDeque<Entry>,
+    behind: &mut u64,
+    mut append: impl FnMut(&Entry) -> Result<u64, StoreError>,
+) -> Result<(), StoreError> {
+    while let Some(entry) = waiting.front() {
+        match append(entry) {
+            Ok(length) => {
+                *behind += length;
+                waiting.pop_front();
+            }
+            Err(error) if error.is_full_disk() => break,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
 
 impl Keeper {
     pub(super) fn note(&mut self, event: Event) -> Result<(), KeeperError> {
@@ -18,19 +104,9 @@ impl Keeper {
         self.write(entry(self.record.run, about, event))
     }
 
-    /// Journal first, then state. On a full disk the reserve is for this; when even that is used up, memory has to do
-    /// until there is room.
+    /// Journal first, then state.
     pub(super) fn write(&mut self, entry: Entry) -> Result<(), KeeperError> {
-        if !self.unwritten.is_empty() {
-            self.unwritten.push_back(entry.clone());
-        } else {
-            let journal = &mut self.journal;
-            match self.folder.even_when_full(|| journal.append(&entry)) {
-                Ok(length) => self.noted.appended(length),
-                Err(error) if error.is_full_disk() => self.unwritten.push_back(entry.clone()),
-                Err(error) => return Err(error.into()),
-            }
-        }
+        self.journal.write(&self.folder, &entry)?;
         self.conversation_lock.note(&entry.event);
         let state = std::mem::replace(&mut self.state, State::new(self.record.plan.clone()));
         self.state = step(state, &entry).0;
@@ -43,15 +119,9 @@ impl Keeper {
 
     pub(super) fn try_disk_again(&mut self) -> Result<(), KeeperError> {
         self.try_output_again()?;
-        while let Some(entry) = self.unwritten.front() {
-            match self.journal.append(entry) {
-                Ok(length) => {
-                    self.noted.appended(length);
-                    self.unwritten.pop_front();
-                }
-                Err(error) if error.is_full_disk() => return Ok(()),
-                Err(error) => return Err(error.into()),
-            }
+        self.journal.write_waiting()?;
+        if !self.journal.is_written() {
+            return Ok(());
         }
         match self.input.put_waiting() {
             Err(error) if !error.is_full_disk() => return Err(error.into()),
@@ -92,5 +162,65 @@ impl Keeper {
             // What cannot be removed or made now will be by the next one.
             let _ = sessions.as_ref().map(|sessions| (spare::make(sessions), abandoned::remove(sessions)));
         }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    fn alarm(text: &str) -> Entry {
+        entry(1, About::default(), Event::Alarm { text: text.to_owned() })
+    }
+
+    fn text(entry: &Entry) -> &str {
+        match &entry.event {
+            Event::Alarm { text } => text,
+            _ => "",
+        }
+    }
+
+    #[test]
+    fn entries_that_found_no_room_are_written_later_in_their_order() {
+        let full = || StoreError::Io { file: "journal".to_owned(), error: rustix::io::Errno::NOSPC.into() };
+        let (mut waiting, mut behind, mut written) = (VecDeque::from([alarm("one"), alarm("two")]), 0, Vec::new());
+        // There is room for one.
+        let first = |entry: &Entry| {
+            if written.is_empty() {
+                written.push(text(entry).to_owned());
+                return Ok(10);
+            }
+            Err(full())
+        };
+        write_waiting(&mut waiting, &mut behind, first).unwrap();
+        assert_eq!((waiting.len(), behind), (1, 10));
+        waiting.push_back(alarm("three"));
+        write_waiting(&mut waiting, &mut behind, |entry| {
+            written.push(text(entry).to_owned());
+            Ok(10)
+        })
+        .unwrap();
+        assert_eq!((written, waiting.len(), behind), (["one", "two", "three"].map(str::to_owned).to_vec(), 0, 30));
+        // What is not for want of room is an error, and the entry is not lost.
+        waiting.push_back(alarm("four"));
+        let broken = |_: &Entry| Err(StoreError::Io { file: String::new(), error: rustix::io::Errno::IO.into() });
+        assert!(write_waiting(&mut waiting, &mut behind, broken).is_err());
+        assert_eq!(waiting.len(), 1);
+    }
+
+    #[test]
+    fn a_log_counts_what_is_behind_the_noted_progress() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = dir::Dir::open(folder.path()).unwrap();
+        let mut log = Log::new(Journal::open(&dir).unwrap(), 5);
+        let folder = Folder::new(dir);
+        log.write(&folder, &alarm("one")).unwrap();
+        let end = log.end().unwrap().0;
+        assert_eq!((log.is_written(), log.behind()), (true, 5 + end));
+        log.progress_noted();
+        log.write(&folder, &alarm("two")).unwrap();
+        assert_eq!(log.behind(), log.end().unwrap().0 - end);
+        assert_eq!(log.unwritten().count(), 0);
     }
 }

@@ -55,6 +55,7 @@ use conversation_lock::ConversationLock;
 use counting::Counting;
 use holder_link::HolderLink;
 use input::Input;
+use journal::Log;
 use native_id::Naming;
 use ostler_agents::Agent;
 use ostler_agents::speak::Opening;
@@ -84,7 +85,6 @@ use proof::Proof;
 use rustix::fs::OFlags;
 use rustix::process::Signal;
 use snapshots::Snapshots;
-use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -173,11 +173,8 @@ struct Keeper {
     _lock: Held,
     holder: HolderLink,
 
-    journal: Journal,
-    /// Entries that did not fit on the disk yet.
-    unwritten: VecDeque<Entry>,
+    journal: Log,
     state: State,
-    bad_lines: u32,
     noted: Noted,
 
     output: Output,
@@ -236,10 +233,8 @@ impl Keeper {
             Feed::open(run.dir(), File::from(file))
         };
         let mut keeper = Keeper {
-            journal: folder.even_when_full(|| Journal::open(folder.dir()))?,
-            unwritten: VecDeque::new(),
-            bad_lines,
-            noted: Noted::with(behind),
+            journal: Log::new(folder.even_when_full(|| Journal::open(folder.dir()))?, behind),
+            noted: Noted::with(bad_lines),
             output: Output::new(&record, run.dir(), &handles, settings)?,
             input: Input::new(folder.even_when_full(input)?, &handles)?,
             terminal: Terminal::new(Snapshots::new(&run)),
@@ -432,7 +427,7 @@ impl Keeper {
 
     /// Everything that can move moves: output to its file and into facts, input from its file.
     fn move_bytes(&mut self) -> Result<(), KeeperError> {
-        if self.output.held().is_some() || !self.unwritten.is_empty() {
+        if self.output.held().is_some() || !self.journal.is_written() {
             self.try_disk_again()?;
         }
         if self.terminal.snapshots.are_behind(self.output.end()) {

@@ -34,7 +34,7 @@ impl Keeper {
             kinds.push(kind);
             fds.push(PollFd::from_borrowed_fd(handle, flags));
         }
-        let full = (!self.unwritten.is_empty()).then_some(FULL_DISK_MS);
+        let full = (!self.journal.is_written()).then_some(FULL_DISK_MS);
         let full = full.into_iter().chain(self.output.again_ms()).min().map(|ms| since_boot_ms() + ms);
         let typing = self.terminal.due_ms();
         let own_record = self.own_record.as_ref().and_then(|watch| watch.due_ms);

@@ -15,8 +15,8 @@ const PAUSE_MS: u64 = 20;
 /// What was written down last.
 #[derive(Default)]
 pub(super) struct Noted {
-    /// What the journal has behind it.
-    journal_behind: u64,
+    /// Lines of the journal that could not be read, which belong to what is understood.
+    bad_lines: u32,
     output: u64,
     /// How long it was. A long one is written less often.
     size: u64,
@@ -24,24 +24,30 @@ pub(super) struct Noted {
 }
 
 impl Noted {
-    pub(super) fn with(journal_behind: u64) -> Noted {
-        Noted { journal_behind, ..Noted::default() }
+    pub(super) fn with(bad_lines: u32) -> Noted {
+        Noted { bad_lines, ..Noted::default() }
     }
 
-    /// The journal has so much more.
-    pub(super) fn appended(&mut self, length: u64) {
-        self.journal_behind += length;
+    /// Whether a reader would have to read much: so much of the journal, and of the output up to here.
+    fn is_due(&self, journal_behind: u64, heard: u64) -> bool {
+        let journal_due = journal_behind >= JOURNAL.max(self.size);
+        let output_due = heard.saturating_sub(self.output) >= OUTPUT.max(4 * self.size);
+        journal_due || output_due
+    }
+
+    /// It was written now, up to here. `None`: it could not be, and is tried again when there is more.
+    fn wrote(&mut self, heard: u64, size: Option<u64>, now_ms: u64) {
+        (self.output, self.at_ms) = (heard, now_ms);
+        self.size = size.unwrap_or(self.size);
     }
 }
 
 impl Keeper {
     pub(super) fn note_progress_when_due(&mut self) {
         let heard = self.agent_feed.as_ref().map_or(0, AgentFeed::position);
-        let journal_due = self.noted.journal_behind >= JOURNAL.max(self.noted.size);
-        let output_due = heard.saturating_sub(self.noted.output) >= OUTPUT.max(4 * self.noted.size);
         // What is not on the disk yet is not in the journal.
-        let can = self.unwritten.is_empty() && self.output.held().is_none();
-        if !can || !(journal_due || output_due) {
+        let can = self.journal.is_written() && self.output.held().is_none();
+        if !can || !self.noted.is_due(self.journal.behind(), heard) {
             return;
         }
         let now_ms = since_boot_ms();
@@ -53,9 +59,26 @@ impl Keeper {
         let written = self
             .journal
             .end()
-            .and_then(|end| progress::write(self.folder.dir(), end, self.bad_lines, &self.state, heard_now));
-        // Also when it could not be written: then it is tried again when there is more.
-        let size = written.unwrap_or(self.noted.size);
-        self.noted = Noted { journal_behind: 0, output: heard, size, at_ms: now_ms };
+            .and_then(|end| progress::write(self.folder.dir(), end, self.noted.bad_lines, &self.state, heard_now));
+        self.noted.wrote(heard, written.ok(), now_ms);
+        self.journal.progress_noted();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_is_noted_after_much_journal_or_output_and_a_long_one_less_often() {
+        let mut noted = Noted::with(0);
+        assert!(!noted.is_due(JOURNAL - 1, OUTPUT - 1));
+        assert!(noted.is_due(JOURNAL, 0) && noted.is_due(0, OUTPUT));
+        noted.wrote(OUTPUT, Some(10 * OUTPUT), 1000);
+        assert!(!noted.is_due(JOURNAL, 2 * OUTPUT), "it is long by now");
+        assert!(noted.is_due(10 * OUTPUT, 0) && noted.is_due(0, 41 * OUTPUT));
+        // One that could not be written counts as written until there is more.
+        noted.wrote(41 * OUTPUT, None, 2000);
+        assert!(!noted.is_due(0, 41 * OUTPUT));
     }
 }

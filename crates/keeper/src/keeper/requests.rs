@@ -115,7 +115,7 @@ impl Keeper {
             Event::Answered { request, by, .. } if request == asked => Some(by.clone()),
             _ => None,
         };
-        match self.unwritten.iter().find_map(|entry| who(&entry.event)) {
+        match self.journal.unwritten().find_map(|entry| who(&entry.event)) {
             Some(by) => Ok(Some(by)),
             None => Ok(journal::newest(self.folder.dir(), |entry| who(&entry.event))?),
         }

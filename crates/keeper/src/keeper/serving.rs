@@ -64,7 +64,7 @@ impl Keeper {
 
     /// What became of a request: granted, or refused and why.
     fn answer_to(&self, request: &str) -> Result<Option<String>, KeeperError> {
-        let unwritten = self.unwritten.iter().find(|entry| entry.request.as_deref() == Some(request));
+        let unwritten = self.journal.unwritten().find(|entry| entry.request.as_deref() == Some(request));
         let answer = match unwritten {
             Some(entry) => Some(journal::refusal(entry.event.clone())),
             None => journal::answer(self.folder.dir(), request)?,

@@ -25,7 +25,7 @@ impl Keeper {
     }
 
     fn hand_over(&self, binary: &str) -> io::Result<()> {
-        if !self.unwritten.is_empty() {
+        if !self.journal.is_written() {
             // These are in no file yet.
             return Err(io::Error::other(
                 "the disk is full, and part of the journal is only in the memory of its keeper",

@@ -87,7 +87,7 @@ fn measure_one(bench: &Bench, echo: Echo) -> Result<Row> {
               sample is the median of 200.",
         unit: Unit::Milliseconds,
         measured: bench.take_turns(entries, bench.choose(30, 5))?,
-        goals: vec![Goal::AtMostTimes(1.3, Contender::Dtach), Goal::Below(Contender::Tmux)],
+        goals: vec![Goal::AtMostTimes(1.3, Contender::Dtach)],
     })
 }
 

@@ -3,15 +3,23 @@
 //!
 //! One thread, one `poll`, no timer while nothing is due: an idle session costs no wake-up at all.
 //!
-//! * [`streams`] and [`input`] move bytes, [`typing`] types messages into terminals, [`prompting`] where the agent's prompt has
-//!   to be seen on its [`screen`], [`own_record`] sees what no hook tells.
-//! * [`requests`] works through the inbox, [`effects`] does what the life cycle wants.
-//! * [`tree`], [`proof`] and [`inquiry`] serve the hard parts of ending: nothing left behind, nothing lost.
-//! * [`conversation_lock`] sees to it that nobody else writes to the conversation, or that it is said; [`naming`] learns which one
-//!   it is from agents that only draw, [`counting`] what was used from those that do not tell.
+//! [`Keeper`] owns the loop and what is known of the session. The rest are parts that own their fields, decide by themselves and
+//! can be tested alone; the keeper passes facts between them and writes the journal. What it does with a part is in the part's file.
+//!
+//! * [`output`] and [`input`] move bytes; [`streams`] is how output moves, [`room`] how much may.
+//! * [`terminal`] has the window, the [`screen`] and its [`snapshots`]; [`typing`] types messages into it, [`prompting`] where the
+//!   agent's prompt has to be seen. [`own_record`] sees what no hook tells.
+//! * [`clients`] are told that something changed; they read the files themselves. [`serving`] does what they want,
+//!   [`upgrade`] lets a newer keeper in.
+//! * [`proof`] sees whether a turn is saved, [`autosave`] copies transcripts, [`counting`] learns what was used from agents that do not
+//!   tell.
+//! * [`journal`] writes down what happens, [`progress`] lets readers of a long session begin near its end.
+//! * [`holder_link`] is what is known of the holder.
+//! * [`requests`] works through the inbox, [`effects`] does what the life cycle wants. [`tree`] and [`inquiry`] serve the hard
+//!   parts of ending: nothing left behind, nothing lost.
+//! * [`conversation_lock`] sees to it that nobody else writes to the conversation, or that it is said; [`native_id`] learns which one
+//!   it is from agents that only draw.
 //! * [`retrying`] tells that a turn only waits for the model's server, and for how long.
-//! * [`progress`] lets readers of a long session begin near its end.
-//! * [`clients`] are told that something changed; they read the files themselves. [`upgrade`] lets a newer keeper in.
 
 mod autosave;
 mod clients;

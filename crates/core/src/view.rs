@@ -72,7 +72,7 @@ pub struct LastTurn {
 }
 
 /// One session, now.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct View {
     pub schema: u32,
     pub id: SessionId,
@@ -87,6 +87,7 @@ pub struct View {
     pub mode: Mode,
     pub state: Phase,
     /// What people see: the state, or once it has ended the kind of its outcome.
+    #[serde(skip_deserializing)]
     pub status: &'static str,
     /// When it came into that state.
     pub since: Timestamp,
@@ -105,7 +106,7 @@ pub struct View {
     /// Why the next message cannot be delivered yet, and what to do about it.
     pub message_waits: Option<String>,
     /// The numbers of messages of which nothing tells whether the agent took them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub maybe_delivered: Vec<u64>,
     pub quiet_s: u64,
     /// For so long an agent behind a protocol has not answered that its conversation is open.
@@ -132,7 +133,7 @@ pub struct View {
     pub alarm: Option<String>,
     pub parent: Option<SessionId>,
     pub archived: bool,
-    #[serde(skip_serializing_if = "Limits::is_none")]
+    #[serde(default, skip_serializing_if = "Limits::is_none")]
     pub limits: Limits,
     /// The beginning of its first message.
     pub prompt: Option<String>,

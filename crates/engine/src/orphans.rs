@@ -40,7 +40,13 @@ pub struct Tool {
 
 /// Tools of agents that were inherited by another process. Whether their conversation goes on somewhere is another question.
 pub fn tools() -> Result<Vec<Tool>> {
-    Ok(process_table::all_of_this_user()?.into_iter().filter_map(tool).collect())
+    // Nearly all processes write elsewhere, and more is asked only of those that do not.
+    let may_be = |pid: &i32| output_of(*pid).is_some_and(|output| conversation_of(&output).is_some());
+    let mut found = Vec::new();
+    for pid in process_table::others()?.into_iter().filter(may_be) {
+        found.extend(process_table::of_this_user(pid)?.and_then(tool));
+    }
+    Ok(found)
 }
 
 fn tool(who: Identity) -> Option<Tool> {

@@ -37,7 +37,11 @@ pub fn look_and_record(place: &Place) -> Result<View> {
 
 /// The same, as far as it is asked for.
 pub fn look_and_record_to(depth: Depth, place: &Place) -> Result<View> {
-    let view = look_to(depth, place)?;
+    record_if_ended(place, look_to(depth, place)?)
+}
+
+/// Records the end of a session that was looked at, if nobody has.
+pub fn record_if_ended(place: &Place, view: View) -> Result<View> {
     if view.ended && !place.archived {
         closing::record_if_lost(&place.open()?)?;
     }

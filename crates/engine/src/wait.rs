@@ -2,7 +2,7 @@
 //! anything to be running: they read the files and are woken by the kernel.
 
 use crate::error::{Error, Result};
-use crate::request::{SILENCE, look_and_record, look_and_record_to, nudge};
+use crate::request::{SILENCE, look_and_record, look_and_record_to, nudge, record_if_ended};
 use crate::session_watch::SessionWatch;
 use crate::settings::Engine;
 use ostler_core::event::StopHow;
@@ -12,6 +12,7 @@ use ostler_core::view::{Phase, View};
 use ostler_store::home::Place;
 use ostler_sys::notify::{self, Watcher};
 use ostler_sys::threads::many_at_once;
+use ostler_view::living::Live;
 use ostler_view::look::Depth;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::AsFd;
@@ -104,8 +105,14 @@ impl Engine {
         let threads = if places.len() < MANY { 1 } else { 8 };
         // One for all of them; without it every keeper is asked to tell.
         let journals = (places.len() >= MANY).then(|| Watcher::new().ok()).flatten();
-        let waited = many_at_once(threads, &places, |place| Waited::new(place.clone(), wait.until, journals.as_ref()));
+        let live = Live::open(&self.home, places.len());
+        let waited = many_at_once(threads, &places, |place| {
+            Waited::new(place.clone(), wait.until, journals.as_ref(), live.as_ref())
+        });
         let mut waited = waited.into_iter().collect::<Result<Vec<_>>>()?;
+        if let Some(live) = live {
+            live.save();
+        }
         let mut time_left = true;
         // A wait for questions is a wait for those of all sessions.
         let questions_end_it = wait.until != Until::Asking && !wait.through_questions;
@@ -131,7 +138,7 @@ impl Engine {
 
 /// Waits for one session to end, for commands that must know.
 pub fn until_ended(place: &Place) -> Result<View> {
-    let mut waited = [Waited::new(place.clone(), Until::Ended, None)?];
+    let mut waited = [Waited::new(place.clone(), Until::Ended, None, None)?];
     loop {
         waited[0].look(Until::Ended)?;
         if waited[0].view.ended {
@@ -146,7 +153,7 @@ pub fn until_ended(place: &Place) -> Result<View> {
 }
 
 impl Waited {
-    fn new(place: Place, until: Until, journals: Option<&Watcher>) -> Result<Waited> {
+    fn new(place: Place, until: Until, journals: Option<&Watcher>, live: Option<&Live>) -> Result<Waited> {
         // Subscribe first, look afterwards: what happens in between wakes us.
         let journal = journals.and_then(|journals| journals.watch(&place.path.join("journal.jsonl")).ok());
         let beside = if journal.is_some() { SessionWatch::beside_journal(&place)? } else { None };
@@ -158,7 +165,10 @@ impl Waited {
                 (watch, greeted_at, None)
             }
         };
-        let view = look_and_record_to(Depth::Awaited, &place)?;
+        let view = match live {
+            Some(live) => record_if_ended(&place, live.look(&place)?)?,
+            None => look_and_record_to(Depth::Awaited, &place)?,
+        };
         let runs = matches!(view.state, Phase::Starting | Phase::Working | Phase::Asking | Phase::Stopping);
         let turns_before = (until == Until::Turn && runs).then_some(view.turns);
         let (changed, reached, asks) = (false, None, false);

@@ -5,6 +5,7 @@
 //! * [`journal`], [`inbox`], [`feed`]: the files that grow, each with its own rule for a torn end.
 //! * [`progress`]: what the keeper has understood of a long journal, so that readers need not begin at its beginning.
 //! * [`summary`]: one file that says how an ended session ended. [`ended`]: all of those, for lists and lookups.
+//! * [`live`]: what lists have found out about sessions that run.
 //! * [`pieces`], [`backwards`]: files of any length, in little memory, from their beginning or their end.
 //! * [`printed`], [`times`]: the output of a run, and when it came. [`room`]: what is kept free on a disk.
 //! * [`checkpoints`]: copies of the agent's transcript. [`archived`]: what a session was when it was put away.
@@ -24,6 +25,7 @@ pub mod home;
 pub mod inbox;
 pub mod journal;
 pub mod limits;
+pub mod live;
 pub mod packed;
 pub mod pieces;
 pub mod printed;

@@ -12,6 +12,7 @@ use crate::pause::{self, Point};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, FallocateFlags, FileType, Mode, OFlags, RawDir, Timespec, Timestamps};
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
@@ -349,6 +350,23 @@ impl Dir {
         }
     }
 
+    /// What tells whether a file or a folder has changed since it was asked for last. `None`: there is none, or it is a link.
+    pub fn stamp(&self, name: &str) -> io::Result<Option<Stamp>> {
+        match rustix::fs::statat(self.fd()?, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => {
+                let kind = FileType::from_raw_mode(stat.st_mode);
+                Ok(matches!(kind, FileType::Directory | FileType::RegularFile).then(|| Stamp {
+                    inode: stat.st_ino,
+                    size: u64::try_from(stat.st_size).unwrap_or(0),
+                    seconds: stat.st_ctime,
+                    nanos: stat.st_ctime_nsec,
+                }))
+            }
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Says that this folder last changed at that second.
     pub fn set_date(&self, second: i64) -> io::Result<()> {
         let date = Timespec { tv_sec: second, tv_nsec: 0 };
@@ -443,6 +461,16 @@ pub struct FileStat {
     pub inode: u64,
     pub modified_s: i64,
     pub modified_ns: i64,
+}
+
+/// The state of a file or a folder: another one, or another date, which nobody can set, and it has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stamp {
+    pub inode: u64,
+    pub size: u64,
+    /// When it last changed in any way, by the wall clock.
+    pub seconds: i64,
+    pub nanos: u64,
 }
 
 /// A moment by the wall clock, as exactly as the file system has it.

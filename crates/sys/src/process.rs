@@ -7,6 +7,7 @@
 use crate::clock::since_boot_ms;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -320,11 +321,7 @@ impl Stat {
     pub fn read(pid: i32) -> io::Result<Option<Stat>> {
         let mut path = [0u8; 24];
         let path = proc_stat_path(pid, &mut path);
-        let file = match rustix::fs::open(
-            path,
-            rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::CLOEXEC,
-            rustix::fs::Mode::empty(),
-        ) {
+        let file = match rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) {
             Ok(file) => file,
             // The second when it ends while its folder is being entered.
             Err(rustix::io::Errno::NOENT | rustix::io::Errno::SRCH) => return Ok(None),
@@ -410,12 +407,22 @@ pub(crate) fn is_self_or_ancestor(pid: i32) -> io::Result<bool> {
 /// What a process was started as, for people to read. Empty when it is gone.
 #[must_use]
 pub fn command_line(pid: i32) -> Vec<String> {
-    std::fs::read(format!("/proc/{pid}/cmdline"))
-        .unwrap_or_default()
-        .split(|&byte| byte == 0)
-        .filter(|word| !word.is_empty())
-        .map(|word| String::from_utf8_lossy(word).into_owned())
-        .collect()
+    words(&std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default())
+}
+
+/// The beginning of that, which takes one call for most processes: for a look at all of them.
+#[must_use]
+pub fn first_words(pid: i32) -> Vec<String> {
+    // A path and some words have room; of more words the last may be cut off.
+    let mut text = [0u8; 8192];
+    let open = || rustix::fs::open(format!("/proc/{pid}/cmdline"), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+    let length = open().and_then(|file| rustix::io::read(&file, &mut text)).unwrap_or(0);
+    words(&text[..length])
+}
+
+fn words(command_line: &[u8]) -> Vec<String> {
+    let words = command_line.split(|&byte| byte == 0).filter(|word| !word.is_empty());
+    words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
 }
 
 #[cfg(test)]

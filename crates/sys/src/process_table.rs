@@ -31,14 +31,10 @@ pub fn of_this_user(pid: i32) -> io::Result<Option<Identity>> {
     Ok(Stat::read(pid)?.filter(|stat| !stat.is_zombie()).map(|stat| stat.identity()))
 }
 
-/// Every living process of this user but ourselves.
-pub fn all_of_this_user() -> io::Result<Vec<Identity>> {
-    let me = std::process::id();
-    let mut found = Vec::new();
-    for pid in pids()?.into_iter().filter(|&pid| u32::try_from(pid).is_ok_and(|pid| pid != me)) {
-        found.extend(of_this_user(pid)?);
-    }
-    Ok(found)
+/// The numbers of all processes but ours.
+pub fn others() -> io::Result<Vec<i32>> {
+    let me = i32::try_from(std::process::id()).unwrap_or(0);
+    Ok(pids()?.into_iter().filter(|&pid| pid != me).collect())
 }
 
 /// A chain of parents that changes under us must not keep us here.
@@ -112,17 +108,28 @@ pub fn opened(pid: i32) -> impl Iterator<Item = Opened> {
     let links = std::fs::read_dir(folder(pid).join("fd")).into_iter().flatten().flatten();
     links.filter_map(|link| {
         let link = link.path();
-        // The permissions of the link say how the file was opened.
-        let for_writing = std::fs::symlink_metadata(&link).ok()?.mode() & 0o200 != 0;
+        let for_writing = is_for_writing(&link)?;
         Some(Opened { link, for_writing })
     })
 }
 
-/// The files below a folder that a process could write to at any moment.
+/// The files below one of these folders that a process could write to at any moment.
 #[must_use]
-pub fn writable_files(pid: i32, below: &Path) -> Vec<PathBuf> {
-    let writable = opened(pid).filter(|opened| opened.for_writing);
-    writable.filter_map(|opened| opened.path()).filter(|file| file.starts_with(below)).collect()
+pub fn writable_files(pid: i32, below: &[&Path]) -> Vec<PathBuf> {
+    let links = std::fs::read_dir(folder(pid).join("fd")).into_iter().flatten().flatten();
+    let is_below = |file: &PathBuf| below.iter().any(|folder| file.starts_with(folder));
+    // Nearly everything is elsewhere: how it was opened is asked only of what is not.
+    let found = links.filter_map(|link| {
+        let link = link.path();
+        let file = std::fs::read_link(&link).ok().filter(is_below)?;
+        is_for_writing(&link)?.then_some(file)
+    });
+    found.collect()
+}
+
+/// How a file was opened, by the permissions of the link to it.
+fn is_for_writing(link: &Path) -> Option<bool> {
+    Some(std::fs::symlink_metadata(link).ok()?.mode() & 0o200 != 0)
 }
 
 /// Its controlling terminal by its usual name.
@@ -189,8 +196,8 @@ mod tests {
         let _writing = std::fs::File::create(&written).unwrap();
         let _reading = std::fs::File::open(&read).unwrap();
         let me = i32::try_from(std::process::id()).unwrap();
-        assert_eq!(writable_files(me, &below), [written]);
-        assert!(writable_files(me, &below.join("elsewhere")).is_empty());
+        assert_eq!(writable_files(me, &[&below]), [written]);
+        assert!(writable_files(me, &[&below.join("elsewhere")]).is_empty());
     }
 
     #[test]

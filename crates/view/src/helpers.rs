@@ -2,9 +2,10 @@
 
 use crate::look::Depth;
 use ostler_core::life::State;
+use ostler_core::record::Channel;
 use ostler_store::folder::Folder;
 use ostler_store::{HelperRecord, RunRecord, StoreError};
-use ostler_sys::process::{Identity, Life, Seen};
+use ostler_sys::process::{Identity, Life, Seen, Serial};
 use std::io;
 
 /// Holder and keeper, as far as they live.
@@ -14,6 +15,31 @@ pub struct Helpers {
     pub keeper: Option<i32>,
     /// What is wrong with them.
     pub alarm: Option<String>,
+    /// The keeper that signed the journal, when that was enough to know that both live.
+    pub signed: Option<Identity>,
+}
+
+/// The processes of a session of which all live, and how its agent is spoken to.
+#[derive(Debug)]
+pub(crate) struct Processes {
+    pub agent: Identity,
+    pub serial: Serial,
+    pub holder: i32,
+    pub keeper: Identity,
+    pub channel: Channel,
+}
+
+impl Processes {
+    /// Of a run whose agent was found alive, and whose helpers were known by the keeper's signature.
+    pub fn of(record: &RunRecord, helpers: Helpers) -> Option<Processes> {
+        Some(Processes {
+            agent: record.agent.clone()?,
+            serial: record.serial?,
+            holder: record.holder?,
+            keeper: helpers.signed?,
+            channel: record.plan.channel,
+        })
+    }
 }
 
 impl Helpers {
@@ -61,6 +87,7 @@ impl Helpers {
             holder: holder.filter(|_| holder_life != Life::Gone).map(|holder| holder.process.pid()),
             keeper: keeper.filter(|_| keeper_life != Life::Gone).map(|keeper| keeper.process.pid()),
             alarm,
+            signed: None,
         })
     }
 }
@@ -86,7 +113,7 @@ fn by_the_keeper(record: &RunRecord, state: &State) -> Result<Option<Helpers>, S
     };
     let seen = seen(&keeper)?;
     let stands = seen.life == Life::Alive && seen.parent == holder;
-    Ok(stands.then(|| Helpers { holder: Some(holder), keeper: Some(keeper.pid()), alarm: None }))
+    Ok(stands.then(|| Helpers { holder: Some(holder), keeper: Some(keeper.pid()), alarm: None, signed: Some(keeper) }))
 }
 
 /// Whether the agent of a run lives.

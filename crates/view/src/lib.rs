@@ -1,6 +1,7 @@
 //! What is true of a session now, computed from its folder, the agent's own files and the kernel, without locks.
 //!
 //! * [`look`]: the view of one session. [`overview`]: of many, in little time. `helpers`: which processes keep it.
+//!   [`living`]: what a list found out about one that runs, for the next list.
 //! * [`last`]: the last line of a session, for lists. [`terminal`]: the screen of a terminal session.
 //! * [`conversation`]: what was said, for `logs`; [`recorded`]: the same by the agent's own transcript.
 //! * [`agent_feed`]: what the agent's output tells beyond what the journal has.
@@ -18,6 +19,7 @@ pub mod database;
 pub mod fate;
 mod helpers;
 pub mod last;
+pub mod living;
 pub mod look;
 pub mod overview;
 pub mod proof;

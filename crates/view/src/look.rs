@@ -6,7 +6,7 @@
 //! called lost.
 
 use crate::agent_feed::AgentFeed;
-use crate::helpers::{Helpers, agent_lives, lives};
+use crate::helpers::{Helpers, Processes, agent_lives, lives};
 use crate::last::{self, Streams};
 use crate::proof;
 use jiff::Timestamp;
@@ -51,6 +51,14 @@ impl Depth {
         match self {
             Depth::Listed | Depth::Awaited => true,
             Depth::Standing | Depth::Everything => false,
+        }
+    }
+
+    /// Whether the last line is asked for.
+    pub(crate) fn has_last(self) -> bool {
+        match self {
+            Depth::Standing | Depth::Awaited => false,
+            Depth::Listed | Depth::Everything => true,
         }
     }
 }
@@ -100,11 +108,20 @@ pub fn spent(folder: &Folder) -> Result<Vec<Spent>, StoreError> {
 
 /// Looks at a session whose folder is open.
 pub fn look_at(depth: Depth, folder: &Folder, archived: bool) -> Result<View, StoreError> {
+    Ok(look_at_processes(depth, folder, archived)?.0)
+}
+
+/// The same, with its processes if all of them live and nothing is wrong with them.
+pub(crate) fn look_at_processes(
+    depth: Depth,
+    folder: &Folder,
+    archived: bool,
+) -> Result<(View, Option<Processes>), StoreError> {
     let mut failed = false;
     loop {
         match look_once(depth, folder, archived) {
             // Where each message has a process of its own, the run that we looked at may be an old one by now.
-            Ok(view) if !view.alive && folder.newest_run()? > view.run => {}
+            Ok((view, _)) if !view.alive && folder.newest_run()? > view.run => {}
             // A run that could not be begun is taken back, perhaps under our eyes.
             Err(_) if !failed => failed = true,
             other => return other,
@@ -112,11 +129,11 @@ pub fn look_at(depth: Depth, folder: &Folder, archived: bool) -> Result<View, St
     }
 }
 
-fn look_once(depth: Depth, folder: &Folder, archived: bool) -> Result<View, StoreError> {
+fn look_once(depth: Depth, folder: &Folder, archived: bool) -> Result<(View, Option<Processes>), StoreError> {
     if depth.believes_keeper()
-        && let Ok(Some(view)) = look_at_living(depth, folder, archived)
+        && let Ok(Some(found)) = look_at_living(depth, folder, archived)
     {
-        return Ok(view);
+        return Ok(found);
     }
     let session = folder.session()?;
     if session.schema > SCHEMA {
@@ -129,7 +146,7 @@ fn look_once(depth: Depth, folder: &Folder, archived: bool) -> Result<View, Stor
         if archived && let Some(noted) = archived::noted(folder)? {
             view.alarm = noted.alarm(view.id)?.or(view.alarm);
         }
-        return Ok(view);
+        return Ok((view, None));
     }
     let run = match folder.run(number) {
         Err(StoreError::Io { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => None,
@@ -142,17 +159,24 @@ fn look_once(depth: Depth, folder: &Folder, archived: bool) -> Result<View, Stor
             never_started(folder, &mut view)?;
         }
     }
-    Ok(view)
+    Ok((view, None))
 }
 
 /// The view of a session whose agent lives: it has no outcome, so none is asked for.
-fn look_at_living(depth: Depth, folder: &Folder, archived: bool) -> Result<Option<View>, StoreError> {
+fn look_at_living(
+    depth: Depth,
+    folder: &Folder,
+    archived: bool,
+) -> Result<Option<(View, Option<Processes>)>, StoreError> {
     let run = folder.run(folder.newest_or_first()?)?;
     let record = run.record()?;
     let session = folder.session_of(&record)?;
     let mut view = blank(&session, run.number, archived);
-    let sure = session.schema <= SCHEMA && see(depth, folder, &run, &record, &session, &mut view)?;
-    Ok((sure && view.alive).then_some(view))
+    if session.schema > SCHEMA {
+        return Ok(None);
+    }
+    let helpers = see(depth, folder, &run, &record, &session, &mut view)?.filter(|_| view.alive);
+    Ok(helpers.map(|helpers| (view, Processes::of(&record, helpers))))
 }
 
 pub(crate) fn blank(session: &Session, run: u32, archived: bool) -> View {
@@ -310,14 +334,14 @@ fn running(
     view: &mut View,
 ) -> Result<(), StoreError> {
     let record = run.record()?;
-    if !see(depth, folder, run, &record, session, view)? {
+    if see(depth, folder, run, &record, session, view)?.is_none() {
         // The record has changed since: its launcher has written the agent into it and left.
         see(depth, folder, run, &run.record()?, session, view)?;
     }
     Ok(())
 }
 
-/// Fills in the view. False when the record turned out to be an old one.
+/// Fills in the view; its helpers as they were found. `None` when the record turned out to be an old one.
 fn see(
     depth: Depth,
     folder: &Folder,
@@ -325,7 +349,7 @@ fn see(
     record: &RunRecord,
     session: &Session,
     view: &mut View,
-) -> Result<bool, StoreError> {
+) -> Result<Option<Helpers>, StoreError> {
     let mut folded = fold(folder, run, record, session)?;
     let begins = record.launcher.as_ref().filter(|_| record.agent.is_none()).map(lives).transpose()?.unwrap_or(false);
 
@@ -347,16 +371,16 @@ fn see(
         let somebody = socket::reach(folder.dir()).map_err(StoreError::io("sock"))?.is_some();
         if !somebody {
             if run.record()? != *record {
-                return Ok(false);
+                return Ok(None);
             }
             if let Some(outcome) = run.outcome()? {
                 show_end(folder, outcome, view)?;
-                return Ok(true);
+                return Ok(Some(helpers));
             }
             folded = fold(folder, run, record, session)?;
             fill(depth, view, &folded, session, record, folder, run)?;
             view.end(unrecorded_outcome(folder, run, session, record, &folded.state)?);
-            return Ok(true);
+            return Ok(Some(helpers));
         }
     }
     fill(depth, view, &folded, session, record, folder, run)?;
@@ -381,11 +405,11 @@ fn see(
     }
     view.enter(phase);
     if helpers.alarm.is_some() {
-        view.alarm = helpers.alarm;
+        view.alarm.clone_from(&helpers.alarm);
     } else if !depth.believes_keeper() && folder.waits_for_room() {
         view.alarm = Some("the disk is full; it continues when there is space".to_owned());
     }
-    Ok(true)
+    Ok(Some(helpers))
 }
 
 /// What the evidence says about a run that ended with nobody there to write it down.
@@ -535,9 +559,9 @@ fn fill(
     });
     view.last_turn = state.last_turn().map(|turn| LastTurn { verdict: turn.verdict, reason: turn.reason.clone() });
     let streams = Streams::of(run.dir())?;
-    view.last = match depth {
-        Depth::Standing | Depth::Awaited => None,
-        Depth::Listed | Depth::Everything => last::line_of(folder, run, &view.agent, &record.plan, &streams)?,
+    view.last = match depth.has_last() {
+        true => last::line_of(folder, run, &view.agent, &record.plan, &streams)?,
+        false => None,
     };
     let held = state.held().map(Held::alarm);
     let retry_alarm = state.retrying().and_then(|retrying| retrying.alarm.clone());
@@ -568,6 +592,6 @@ fn fill(
     Ok(())
 }
 
-fn seconds_since(time: Timestamp) -> u64 {
+pub(crate) fn seconds_since(time: Timestamp) -> u64 {
     u64::try_from(clock::now().as_second() - time.as_second()).unwrap_or(0)
 }

@@ -1,12 +1,14 @@
 //! A look at many: nothing is asked of a session that can be known without.
 
-use crate::look::{Depth, Newer, blank, ended, look_at, own};
+use crate::living::{self, Begun};
+use crate::look::{Depth, Newer, blank, ended, look_at_processes, own};
 use ostler_core::id::SessionId;
 use ostler_core::view::View;
 use ostler_store::StoreError;
 use ostler_store::branch;
 use ostler_store::folder::Folder;
 use ostler_store::home::SessionsDir;
+use ostler_store::live::LiveIndex;
 use ostler_store::room::is_nearly_full;
 use ostler_store::summary::read_summary;
 use ostler_sys::dir::Dir;
@@ -23,15 +25,18 @@ pub struct Overview<'a> {
     /// Its own handle: one that threads share is counted with every call, and they wait for each other's count.
     dir: Dir,
     depth: Depth,
+    /// What earlier lists have found out about sessions that run; `None` where it may not be used.
+    live: Option<&'a LiveIndex>,
     /// What git has checked out where they work; many work in the same folder.
     branches: RefCell<HashMap<String, Option<String>>>,
 }
 
 impl<'a> Overview<'a> {
-    pub fn over(sessions_dir: &'a SessionsDir) -> Result<Overview<'a>, StoreError> {
+    pub fn over(sessions_dir: &'a SessionsDir, live: Option<&'a LiveIndex>) -> Result<Overview<'a>, StoreError> {
         let dir = sessions_dir.dir.open_dir(".").map_err(StoreError::io("sessions"))?;
         let depth = if is_nearly_full(&dir).unwrap_or(false) { Depth::Everything } else { Depth::Listed };
-        Ok(Overview { sessions_dir, dir, depth, branches: RefCell::default() })
+        let live = live.filter(|_| depth.believes_keeper() && !sessions_dir.archived);
+        Ok(Overview { sessions_dir, dir, depth, live, branches: RefCell::default() })
     }
 
     /// Whether somebody holds the lock of its agent: all that can be said of one that cannot be looked at.
@@ -43,6 +48,10 @@ impl<'a> Overview<'a> {
 
     /// Looks at one of many: for most of them the summary is enough.
     pub fn look(&self, id: SessionId) -> Result<View, StoreError> {
+        if let Some(mut view) = self.live.and_then(|live| living::still(live, &self.dir, id, self.depth)) {
+            view.branch = self.branch(&view.cwd);
+            return Ok(view);
+        }
         // What was put away may have been changed since by others, which only a closer look tells.
         if !self.sessions_dir.archived
             && let Some((outcome, closing)) = read_summary(&self.dir, id)
@@ -51,11 +60,16 @@ impl<'a> Overview<'a> {
             ended(outcome, Some(closing), Newer::default(), &mut view);
             return Ok(view);
         }
+        let begun = Begun::now();
         let look = || {
             let dir = self.dir.open_dir_or_link(id.as_str()).map_err(StoreError::io_or_damaged(id.as_str()))?;
-            own(look_at(self.depth, &Folder::new(dir), self.sessions_dir.archived)?, id)
+            let (view, processes) = look_at_processes(self.depth, &Folder::new(dir), self.sessions_dir.archived)?;
+            Ok((own(view, id)?, processes))
         };
-        let mut view = look().map_err(|error| error.of(id))?;
+        let (mut view, processes) = look().map_err(|error: StoreError| error.of(id))?;
+        if let (Some(live), Some(processes)) = (self.live, &processes) {
+            living::note(live, &self.dir, self.depth, (&view, processes), begun);
+        }
         if !view.ended {
             view.branch = self.branch(&view.cwd);
         }

@@ -23,9 +23,17 @@ pub fn held(variable: Variable<'_>) -> io::Result<Vec<ConversationOwner>> {
     if agents.is_empty() {
         return Ok(found);
     }
-    for who in process_table::all_of_this_user()? {
+    let folders: Vec<&Path> = agents.iter().map(|(_, below)| below.as_path()).collect();
+    for pid in process_table::others()? {
+        // Nearly all processes have none of them open, and more is asked only of those that do.
+        if process_table::writable_files(pid, &folders).is_empty() {
+            continue;
+        }
+        let Some(who) = process_table::of_this_user(pid)? else {
+            continue;
+        };
         for (agent, below) in &agents {
-            for file in process_table::writable_files(who.pid(), below) {
+            for file in process_table::writable_files(pid, &[below]) {
                 let native_id = match in_file(*agent, &file) {
                     Some(Conversation::One(id)) => Some(id),
                     Some(Conversation::SomeOf) => None,

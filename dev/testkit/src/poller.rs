@@ -87,7 +87,7 @@ impl Poller {
 
 /// The way in which `ls` looks at many.
 fn look_as_a_list(place: &Place) -> Result<View, StoreError> {
-    Overview::over(&SessionsDir::with(place)?)?.look(place.id)
+    Overview::over(&SessionsDir::with(place)?, None)?.look(place.id)
 }
 
 fn what_is_wrong(seen: Result<View, StoreError>, right: impl Fn(&View) -> bool) -> Option<String> {

@@ -1,8 +1,12 @@
 //! What is only written down to be quick may be deleted, damaged or old: what people are told stays the same.
 
 use crate::harness;
+use ostler_core::view::Phase;
 use ostler_sys::pause::{self, Point, Role};
+use ostler_sys::process::Life;
 use ostler_testkit::{Harness, Session, Shown, Who, patience};
+use rustix::process::Signal;
+use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -178,4 +182,151 @@ fn the_index_of_ended_sessions() {
         assert_eq!(listed(), ["talk"]);
         assert_eq!(harness.run(&["show", "--json", "old 9"]).exits(0).json()["name"], "old 9");
     }
+}
+
+/// What a list says of each session, and what a close look says of the same things.
+fn listed_and_shown(harness: &Harness, sessions: &[Session<'_>]) -> (Vec<Value>, Vec<Value>) {
+    let without_time = |mut value: Value| {
+        // A moment passes between the two.
+        value.as_object_mut().unwrap().remove("quiet_s");
+        value
+    };
+    let all = harness.run(&["ls", "--json"]).exits(0).json();
+    let listed = |session: &Session<'_>| {
+        let found = all.as_array().unwrap().iter().find(|one| one["id"] == session.id());
+        without_time(found.unwrap().clone())
+    };
+    let listed: Vec<Value> = sessions.iter().map(listed).collect();
+    let shown = |(session, listed): (&Session<'_>, &Value)| {
+        let mut shown = without_time(harness.run(&["show", "--json", session.id()]).exits(0).json());
+        // It tells more than a list.
+        shown.as_object_mut().unwrap().retain(|name, _| listed.get(name).is_some());
+        shown
+    };
+    let shown = sessions.iter().zip(&listed).map(shown).collect();
+    (listed, shown)
+}
+
+/// Many sessions of all kinds that run and change no more, with an index of them.
+fn many_that_live(harness: &Harness) -> Vec<Session<'_>> {
+    let mut sessions = vec![
+        harness.detach(&["--", "sh", "-c", "echo hello; exec sleep 600"]),
+        harness.detach(&["-t", "--", "sh", "-c", "echo hello; exec sleep 600"]),
+        harness.detach(&["--keep", "demo", "say hello"]),
+        harness.detach(&["--keep", "demo", "ask May I?"]),
+    ];
+    sessions.extend((0..16).map(|_| harness.detach(&["--", "sleep", "600"])));
+    for (number, session) in sessions.iter().enumerate() {
+        session.until_look("nothing more is to come", |view| match number {
+            0 | 1 => view.kept && view.last.as_deref() == Some("hello"),
+            2 => view.kept && view.turns == 1 && view.state == Phase::Idle,
+            3 => view.kept && view.asking.is_some(),
+            _ => view.kept,
+        });
+    }
+    // What has just changed is not noted.
+    harness.shift_clock(60);
+    harness.run(&["ls"]).exits(0);
+    assert!(harness.home().join("live.index").exists());
+    sessions
+}
+
+#[test]
+fn the_index_of_sessions_that_run() {
+    let mut harness = harness();
+    harness.has_own_clock();
+    let sessions = many_that_live(&harness);
+    let agree = |what: &str| {
+        let (listed, shown) = listed_and_shown(&harness, &sessions);
+        assert_eq!(listed, shown, "{what}");
+        listed
+    };
+    agree("it is new");
+    let index = harness.home().join("live.index");
+    let kept = std::fs::read(&index).unwrap();
+    let other_build = {
+        let mut bytes = kept.clone();
+        // In the header.
+        bytes[20] ^= 1;
+        bytes
+    };
+    let changed = |at: usize| {
+        let mut bytes = kept.clone();
+        bytes[at] ^= 0x20;
+        bytes
+    };
+    let half = kept[..kept.len() / 2].to_vec();
+    for bytes in [Vec::new(), half, other_build, vec![b'x'; 4096], changed(kept.len() / 2), changed(kept.len() / 3)] {
+        std::fs::write(&index, bytes).unwrap();
+        agree("it is damaged");
+    }
+    // An old one, whatever has happened since.
+    let (command, talk, asks) = (&sessions[0], &sessions[2], &sessions[3]);
+    let old = |what: &str| {
+        std::fs::write(&index, &kept).unwrap();
+        agree(what)
+    };
+    harness.run(&["rename", command.id(), "another name"]).exits(0);
+    assert_eq!(old("renamed")[0]["name"], "another name");
+    harness.run(&["send", talk.id(), "say more"]).exits(0);
+    harness.run(&["wait", "--until", "turn", talk.id()]).exits(0);
+    talk.until_look("its word is saved", |view| view.turns == 2 && view.state == Phase::Idle);
+    assert_eq!((&old("a turn")[2]["last"], &old("a turn")[2]["turns"]), (&"more".into(), &2.into()));
+    harness.run(&["answer", asks.id(), "--deny"]).exits(0);
+    harness.run(&["wait", "--until", "turn", asks.id()]).exits(0);
+    assert_eq!(old("answered")[3]["asking"], Value::Null);
+
+    let stopped = sessions[4].signal(Who::Keeper, Signal::STOP);
+    patience::until("it is stopped", &[], || (stopped.look().ok()? == Life::Stopped).then_some(()));
+    let alarm = old("a keeper that is stopped")[4]["alarm"].to_string();
+    assert!(alarm.contains("are stopped"), "{alarm}");
+    sessions[4].signal(Who::Keeper, Signal::CONT);
+    for who in [Who::Keeper, Who::Holder] {
+        let before = sessions[5].kill(who);
+        sessions[5].replaced(who, &before);
+        sessions[5].until_look("both helpers", |view| view.kept && view.holder_pid.is_some());
+        old("a helper was replaced");
+    }
+    sessions[6].orphan();
+    assert_eq!(old("no helper is left")[6]["kept"], false);
+    sessions[6].kill_if_alive(Who::Agent);
+    assert_eq!(old("nothing is left")[6]["status"], "lost");
+    sessions[7].kill(Who::Agent);
+    harness.run(&["wait", sessions[7].id()]).exits(1);
+    assert_eq!(old("its agent was killed")[7]["ended"], true);
+    harness.run(&["stop", sessions[8].id()]).exits(0);
+    assert_eq!(old("stopped")[8]["status"], "stopped");
+    // Those who wait look into it, too.
+    std::fs::write(&index, &kept).unwrap();
+    let mut all = vec!["wait", "--any"];
+    all.extend(sessions.iter().map(Session::id));
+    harness.run(&all).exits(5);
+    // And doctor.
+    std::fs::write(&index, &kept).unwrap();
+    sessions[9].orphan();
+    let words = harness.run(&["doctor"]).stdout;
+    assert!(words.contains(sessions[9].id()), "{words}");
+    harness.run(&["stop", "--all"]);
+}
+
+#[test]
+fn a_list_may_be_killed_while_it_writes_the_index_of_sessions_that_run() {
+    let mut harness = harness();
+    let pauses = pauses(&mut harness);
+    harness.has_own_clock();
+    let sessions = many_that_live(&harness);
+    let index = harness.home().join("live.index");
+    for (point, written) in [(Point::ReplacementWritten, false), (Point::ReplacementNamed, true)] {
+        std::fs::remove_file(&index).unwrap();
+        let token = pauses.join(format!("{}.kill", pause::token(Role::Client, point)));
+        std::fs::write(&token, "1").unwrap();
+        assert_eq!(harness.run(&["ls"]).code, None, "killed at {point:?}");
+        assert_eq!((token.exists(), index.exists()), (false, written));
+        for _ in 0..2 {
+            let (listed, shown) = listed_and_shown(&harness, &sessions);
+            assert_eq!(listed, shown);
+        }
+        assert!(index.exists());
+    }
+    harness.run(&["stop", "--all"]);
 }

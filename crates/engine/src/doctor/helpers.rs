@@ -7,9 +7,14 @@ use super::Finding;
 use crate::error::Result;
 use ostler_keeper::{HOLDER, KEEPER};
 use ostler_store::home::Home;
-use ostler_sys::process::command_line;
+use ostler_sys::process::first_words;
 use ostler_sys::process_table;
+use ostler_sys::threads::parallel;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// So many processes are looked at before another thread may have its turn.
+const HANDFUL: usize = 64;
 
 /// One living helper process of our user.
 #[derive(Debug)]
@@ -51,21 +56,30 @@ fn lost(helper: &Helper, root: &Path) -> Option<Finding> {
 
 /// Every helper of our user, whatever its home.
 pub fn all() -> Result<Vec<Helper>> {
-    let mut found = Vec::new();
-    for pid in process_table::pids()? {
-        let word = match command_line(pid).get(1).map(String::as_str) {
-            Some(HOLDER) => "holder",
-            Some(KEEPER) => "keeper",
-            Some(_) | None => continue,
-        };
-        // A process that ends while we look is not our concern any more.
-        let Some(folder) = process_table::cwd(pid).filter(|_| process_table::is_of_this_user(pid)) else {
-            continue;
-        };
-        let (folder, deleted) = process_table::undeleted(&folder);
-        found.push(Helper { pid, word, folder, deleted });
-    }
+    let pids = process_table::pids()?;
+    let next = AtomicUsize::new(0);
+    let look = || {
+        let mut found = Vec::new();
+        while let Some(handful) = pids.chunks(HANDFUL).nth(next.fetch_add(1, Ordering::Relaxed)) {
+            found.extend(handful.iter().filter_map(|&pid| helper(pid)));
+        }
+        found
+    };
+    let mut found: Vec<Helper> = parallel(super::AT_ONCE, look).into_iter().flatten().collect();
+    found.sort_by_key(|helper| helper.pid);
     Ok(found)
+}
+
+/// A process that ends while we look is not our concern any more.
+fn helper(pid: i32) -> Option<Helper> {
+    let word = match first_words(pid).get(1).map(String::as_str) {
+        Some(HOLDER) => "holder",
+        Some(KEEPER) => "keeper",
+        Some(_) | None => return None,
+    };
+    let folder = process_table::cwd(pid).filter(|_| process_table::is_of_this_user(pid))?;
+    let (folder, deleted) = process_table::undeleted(&folder);
+    Some(Helper { pid, word, folder, deleted })
 }
 
 #[cfg(test)]

@@ -6,9 +6,17 @@ use crate::error::Result;
 use ostler_core::view::View;
 use ostler_store::StoreError;
 use ostler_store::home::{Home, Place};
+use ostler_store::room::is_nearly_full;
+use ostler_sys::dir::Dir;
+use ostler_sys::process::Stat;
 use ostler_sys::socket;
-use ostler_sys::threads::many_at_once;
+use ostler_sys::threads::parallel;
+use ostler_view::living::Live;
 use ostler_view::look::{Depth, look_to};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// So many sessions are looked at before another thread may have its turn.
+const HANDFUL: usize = 16;
 
 /// From so many on a keeper does not just die now and then.
 const LOOP: u32 = 3;
@@ -18,11 +26,37 @@ pub fn check(home: &Home) -> Result<Vec<Finding>> {
     places.extend(home.archived_places()?);
     places.sort_by_key(|place| place.id);
     let (mut findings, mut running, mut ended) = (Vec::new(), 0, 0);
-    let looks = many_at_once(super::AT_ONCE, &places, |place| {
-        // Its last line is not shown.
-        look_to(Depth::Standing, place).map(|view| (view.ended, look_closer(place, &view)))
-    });
-    for (place, look) in places.iter().zip(looks) {
+    // On a full disk each has to be asked whether it waits for room.
+    let room = Dir::open(home.sessions()).is_ok_and(|dir| is_nearly_full(&dir).is_ok_and(|full| !full));
+    let live = room.then(|| Live::open(home, places.len())).flatten();
+    let next = AtomicUsize::new(0);
+    let look = || {
+        let mut looks = Vec::new();
+        loop {
+            let at = next.fetch_add(HANDFUL, Ordering::Relaxed);
+            let handful = at..places.len().min(at + HANDFUL);
+            if handful.is_empty() {
+                return looks;
+            }
+            for place in &places[handful] {
+                let healthy = live.as_ref().and_then(|live| live.look(place).ok()).filter(is_healthy);
+                looks.push(match healthy {
+                    Some(_) => (place, Ok((false, Vec::new()))),
+                    // Its last line is not shown.
+                    None => {
+                        let view = look_to(Depth::Standing, place);
+                        (place, view.map(|view| (view.ended, look_closer(place, &view))))
+                    }
+                });
+            }
+        }
+    };
+    let mut looks = parallel(super::AT_ONCE, look).into_iter().flatten().collect::<Vec<_>>();
+    looks.sort_by_key(|(place, _)| place.id);
+    if let Some(live) = live {
+        live.save();
+    }
+    for (place, look) in looks {
         match look {
             Ok((is_ended, found)) => {
                 *(if is_ended { &mut ended } else { &mut running }) += 1;
@@ -52,6 +86,13 @@ fn damaged(place: &Place, error: &StoreError) -> Finding {
             Finding::problem(format!("{id} cannot be read: {error}"), format!("ls -la {}", quoted(&place.path)))
         }
     }
+}
+
+/// Whether it runs and nothing is wrong with it. That its holder lives is known; it may be stopped.
+fn is_healthy(view: &View) -> bool {
+    let holder = view.holder_pid.and_then(|pid| Stat::read(pid).ok().flatten());
+    let stopped = holder.is_none_or(|stat| matches!(stat.state, b'T' | b't'));
+    view.alive && view.kept && view.alarm.is_none() && !stopped
 }
 
 fn look_closer(place: &Place, view: &View) -> Vec<Finding> {

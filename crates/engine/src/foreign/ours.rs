@@ -2,9 +2,10 @@
 
 use super::{ConversationOwner, Evidence};
 use ostler_core::view::View;
-use ostler_store::home::Home;
+use ostler_store::home::{Home, Place};
 use ostler_sys::process_table::descends_from;
-use ostler_view::look;
+use ostler_view::living::Live;
+use ostler_view::look::{Depth, look_to};
 
 /// Marks the owners that a session of ours accounts for. A session that cannot be looked at accounts for nobody: it is
 /// better to name a process too many as a foreign than to hide one.
@@ -13,8 +14,12 @@ pub fn tell_apart(home: &Home, owners: &mut [ConversationOwner]) {
         return;
     }
     let places = home.live_places().unwrap_or_default();
-    let living: Vec<View> =
-        places.iter().filter_map(|place| look::look(place).ok()).filter(|view| view.alive).collect();
+    let live = Live::open(home, places.len());
+    let look = |place: &Place| match &live {
+        Some(live) => live.look(place),
+        None => look_to(Depth::Awaited, place),
+    };
+    let living: Vec<View> = places.iter().filter_map(|place| look(place).ok()).filter(|view| view.alive).collect();
     for owner in owners {
         let session = living.iter().find(|view| accounts_for(view, owner));
         owner.ours = session.is_some();

@@ -13,8 +13,10 @@ use ostler_core::id::SessionId;
 use ostler_core::view::{Damaged, Phase, View};
 use ostler_store::ended::EndedIndex;
 use ostler_store::home::{KnownDir, SessionsDir};
+use ostler_store::live::{self, LiveIndex};
 use ostler_sys::clock;
 use ostler_sys::threads::parallel;
+use ostler_view::living;
 use ostler_view::overview::Overview;
 use std::io;
 use std::ops::Range;
@@ -143,13 +145,15 @@ fn survey<P: Default + Send>(
         let ended = if hides { index.still(&sessions_dir.dir, id) } else { None };
         ended.is_some_and(|ended| now - ended.ended.as_second() >= RECENT_S)
     };
+    let sessions: usize = sessions_dirs.iter().map(|sessions_dir| sessions_dir.ids.len()).sum();
+    let live = (sessions >= live::WORTH_IT).then(|| LiveIndex::read(engine.home.root()));
     // Those that run take longest and may lie side by side, so nobody is given more than a handful at a time.
     let given: Vec<(&SessionsDir, AtomicUsize)> =
         sessions_dirs.iter().map(|sessions_dir| (sessions_dir, AtomicUsize::new(0))).collect();
     let work = || {
         let mut place = P::default();
         for (sessions_dir, next) in &given {
-            let overview = Overview::over(sessions_dir)?;
+            let overview = Overview::over(sessions_dir, live.as_ref())?;
             while let Some(handful) = sessions_dir.ids.chunks(HANDFUL).nth(next.fetch_add(1, Ordering::Relaxed)) {
                 for &id in handful {
                     if hidden(sessions_dir, id) {
@@ -162,9 +166,11 @@ fn survey<P: Default + Send>(
         }
         Ok(place)
     };
-    let sessions: usize = sessions_dirs.iter().map(|sessions_dir| sessions_dir.ids.len()).sum();
     let places = parallel(if sessions < 32 { 1 } else { 8 }, work).into_iter().collect::<Result<Vec<P>>>()?;
     index.save(engine.home.root());
+    if let (Some(live), Some(sessions_dir)) = (live, sessions_dirs.iter().find(|sessions_dir| !sessions_dir.archived)) {
+        living::save(live, engine.home.root(), &sessions_dir.dir);
+    }
     Ok(Seen { places, older: older.into_inner() })
 }
 

@@ -157,8 +157,8 @@ fn check(folder: &Path, told: &Told, when: &str) {
             Err(_) => continue,
             Ok(view) => {
                 assert!(view.ended || view.run == 0, "nobody lives, and it is {:?}; {when}", view.state);
-                let listed =
-                    SessionsDir::with(&place).and_then(|sessions_dir| Overview::over(&sessions_dir)?.look(place.id));
+                let listed = SessionsDir::with(&place)
+                    .and_then(|sessions_dir| Overview::over(&sessions_dir, None)?.look(place.id));
                 let listed = listed.unwrap_or_else(|error| panic!("listed as damaged: {error}; {when}"));
                 let told = |view: &View| (view.run, view.state, view.turns, view.queued);
                 assert_eq!(told(&listed), told(&view), "a list says something else; {when}");

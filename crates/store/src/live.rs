@@ -1,0 +1,226 @@
+//! `live.index`: what lists have found out about sessions that run, in one file, so that a list of a thousand reads no records
+//! of those to which nothing has happened since.
+//!
+//! It is derived and may be deleted. The file has a header and records; what is in a record, and when it still counts, is
+//! known to the `living` module of `view`. A file of another build of ostler or of another boot is read as if it were not there, and so is
+//! each record that is damaged or cut off. Commands that look at many sessions write it again, in one step and without
+//! waiting for the disk, when enough has changed. Of two that do so at once the last one wins; nothing is lost by that.
+
+use crate::progress::BUILD;
+use ostler_core::id::SessionId;
+use ostler_sys::dir::{Dir, FileStat, Sync};
+use ostler_sys::pack::check;
+use ostler_sys::process::boot_id;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Mutex;
+
+pub const NAME: &str = "live.index";
+/// Fewer sessions than this are looked at as quickly without it.
+pub const WORTH_IT: usize = 16;
+/// Fewer new records than this are not worth a write; of many, a part of them.
+const NEW_RECORDS: usize = 8;
+const NEW_PART: usize = 8;
+/// Before the bytes of a record: its id, their check, and how many they are.
+const ID: usize = 8;
+const HEAD: usize = ID + 8 + 4;
+
+/// The file as it was when it was opened, and what is to be added.
+#[derive(Debug, Default)]
+pub struct LiveIndex {
+    bytes: Vec<u8>,
+    records: HashMap<SessionId, Range<usize>>,
+    file: Option<FileStat>,
+    new: Mutex<BTreeMap<SessionId, Vec<u8>>>,
+}
+
+impl LiveIndex {
+    /// One that cannot be read is empty.
+    #[must_use]
+    pub fn read(home: &Path) -> LiveIndex {
+        let read = || {
+            let home = Dir::open(home).ok()?;
+            let file = home.stat(NAME).ok()??;
+            Some((file, home.read(NAME).ok()??))
+        };
+        let Some((file, bytes)) = read() else {
+            return LiveIndex::default();
+        };
+        let records = places(&bytes);
+        LiveIndex { bytes, records, file: Some(file), new: Mutex::default() }
+    }
+
+    /// What was noted of a session.
+    #[must_use]
+    pub fn find(&self, id: SessionId) -> Option<&[u8]> {
+        let place = self.records.get(&id)?;
+        let bytes = self.bytes.get(place.clone())?;
+        let noted = self.bytes.get(place.start.checked_sub(HEAD)? + ID..)?.first_chunk().copied()?;
+        (check_of(id, bytes) == u64::from_le_bytes(noted)).then_some(bytes)
+    }
+
+    /// Notes this of a session, in place of what was noted before.
+    pub fn add(&self, id: SessionId, record: Vec<u8>) {
+        if let Ok(mut new) = self.new.lock() {
+            new.insert(id, record);
+        }
+    }
+
+    /// Writes it again with what was added, if that is worth it; of the other records, those that `counts` says so of. Best
+    /// effort: what is not in it is looked up in the session's folder.
+    pub fn save(self, home: &Path, counts: impl Fn(SessionId, &[u8]) -> bool) {
+        let new = self.new.lock().map(|mut new| std::mem::take(&mut *new)).unwrap_or_default();
+        if new.len() >= NEW_RECORDS.max(self.records.len() / NEW_PART) {
+            // Nothing is lost by a file that was not written.
+            let _ = self.write(home, &new, counts);
+        }
+    }
+
+    fn write(
+        &self,
+        home: &Path,
+        new: &BTreeMap<SessionId, Vec<u8>>,
+        counts: impl Fn(SessionId, &[u8]) -> bool,
+    ) -> Option<()> {
+        let home = Dir::open(home).ok()?;
+        // Another process may have replaced it since, and may know more.
+        if !home.is_ours().ok()? || home.stat(NAME).ok()? != self.file {
+            return None;
+        }
+        let old = self.records.keys().filter(|id| !new.contains_key(id));
+        let old = old.filter_map(|&id| Some((id, self.find(id)?))).filter(|(id, bytes)| counts(*id, bytes));
+        let mut bytes = header().into_bytes();
+        for (id, record) in new.iter().map(|(&id, record)| (id, record.as_slice())).chain(old) {
+            bytes.extend_from_slice(id.as_bytes());
+            bytes.extend_from_slice(&check_of(id, record).to_le_bytes());
+            bytes.extend_from_slice(&u32::try_from(record.len()).ok()?.to_le_bytes());
+            bytes.extend_from_slice(record);
+        }
+        home.replace(NAME, &bytes, Sync::No).ok()
+    }
+}
+
+/// Says which code and which boot the records are of.
+fn header() -> String {
+    format!("ostler live 01 {BUILD} {}\n", boot_id())
+}
+
+fn check_of(id: SessionId, record: &[u8]) -> u64 {
+    check(record) ^ u64::from_le_bytes(*id.as_bytes())
+}
+
+/// Where each record is, as far as the file is whole.
+fn places(bytes: &[u8]) -> HashMap<SessionId, Range<usize>> {
+    let mut found = HashMap::new();
+    let header = header();
+    if !bytes.starts_with(header.as_bytes()) {
+        return found;
+    }
+    let mut at = header.len();
+    while let Some(head) = bytes.get(at..at + HEAD) {
+        let length = head[ID + 8..].first_chunk().map_or(0, |length| u32::from_le_bytes(*length) as usize);
+        let place = at + HEAD..at + HEAD + length;
+        let Some(id) = SessionId::from_bytes(&head[..ID]).filter(|_| place.end <= bytes.len()) else {
+            break;
+        };
+        at = place.end;
+        found.insert(id, place);
+    }
+    found
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    fn id(number: u64) -> SessionId {
+        SessionId::from_random(number)
+    }
+
+    fn record(number: u64) -> Vec<u8> {
+        format!("what is known of {number}").into_bytes()
+    }
+
+    /// A home whose index has a record of each of these.
+    fn home(numbers: Range<u64>) -> tempfile::TempDir {
+        let home = tempfile::tempdir().unwrap();
+        add(home.path(), numbers, |_| true);
+        home
+    }
+
+    fn add(home: &Path, numbers: Range<u64>, counts: impl Fn(SessionId) -> bool) {
+        let index = LiveIndex::read(home);
+        numbers.for_each(|number| index.add(id(number), record(number)));
+        index.save(home, |id, _| counts(id));
+    }
+
+    fn known(home: &Path, numbers: Range<u64>) -> Vec<u64> {
+        let index = LiveIndex::read(home);
+        let found = |number: &u64| {
+            let found = index.find(id(*number));
+            assert!(found.is_none_or(|found| found == record(*number)), "{number}: {found:?}");
+            found.is_some()
+        };
+        numbers.filter(found).collect()
+    }
+
+    #[test]
+    fn what_was_noted_is_found_again() {
+        let home = home(0..20);
+        assert_eq!(known(home.path(), 0..30), (0..20).collect::<Vec<_>>());
+        add(home.path(), 20..30, |id| id != self::id(7));
+        assert_eq!(known(home.path(), 0..40), (0..30).filter(|&number| number != 7).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_few_new_records_are_not_worth_a_write() {
+        let home = home(0..100);
+        add(home.path(), 100..110, |_| true);
+        assert!(known(home.path(), 100..110).is_empty());
+        add(home.path(), 100..113, |_| true);
+        assert_eq!(known(home.path(), 0..113).len(), 113);
+    }
+
+    #[test]
+    fn damage_costs_records_and_never_changes_one() {
+        let home = home(0..20);
+        let file = home.path().join(NAME);
+        let whole = std::fs::read(&file).unwrap();
+        for at in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1;
+            std::fs::write(&file, bytes).unwrap();
+            assert!(known(home.path(), 0..20).len() < 20, "byte {at} is another one");
+            std::fs::write(&file, &whole[..at]).unwrap();
+            assert!(known(home.path(), 0..20).len() < 20, "cut off at {at}");
+        }
+    }
+
+    #[test]
+    fn that_of_another_build_or_boot_is_not_taken_over() {
+        let home = home(0..20);
+        let file = home.path().join(NAME);
+        let whole = std::fs::read(&file).unwrap();
+        for other in [BUILD, boot_id(), "live 01"] {
+            let header = header().replace(other, &"0".repeat(other.len()));
+            let bytes = [header.as_bytes(), &whole[header.len()..]].concat();
+            std::fs::write(&file, bytes).unwrap();
+            assert!(known(home.path(), 0..20).is_empty());
+            // And the next list replaces it.
+            add(home.path(), 0..20, |_| true);
+            assert_eq!(known(home.path(), 0..20).len(), 20);
+        }
+    }
+
+    #[test]
+    fn one_that_was_replaced_meanwhile_stays() {
+        let home = home(0..20);
+        let late = LiveIndex::read(home.path());
+        (30..60).for_each(|number| late.add(id(number), record(number)));
+        add(home.path(), 20..30, |_| true);
+        late.save(home.path(), |_, _| true);
+        assert_eq!(known(home.path(), 0..60), (0..30).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,427 @@
+//! What a list found out about a session that runs, for the next list: a view, the files that it was made from, and the
+//! processes that lived.
+//!
+//! The view counts as long as none of these files has changed and the kernel says, asked anew each time, that agent, holder and
+//! keeper live and the keeper is not stopped. What follows the clock is computed anew. Files that only grow have another size;
+//! what is replaced, and what appears, changes the date of its folder. A date tells nothing of a further change in the same
+//! moment, so a session is noted only when all of its files have been as they are for a while.
+
+use crate::helpers::Processes;
+use crate::look::{Depth, look_at_processes, look_to, own, seconds_since};
+use ostler_core::id::SessionId;
+use ostler_core::record::{Channel, Tty};
+use ostler_core::view::View;
+use ostler_store::StoreError;
+use ostler_store::home::{Home, Place};
+use ostler_store::live::{self, LiveIndex};
+use ostler_sys::clock;
+use ostler_sys::dir::{Dir, Stamp};
+use ostler_sys::process::{Identity, Life, Serial};
+use serde::{Deserialize, Serialize};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// For so long its files have to be unchanged.
+const MOMENT_S: i64 = 2;
+
+/// A record of the index.
+#[derive(Debug, Serialize, Deserialize)]
+struct Noted {
+    /// Pid and start, in this boot: that of the index.
+    agent: (i32, u64),
+    serial: Serial,
+    keeper: (i32, u64),
+    holder: i32,
+    files: Files,
+    /// In the order of [`Files::all`].
+    stamps: Vec<(u64, u64, i64, u64)>,
+    view: View,
+    /// The view has it, and its JSON does not.
+    conversation_agent: Option<String>,
+    /// Whether the last line was asked for: it is not enough for a list otherwise.
+    last: bool,
+}
+
+/// Which files a view is made from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Files {
+    run: u32,
+    inbox: bool,
+    terminal: bool,
+    hooks: bool,
+    resized: bool,
+    /// What was said in the run before may be the last that was said.
+    before: bool,
+}
+
+impl Files {
+    /// Those that are there now.
+    fn of(sessions: &Dir, id: SessionId, run: u32, channel: Channel) -> Option<Files> {
+        let is_there = |name: &str| Some(sessions.stamp(&format!("{id}/{name}")).ok()?.is_some());
+        let (terminal, before) = match channel {
+            Channel::Command => (false, false),
+            Channel::Lines(_) => (false, run > 1),
+            Channel::Tty(Tty::Nothing | Tty::Hooks) => (true, run > 1),
+        };
+        // What is not there and appears changes the date of a folder.
+        Some(Files {
+            run,
+            inbox: is_there("inbox.jsonl")?,
+            terminal,
+            hooks: terminal && is_there(&format!("runs/{run}/hooks"))?,
+            resized: terminal && is_there(&format!("runs/{run}/size"))?,
+            before,
+        })
+    }
+
+    /// Whether `right` says so of all of them, each by its name in its folder. Those that change most are asked for first.
+    fn all(self, id: SessionId, mut right: impl FnMut(&str) -> bool) -> bool {
+        let run = self.run;
+        let mut path = String::with_capacity(64);
+        let mut one = |below: std::fmt::Arguments<'_>| {
+            path.clear();
+            // Writing into a text cannot fail.
+            let _ = write!(path, "{id}{below}");
+            right(&path)
+        };
+        one(format_args!("/runs/{run}/out"))
+            && one(format_args!("/runs/{run}/err"))
+            && one(format_args!("/journal.jsonl"))
+            && one(format_args!(""))
+            && one(format_args!("/session.json"))
+            && one(format_args!("/runs/{run}/run.json"))
+            && (!self.inbox || one(format_args!("/inbox.jsonl")))
+            && (!self.terminal || one(format_args!("/runs/{run}")))
+            && (!self.hooks || one(format_args!("/runs/{run}/hooks")))
+            && (!self.resized || one(format_args!("/runs/{run}/size")))
+            && (!self.before || one(format_args!("/runs/{}", run.saturating_sub(1))))
+    }
+}
+
+fn as_noted(stamp: Stamp) -> (u64, u64, i64, u64) {
+    (stamp.inode, stamp.size, stamp.seconds, stamp.nanos)
+}
+
+/// What is asked before a session is looked at that is to be noted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Begun {
+    second: i64,
+}
+
+impl Begun {
+    pub fn now() -> Begun {
+        Begun { second: clock::now().as_second() }
+    }
+}
+
+/// Notes a session that was looked at. `sessions`: the folder in which its folder is.
+pub(crate) fn note(
+    index: &LiveIndex,
+    sessions: &Dir,
+    depth: Depth,
+    (view, processes): (&View, &Processes),
+    begun: Begun,
+) {
+    if let Some(record) = record(sessions, depth, view, processes, begun) {
+        index.add(view.id, record);
+    }
+}
+
+/// What is noted of it; `None` for a session that may look different soon.
+fn record(sessions: &Dir, depth: Depth, view: &View, processes: &Processes, begun: Begun) -> Option<Vec<u8>> {
+    // What these say changes with time.
+    if view.retrying.is_some() || view.no_answer_s.is_some() || view.archived || view.ended {
+        return None;
+    }
+    // What has changed since the look began is younger than that, however long the look has taken.
+    let settled = |stamp: Option<Stamp>| stamp.filter(|stamp| stamp.seconds < begun.second - MOMENT_S);
+    // Of one that prints this is all that is asked.
+    settled(sessions.stamp(&format!("{}/runs/{}/out", view.id, view.run)).ok()?)?;
+    let files = Files::of(sessions, view.id, view.run, processes.channel)?;
+    let mut stamps = Vec::new();
+    let all_settled = files.all(view.id, |name| {
+        let stamp = settled(sessions.stamp(name).ok().flatten());
+        stamps.extend(stamp.map(as_noted));
+        stamp.is_some()
+    });
+    if !all_settled {
+        return None;
+    }
+    let noted = Noted {
+        agent: (processes.agent.pid(), processes.agent.start()),
+        serial: processes.serial,
+        keeper: (processes.keeper.pid(), processes.keeper.start()),
+        holder: processes.holder,
+        files,
+        stamps,
+        view: View { branch: None, ..view.clone() },
+        conversation_agent: view.conversation_agent.clone(),
+        last: depth.has_last(),
+    };
+    serde_json::to_vec(&noted).ok()
+}
+
+/// The view of a session that was noted, if nothing has happened to it since, and all of its processes live. Without what git
+/// has checked out where it works.
+#[must_use]
+pub fn still(index: &LiveIndex, sessions: &Dir, id: SessionId, depth: Depth) -> Option<View> {
+    let noted: Noted = serde_json::from_slice(index.find(id)?).ok()?;
+    let enough = noted.last || !depth.has_last();
+    if noted.view.id != id || !enough || !is_same(&noted, sessions, id) {
+        return None;
+    }
+    let agent = Identity::of_this_boot(noted.agent.0, noted.agent.1)?;
+    let keeper = Identity::of_this_boot(noted.keeper.0, noted.keeper.1)?;
+    // In this order: each of them is restarted or outlived by the one asked after it.
+    if !agent.lives_as(noted.serial).ok()? {
+        return None;
+    }
+    let seen = keeper.see().ok()?;
+    if seen.life != Life::Alive || seen.parent != noted.holder {
+        return None;
+    }
+    let mut view = noted.view;
+    view.enter(view.state);
+    view.conversation_agent = noted.conversation_agent;
+    let lived_s = agent.lived_ms().map_or(u64::MAX, |ms| ms / 1000);
+    view.quiet_s = seconds_since(view.updated).min(lived_s);
+    view.last = view.last.filter(|_| depth.has_last());
+    Some(view)
+}
+
+/// For commands other than lists that look at many sessions.
+#[derive(Debug)]
+pub struct Live {
+    index: LiveIndex,
+    home: PathBuf,
+    sessions: Dir,
+}
+
+impl Live {
+    /// For so many sessions of this home. `None`: it is not worth it, or there are none.
+    #[must_use]
+    pub fn open(home: &Home, count: usize) -> Option<Live> {
+        let sessions = (count >= live::WORTH_IT).then(|| Dir::open(home.sessions()).ok()).flatten()?;
+        Some(Live { index: LiveIndex::read(home.root()), home: home.root().to_owned(), sessions })
+    }
+
+    /// What [`look_to`](crate::look::look_to) says at [`Depth::Awaited`].
+    pub fn look(&self, place: &Place) -> Result<View, StoreError> {
+        let depth = Depth::Awaited;
+        if place.archived {
+            return look_to(depth, place);
+        }
+        if let Some(view) = still(&self.index, &self.sessions, place.id, depth) {
+            return Ok(view);
+        }
+        let begun = Begun::now();
+        let look = || {
+            let (view, processes) = look_at_processes(depth, &place.open()?, false)?;
+            Ok((own(view, place.id)?, processes))
+        };
+        let (view, processes) = look().map_err(|error: StoreError| error.of(place.id))?;
+        if let Some(processes) = processes {
+            note(&self.index, &self.sessions, depth, (&view, &processes), begun);
+        }
+        Ok(view)
+    }
+
+    /// Writes down what was found out, for the next command.
+    pub fn save(self) {
+        save(self.index, &self.home, &self.sessions);
+    }
+}
+
+fn is_same(noted: &Noted, sessions: &Dir, id: SessionId) -> bool {
+    let mut stamps = noted.stamps.iter();
+    let same = |name: &str| {
+        let now = sessions.stamp(name).ok().flatten().map(as_noted);
+        now.is_some() && now.as_ref() == stamps.next()
+    };
+    noted.files.all(id, same)
+}
+
+/// Writes the index again with what was noted. What it had before stays only for sessions whose files have not changed.
+pub fn save(index: LiveIndex, home: &Path, sessions: &Dir) {
+    index.save(home, |id, record| {
+        let noted: Option<Noted> = serde_json::from_slice(record).ok();
+        noted.is_some_and(|noted| is_same(&noted, sessions, id))
+    });
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use crate::look::blank;
+    use jiff::Timestamp;
+    use ostler_core::record::{Mode, Session};
+    use ostler_core::view::Phase;
+    use rustix::process::{Pid, Signal, WaitOptions};
+    use std::os::unix::fs::MetadataExt;
+    use std::process::{Child, Command};
+
+    /// A session that was noted. This process is its agent and its holder, and a child of ours its keeper.
+    struct Stage {
+        home: tempfile::TempDir,
+        id: SessionId,
+        processes: Processes,
+        keeper: Child,
+    }
+
+    impl Drop for Stage {
+        fn drop(&mut self) {
+            // After its end both only say so.
+            let _ = self.keeper.kill();
+            let _ = self.keeper.wait();
+        }
+    }
+
+    impl Stage {
+        fn new(channel: Channel) -> Stage {
+            let home = tempfile::tempdir().unwrap();
+            let id = SessionId::parse("q5b7k2mz").unwrap();
+            let session = home.path().join("sessions").join(id.as_str());
+            std::fs::create_dir_all(session.join("runs/1")).unwrap();
+            for name in ["session.json", "journal.jsonl", "runs/1/run.json", "runs/1/out", "runs/1/err"] {
+                std::fs::write(session.join(name), "{}").unwrap();
+            }
+            let keeper = Command::new("sleep").arg("600").spawn().unwrap();
+            let processes = Processes {
+                agent: Identity::me().unwrap(),
+                serial: Serial::mine().unwrap().unwrap(),
+                holder: i32::try_from(std::process::id()).unwrap(),
+                keeper: Identity::of(i32::try_from(keeper.id()).unwrap()).unwrap().unwrap(),
+                channel,
+            };
+            Stage { home, id, processes, keeper }
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.home.path().join("sessions").join(self.id.as_str()).join(name)
+        }
+
+        fn sessions(&self) -> Dir {
+            Dir::open(self.home.path().join("sessions")).unwrap()
+        }
+
+        fn view(&self) -> View {
+            let session: Session = serde_json::from_value(serde_json::json!({
+                "schema": 1, "id": self.id, "agent": "command", "cwd": "/", "mode": Mode::Headless,
+                "created": Timestamp::UNIX_EPOCH, "name": "a name",
+            }))
+            .unwrap();
+            let mut view = blank(&session, 1, false);
+            view.enter(Phase::Running);
+            (view.alive, view.kept, view.cost_usd) = (true, true, Some(0.1 + 0.2));
+            (view.last, view.conversation_agent) = (Some("hello".to_owned()), Some("another".to_owned()));
+            view
+        }
+
+        /// As a list that comes so many seconds after all changes.
+        fn note(&self, depth: Depth, later_s: i64) {
+            let index = LiveIndex::read(self.home.path());
+            let view = self.view();
+            let begun = Begun { second: Begun::now().second + later_s };
+            let Some(record) = record(&self.sessions(), depth, &view, &self.processes, begun) else {
+                return;
+            };
+            index.add(self.id, record);
+            // So many that it is worth a write.
+            (0..20).for_each(|number| index.add(SessionId::from_random(number), Vec::new()));
+            index.save(self.home.path(), |_, _| true);
+        }
+
+        fn still(&self, depth: Depth) -> Option<View> {
+            still(&LiveIndex::read(self.home.path()), &self.sessions(), self.id, depth)
+        }
+    }
+
+    #[test]
+    fn what_was_seen_is_seen_again_as_long_as_nothing_changes() {
+        let stage = Stage::new(Channel::Command);
+        assert_eq!(stage.still(Depth::Listed), None, "nothing is noted");
+        stage.note(Depth::Listed, 0);
+        assert_eq!(stage.still(Depth::Listed), None, "its files have just been written");
+        stage.note(Depth::Listed, 10);
+        let found = stage.still(Depth::Listed).unwrap();
+        assert_eq!(View { quiet_s: 0, ..found }, stage.view());
+        assert_eq!(stage.still(Depth::Awaited).unwrap().last, None);
+        std::fs::remove_file(stage.home.path().join(live::NAME)).unwrap();
+        stage.note(Depth::Awaited, 10);
+        assert!(stage.still(Depth::Awaited).is_some());
+        assert_eq!(stage.still(Depth::Listed), None, "its last line was not asked for");
+    }
+
+    #[test]
+    fn whatever_happens_to_its_files_it_is_looked_at() {
+        let more = |path: PathBuf| std::fs::write(path, "{} and more").unwrap();
+        let replaced = |path: PathBuf| {
+            std::fs::write(path.with_extension("new"), "{}").unwrap();
+            std::fs::rename(path.with_extension("new"), path).unwrap();
+        };
+        let removed = |path: PathBuf| std::fs::remove_file(path).unwrap();
+        for name in ["session.json", "journal.jsonl", "runs/1/run.json", "runs/1/out", "runs/1/err"] {
+            for change in [&more as &dyn Fn(PathBuf), &replaced, &removed] {
+                let stage = Stage::new(Channel::Command);
+                stage.note(Depth::Listed, 10);
+                change(stage.path(name));
+                assert_eq!(stage.still(Depth::Listed), None, "{name}");
+            }
+        }
+        // What appears.
+        for name in ["inbox.jsonl", "renamed.json", "runs/1/last", "runs/1/hooks", "runs/1/size"] {
+            let stage = Stage::new(Channel::Tty(Tty::Hooks));
+            stage.note(Depth::Listed, 10);
+            assert!(stage.still(Depth::Listed).is_some(), "{name}");
+            let folder = stage.path(name).parent().unwrap().to_owned();
+            let date = || std::fs::metadata(&folder).map(|stat| (stat.ctime(), stat.ctime_nsec())).unwrap();
+            let before = date();
+            // The clock of the file system goes in steps, and a change within one is what the moment is for.
+            while date() == before {
+                more(stage.path(name));
+                removed(stage.path(name));
+            }
+            more(stage.path(name));
+            assert_eq!(stage.still(Depth::Listed), None, "{name}");
+        }
+        // And what was there then and is longer now.
+        for name in ["inbox.jsonl", "runs/1/hooks", "runs/1/size"] {
+            let stage = Stage::new(Channel::Tty(Tty::Nothing));
+            std::fs::write(stage.path(name), "{}").unwrap();
+            stage.note(Depth::Listed, 10);
+            assert!(stage.still(Depth::Listed).is_some(), "{name}");
+            more(stage.path(name));
+            assert_eq!(stage.still(Depth::Listed), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_kernel_is_asked_for_its_processes_each_time() {
+        let mut stage = Stage::new(Channel::Command);
+        stage.note(Depth::Listed, 10);
+        assert!(stage.still(Depth::Listed).is_some());
+        let keeper = Pid::from_child(&stage.keeper);
+        rustix::process::kill_process(keeper, Signal::STOP).unwrap();
+        rustix::process::waitpid(Some(keeper), WaitOptions::UNTRACED).unwrap();
+        assert_eq!(stage.still(Depth::Listed), None, "its keeper is stopped");
+        rustix::process::kill_process(keeper, Signal::CONT).unwrap();
+        rustix::process::waitpid(Some(keeper), WaitOptions::CONTINUED).unwrap();
+        assert!(stage.still(Depth::Listed).is_some(), "it goes on");
+        stage.keeper.kill().unwrap();
+        stage.keeper.wait().unwrap();
+        assert_eq!(stage.still(Depth::Listed), None, "its keeper is gone");
+
+        let other = |change: &dyn Fn(&mut Processes)| {
+            let mut stage = Stage::new(Channel::Command);
+            change(&mut stage.processes);
+            stage.note(Depth::Listed, 10);
+            stage.still(Depth::Listed).is_some()
+        };
+        let later = |who: &Identity| Identity::of_this_boot(who.pid(), who.start() + 1).unwrap();
+        assert!(other(&|_| {}));
+        assert!(!other(&|of| of.serial = serde_json::from_value(7.into()).unwrap()), "another process has its pid");
+        assert!(!other(&|of| of.keeper = later(&of.keeper)), "another process has the pid of its keeper");
+        assert!(!other(&|of| of.holder += 1), "its holder was replaced");
+    }
+}

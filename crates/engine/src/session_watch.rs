@@ -67,6 +67,11 @@ impl SessionWatch {
         Ok(on.map(|on| SessionWatch { folder, on, state_only: true }))
     }
 
+    /// The same, for a keeper whose process is held already.
+    pub fn beside_keeper(place: &Place, keeper: Pidfd) -> Result<SessionWatch> {
+        Ok(SessionWatch { folder: place.open()?, on: On::Journal(keeper), state_only: true })
+    }
+
     fn subscribe(&mut self) -> Result<()> {
         if let Some(socket) = socket::reach(self.folder.dir())?
             && socket::transmit(&socket, &wire::encode(&Call::Watch { state_only: self.state_only }))? != Packet::HungUp

@@ -18,7 +18,7 @@ use ostler_core::outcome::{Kind, Saved};
 use ostler_core::record::RequestKind;
 use ostler_core::view::View;
 use ostler_store::home::Place;
-use ostler_sys::threads::many_at_once;
+use ostler_sys::threads::{many_at_once, many_in_order};
 use ostler_view::look::{Depth, look_to};
 use std::path::Path;
 use std::time::Duration;
@@ -118,7 +118,7 @@ impl Engine {
         Ok(Running { places, own: own.first().and_then(|id| SessionId::parse(id)) })
     }
 
-    /// Asks all of these sessions to end. Wait for each with [`Stopping::wait`].
+    /// Asks all of these sessions to end. Wait for them with [`wait_for_all`].
     pub fn stop(&self, places: Vec<Place>, stop: &Stop) -> Result<Vec<Stopping>> {
         // Several at a time: each request is on the disk before its keeper answers.
         many_at_once(AT_ONCE, &places, |place| self.ask_to_stop(place.clone(), stop)).into_iter().collect()
@@ -157,6 +157,27 @@ impl Stopping {
         }
         Ok(Stopped::Ended(end))
     }
+}
+
+/// What became of one of many sessions, and what happened on the way.
+pub struct Waited {
+    /// Where it is.
+    pub place: Place,
+    /// In the order in which they came.
+    pub notices: Vec<Notice>,
+    /// How it ended.
+    pub stopped: Result<Stopped>,
+}
+
+/// Waits until all of these sessions have ended, and hands over what became of each, in their order. Several at a time: before
+/// anybody is told of an end it is made sure that it is on the disk.
+pub fn wait_for_all(stopping: Vec<Stopping>, each: impl FnMut(Waited)) {
+    let wait = |stopping: Stopping| {
+        let (place, mut notices) = (stopping.place.clone(), Vec::new());
+        let stopped = stopping.wait(&mut |notice| notices.push(notice));
+        Waited { place, notices, stopped }
+    };
+    many_in_order(AT_ONCE, stopping, wait, each);
 }
 
 /// Waits for the end that was asked for.

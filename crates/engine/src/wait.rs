@@ -156,6 +156,10 @@ impl Waited {
     fn new(place: Place, until: Until, journals: Option<&Watcher>, live: Option<&Live>) -> Result<Waited> {
         // Subscribe first, look afterwards: what happens in between wakes us.
         let journal = journals.and_then(|journals| journals.watch(&place.path.join("journal.jsonl")).ok());
+        if let (Some(_), Some((view, keeper))) = (&journal, live.and_then(|live| live.still_held(&place))) {
+            let watch = SessionWatch::beside_keeper(&place, keeper)?;
+            return Ok(Waited::looked_at(place, until, view, (watch, None, journal)));
+        }
         let beside = if journal.is_some() { SessionWatch::beside_journal(&place)? } else { None };
         let (watch, greeted_at, journal) = match beside {
             Some(watch) => (watch, None, journal),
@@ -169,10 +173,19 @@ impl Waited {
             Some(live) => record_if_ended(&place, live.look(&place)?)?,
             None => look_and_record_to(Depth::Awaited, &place)?,
         };
+        Ok(Waited::looked_at(place, until, view, (watch, greeted_at, journal)))
+    }
+
+    fn looked_at(
+        place: Place,
+        until: Until,
+        view: View,
+        (watch, greeted_at, journal): (SessionWatch, Option<u64>, Option<notify::Watch>),
+    ) -> Waited {
         let runs = matches!(view.state, Phase::Starting | Phase::Working | Phase::Asking | Phase::Stopping);
         let turns_before = (until == Until::Turn && runs).then_some(view.turns);
         let (changed, reached, asks) = (false, None, false);
-        Ok(Waited { place, watch, view, changed, greeted_at, journal, turns_before, reached, asks })
+        Waited { place, watch, view, changed, greeted_at, journal, turns_before, reached, asks }
     }
 
     /// Everything that can be told of it, as it is now.

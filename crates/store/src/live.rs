@@ -22,6 +22,8 @@ pub const WORTH_IT: usize = 16;
 /// Fewer new records than this are not worth a write; of many, a part of them.
 const NEW_RECORDS: usize = 8;
 const NEW_PART: usize = 8;
+/// A longer file is not one of ours.
+const LARGEST: u64 = 1 << 28;
 /// Before the bytes of a record: its id, their check, and how many they are.
 const ID: usize = 8;
 const HEAD: usize = ID + 8 + 4;
@@ -41,8 +43,8 @@ impl LiveIndex {
     pub fn read(home: &Path) -> LiveIndex {
         let read = || {
             let home = Dir::open(home).ok()?;
-            let file = home.stat(NAME).ok()??;
-            Some((file, home.read(NAME).ok()??))
+            let file = home.stat(NAME).ok()?.filter(|file| file.size <= LARGEST)?;
+            Some((file, home.read_long(NAME, file.size).ok()?))
         };
         let Some((file, bytes)) = read() else {
             return LiveIndex::default();

@@ -152,15 +152,12 @@ impl Dir {
         };
         // Most records are small, and a list reads thousands: a short read of a regular file is its end, so that one
         // call does for most, and as much as fits is what memory is quickest to be had for.
-        let mut bytes = Vec::with_capacity(1024);
-        loop {
-            match rustix::io::read(&file, rustix::buffer::spare_capacity(&mut bytes)) {
-                Ok(_) if bytes.len() < bytes.capacity() => return Ok(Some(bytes)),
-                Ok(_) => bytes.reserve(3 * bytes.len()),
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
+        read_to_end(&file, 1024).map(Some)
+    }
+
+    /// The same of a file that is known to be so long, without moving it in memory while it is read.
+    pub fn read_long(&self, name: &str, length: u64) -> io::Result<Vec<u8>> {
+        read_to_end(&self.file(name, OFlags::RDONLY)?, usize::try_from(length).unwrap_or(0).saturating_add(1))
     }
 
     /// Writes a file, new or empty until now, in a folder that nobody looks into yet: a reader would see half of it.
@@ -450,6 +447,18 @@ impl TryFrom<Dir> for OwnedFd {
         match dir.0 {
             Held::Open(fd) => Ok(fd),
             Held::Packed(..) => Err(Errno::NOTDIR.into()),
+        }
+    }
+}
+
+fn read_to_end(file: &OwnedFd, room: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(room);
+    loop {
+        match rustix::io::read(file, rustix::buffer::spare_capacity(&mut bytes)) {
+            Ok(_) if bytes.len() < bytes.capacity() => return Ok(bytes),
+            Ok(_) => bytes.reserve(3 * bytes.len()),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
         }
     }
 }

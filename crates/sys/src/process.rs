@@ -143,6 +143,15 @@ impl Identity {
         Ok(Seen { life, parent: stat.parent })
     }
 
+    /// The same, with the process held: what is said is true of the process that the descriptor means. `None`: it is gone.
+    pub fn hold(&self) -> io::Result<Option<(Pidfd, Seen)>> {
+        let Some(fd) = open_pidfd(self.pid)? else {
+            return Ok(None);
+        };
+        let seen = self.see()?;
+        Ok((seen.life != Life::Gone).then_some((Pidfd { fd, pid: self.pid }, seen)))
+    }
+
     /// [`Identity::look`] for callers to whom "could not look" must count as alive.
     #[must_use]
     pub fn may_live(&self) -> bool {

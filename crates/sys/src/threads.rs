@@ -1,7 +1,9 @@
 //! The same work on every processor, at once and for a moment.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity, sched_yield};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, mpsc};
 
 /// Does `work` in this thread and in others, as many as there are processors for us, and hands over what each of them found.
 pub fn parallel<T: Send>(at_most: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
@@ -55,6 +57,45 @@ pub fn many_at_once<T: Sync, R: Send>(at_most: usize, things: &[T], work: impl F
     all.into_iter().map(|(_, came_of_it)| came_of_it).collect()
 }
 
+/// The same, and hands over each result as soon as it and all before it are there.
+pub fn many_in_order<T: Send, R: Send>(
+    at_most: usize,
+    things: Vec<T>,
+    work: impl Fn(T) -> R + Sync,
+    mut each: impl FnMut(R),
+) {
+    if things.len() <= 1 {
+        things.into_iter().for_each(|thing| each(work(thing)));
+        return;
+    }
+    let threads = at_most.clamp(1, things.len());
+    let left = Mutex::new(things.into_iter().enumerate());
+    let (tell, told) = mpsc::channel();
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            let (tell, left, work) = (tell.clone(), &left, &work);
+            scope.spawn(move || {
+                // A thread that panics ends the scope with its panic, so nothing more is worth doing.
+                let take = || left.lock().ok()?.next();
+                while let Some((at, thing)) = take() {
+                    if tell.send((at, work(thing))).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(tell);
+        let (mut early, mut next) = (BTreeMap::new(), 0);
+        for (at, result) in told {
+            early.insert(at, result);
+            while let Some(result) = early.remove(&next) {
+                each(result);
+                next += 1;
+            }
+        }
+    });
+}
+
 /// Goes to another processor. A machine that saves processors lets a new thread wait beside the one that made it until its
 /// clock ticks next, which is longer than most of our work takes; from where we are put we may be moved again.
 fn leave(processor: usize, allowed: &CpuSet) {
@@ -71,6 +112,7 @@ pub fn is_single() -> std::io::Result<bool> {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 
@@ -81,6 +123,30 @@ mod tests {
             assert_eq!(many_at_once(threads, &things, |thing| thing * 2), (0..100).map(|n| n * 2).collect::<Vec<_>>());
         }
         assert_eq!(many_at_once(4, &[] as &[usize], |thing| *thing), [0; 0]);
+    }
+
+    #[test]
+    fn results_are_handed_over_in_order_and_as_soon_as_they_can_be() {
+        for threads in [1, 7, 1000] {
+            let mut found = Vec::new();
+            many_in_order(threads, (0..100).collect(), |thing: usize| thing * 2, |result| found.push(result));
+            assert_eq!(found, (0..100).map(|n| n * 2).collect::<Vec<_>>());
+        }
+        // The second is at work until the first was handed over.
+        let (tell, told) = mpsc::channel();
+        let told = Mutex::new(told);
+        let work = |thing: usize| {
+            if thing == 1 {
+                told.lock().unwrap().recv().unwrap();
+            }
+            thing
+        };
+        let mut found = Vec::new();
+        many_in_order(2, vec![0, 1, 2], work, |result| {
+            found.push(result);
+            let _ = tell.send(());
+        });
+        assert_eq!(found, [0, 1, 2]);
     }
 
     #[test]

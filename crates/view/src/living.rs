@@ -16,7 +16,7 @@ use ostler_store::home::{Home, Place};
 use ostler_store::live::{self, LiveIndex};
 use ostler_sys::clock;
 use ostler_sys::dir::{Dir, Stamp};
-use ostler_sys::process::{Identity, Life, Serial};
+use ostler_sys::process::{Identity, Life, Pidfd, Seen, Serial};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -158,35 +158,71 @@ fn record(sessions: &Dir, depth: Depth, view: &View, processes: &Processes, begu
         conversation_agent: view.conversation_agent.clone(),
         last: depth.has_last(),
     };
-    serde_json::to_vec(&noted).ok()
+    let mut record = serde_json::to_value(&noted).ok()?;
+    // What is not there need not be read either: that is half of most views.
+    record.get_mut("view")?.as_object_mut()?.retain(|_, value| !value.is_null());
+    serde_json::to_vec(&record).ok()
 }
 
 /// The view of a session that was noted, if nothing has happened to it since, and all of its processes live. Without what git
 /// has checked out where it works.
 #[must_use]
 pub fn still(index: &LiveIndex, sessions: &Dir, id: SessionId, depth: Depth) -> Option<View> {
-    let noted: Noted = serde_json::from_slice(index.find(id)?).ok()?;
-    let enough = noted.last || !depth.has_last();
-    if noted.view.id != id || !enough || !is_same(&noted, sessions, id) {
-        return None;
-    }
-    let agent = Identity::of_this_boot(noted.agent.0, noted.agent.1)?;
-    let keeper = Identity::of_this_boot(noted.keeper.0, noted.keeper.1)?;
+    let noted = Noted::of(index, id, depth)?;
     // In this order: each of them is restarted or outlived by the one asked after it.
-    if !agent.lives_as(noted.serial).ok()? {
-        return None;
+    let same = noted.is_same(sessions, id) && noted.agent()?.lives_as(noted.serial).ok()?;
+    (same && noted.is_kept(noted.keeper()?.see().ok()?)).then(|| noted.view(depth)).flatten()
+}
+
+/// The same, with the keeper's process held, since before the look.
+fn still_held(index: &LiveIndex, sessions: &Dir, id: SessionId, depth: Depth) -> Option<(View, Pidfd)> {
+    let noted = Noted::of(index, id, depth)?;
+    let (keeper, seen) = noted.keeper()?.hold().ok()??;
+    let same = noted.is_kept(seen) && noted.is_same(sessions, id) && noted.agent()?.lives_as(noted.serial).ok()?;
+    // Of a keeper that has ended since the descriptor tells.
+    same.then(|| noted.view(depth)).flatten().map(|view| (view, keeper))
+}
+
+impl Noted {
+    fn of(index: &LiveIndex, id: SessionId, depth: Depth) -> Option<Noted> {
+        let noted: Noted = serde_json::from_slice(index.find(id)?).ok()?;
+        let enough = noted.last || !depth.has_last();
+        (noted.view.id == id && enough).then_some(noted)
     }
-    let seen = keeper.see().ok()?;
-    if seen.life != Life::Alive || seen.parent != noted.holder {
-        return None;
+
+    fn agent(&self) -> Option<Identity> {
+        Identity::of_this_boot(self.agent.0, self.agent.1)
     }
-    let mut view = noted.view;
-    view.enter(view.state);
-    view.conversation_agent = noted.conversation_agent;
-    let lived_s = agent.lived_ms().map_or(u64::MAX, |ms| ms / 1000);
-    view.quiet_s = seconds_since(view.updated).min(lived_s);
-    view.last = view.last.filter(|_| depth.has_last());
-    Some(view)
+
+    fn keeper(&self) -> Option<Identity> {
+        Identity::of_this_boot(self.keeper.0, self.keeper.1)
+    }
+
+    /// Whether the keeper, as it was seen, keeps it, and is the child of the holder that started the agent.
+    fn is_kept(&self, keeper: Seen) -> bool {
+        keeper.life == Life::Alive && keeper.parent == self.holder
+    }
+
+    /// Whether its files are what they were.
+    fn is_same(&self, sessions: &Dir, id: SessionId) -> bool {
+        let mut stamps = self.stamps.iter();
+        let same = |name: &str| {
+            let now = sessions.stamp(name).ok().flatten().map(as_noted);
+            now.is_some() && now.as_ref() == stamps.next()
+        };
+        self.files.all(id, same)
+    }
+
+    /// The view, as it is now.
+    fn view(self, depth: Depth) -> Option<View> {
+        let lived_s = self.agent()?.lived_ms().map_or(u64::MAX, |ms| ms / 1000);
+        let mut view = self.view;
+        view.enter(view.state);
+        view.conversation_agent = self.conversation_agent;
+        view.quiet_s = seconds_since(view.updated).min(lived_s);
+        view.last = view.last.filter(|_| depth.has_last());
+        Some(view)
+    }
 }
 
 /// For commands other than lists that look at many sessions.
@@ -226,26 +262,24 @@ impl Live {
         Ok(view)
     }
 
+    /// What was found out about a session, if nothing has changed since, and its keeper's process, which was held before that was
+    /// asked.
+    #[must_use]
+    pub fn still_held(&self, place: &Place) -> Option<(View, Pidfd)> {
+        if place.archived { None } else { still_held(&self.index, &self.sessions, place.id, Depth::Awaited) }
+    }
+
     /// Writes down what was found out, for the next command.
     pub fn save(self) {
         save(self.index, &self.home, &self.sessions);
     }
 }
 
-fn is_same(noted: &Noted, sessions: &Dir, id: SessionId) -> bool {
-    let mut stamps = noted.stamps.iter();
-    let same = |name: &str| {
-        let now = sessions.stamp(name).ok().flatten().map(as_noted);
-        now.is_some() && now.as_ref() == stamps.next()
-    };
-    noted.files.all(id, same)
-}
-
 /// Writes the index again with what was noted. What it had before stays only for sessions whose files have not changed.
 pub fn save(index: LiveIndex, home: &Path, sessions: &Dir) {
     index.save(home, |id, record| {
         let noted: Option<Noted> = serde_json::from_slice(record).ok();
-        noted.is_some_and(|noted| is_same(&noted, sessions, id))
+        noted.is_some_and(|noted| noted.is_same(sessions, id))
     });
 }
 

@@ -11,7 +11,7 @@ use crate::ui::time::parse_duration;
 use ostler_core::event::StopHow;
 use ostler_core::view::View;
 use ostler_engine::Place;
-use ostler_engine::stop::{self, Stopped, is_saved};
+use ostler_engine::stop::{self, Stopped, Waited, is_saved};
 
 pub fn run(context: &Context, args: &Stop) -> Result<Code> {
     let grace = match &args.grace {
@@ -31,32 +31,38 @@ pub fn run(context: &Context, args: &Stop) -> Result<Code> {
         tell!("ostler: no session is running{}; nothing was stopped", if args.here { " here" } else { "" });
     }
     let why = if args.kill { "stop --kill" } else { "stop" }.to_owned();
-    let mut code = Code::Succeeded;
-    for stopping in context.engine.stop(places, &stop::Stop { how, grace, why })? {
-        let place = stopping.place.clone();
-        if args.after_turn && stopping.asks_first() {
-            tell!(
-                "ostler: {} asks first; answer it: ostler answer {1}, or do not wait for its turn: ostler stop {1}",
-                called_at(&place),
-                place.id
-            );
-        }
-        let saved = match stopping.wait(&mut say::notice)? {
-            Stopped::Damaged { damage } => {
-                let words = "stopped; whether the last turn is saved is unknown, because its folder is damaged";
-                say!("{}", ostler_screen::printable(&format!("{}: {words}: {damage}", place.id)))?;
-                false
-            }
-            Stopped::Ended(end) => {
-                say!("{}", ostler_screen::printable(&summary(&end.view, end.was_over)))?;
-                end.was_over || say_whether_saved(&end.view)
-            }
-        };
-        if !saved {
-            code = Code::NotSaved;
-        }
+    let stopping = context.engine.stop(places, &stop::Stop { how, grace, why })?;
+    for one in stopping.iter().filter(|one| args.after_turn && one.asks_first()) {
+        tell!(
+            "ostler: {} asks first; answer it: ostler answer {1}, or do not wait for its turn: ostler stop {1}",
+            called_at(&one.place),
+            one.place.id
+        );
     }
-    Ok(code)
+    let (mut code, mut failed) = (Code::Succeeded, None);
+    stop::wait_for_all(stopping, |waited| match say_end(waited) {
+        Ok(true) => {}
+        Ok(false) => code = Code::NotSaved,
+        // The others are ended and told of all the same.
+        Err(failure) => failed = failed.take().or(Some(failure)),
+    });
+    failed.map_or(Ok(code), Err)
+}
+
+/// Says what became of a session; whether its last turn is saved.
+fn say_end(waited: Waited) -> Result<bool> {
+    waited.notices.into_iter().for_each(say::notice);
+    Ok(match waited.stopped? {
+        Stopped::Damaged { damage } => {
+            let words = "stopped; whether the last turn is saved is unknown, because its folder is damaged";
+            say!("{}", ostler_screen::printable(&format!("{}: {words}: {damage}", waited.place.id)))?;
+            false
+        }
+        Stopped::Ended(end) => {
+            say!("{}", ostler_screen::printable(&summary(&end.view, end.was_over)))?;
+            end.was_over || say_whether_saved(&end.view)
+        }
+    })
 }
 
 /// Every session that runs, or those in this folder and below it.

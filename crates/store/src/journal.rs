@@ -93,6 +93,12 @@ pub fn parse(bytes: &[u8], position: u64) -> Found {
     found
 }
 
+/// How many whole lines are not entries.
+pub fn bad_lines(dir: &Dir) -> Result<u32, StoreError> {
+    let bytes = dir.read(NAME).map_err(StoreError::io(NAME))?.unwrap_or_default();
+    Ok(parse(&bytes, 0).bad_lines)
+}
+
 /// Bytes in the file.
 pub fn size(dir: &Dir) -> Result<u64, StoreError> {
     Ok(dir.stat(NAME).map_err(StoreError::io(NAME))?.map_or(0, |stat| stat.size))

@@ -138,3 +138,28 @@ fn one_who_waits_for_the_reply_gets_that_of_the_own_message() {
     assert!(refused.complaint().contains("ostler resume"), "{refused:?}");
     assert_eq!(session.look().queued, 0, "nothing was kept that nobody waits for");
 }
+
+#[test]
+fn a_line_of_the_journal_that_cannot_be_read_makes_no_message_arrive_twice() {
+    let _alone = alone();
+    let harness = harness();
+    let lines = ["started", "accepted", "feeding", "delivered", "turn_ended", "saved", "exited", "ended"];
+    let sessions: Vec<Session<'_>> = lines.iter().map(|_| harness.detach(&["demo", "say one"])).collect();
+    for (session, what) in sessions.iter().zip(lines) {
+        harness.run(&["wait", session.id()]).exits(0);
+        let journal = session.path().join("journal.jsonl");
+        let text = std::fs::read_to_string(&journal).unwrap();
+        let damaged = text.replacen(&format!("\"what\":\"{what}\""), "\"what\":\"", 1);
+        assert_ne!(text, damaged, "no line says {what}");
+        std::fs::write(&journal, damaged).unwrap();
+    }
+    let found = harness.run(&["doctor", "--json"]);
+    let found = found.json();
+    let reported = found.as_array().unwrap().iter().filter(|finding| finding["check"] == "journals").count();
+    assert_eq!(reported, lines.len(), "{found}");
+    for (session, what) in sessions.iter().zip(lines) {
+        harness.run(&["resume", "-d", session.id(), "say two"]).exits(0);
+        harness.run(&["wait", session.id()]).exits(0);
+        assert_eq!(prompts(session), ["say one", "say two"], "without {what}");
+    }
+}

@@ -187,7 +187,7 @@ impl State {
                 self.mail.forget_fed(*n);
                 self.mail.is_not_unclear(*n);
             }
-            Event::Delivered { .. } => self.mail.was_delivered(entry.ms),
+            Event::Delivered { n } => self.mail.was_delivered(*n, entry.ms),
             Event::InputEnded => self.input_ended = true,
             Event::Native { id } => self.native_id = Some(id.clone()),
             Event::Transcript { path } => self.transcript = Some(path.clone()),

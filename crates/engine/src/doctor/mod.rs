@@ -11,6 +11,7 @@ mod fix;
 mod foreign;
 mod helpers;
 mod home;
+mod journals;
 mod kernel;
 mod limits;
 mod logout;
@@ -98,6 +99,7 @@ impl Engine {
         };
         add("home", home::check(home, self.config.min_free_space));
         add("sessions", sessions::check(home)?);
+        add("journals", journals::check(home)?);
         let helpers = helpers::all()?;
         add("strays", strays::check(home, &helpers)?);
         add("helpers", helpers::check(home, &helpers));

@@ -15,6 +15,10 @@ pub struct Message {
 pub struct Mail {
     /// How many were ever accepted.
     pub accepted: u64,
+    /// The highest number that was ever given to an agent. Whatever the journal has lost, none up to it is given again unless it was
+    /// returned.
+    #[serde(default)]
+    pub given: u64,
     /// Those that wait, in the order in which they will be delivered.
     pub queue: Vec<Message>,
     /// Why the next one for a terminal waits.
@@ -81,6 +85,10 @@ pub struct Typed {
 impl Mail {
     pub(super) fn accept(&mut self, message: Message, first: bool) {
         self.accepted = self.accepted.max(message.n);
+        if message.n <= self.given {
+            // The line of the journal that said so first cannot be read: it was found in the inbox once more.
+            return;
+        }
         if first {
             self.queue.insert(0, message);
         } else {
@@ -97,6 +105,7 @@ impl Mail {
     /// Puts the message with this number into the agent's input, if it waits.
     pub(super) fn feed(&mut self, n: u64, typed: Typed, given: Given) {
         self.waits = None;
+        self.given = self.given.max(n);
         let message = self.queue.iter().find(|waiting| waiting.n == n).copied();
         self.queue.retain(|waiting| waiting.n != n);
         // Only the one before is remembered, not the one before that.
@@ -105,8 +114,11 @@ impl Mail {
         self.fed = message.map(|message| Fed { message, typed, given, delivery });
     }
 
-    pub(super) fn was_delivered(&mut self, at_ms: u64) {
+    pub(super) fn was_delivered(&mut self, n: u64, at_ms: u64) {
         self.waits = None;
+        self.given = self.given.max(n);
+        // It still waits when the line cannot be read that says that it was given.
+        self.queue.retain(|waiting| waiting.n != n);
         self.fed = self.fed.take().map(|fed| fed.delivered(at_ms));
     }
 

@@ -27,6 +27,7 @@ pub mod repair;
 pub mod replay;
 pub mod saved;
 mod shapes;
+mod shortened;
 pub mod speak;
 pub mod stored;
 pub mod stream_json;

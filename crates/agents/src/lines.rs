@@ -1,5 +1,6 @@
 //! Cuts a stream of bytes into lines, however it arrives, in bounded memory.
 
+use crate::shortened::Shortened;
 use memchr::memchr;
 
 /// The longest line that is understood: several times the longest that an agent has reason to write (a picture as text). A
@@ -13,6 +14,8 @@ pub struct Lines {
     partial: Vec<u8>,
     /// Bytes of the present line that were passed over, once it is known to be too long.
     passed: u64,
+    /// What can be kept of that one.
+    shortened: Option<Shortened>,
     /// Position behind the last line that has ended.
     end: u64,
 }
@@ -21,7 +24,11 @@ pub struct Lines {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line<'a> {
     Whole(&'a [u8]),
-    TooLong { bytes: u64 },
+    TooLong {
+        bytes: u64,
+        /// The line with its long texts cut off, where that makes it short enough.
+        shortened: Option<&'a [u8]>,
+    },
 }
 
 /// Where a line stands in the stream.
@@ -42,7 +49,7 @@ impl Lines {
     /// Starts at this position of the stream.
     #[must_use]
     pub fn from(position: u64) -> Lines {
-        Lines { limit: LINE_LIMIT, partial: Vec::new(), passed: 0, end: position }
+        Lines { limit: LINE_LIMIT, partial: Vec::new(), passed: 0, shortened: None, end: position }
     }
 
     /// In the middle of a line that is known to be too long: it begins at `start`, and has not ended before `position`.
@@ -78,7 +85,9 @@ impl Lines {
             let place = Place { start: self.end, end: self.end + length + 1 };
             self.end = place.end;
             if length > self.limit as u64 {
-                each(Line::TooLong { bytes: length }, place);
+                self.shorten(line);
+                let shortened = self.shortened.as_ref().map(Shortened::line);
+                each(Line::TooLong { bytes: length, shortened }, place);
             } else if self.partial.is_empty() {
                 each(Line::Whole(line), place);
             } else {
@@ -87,14 +96,29 @@ impl Lines {
             }
             self.partial = Vec::new();
             self.passed = 0;
+            self.shortened = None;
         }
         let length = self.partial.len() + bytes.len();
         if self.passed > 0 || length > self.limit {
+            self.shorten(bytes);
             self.passed += length as u64;
             self.partial = Vec::new();
         } else {
             self.partial.extend_from_slice(bytes);
         }
+    }
+
+    /// Keeps what it can of the next bytes of a line that is too long. One of which the beginning was not seen is not kept.
+    fn shorten(&mut self, bytes: &[u8]) {
+        let begun = match self.shortened.take() {
+            Some(begun) => Some(begun),
+            None if self.passed == 0 => Some(Shortened::default()),
+            None => None,
+        };
+        self.shortened = begun.and_then(|mut shortened| {
+            let fits = shortened.feed(&self.partial, self.limit) && shortened.feed(bytes, self.limit);
+            fits.then_some(shortened)
+        });
     }
 }
 
@@ -112,7 +136,7 @@ mod tests {
         for piece in pieces {
             lines.feed(piece, |line, place| match line {
                 Line::Whole(line) => found.push((Some(line.to_vec()), line.len() as u64, place)),
-                Line::TooLong { bytes } => found.push((None, bytes, place)),
+                Line::TooLong { bytes, .. } => found.push((None, bytes, place)),
             });
             assert!(lines.partial.len() <= SHORT, "a long line is not kept");
         }
@@ -129,7 +153,7 @@ mod tests {
         for lines in [&mut whole, &mut late] {
             let mut found = Vec::new();
             lines.feed(&text[LINE_LIMIT + 2..], |line, place| {
-                found.push((matches!(line, Line::TooLong { bytes } if bytes == LINE_LIMIT as u64 + 5), place));
+                found.push((matches!(line, Line::TooLong { bytes, .. } if bytes == LINE_LIMIT as u64 + 5), place));
             });
             places.push(found);
         }

@@ -43,7 +43,12 @@ impl Reading {
         lines.feed(bytes, |line, place| {
             match line {
                 Line::Whole(line) => decoder.line(line, facts),
-                Line::TooLong { bytes } => facts.push(Fact::LineTooLong { bytes }),
+                Line::TooLong { bytes, shortened } => {
+                    facts.push(Fact::LineTooLong { bytes });
+                    if let Some(line) = shortened {
+                        decoder.line(line, facts);
+                    }
+                }
             }
             facts.drain(..).for_each(|fact| each(place, fact));
         });

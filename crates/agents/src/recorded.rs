@@ -114,7 +114,7 @@ impl Reading {
         lines.feed(bytes, |line, _| {
             match line {
                 Line::Whole(line) => recording.line(line, items),
-                Line::TooLong { bytes } => {
+                Line::TooLong { bytes, .. } => {
                     items.push(Recorded { at: None, what: What::Agent(Fact::LineTooLong { bytes }) });
                 }
             }

@@ -88,3 +88,16 @@ fn the_endless_line_of_a_command_is_shown_in_as_little() {
     let shown = within_the_limit(&harness, &["logs", session.id()]).exits(0).stdout;
     assert!(shown.len() as u64 > LINE && shown.ends_with("x\"}]}}\n"), "{} bytes", shown.len());
 }
+
+#[test]
+fn an_answer_that_is_too_long_to_read_ends_its_turn_all_the_same() {
+    let harness = harness();
+    let session = harness.detach(&["--keep", "demo"]);
+    let message = format!("say {}", "x".repeat(9 << 20));
+    harness.run_with_input(&["send", session.id(), "-"], message.as_bytes()).exits(0);
+    harness.run(&["wait", "--until", "turn", session.id()]).exits(0);
+    let shown = session.show();
+    assert_eq!((shown.turns, shown.queued), (1, 0));
+    assert!(shown.alarm.is_some_and(|alarm| alarm.contains("too long to read")));
+    session.stop();
+}

@@ -159,7 +159,8 @@ impl Clients {
     /// it is woken for is the echo.
     pub fn acknowledge(&mut self, index: usize, received: u64, now_ms: u64) {
         if let Some(client) = self.list.get_mut(index) {
-            client.received = Some(Untold { received, by_ms: now_ms + UNTOLD_MS });
+            let by_ms = client.received.as_ref().map_or(now_ms + UNTOLD_MS, |untold| untold.by_ms);
+            client.received = Some(Untold { received, by_ms });
         }
     }
 
@@ -294,8 +295,11 @@ mod tests {
         clients.tell(NOW).unwrap();
         assert_eq!(received(&theirs), []);
         let due = clients.due_ms().unwrap();
+        // More of them do not put it off.
+        clients.acknowledge(0, 2, due);
+        assert_eq!(clients.due_ms(), Some(due));
         clients.tell(due).unwrap();
-        assert_eq!(received(&theirs), [Reply::Keys { received: 1 }]);
+        assert_eq!(received(&theirs), [Reply::Keys { received: 2 }]);
         assert_eq!(clients.due_ms(), None);
     }
 

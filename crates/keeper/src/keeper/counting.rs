@@ -27,22 +27,57 @@ pub(super) struct Counting {
 /// the conversation before had cost, and counts from zero; after `/clear` it notes nothing and counts on.
 struct Left {
     native_id: String,
-    at_ms: u64,
-    looks: usize,
+    looks: Looks,
 }
 
 struct Open {
     turn: u32,
     transcript: PathBuf,
     marks: Vec<String>,
-    ended_ms: u64,
-    looks: usize,
+    looks: Looks,
 }
 
-impl Open {
-    /// When it is looked at next; `None`: not before the end.
-    fn due_ms(&self) -> Option<u64> {
-        LOOKS_MS.get(self.looks).map(|after_ms| self.ended_ms + after_ms)
+/// The looks at something that is written a little later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Looks {
+    since_ms: u64,
+    taken: usize,
+}
+
+impl Looks {
+    fn since(since_ms: u64) -> Looks {
+        Looks { since_ms, taken: 0 }
+    }
+
+    /// When the next one is due; `None`: not before the end.
+    fn due_ms(self) -> Option<u64> {
+        LOOKS_MS.get(self.taken).map(|after_ms| self.since_ms + after_ms)
+    }
+
+    /// Whether one is due now; it counts as taken.
+    fn take(&mut self, now_ms: u64) -> bool {
+        let due = self.due_ms().is_some_and(|due_ms| due_ms <= now_ms);
+        self.taken += usize::from(due);
+        due
+    }
+}
+
+impl Counting {
+    /// A turn that nobody has counted.
+    fn open(&mut self, turn: u32, transcript: PathBuf, marks: Vec<String>, now_ms: u64) {
+        self.turns.push(Open { turn, transcript, marks, looks: Looks::since(now_ms) });
+    }
+
+    fn has(&self, turn: u32) -> bool {
+        self.turns.iter().any(|open| open.turn == turn)
+    }
+
+    /// The agent is at this conversation now. It may have left another one.
+    fn is_at(&mut self, native_id: Option<&String>, now_ms: u64) {
+        if self.conversation.as_ref() != native_id {
+            let before = std::mem::replace(&mut self.conversation, native_id.cloned());
+            self.left = before.map(|native_id| Left { native_id, looks: Looks::since(now_ms) });
+        }
     }
 }
 
@@ -53,13 +88,14 @@ impl Keeper {
         let (Some(turn), Some(end)) = (uncounted.map(|spent| spent.turn), self.state.last_turn()) else {
             return;
         };
-        let known = self.counting.turns.iter().any(|open| open.turn == turn);
-        if known || self.record.plan.speaks() != Speaks::Hooks || self.agent.count(&end.messages).is_none() {
+        if self.counting.has(turn)
+            || self.record.plan.speaks() != Speaks::Hooks
+            || self.agent.count(&end.messages).is_none()
+        {
             return;
         }
         if let Some(Kept::File { path: transcript, .. }) = Kept::of(&self.record, &self.state) {
-            let (marks, ended_ms) = (end.messages.clone(), since_boot_ms());
-            self.counting.turns.push(Open { turn, transcript, marks, ended_ms, looks: 0 });
+            self.counting.open(turn, transcript, end.messages.clone(), since_boot_ms());
         }
     }
 
@@ -68,14 +104,11 @@ impl Keeper {
         self.note_cost_of_left_conversation(now)?;
         for mut open in std::mem::take(&mut self.counting.turns) {
             let held = |open: &Open| proof::holds(self.agent, &open.transcript, 0, &open.marks).unwrap_or(false);
-            if open.due_ms().is_some_and(|due| due <= now) {
-                open.looks += 1;
-                if held(&open) {
-                    self.count(&open)?;
-                    continue;
-                }
+            if open.looks.take(now) && held(&open) {
+                self.count(&open)?;
+                continue;
             }
-            if let Some(due) = open.due_ms() {
+            if let Some(due) = open.looks.due_ms() {
                 self.wake_by(due);
             }
             self.counting.turns.push(open);
@@ -114,23 +147,18 @@ impl Keeper {
 
     /// The agent writes it a moment after it has gone on with another conversation.
     fn note_cost_of_left_conversation(&mut self, now: u64) -> Result<(), KeeperError> {
-        if self.counting.conversation != self.state.native_id {
-            let before = std::mem::replace(&mut self.counting.conversation, self.state.native_id.clone());
-            self.counting.left = before.map(|native_id| Left { native_id, at_ms: now, looks: 0 });
-        }
+        self.counting.is_at(self.state.native_id.as_ref(), now);
         let Some(mut left) = self.counting.left.take() else {
             return Ok(());
         };
-        let due = |left: &Left| LOOKS_MS.get(left.looks).map(|after_ms| left.at_ms + after_ms);
-        while due(&left).is_some_and(|due_ms| due_ms <= now) {
-            left.looks += 1;
+        while left.looks.take(now) {
             let began_at = self.state.spending.began_at(self.record.run);
             // What it says of the time before this run is no news: after `/clear` nothing is written.
             if let Some(usd) = self.cost_of(&left.native_id, false).filter(|usd| Some(*usd) != began_at) {
                 return self.note(Event::Cost { usd, left: true });
             }
         }
-        if let Some(due_ms) = due(&left) {
+        if let Some(due_ms) = left.looks.due_ms() {
             self.wake_by(due_ms);
             self.counting.left = Some(left);
         }
@@ -143,5 +171,44 @@ impl Keeper {
             Ok(Some(tokens)) => self.note(Event::Counted { turn: open.turn, tokens }),
             Ok(None) | Err(_) => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_is_looked_at_a_few_times_and_then_not_before_the_end() {
+        let mut looks = Looks::since(1000);
+        let mut taken = Vec::new();
+        while let Some(due_ms) = looks.due_ms() {
+            assert!(due_ms == 1000 || !looks.take(due_ms - 1), "it is too early");
+            assert!(looks.take(due_ms));
+            taken.push(due_ms - 1000);
+        }
+        assert_eq!(taken, LOOKS_MS);
+        assert!(!looks.take(u64::MAX));
+    }
+
+    #[test]
+    fn a_conversation_that_was_left_is_looked_at_from_then_on() {
+        let (first, second) = ("first".to_owned(), "second".to_owned());
+        let mut counting = Counting::default();
+        counting.is_at(None, 0);
+        counting.is_at(Some(&first), 100);
+        assert!(counting.left.is_none(), "there was none before it");
+        counting.is_at(Some(&first), 200);
+        assert!(counting.left.is_none());
+        counting.is_at(Some(&second), 300);
+        let left = counting.left.map(|left| (left.native_id, left.looks));
+        assert_eq!(left, Some((first, Looks::since(300))));
+    }
+
+    #[test]
+    fn a_turn_is_counted_once() {
+        let mut counting = Counting::default();
+        counting.open(3, PathBuf::from("transcript"), Vec::new(), 0);
+        assert!(counting.has(3) && !counting.has(4));
     }
 }

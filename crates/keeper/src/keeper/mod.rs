@@ -368,7 +368,8 @@ impl Keeper {
             let mut only_keys = true;
             while only_keys {
                 let woken = self.poll()?;
-                only_keys = !woken.is_empty();
+                // A client that is to be told is told in a whole round, however fast it types.
+                only_keys = !woken.is_empty() && self.clients.due_ms().is_none_or(|due| since_boot_ms() < due);
                 for woken in woken {
                     only_keys &= self.handle(woken)? == Handled::Keys;
                     if self.done {

@@ -56,6 +56,7 @@ impl Default for Naming {
 #[derive(Default)]
 struct Looked(Option<(u64, u64)>);
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Due {
     Now,
     At(u64),
@@ -230,5 +231,20 @@ impl Keeper {
         }
         self.note(Event::Native { id })?;
         self.mind_conversation()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_looked_at_while_nothing_is_drawn_and_not_too_often() {
+        let mut looked = Looked::default();
+        assert_eq!(looked.due(1000, 5, 100), Due::Now);
+        assert_eq!(looked.due(5000, 5, 100), Due::No, "nothing was drawn");
+        assert_eq!(looked.due(1050, 6, 100), Due::At(1100));
+        assert_eq!(looked.due(1100, 6, 100), Due::Now);
+        assert_eq!(looked.due(1101, 6, 100), Due::No);
     }
 }

@@ -299,7 +299,7 @@ impl Keeper {
             self.note(Event::NoTurn)?;
         } else if ends_with_process
             && self.state.turn_running()
-            && let (Some(output), Some(exit)) = (&mut self.agent_feed, self.state.exit())
+            && let (Some(output), Some(exit)) = (self.reader.output(), self.state.exit())
         {
             // The end of the process is the end of the turn, whether or not it was announced.
             let complaint = last::complaint_of(self.run.dir())?;

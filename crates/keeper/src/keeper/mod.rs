@@ -9,6 +9,8 @@
 //! * [`output`] and [`input`] move bytes; [`streams`] is how output moves, [`room`] how much may.
 //! * [`terminal`] has the window, the [`screen`] and its [`snapshots`]; [`typing`] types messages into it, [`prompting`] where the
 //!   agent's prompt has to be seen. [`own_record`] sees what no hook tells.
+//! * [`reader`] reads what the agent tells into facts; [`retrying`] tells that a turn only waits for the model's server, and for how
+//!   long.
 //! * [`clients`] are told that something changed; they read the files themselves. [`serving`] does what they want,
 //!   [`upgrade`] lets a newer keeper in.
 //! * [`proof`] sees whether a turn is saved, [`autosave`] copies transcripts, [`counting`] learns what was used from agents that do not
@@ -19,7 +21,6 @@
 //!   parts of ending: nothing left behind, nothing lost.
 //! * [`conversation_lock`] sees to it that nobody else writes to the conversation, or that it is said; [`native_id`] learns which one
 //!   it is from agents that only draw.
-//! * [`retrying`] tells that a turn only waits for the model's server, and for how long.
 
 mod autosave;
 mod clients;
@@ -38,6 +39,7 @@ mod poll;
 mod progress;
 mod prompting;
 mod proof;
+mod reader;
 mod requests;
 mod retrying;
 mod room;
@@ -68,8 +70,7 @@ use native_id::Naming;
 use ostler_agents::Agent;
 use ostler_agents::speak::Opening;
 use ostler_core::event::{Entry, Event};
-use ostler_core::fact::Fact;
-use ostler_core::life::{LongLine, State, event_of};
+use ostler_core::life::State;
 use ostler_core::record::{Mode, Session};
 use ostler_store::feed::Feed;
 use ostler_store::folder::{Folder, RunFolder};
@@ -83,13 +84,13 @@ use ostler_sys::lock::{self, Held};
 use ostler_sys::pause::{self, Point, Role};
 use ostler_sys::process::{Identity, Pidfd};
 use ostler_sys::signals::{Signals, ignore};
-use ostler_view::agent_feed::AgentFeed;
 use ostler_view::look;
 use output::Output;
 use own_record::OwnRecordWatch;
 use poll::Woken;
 use progress::Noted;
 use proof::Proof;
+use reader::Reader;
 use rustix::fs::OFlags;
 use rustix::process::Signal;
 use snapshots::Snapshots;
@@ -98,9 +99,6 @@ use std::io;
 use std::path::Path;
 use streams::Hold;
 use terminal::Terminal;
-
-/// How often a line without end is noted.
-const LONG_LINE_NOTED: u64 = 64 << 20;
 
 /// How long killed processes may take to be gone from their cgroup.
 const EMPTY_MS: u64 = 5000;
@@ -188,9 +186,7 @@ struct Keeper {
     output: Output,
     input: Input,
     terminal: Terminal,
-    agent_feed: Option<AgentFeed>,
-    /// The agent's standard error, where that tells of retries.
-    error_feed: Option<AgentFeed>,
+    reader: Reader,
     own_record: Option<OwnRecordWatch>,
     clients: Clients,
     proof: Proof,
@@ -246,8 +242,7 @@ impl Keeper {
             output: Output::new(&record, run.dir(), &handles, settings)?,
             input: Input::new(folder.even_when_full(input)?, &handles)?,
             terminal: Terminal::new(Snapshots::new(&run)),
-            agent_feed: None,
-            error_feed: None,
+            reader: Reader::default(),
             own_record: None,
             clients: Clients::default(),
             proof: Proof::default(),
@@ -289,10 +284,7 @@ impl Keeper {
             pause::at(Point::LaunchSynced);
         }
         // From the beginning of the running turn, so that we know as much about it as our predecessor did.
-        let agent_feed = ostler_agents::decoder::agent_feed(self.agent, self.record.plan.speaks());
-        self.agent_feed =
-            agent_feed.map(|source| AgentFeed::from(self.state.output.turn_begins, source, &self.state, &self.session));
-        self.error_feed = self.error_reader();
+        self.reader = Reader::of(self.agent, &self.session, &self.record.plan, &self.state);
         self.take_back_unanswered()?;
         self.count_what_is_open();
         let me = Identity::me()?;
@@ -457,58 +449,6 @@ impl Keeper {
         {
             pause::at(Point::MessageTaken);
             self.note(Event::Delivered { n: message.n })?;
-        }
-        Ok(())
-    }
-
-    /// Reads what the agent has said and folds it in.
-    fn understand(&mut self) -> Result<(), KeeperError> {
-        self.understand_errors()?;
-        let Some(mut pieces) =
-            self.agent_feed.as_ref().map(|output| output.pieces(self.run.dir())).transpose()?.flatten()
-        else {
-            return Ok(());
-        };
-        while let Some(told) = self.agent_feed.as_mut().map(|output| output.read(&mut pieces)).transpose()?.flatten() {
-            self.heed_facts(told)?;
-        }
-        self.note_long_line()
-    }
-
-    /// A reader reads what is not understood yet. Of a line without end that would be more and more.
-    fn note_long_line(&mut self) -> Result<(), KeeperError> {
-        let known = self.state.output.long_line.map_or(0, |line| line.to);
-        match self.agent_feed.as_ref().and_then(AgentFeed::long_line).filter(|line| line.to >= known + LONG_LINE_NOTED)
-        {
-            Some(LongLine { start, to }) => self.note(Event::LongLine { start, to }),
-            None => Ok(()),
-        }
-    }
-
-    fn heed_facts(&mut self, told: Vec<(u64, Fact)>) -> Result<(), KeeperError> {
-        let mut told = told.into_iter().peekable();
-        while let Some((end, fact)) = told.next() {
-            if let Fact::ReplyDue { name, line } = fact {
-                // Until a later event is noted, the process that keeps it after us finds it again and puts only what is missing.
-                self.put_in(&name, line)?;
-                continue;
-            }
-            if let Fact::Behind { agent } = fact {
-                self.learn_behind(agent)?;
-                continue;
-            }
-            if let Fact::Recalled { last, times } = fact {
-                self.recall(&last, times)?;
-                continue;
-            }
-            if let Fact::Native { id } = &fact {
-                self.go_over_to(id)?;
-            }
-            // A line is understood with the last that it tells: killed before that, we are told again.
-            let out = told.peek().is_none_or(|(next, _)| *next != end).then_some(end);
-            if let Some(event) = event_of(fact, &self.state) {
-                self.note_about(About { out, ..About::default() }, event)?;
-            }
         }
         Ok(())
     }

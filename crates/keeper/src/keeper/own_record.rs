@@ -49,7 +49,7 @@ impl Keeper {
         };
         // Read after the record: what the hooks told before the record changed is known now.
         self.understand()?;
-        let Some(agent_feed) = &mut self.agent_feed else {
+        let Some(agent_feed) = self.reader.output() else {
             return Ok(());
         };
         // By the clock that the agent reads, who has noted its own times.

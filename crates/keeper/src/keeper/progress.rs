@@ -4,7 +4,6 @@
 use super::Keeper;
 use ostler_store::progress;
 use ostler_sys::clock::since_boot_ms;
-use ostler_view::agent_feed::AgentFeed;
 
 /// What a reader may have to read again: so much of the journal, and so much output.
 const JOURNAL: u64 = 16 * 1024;
@@ -44,7 +43,7 @@ impl Noted {
 
 impl Keeper {
     pub(super) fn note_progress_when_due(&mut self) {
-        let heard = self.agent_feed.as_ref().map_or(0, AgentFeed::position);
+        let heard = self.reader.position();
         // What is not on the disk yet is not in the journal.
         let can = self.journal.is_written() && self.output.held().is_none();
         if !can || !self.noted.is_due(self.journal.behind(), heard) {
@@ -55,7 +54,7 @@ impl Keeper {
         if now_ms < self.noted.at_ms + PAUSE_MS && more_comes() {
             return;
         }
-        let heard_now = self.agent_feed.as_ref().and_then(|output| output.heard(self.record.run));
+        let heard_now = self.reader.heard(self.record.run);
         let written = self
             .journal
             .end()

@@ -103,7 +103,7 @@ impl Keeper {
     }
 
     fn marks(&self) -> Result<Vec<String>, KeeperError> {
-        let so_far = self.agent_feed.as_ref().map(|output| output.messages_so_far()).unwrap_or_default();
+        let so_far = self.reader.messages_so_far();
         Ok(proof::marks(self.agent, &self.folder, &self.state, so_far)?)
     }
 

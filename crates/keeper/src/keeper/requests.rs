@@ -38,7 +38,7 @@ impl Keeper {
 
     /// How far the agent has been heard, which places what people say among what it says.
     pub(super) fn heard(&self) -> Option<u64> {
-        self.agent_feed.as_ref().map(|_| self.state.output.understood)
+        self.reader.hears_output().then_some(self.state.output.understood)
     }
 
     fn grant(&mut self, by: &str, at: u64, kind: RequestKind) -> Result<Event, KeeperError> {

@@ -27,6 +27,15 @@ pub struct Archiving {
     asked: Result<Stopping>,
 }
 
+/// A session that was brought back.
+#[derive(Debug)]
+pub struct Restored {
+    /// What a person should know about what happened to its transcript meanwhile, if anything did.
+    pub alarm: Option<String>,
+    /// The files that were damaged in the archive. A record is beside its name, with `.damaged` at the end.
+    pub damaged: Vec<String>,
+}
+
 fn about(place: &Place, error: Error) -> Error {
     Error::About { session: SessionRef::at(place), error: Box::new(error) }
 }
@@ -112,8 +121,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Brings back what was put away. What a person should know about what happened to it meanwhile, if anything did.
-    pub fn restore(&self, place: &Place) -> Result<Option<String>> {
+    /// Brings back what was put away.
+    pub fn restore(&self, place: &Place) -> Result<Restored> {
         let id = place.id;
         if !place.archived {
             return Err(Error::NotArchived { session: SessionRef::at(place) });
@@ -124,15 +133,16 @@ impl Engine {
                 NotQuiesced::Failed(error) => error,
             })
         };
+        let mut damaged = Vec::new();
         if place.is_packed() {
             let still = take()?;
-            packed::unpack(&still.parent()?, id, still.held())?;
+            damaged = packed::unpack(&still.parent()?, id, still.held())?;
         }
         let still = take()?;
         let alarm = archived::noted(&place.open()?)?.map(|archived| archived.alarm(id)).transpose()?.flatten();
         still.rename(&self.home.open_or_make(&self.home.sessions())?, id.as_str())?;
         pause::at(Point::RestoreMoved);
-        Ok(alarm)
+        Ok(Restored { alarm, damaged })
     }
 
     /// Gives a session another name.

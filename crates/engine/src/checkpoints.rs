@@ -7,6 +7,7 @@ use crate::units::{parse_duration, to_the_millisecond};
 use jiff::Timestamp;
 use ostler_agents::recorded::What;
 use ostler_core::fact::Fact;
+use ostler_store::StoreError;
 pub use ostler_store::checkpoints::Checkpoint;
 use ostler_store::folder::Folder;
 use ostler_store::home::Place;
@@ -94,6 +95,11 @@ impl Engine {
         let was_packed = place.is_packed();
         if was_packed {
             let quiesced = take()?;
+            // Packed again, they would no longer be known to be damaged.
+            if let [first, ..] = &packed::damaged_files(&place.open()?)?[..] {
+                let reason = "the archived file is damaged".to_owned();
+                return Err(StoreError::Damaged { file: first.clone(), reason }.of(place.id).into());
+            }
             packed::unpack(&quiesced.parent()?, place.id, quiesced.held())?;
         }
         let quiesced = take()?;

@@ -265,7 +265,7 @@ fn open_copy(dir: &Dir, number: u32) -> Result<File, StoreError> {
     match dir.file(&name, OFlags::RDONLY) {
         Ok(file) => Ok(file.into()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => memory_file::with(&[]).map_err(StoreError::io(name)),
-        Err(error) => Err(StoreError::io_or_damaged(name)(error)),
+        Err(error) => Err(StoreError::io(name)(error)),
     }
 }
 
@@ -299,7 +299,7 @@ fn append(dir: &Dir, number: u32, transcript: &File, from: u64, to: u64) -> Resu
 }
 
 fn list_in(dir: &Dir) -> Result<Vec<Checkpoint>, StoreError> {
-    let text = dir.read(INDEX).map_err(StoreError::io_or_damaged(INDEX))?.unwrap_or_default();
+    let text = dir.read(INDEX).map_err(StoreError::io(INDEX))?.unwrap_or_default();
     // A line that is not a checkpoint is a torn one: the copy has what it would have named.
     Ok(text.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect())
 }

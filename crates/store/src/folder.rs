@@ -245,12 +245,20 @@ impl RunFolder {
 }
 
 pub fn read<T: DeserializeOwned>(dir: &Dir, name: &str) -> Result<Option<T>, StoreError> {
-    let Some(bytes) = dir.read(name).map_err(StoreError::io_or_damaged(name))? else {
+    let Some(bytes) = dir.read(name).map_err(StoreError::io(name))? else {
         return Ok(None);
     };
     match serde_json::from_slice(&bytes) {
         Ok(record) => Ok(Some(record)),
         Err(error) => Err(newer_or_damaged(name, &bytes, &error)),
+    }
+}
+
+/// A file without which readers do well: one that is damaged counts as missing.
+pub fn read_dispensable(dir: &Dir, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+    match dir.read(name) {
+        Err(error) if error.kind() == std::io::ErrorKind::InvalidData => Ok(None),
+        other => other.map_err(StoreError::io(name)),
     }
 }
 

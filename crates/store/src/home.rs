@@ -40,7 +40,7 @@ pub struct Place {
 
 impl Place {
     pub fn open(&self) -> Result<Folder, StoreError> {
-        let dir = Dir::open(&self.path).map_err(StoreError::io_or_damaged(self.path.to_string_lossy()))?;
+        let dir = Dir::open(&self.path).map_err(StoreError::open(self.path.to_string_lossy(), self.archived))?;
         Ok(Folder::new(dir))
     }
 

@@ -64,17 +64,24 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// A file of a pack that was cut off or changed is damaged like any other record.
     pub fn io(file: impl Into<String>) -> impl FnOnce(io::Error) -> StoreError {
-        let file = file.into();
-        move |error| StoreError::Io { file, error }
-    }
-
-    /// The same for what may be a pack: one that was cut off or changed is damaged like any other record.
-    pub fn io_or_damaged(file: impl Into<String>) -> impl FnOnce(io::Error) -> StoreError {
         let file = file.into();
         move |error| match error.kind() {
             io::ErrorKind::InvalidData => StoreError::Damaged { file, reason: error.to_string() },
             _ => StoreError::Io { file, error },
+        }
+    }
+
+    /// The same for a session that is opened: in the archive it may be one file, but not any file.
+    pub fn open(file: impl Into<String>, archived: bool) -> impl FnOnce(io::Error) -> StoreError {
+        let file = file.into();
+        move |error| match error.kind() {
+            io::ErrorKind::NotADirectory if archived => {
+                let reason = "the archived file is damaged: it is not a packed session".to_owned();
+                StoreError::Damaged { file, reason }
+            }
+            _ => StoreError::io(file)(error),
         }
     }
 

@@ -9,6 +9,7 @@
 //! that is not ours. Archives of older versions are folders, too.
 
 use crate::StoreError;
+use crate::folder::Folder;
 use ostler_core::id::SessionId;
 use ostler_sys::dir::{Dir, Sync};
 use ostler_sys::lock::{self, Held};
@@ -59,22 +60,39 @@ pub fn pack(month: &Dir, id: SessionId, _lock: &Held) -> Result<bool, StoreError
     pack().map_err(StoreError::io(id.as_str()))
 }
 
-/// Makes a packed session a folder again. False: it is one.
-pub fn unpack(month: &Dir, id: SessionId, _lock: &Held) -> Result<bool, StoreError> {
+/// What the name of a record that was damaged in a pack ends with: it is kept, and not taken for the record.
+pub const DAMAGED: &str = ".damaged";
+
+/// The files in the pack of a session that were changed or cut off. Reads all of it.
+pub fn damaged_files(folder: &Folder) -> Result<Vec<String>, StoreError> {
+    let Some(pack) = folder.dir().pack() else {
+        return Ok(Vec::new());
+    };
+    let mut found = pack.damaged_files().map_err(StoreError::io("pack"))?;
+    if found.is_empty() && !pack.is_whole() {
+        found.push("its length".to_owned());
+    }
+    Ok(found)
+}
+
+/// Makes a packed session a folder again, unless it is one. Returns the files that were damaged.
+pub fn unpack(month: &Dir, id: SessionId, _lock: &Held) -> Result<Vec<String>, StoreError> {
     let unpack = || {
         let packed = month.open_dir_or_link(id.as_str())?;
         let Some(pack) = packed.pack() else {
-            return Ok(false);
+            return Ok(Vec::new());
         };
         let hidden = hidden(id);
         month.remove_all(&hidden)?;
         month.make_dir(&hidden)?;
         let folder = month.open_dir(&hidden)?;
-        write_all(pack, &folder)?;
+        let damaged = pack.damaged_files()?;
+        write_all(pack, &damaged, &folder)?;
         pause::at(Point::Unpacked);
-        take_place(month, id, Point::UnpackExchanged)
+        take_place(month, id, Point::UnpackExchanged)?;
+        Ok(damaged)
     };
-    unpack().map_err(StoreError::io(id.as_str()))
+    unpack().map_err(StoreError::open(id.as_str(), true))
 }
 
 /// Exchanges the two forms and deletes the old one. Where names cannot be exchanged, the session stays as it is.
@@ -164,8 +182,10 @@ fn is_same(pack: &Pack, folder: &Dir) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Writes everything into a folder that nobody looks into yet, durably.
-fn write_all(pack: &Pack, folder: &Dir) -> io::Result<()> {
+/// Writes everything into a folder that nobody looks into yet, durably. A damaged record gets another name, because it may say
+/// what is not true; what is damaged in output or in a file of lines, their readers pass over or show.
+fn write_all(pack: &Pack, damaged: &[String], folder: &Dir) -> io::Result<()> {
+    let is_damaged_record = |path: &str| path.ends_with(".json") && damaged.iter().any(|name| name == path);
     let mut folders = Vec::new();
     for (path, packed) in pack.names() {
         match &packed.kind {
@@ -174,8 +194,9 @@ fn write_all(pack: &Pack, folder: &Dir) -> io::Result<()> {
                 folders.push((path, packed));
             }
             Kind::File => {
-                let contents = pack.contents(path)?.unwrap_or_default();
-                let mut file = std::fs::File::from(folder.file(path, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)?);
+                let contents = pack.bytes(packed)?;
+                let name = if is_damaged_record(path) { format!("{path}{DAMAGED}") } else { path.to_owned() };
+                let mut file = std::fs::File::from(folder.file(&name, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)?);
                 file.write_all(&contents)?;
                 rustix::fs::fchmod(&file, Mode::from_raw_mode(packed.mode))?;
                 rustix::fs::futimens(&file, &date(packed))?;
@@ -185,7 +206,9 @@ fn write_all(pack: &Pack, folder: &Dir) -> io::Result<()> {
         }
     }
     for (path, packed) in pack.names() {
-        if let Kind::Link(target) = &packed.kind {
+        if let Kind::Link(target) = &packed.kind
+            && !is_damaged_record(target)
+        {
             folder.link(target, folder, path)?;
         }
     }
@@ -279,13 +302,14 @@ mod tests {
             assert_eq!(refused.kind(), io::ErrorKind::ReadOnlyFilesystem);
         }
 
-        assert!(unpack(&stage.month(), stage.id, &stage.lock()).unwrap());
+        assert!(unpack(&stage.month(), stage.id, &stage.lock()).unwrap().is_empty());
         assert_eq!(std::fs::read(stage.session().join("runs/1/out")).unwrap(), b"said");
         assert_eq!(std::fs::metadata(stage.session().join("runs/1/out")).unwrap().modified().unwrap(), date);
         let inode = |name: &str| std::fs::metadata(stage.session().join(name)).unwrap().ino();
         assert_eq!(inode("outcome.json"), inode("runs/1/outcome.json"), "one file with two names");
         assert_eq!(stage.month().names().unwrap(), [stage.id.as_str()]);
-        assert!(!unpack(&stage.month(), stage.id, &stage.lock()).unwrap(), "it is a folder");
+        assert!(unpack(&stage.month(), stage.id, &stage.lock()).unwrap().is_empty(), "it is a folder");
+        assert!(stage.session().is_dir());
     }
 
     #[test]
@@ -300,7 +324,8 @@ mod tests {
             for bad in [whole[..at].to_vec(), [&whole[..at], &[whole[at] ^ 1], &whole[at + 1..]].concat()] {
                 std::fs::write(stage.session(), &bad).unwrap();
                 let read: Vec<io::Result<Option<Vec<u8>>>> = names.map(|name| stage.read(name)).into_iter().collect();
-                assert!(read.iter().any(Result::is_err), "byte {at} of {}", whole.len());
+                let found = || damaged_files(&Folder::new(Dir::open(stage.session()).unwrap())).unwrap();
+                assert!(read.iter().any(Result::is_err) || !found().is_empty(), "byte {at} of {}", whole.len());
                 for (read, good) in read.into_iter().zip(&good) {
                     assert!(read.is_err() || read.is_ok_and(|read| read.as_ref() == Some(good)), "byte {at}");
                 }

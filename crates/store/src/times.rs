@@ -5,6 +5,7 @@
 //! disk, a keeper that was killed between moving and noting), output counts as come with the note before it.
 
 use crate::StoreError;
+use crate::folder::read_dispensable;
 use crate::journal::open_for_append;
 use jiff::Timestamp;
 use ostler_sys::dir::Dir;
@@ -31,7 +32,7 @@ pub struct Times {
 impl Times {
     pub fn read(run: &Dir, stream: &str) -> Result<Times, StoreError> {
         let name = name_of(stream);
-        let text = run.read(&name).map_err(StoreError::io(name.as_str()))?.unwrap_or_default();
+        let text = read_dispensable(run, &name)?.unwrap_or_default();
         let mut notes: Vec<(u64, Timestamp)> = text.split(|&byte| byte == b'\n').filter_map(parse).collect();
         notes.sort_by_key(|(position, _)| *position);
         Ok(Times { notes })

@@ -132,7 +132,7 @@ impl Dir {
             if flags.intersects(OFlags::WRONLY | OFlags::RDWR | OFlags::CREATE) {
                 return Err(Errno::ROFS.into());
             }
-            let bytes = pack.contents(&path)?.ok_or(Errno::NOENT)?;
+            let bytes = pack.read_file(&path)?.ok_or(Errno::NOENT)?;
             return Ok(memory_file::with(&bytes)?.into());
         }
         // Somebody may have put a pipe in the place of a record, and a reader must not wait for its writer.
@@ -143,7 +143,7 @@ impl Dir {
     /// The whole file; `None` when there is none.
     pub fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
         if let Some((pack, path)) = self.packed(name) {
-            return pack.contents(&path);
+            return pack.read_file(&path);
         }
         let file = match self.file(name, OFlags::RDONLY) {
             Ok(file) => file,

@@ -6,7 +6,9 @@
 //!
 //! The index has one record per name: kind, permissions, date, size, place and check of the contents, and the path. Numbers are
 //! little-endian. Small files come first, so that what lists need is read with the index, at once. The index is checked
-//! when the file is opened, contents when they are read. A file that was cut off or changed is an error and never other bytes.
+//! when the file is opened, contents when they are read. What was cut off or changed is an error and never other bytes, and costs
+//! that one file: the others can be read. Only files of lines (`.jsonl`) are read as they are, because their readers pass
+//! over a bad line.
 //!
 //! A pack is only read. It is written to another name and verified before it takes the folder's place ([`Builder`]).
 
@@ -59,10 +61,12 @@ pub struct Pack {
     /// The beginning of the file.
     head: Vec<u8>,
     inode: u64,
+    /// It is as long as it says.
+    is_whole: bool,
 }
 
 fn damaged(what: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("the packed session is damaged: {what}"))
+    io::Error::new(io::ErrorKind::InvalidData, format!("the archived file is damaged: {what}"))
 }
 
 impl Pack {
@@ -86,11 +90,14 @@ impl Pack {
         let (Some(length), Some(index_check), Some(whole)) = (number(16), number(24), number(32)) else {
             return Err(damaged("it was cut off"));
         };
-        if whole != stat.len() || length > LARGEST_INDEX {
-            return Err(damaged("it has another length than it says"));
+        if length > LARGEST_INDEX {
+            return Err(damaged("its index is too large"));
         }
         let contents = HEADER as u64 + length;
         let wanted = usize::try_from(contents).map_err(|_| damaged("its index is too large"))?;
+        if stat.len() < contents {
+            return Err(damaged("it was cut off"));
+        }
         if head.len() < wanted {
             head = vec![0; wanted];
             file.read_exact_at(&mut head, 0)?;
@@ -100,7 +107,7 @@ impl Pack {
             return Err(damaged("its index was changed"));
         }
         let names = parse(index).ok_or_else(|| damaged("its index cannot be read"))?;
-        Ok(Some(Pack { file, names, contents, head, inode: stat.ino() }))
+        Ok(Some(Pack { file, names, contents, head, inode: stat.ino(), is_whole: whole == stat.len() }))
     }
 
     #[must_use]
@@ -138,30 +145,64 @@ impl Pack {
         })
     }
 
-    /// The contents of a file.
+    /// The contents of a file. What was changed is an error.
     pub fn contents(&self, path: &str) -> io::Result<Option<Vec<u8>>> {
-        let Some(found) = self.find(path) else {
-            return Ok(None);
-        };
+        match self.find(path) {
+            Some(found) => match self.bytes(found)? {
+                bytes if check(&bytes) == found.check => Ok(Some(bytes)),
+                _ => Err(damaged(&format!("{path} was changed"))),
+            },
+            None => Ok(None),
+        }
+    }
+
+    /// The same for a reader: of a file of lines also when it was changed.
+    pub(crate) fn read_file(&self, path: &str) -> io::Result<Option<Vec<u8>>> {
+        match self.find(path) {
+            Some(found) if has_lines(path) => self.bytes(found).map(Some),
+            Some(_) | None => self.contents(path),
+        }
+    }
+
+    /// What is there of a file, changed or not.
+    pub fn bytes(&self, found: &Packed) -> io::Result<Vec<u8>> {
         if found.kind == Kind::Folder {
             return Err(io::ErrorKind::IsADirectory.into());
         }
         let begin = self.contents.saturating_add(found.place);
         let size = usize::try_from(found.size).map_err(|_| damaged("a file is too large"))?;
         let in_head = usize::try_from(begin).ok().and_then(|begin| self.head.get(begin..begin.checked_add(size)?));
-        let bytes = match in_head {
-            Some(bytes) => bytes.to_vec(),
-            None if self.file.metadata()?.len() < begin.saturating_add(found.size) => {
-                return Err(damaged("it was cut off"));
-            }
-            None => {
-                let mut bytes = vec![0; size];
-                self.file.read_exact_at(&mut bytes, begin)?;
-                bytes
-            }
-        };
-        if check(&bytes) == found.check { Ok(Some(bytes)) } else { Err(damaged(&format!("{path} was changed"))) }
+        if let Some(bytes) = in_head {
+            return Ok(bytes.to_vec());
+        }
+        let there = self.file.metadata()?.len().saturating_sub(begin).min(found.size);
+        let mut bytes = vec![0; usize::try_from(there).map_err(|_| damaged("a file is too large"))?];
+        self.file.read_exact_at(&mut bytes, begin)?;
+        Ok(bytes)
     }
+
+    /// The files in it that were changed or cut off. Reads all of it.
+    pub fn damaged_files(&self) -> io::Result<Vec<String>> {
+        let mut found = Vec::new();
+        for (path, packed) in self.names() {
+            if packed.kind == Kind::File && check(&self.bytes(packed)?) != packed.check {
+                found.push(path.to_owned());
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether it is as long as it says.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+}
+
+/// Whether readers of a file pass over lines that they cannot read.
+#[must_use]
+pub fn has_lines(path: &str) -> bool {
+    path.ends_with(".jsonl")
 }
 
 fn parse(mut index: &[u8]) -> Option<BTreeMap<String, Packed>> {

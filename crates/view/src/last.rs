@@ -8,7 +8,7 @@ use ostler_core::asking::Shown;
 use ostler_core::fact::{Fact, TurnEnd, Verdict};
 use ostler_core::outcome::Kind;
 use ostler_core::record::{Channel, Plan, Tty};
-use ostler_store::folder::{Folder, RunFolder};
+use ostler_store::folder::{Folder, RunFolder, read_dispensable};
 use ostler_store::{StoreError, backwards};
 use ostler_sys::dir::{Dir, FileStat, Sync};
 use std::fs::File;
@@ -80,7 +80,7 @@ const NOTED: &str = "last";
 const LINES_LIMIT: usize = 2000;
 
 fn noted(run: &Dir) -> Result<Option<String>, StoreError> {
-    let text = run.read(NOTED).map_err(StoreError::io(NOTED))?;
+    let text = read_dispensable(run, NOTED)?;
     Ok(text.map(|text| String::from_utf8_lossy(&text).into_owned()).filter(|text| !text.is_empty()))
 }
 

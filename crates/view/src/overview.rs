@@ -62,8 +62,9 @@ impl<'a> Overview<'a> {
         }
         let begun = Begun::now();
         let look = || {
-            let dir = self.dir.open_dir_or_link(id.as_str()).map_err(StoreError::io_or_damaged(id.as_str()))?;
-            let (view, processes) = look_at_processes(self.depth, &Folder::new(dir), self.sessions_dir.archived)?;
+            let archived = self.sessions_dir.archived;
+            let dir = self.dir.open_dir_or_link(id.as_str()).map_err(StoreError::open(id.as_str(), archived))?;
+            let (view, processes) = look_at_processes(self.depth, &Folder::new(dir), archived)?;
             Ok((own(view, id)?, processes))
         };
         let (mut view, processes) = look().map_err(|error: StoreError| error.of(id))?;

@@ -4,6 +4,7 @@
 use crate::look::read_from;
 use ostler_screen::{Screen, Scrollback, Size};
 use ostler_store::StoreError;
+use ostler_store::folder::read_dispensable;
 use ostler_store::journal::open_for_append;
 use ostler_sys::dir::{Dir, Sync};
 use ostler_sys::lock;
@@ -29,7 +30,7 @@ pub fn note_size(run: &Dir, resize: Resize) -> Result<(), StoreError> {
 }
 
 fn sizes(run: &Dir) -> Result<Vec<Resize>, StoreError> {
-    let bytes = run.read("size").map_err(StoreError::io("size"))?.unwrap_or_default();
+    let bytes = read_dispensable(run, "size")?.unwrap_or_default();
     Ok(bytes.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect())
 }
 
@@ -42,7 +43,7 @@ pub struct At {
 
 /// Position of the newest snapshot, 0 when there is none.
 pub fn snapshot_position(run: &Dir) -> Result<u64, StoreError> {
-    let bytes = run.read("screen").map_err(StoreError::io("screen"))?.unwrap_or_default();
+    let bytes = read_dispensable(run, "screen")?.unwrap_or_default();
     Ok(parse_snapshot(&bytes).map_or(0, |(position, _)| position))
 }
 
@@ -96,7 +97,7 @@ impl Replay {
 
 /// The screen at the present end of the output.
 pub fn now(run: &Dir) -> Result<At, StoreError> {
-    let bytes = run.read("screen").map_err(StoreError::io("screen"))?.unwrap_or_default();
+    let bytes = read_dispensable(run, "screen")?.unwrap_or_default();
     let stored = parse_snapshot(&bytes)
         .and_then(|(position, state)| Some(At { screen: Screen::restore(state).ok()?, position }));
     // A snapshot that cannot be read costs time, nothing else: everything is in the output.

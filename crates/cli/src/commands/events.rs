@@ -29,7 +29,10 @@ fn only(context: &Context, args: &Events) -> Result<Only> {
     let sessions = if args.ids.is_empty() {
         None
     } else {
-        Some(context.engine.select_all(&args.ids)?.into_iter().map(|place| place.id).collect())
+        let places = context.engine.select_all(&args.ids)?;
+        // One that cannot be opened has no events to show, which is not the same as none.
+        places.iter().try_for_each(|place| place.open().map(drop))?;
+        Some(places.into_iter().map(|place| place.id).collect())
     };
     Ok(Only { sessions, since: since.map_err(Failure::usage)? })
 }

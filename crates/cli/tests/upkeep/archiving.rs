@@ -1,7 +1,7 @@
 //! What is put away is out of the way and comes back as it was.
 
 use crate::harness;
-use ostler_testkit::{Harness, Who};
+use ostler_testkit::{Harness, Session, Who};
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -122,6 +122,78 @@ fn a_packed_session_that_was_damaged_is_named_and_can_be_deleted() {
     assert_ne!(output.code, Some(0), "{output:?}");
     harness.run(&["purge", session.id()]).exits(0);
     assert!(!packed.exists());
+}
+
+/// A session in one file, and where in that each of these files begins.
+fn packed_with<'a>(harness: &'a Harness, files: &[&str]) -> (Session<'a>, PathBuf, Vec<usize>) {
+    let session = harness.detach(&["--", "echo", "words of it"]);
+    harness.run(&["wait", session.id()]).exits(0);
+    let contents: Vec<Vec<u8>> = files.iter().map(|name| std::fs::read(session.path().join(name)).unwrap()).collect();
+    harness.run(&["archive", session.id()]).exits(0);
+    let packed = away(harness, session.id());
+    let bytes = std::fs::read(&packed).unwrap();
+    let begins = |part: &Vec<u8>| bytes.windows(part.len()).position(|window| window == part.as_slice()).unwrap();
+    (session, packed, contents.iter().map(begins).collect())
+}
+
+fn flip(packed: &Path, at: usize) {
+    let mut bytes = std::fs::read(packed).unwrap();
+    bytes[at] ^= 1;
+    std::fs::write(packed, bytes).unwrap();
+}
+
+#[test]
+fn a_damaged_file_in_a_packed_session_costs_that_file_and_doctor_names_it() {
+    let harness = harness();
+    for name in ["runs/1/out.times", "journal.jsonl", "runs/1/run.json", "runs/1/out"] {
+        let (session, packed, begins) = packed_with(&harness, &[name]);
+        flip(&packed, begins[0]);
+        let doctor = harness.run(&["doctor"]).stdout;
+        assert!(doctor.contains(&format!("{}: the archived file is damaged ({name})", session.id())), "{doctor}");
+        assert!(doctor.contains(&format!("ostler restore {}", session.id())), "{doctor}");
+        let (shown, logs) = (harness.run(&["show", session.id()]), harness.run(&["logs", "--raw", session.id()]));
+        match name {
+            "runs/1/run.json" => assert!(shown.clone().exits(125).complaint().contains("damaged"), "{shown:?}"),
+            _ => assert!(shown.clone().exits(0).stdout.contains("succeeded"), "{shown:?}"),
+        }
+        match name {
+            "runs/1/out" => assert!(logs.clone().exits(125).complaint().contains("damaged"), "{logs:?}"),
+            "runs/1/run.json" => {}
+            _ => assert_eq!(logs.exits(0).stdout, "words of it\n"),
+        }
+        let restored = harness.run(&["restore", session.id()]).exits(0);
+        assert!(restored.stderr.contains(&format!("{name} was damaged in the archive")), "{restored:?}");
+        let out = std::fs::read_to_string(session.run_file("out")).unwrap();
+        assert!(out.ends_with("ords of it\n"), "{out}");
+        assert_eq!(session.run_file("run.json.damaged").exists(), name == "runs/1/run.json");
+        harness.run(&["purge", session.id()]).exits(0);
+    }
+}
+
+#[test]
+fn an_archived_file_that_is_not_a_packed_session_is_called_damaged() {
+    let harness = harness();
+    for contents in [&b""[..], b"ostler", &[7; 5000]] {
+        let (session, packed, _) = packed_with(&harness, &[]);
+        std::fs::write(&packed, contents).unwrap();
+        for verb in ["show", "logs", "events", "restore"] {
+            let output = harness.run(&[verb, session.id()]).exits(125);
+            assert!(output.complaint().contains("the archived file is damaged"), "{output:?}");
+        }
+        let doctor = harness.run(&["doctor"]).stdout;
+        assert!(doctor.contains(session.id()) && doctor.contains("ostler purge"), "{doctor}");
+        assert!(!doctor.contains("Not a directory"), "{doctor}");
+        let listed = harness.run(&["ls", "-a"]).exits(0).stdout;
+        assert!(listed.contains(session.id()) && !listed.contains("Not a directory"), "{listed}");
+        harness.run(&["purge", session.id()]).exits(0);
+    }
+    // One that was cut off has lost what is at its end: the largest file.
+    let (session, packed, _) = packed_with(&harness, &[]);
+    let bytes = std::fs::read(&packed).unwrap();
+    std::fs::write(&packed, &bytes[..bytes.len() - 1]).unwrap();
+    assert!(harness.run(&["doctor"]).stdout.contains("the archived file is damaged"));
+    harness.run(&["restore", session.id()]).exits(0);
+    assert_eq!(std::fs::read_to_string(session.run_file("out")).unwrap(), "words of it\n");
 }
 
 #[test]

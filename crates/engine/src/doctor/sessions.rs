@@ -6,6 +6,7 @@ use crate::error::Result;
 use ostler_core::view::View;
 use ostler_store::StoreError;
 use ostler_store::home::{Home, Place};
+use ostler_store::packed;
 use ostler_store::room::is_nearly_full;
 use ostler_sys::dir::Dir;
 use ostler_sys::process::Stat;
@@ -45,7 +46,11 @@ pub fn check(home: &Home) -> Result<Vec<Finding>> {
                     // Its last line is not shown.
                     None => {
                         let view = look_to(Depth::Standing, place);
-                        (place, view.map(|view| (view.ended, look_closer(place, &view))))
+                        match damaged_files(place) {
+                            // Also where a look is possible without them.
+                            Some(finding) => (place, Ok((true, vec![finding]))),
+                            None => (place, view.map(|view| (view.ended, look_closer(place, &view)))),
+                        }
                     }
                 });
             }
@@ -69,6 +74,14 @@ pub fn check(home: &Home) -> Result<Vec<Finding>> {
     }
     findings.insert(0, Finding::fine(format!("sessions: {running} running, {ended} ended")));
     Ok(findings)
+}
+
+/// The files of a packed session that are damaged. Each of them is read, which lists do not do.
+fn damaged_files(place: &Place) -> Option<Finding> {
+    let files = place.is_packed().then(|| place.open().and_then(|folder| packed::damaged_files(&folder)))?.ok()?;
+    let what = format!("{}: the archived file is damaged ({})", place.id, files.join(", "));
+    let remedy = format!("restore the files that are not damaged: ostler restore {}", place.id);
+    (!files.is_empty()).then(|| Finding::problem(what, remedy))
 }
 
 fn damaged(place: &Place, error: &StoreError) -> Finding {

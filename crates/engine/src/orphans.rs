@@ -15,15 +15,20 @@ use ostler_store::{RunRecord, limits};
 use ostler_sys::cgroup::{Group, PREFIX};
 use ostler_sys::process::{Identity, Pidfd, Stat, command_line};
 use ostler_sys::process_table;
+use ostler_sys::threads::parallel;
 use ostler_sys::tree::Processes;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::Signal;
 use rustix::time::Timespec;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long they may take to leave when they are asked, and then to be gone when they are killed.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// With so many threads at most.
+const AT_ONCE: usize = 8;
 
 /// A process whose output is that of a tool, and whose agent is gone.
 #[derive(Debug, PartialEq, Eq)]
@@ -38,14 +43,28 @@ pub struct Tool {
     pub output: PathBuf,
 }
 
+/// So many processes are looked at before another thread may have its turn.
+const HANDFUL: usize = 64;
+
 /// Tools of agents that were inherited by another process. Whether their conversation goes on somewhere is another question.
-pub fn tools() -> Result<Vec<Tool>> {
+/// `helpers`: processes of ours, which are none.
+pub fn tools(helpers: &HashSet<i32>) -> Result<Vec<Tool>> {
+    let pids: Vec<i32> = process_table::others()?.into_iter().filter(|pid| !helpers.contains(pid)).collect();
     // Nearly all processes write elsewhere, and more is asked only of those that do not.
     let may_be = |pid: &i32| output_of(*pid).is_some_and(|output| conversation_of(&output).is_some());
+    let next = AtomicUsize::new(0);
+    let look = || {
+        let mut found = Vec::new();
+        while let Some(handful) = pids.chunks(HANDFUL).nth(next.fetch_add(1, Ordering::Relaxed)) {
+            found.extend(handful.iter().copied().filter(may_be));
+        }
+        found
+    };
     let mut found = Vec::new();
-    for pid in process_table::others()?.into_iter().filter(may_be) {
+    for pid in parallel(AT_ONCE, look).into_iter().flatten() {
         found.extend(process_table::of_this_user(pid)?.and_then(tool));
     }
+    found.sort_by_key(|tool| tool.who.pid());
     Ok(found)
 }
 
@@ -80,8 +99,11 @@ pub fn end_all_of(folder: &Folder, id: SessionId, run: u32, conversation: &str) 
     }
     let record = folder.run(run)?.record()?;
     let mut left = contained(&record, id)?;
-    let tools: Vec<i32> =
-        tools()?.iter().filter(|tool| tool.conversation == conversation).map(|tool| tool.who.pid()).collect();
+    let tools: Vec<i32> = tools(&HashSet::new())?
+        .iter()
+        .filter(|tool| tool.conversation == conversation)
+        .map(|tool| tool.who.pid())
+        .collect();
     if !tools.is_empty() {
         left.extend(tools.iter().filter_map(|&pid| Identity::of(pid).ok().flatten()));
         left.extend(Processes::look()?.below(&tools, |_| false));

@@ -19,7 +19,7 @@ const HANDFUL: usize = 64;
 /// One living helper process of our user.
 #[derive(Debug)]
 pub struct Helper {
-    pid: i32,
+    pub pid: i32,
     word: &'static str,
     /// The folder it works in, or worked in before that was deleted.
     pub folder: PathBuf,

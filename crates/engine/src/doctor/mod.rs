@@ -110,7 +110,7 @@ impl Engine {
         add("agents", agents::check(environment));
         add("config", config::check(environment));
         add("foreign", foreign::check(environment, home)?);
-        add("tools", tools::check(environment, home)?);
+        add("tools", tools::check(environment, home, &helpers)?);
         Ok(findings)
     }
 }

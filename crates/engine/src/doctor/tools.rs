@@ -2,6 +2,7 @@
 //! command that ends them is for a person to type, or `resume` for a session of ours.
 
 use super::Finding;
+use super::helpers::Helper;
 use crate::environment::Environment;
 use crate::error::Result;
 use crate::foreign::owners;
@@ -9,11 +10,11 @@ use crate::orphans::{Tool, tools};
 use ostler_store::home::Home;
 use ostler_sys::process::command_line;
 
-pub fn check(environment: &Environment, home: &Home) -> Result<Vec<Finding>> {
+pub fn check(environment: &Environment, home: &Home, helpers: &[Helper]) -> Result<Vec<Finding>> {
     // Whose temporary files go elsewhere works for another home.
     let (temporary, user) = (std::env::temp_dir(), rustix::process::geteuid().as_raw());
     let ours: Vec<_> = ostler_agents::all().filter_map(|agent| agent.tool_outputs(&temporary, user)).collect();
-    let mut tools = tools()?;
+    let mut tools = tools(&helpers.iter().map(|helper| helper.pid).collect())?;
     tools.retain(|tool| ours.iter().any(|folder| tool.output.starts_with(folder)));
     if tools.is_empty() {
         return Ok(Vec::new());

@@ -44,10 +44,10 @@ impl Place {
         Ok(Folder::new(dir))
     }
 
-    /// Whether it is archived in one file.
+    /// Whether it is archived in one file; a pipe or a device in its place is a damaged one.
     #[must_use]
     pub fn is_packed(&self) -> bool {
-        self.archived && std::fs::symlink_metadata(&self.path).is_ok_and(|stat| stat.is_file())
+        self.archived && std::fs::symlink_metadata(&self.path).is_ok_and(|stat| !stat.is_dir() && !stat.is_symlink())
     }
 }
 
@@ -174,13 +174,34 @@ impl Home {
     /// The folders of the archive.
     pub fn months(&self) -> Result<Vec<PathBuf>, StoreError> {
         let archive = self.archive();
-        Ok(names(&archive)?.into_iter().filter(|name| is_month(name)).map(|month| archive.join(month)).collect())
+        Ok(self.month_names()?.into_iter().map(|month| archive.join(month)).collect())
+    }
+
+    /// Whatever else is in the archive, or in its place, is not ours, and keeps nobody from being listed.
+    fn month_names(&self) -> Result<Vec<String>, StoreError> {
+        let archive = self.archive();
+        if is_another_thing(&archive) {
+            return Ok(Vec::new());
+        }
+        Ok(names(&archive)?
+            .into_iter()
+            .filter(|name| is_month(name) && !is_another_thing(&archive.join(name)))
+            .collect())
+    }
+
+    /// What has the place of a folder of the archive and is none: lists pass over it.
+    pub fn archive_strays(&self) -> Result<Vec<PathBuf>, StoreError> {
+        let archive = self.archive();
+        if is_another_thing(&archive) {
+            return Ok(vec![archive]);
+        }
+        let months = names(&archive)?.into_iter().filter(|name| is_month(name)).map(|name| archive.join(name));
+        Ok(months.filter(|path| is_another_thing(path)).collect())
     }
 
     fn archive_dirs(&self) -> Result<Vec<SessionsDir>, StoreError> {
         let archive = self.archive();
-        // Whatever else lies there is not ours, and keeps nobody from being listed.
-        let months = names(&archive)?.into_iter().filter(|name| is_month(name));
+        let months = self.month_names()?.into_iter();
         let sessions_dirs =
             months.map(|month| SessionsDir::open(archive.join(month), true)).collect::<Result<Vec<_>, _>>()?;
         Ok(sessions_dirs.into_iter().flatten().collect())
@@ -263,8 +284,7 @@ impl Home {
             return Ok(Some(live));
         }
         let archive = self.archive();
-        let months = names(&archive)?.into_iter().filter(|name| is_month(name));
-        let mut places = months.map(|month| archive.join(month).join(id.as_str()));
+        let mut places = self.month_names()?.into_iter().map(|month| archive.join(month).join(id.as_str()));
         Ok(places.find(|path| path.is_dir() || path.is_file()).map(|path| Place { id, path, archived: true }))
     }
 
@@ -288,7 +308,7 @@ impl Home {
     /// The same for each month of the archive.
     pub fn known_archive(&self) -> Result<Vec<KnownDir>, StoreError> {
         let archive = self.archive();
-        let months = names(&archive)?.into_iter().filter(|name| is_month(name));
+        let months = self.month_names()?.into_iter();
         let known =
             |month: String| KnownDir::open(self, archive.join(&month), true, EndedIndex::of_month(&self.root, &month));
         months.map(known).collect()
@@ -433,6 +453,11 @@ fn runs(place: &Place) -> bool {
         folder.run(run)?.outcome()
     };
     !matches!(ended(), Ok(Some(_)))
+}
+
+/// Whether something is there that is not a folder.
+fn is_another_thing(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|stat| !stat.is_dir())
 }
 
 fn names(folder: &Path) -> Result<Vec<String>, StoreError> {

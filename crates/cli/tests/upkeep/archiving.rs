@@ -256,6 +256,45 @@ fn a_stray_file_in_the_archive_hides_nobody() {
 }
 
 #[test]
+fn a_file_in_the_place_of_a_folder_of_the_archive_stops_no_command_and_doctor_names_it() {
+    let harness = harness();
+    let session = harness.detach(&["--", "true"]);
+    harness.run(&["wait", session.id()]).exits(0);
+    let archive = harness.home().join("archive");
+    let month = archive.join("2026-01");
+    for stray in [&month, &archive] {
+        if stray == &month {
+            std::fs::create_dir(&archive).unwrap();
+        } else {
+            std::fs::remove_dir_all(&archive).unwrap();
+        }
+        std::fs::write(stray, "not a folder").unwrap();
+        for command in [&["ls"][..], &["ls", "-a"], &["show", session.id()], &["du"], &["stats"], &["events"]] {
+            harness.run(command).exits(0);
+        }
+        harness.run(&["show", &session.id()[..6]]).exits(0);
+        harness.run(&["show", "nobody"]).exits(3);
+        harness.run(&["purge", "--archived"]).exits(0);
+        let doctor = harness.run(&["doctor"]).stdout;
+        assert!(doctor.contains(&format!("{} is not a folder", stray.display())), "{doctor}");
+    }
+    let refused = harness.run(&["archive", session.id()]).exits(125);
+    assert!(refused.complaint().contains("archive"), "{refused:?}");
+    assert!(session.path().exists());
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_packed_session_is_damaged_and_can_be_deleted() {
+    let harness = harness();
+    let (session, packed, _) = packed_with(&harness, &[]);
+    std::fs::remove_file(&packed).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&packed).status().unwrap().success());
+    assert!(harness.run(&["doctor"]).stdout.contains(session.id()));
+    harness.run(&["purge", session.id()]).exits(0);
+    assert!(!packed.exists());
+}
+
+#[test]
 fn a_session_that_is_resumed_meanwhile_is_never_put_away_alive() {
     let harness = harness();
     for _ in 0..10 {

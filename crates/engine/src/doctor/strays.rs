@@ -26,6 +26,12 @@ pub fn check(home: &Home, helpers: &[Helper]) -> Result<Vec<Finding>> {
             .fixed_by(Fix::RemoveHidden(folder.clone()))
         })
         .collect();
+    for path in home.archive_strays()? {
+        findings.push(Finding::problem(
+            format!("{} is not a folder, so nothing can be archived there", path.display()),
+            format!("move it elsewhere: mv {0} {0}.moved", quoted(&path)),
+        ));
+    }
     let launching = hidden_name("");
     let mut strays = home.strays()?;
     strays.sort();

@@ -1,6 +1,7 @@
 //! What an agent said, once its own format is understood. Decoders produce these; everything after them is the same for
 //! every agent.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -84,7 +85,7 @@ pub struct Retry {
 }
 
 /// What an agent asks a person.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Ask {
     /// The agent's own name for the question.
     pub request: String,
@@ -166,7 +167,7 @@ impl TurnEnd {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     Succeeded,
@@ -174,7 +175,7 @@ pub enum Verdict {
     Interrupted,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Tokens {
     pub input: u64,
     pub output: u64,

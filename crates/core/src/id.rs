@@ -1,8 +1,10 @@
 //! Names of sessions. An id is eight characters of Crockford's base32, which has no look-alikes, so that short prefixes
 //! are unique and can be read out over a telephone. Everything that reaches a path has passed through here.
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
 use std::fmt;
 
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
@@ -97,6 +99,16 @@ pub fn is_name(text: &str) -> bool {
         && !text.starts_with(outer)
         && !text.ends_with(' ')
         && text.chars().all(allowed)
+}
+
+impl JsonSchema for SessionId {
+    fn schema_name() -> Cow<'static, str> {
+        "SessionId".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": "^[0-9a-z]{8}$" })
+    }
 }
 
 impl Serialize for SessionId {

@@ -1,9 +1,10 @@
 //! What a session may use at most, and the words for it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Limits of one session, for all of its processes together. They stand in `session.json` and hold for every run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Limits {
     /// Bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]

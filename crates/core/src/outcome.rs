@@ -4,6 +4,7 @@ use crate::fact::{Tokens, TurnEnd, Verdict};
 use crate::life::{Conversation, State};
 use crate::record::{Session, Speaks};
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// `exit.json`: what is known about the end of the process.
@@ -26,7 +27,7 @@ impl Exit {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     Succeeded,
@@ -60,7 +61,7 @@ impl From<Verdict> for Kind {
 }
 
 /// Whose word the kind is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
     Agent,
@@ -69,7 +70,7 @@ pub enum Source {
     None,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Saved {
     Verified,
@@ -89,7 +90,7 @@ impl Saved {
 }
 
 /// `outcome.json`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Outcome {
     pub kind: Kind,
     pub source: Source,
@@ -112,6 +113,7 @@ pub struct Outcome {
     pub left: Vec<String>,
     /// In the file only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
     pub closing: Option<Box<Closing>>,
 }
 

@@ -5,6 +5,7 @@ use crate::id::SessionId;
 use crate::limits::Limits;
 pub use crate::plan::{Channel, Ending, Lines, Plan, Speaks, Tty};
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -106,7 +107,7 @@ pub struct Adopted {
     pub tokens: Tokens,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     Headless,

@@ -7,10 +7,11 @@ use crate::limits::Limits;
 use crate::outcome::Outcome;
 use crate::record::Mode;
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     Starting,
@@ -39,7 +40,7 @@ impl Phase {
 }
 
 /// A turn that retries, in words for people.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct RetryingNow {
     pub reason: String,
     /// How often it has failed so far.
@@ -64,7 +65,7 @@ impl RetryingNow {
 }
 
 /// How a turn went, without what was said in it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct LastTurn {
     pub verdict: Verdict,
     /// One line: why it failed or was interrupted.
@@ -72,7 +73,7 @@ pub struct LastTurn {
 }
 
 /// One session, now.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct View {
     pub schema: u32,
     pub id: SessionId,

@@ -14,6 +14,7 @@ use ostler_store::home::{KnownDir, Place};
 use ostler_sys::ready::{self, Interest};
 use ostler_view::look::Depth;
 use rustix::fd::BorrowedFd;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -61,7 +62,7 @@ impl Select {
 }
 
 /// Something that happened to a session. The views have no last line, which costs most; [`Engine::view`] brings it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 #[serde(tag = "change", rename_all = "snake_case")]
 pub enum Change {
     /// It is there: it was when the watch began, or it was launched or restored since.

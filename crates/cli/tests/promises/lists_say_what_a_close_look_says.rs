@@ -179,3 +179,25 @@ fn of_one_that_was_put_away_and_changed_since() {
     assert!(shown.alarm.is_some());
     assert_eq!(listed["alarm"].as_str(), shown.alarm.as_deref());
 }
+
+#[test]
+fn lists_are_as_their_schema_says() {
+    let harness = harness();
+    let asking = harness.detach(&["--keep", "--label", "task=42", "demo", "ask May I?"]);
+    asking.until_look("it asks", |view| view.asking.is_some());
+    harness.run(&["run", "--", "false"]).exits(1);
+    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/session.json")).unwrap();
+    let schema: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let known = schema["properties"].as_object().unwrap();
+    let required = schema["required"].as_array().unwrap();
+    let listed = harness.run(&["ls", "-a", "--json"]).exits(0).json();
+    assert_eq!(listed.as_array().unwrap().len(), 2);
+    for session in listed.as_array().unwrap() {
+        let session = session.as_object().unwrap();
+        let unknown: Vec<&String> = session.keys().filter(|key| !known.contains_key(*key)).collect();
+        assert!(unknown.is_empty(), "docs/schema does not have {unknown:?}");
+        let missing: Vec<_> = required.iter().filter(|key| !session.contains_key(key.as_str().unwrap())).collect();
+        assert!(missing.is_empty(), "docs/schema says that there is {missing:?}");
+    }
+    asking.stop();
+}

@@ -19,6 +19,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::OFlags;
 use rustix::time::Timespec;
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -53,6 +54,11 @@ pub struct Quiesced {
 impl Quiesced {
     /// Takes a session that has ended. One whose records cannot be read counts as ended when nobody holds its locks.
     pub fn take(place: &Place) -> std::result::Result<Quiesced, NotQuiesced> {
+        // What we create there would be ours: its owner could neither take the locks nor read the archive.
+        let me = rustix::process::geteuid().as_raw();
+        if std::fs::symlink_metadata(&place.path).is_ok_and(|stat| stat.uid() != me) {
+            return Err(Error::OtherUser { id: place.id }.into());
+        }
         let was_packed = place.is_packed();
         Quiesced::take_at_rest(place).or_else(|not| {
             // What another command has moved or packed looks like one that has no records, or that does not come to rest.

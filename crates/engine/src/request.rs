@@ -43,7 +43,11 @@ pub fn look_and_record_to(depth: Depth, place: &Place) -> Result<View> {
 /// Records the end of a session that was looked at, if nobody has.
 pub fn record_if_ended(place: &Place, view: View) -> Result<View> {
     if view.ended && !place.archived {
-        closing::record_if_lost(&place.open()?)?;
+        let folder = place.open()?;
+        // Its owner could not read what we would write.
+        if folder.dir().is_ours()? {
+            closing::record_if_lost(&folder)?;
+        }
     }
     Ok(view)
 }

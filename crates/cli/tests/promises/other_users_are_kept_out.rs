@@ -118,3 +118,43 @@ fn who_may_do_everything_does_not_write_what_the_owner_cannot_read() {
     std::os::unix::fs::chown(session.path(), Some(0), None).unwrap();
     session.stop();
 }
+
+#[test]
+fn sessions_of_another_user_are_neither_moved_nor_changed_by_root() {
+    if !root_for("giving a home away") {
+        return;
+    }
+    let harness = harness();
+    let [ended, archived, lost] = ["ended", "archived", "lost"].map(|name| {
+        let session = harness.detach(&["--name", name, "--", "sleep", if name == "lost" { "600" } else { "0" }]);
+        if name == "lost" {
+            session.living(Who::Keeper);
+            session.orphan();
+            session.kill(Who::Agent);
+        } else {
+            harness.run(&["wait", session.id()]).exits(0);
+            session.until("only records are left", || (!session.path().join("holder.json").exists()).then_some(()));
+        }
+        session
+    });
+    harness.run(&["archive", archived.id()]).exits(0);
+    for path in everything_below(&harness.home()) {
+        std::os::unix::fs::lchown(path, Some(65534), Some(65534)).unwrap();
+    }
+    for arguments in [
+        ["archive", ended.id()],
+        ["purge", ended.id()],
+        ["restore", archived.id()],
+        ["purge", archived.id()],
+        ["archive", lost.id()],
+    ] {
+        let output = harness.run(&arguments).exits(125);
+        assert!(output.complaint().contains("belongs to another user"), "{output:?}");
+    }
+    for arguments in [&["ls", "-a"][..], &["show", lost.id()], &["show", archived.id()], &["logs", ended.id()]] {
+        harness.run(arguments).exits(0);
+    }
+    let roots = everything_below(&harness.home()).into_iter();
+    let roots = roots.filter(|path| std::fs::symlink_metadata(path).unwrap().uid() == 0).collect::<Vec<_>>();
+    assert!(roots.is_empty(), "{roots:?}");
+}

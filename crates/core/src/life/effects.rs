@@ -78,7 +78,7 @@ impl State {
                 Some(_) | None => Effect::Interrupt,
             });
         }
-        if self.takes_one_turn() && self.turn_running() && self.feeding().is_none() && !self.input_ended {
+        if self.takes_one_turn() && self.turn_running() && self.feeding().is_none() && !self.input_has_ended() {
             effects.push(Effect::EndInput);
         }
         effects.extend(self.insist_on_interrupt(now_ms));
@@ -137,7 +137,7 @@ impl State {
         let may = match self.plan.channel {
             Channel::Lines(Lines::Turns | Lines::OpenedTurns) => !self.turn_running(),
             Channel::Lines(Lines::OneTurn) => !self.turn_running() && self.turns_of_run == 0,
-            Channel::Tty(Tty::Hooks) => !self.turn_running() && self.ready,
+            Channel::Tty(Tty::Hooks) => !self.turn_running() && self.is_ready(),
             Channel::Tty(Tty::Nothing) => true,
             Channel::Command => false,
         };

@@ -16,9 +16,9 @@ mod turn;
 
 pub use mail::{Fed, Given, Mail, Message, Typed, Unanswered};
 pub use parts::{Conversation, Held, Keepers, LongLine, Output, Stop};
-use process::HowExited;
 pub(super) use process::Tree;
 pub use process::{EndSteps, Exited, Process};
+use process::{HowExited, Input};
 use turn::{EndedTurn, TurnAtExit};
 pub use turn::{Interrupt, Retrying, Turn};
 
@@ -40,10 +40,6 @@ pub struct State {
     pub mail: Mail,
     /// The inbox has been worked through up to here.
     pub inbox: u64,
-    /// It has been told that no further message comes.
-    pub input_ended: bool,
-    /// Its terminal takes messages.
-    pub ready: bool,
 
     /// Finished turns, over all runs and of this one.
     pub turns: u32,
@@ -81,8 +77,6 @@ impl State {
             transcript: None,
             mail: Mail::default(),
             inbox: 0,
-            input_ended: false,
-            ready: false,
             turns: 0,
             turns_of_run: 0,
             last_turn: None,
@@ -115,7 +109,7 @@ impl State {
             given: fed.given.clone(),
         });
         self.run = run;
-        self.process = Process::Running { started_ms, turn: None };
+        self.process = Process::Running { started_ms, turn: None, input: Input::default() };
         self.native_id = before.native_id;
         self.mail = before.mail.for_next_run(unanswered);
         self.inbox = before.inbox;
@@ -188,10 +182,10 @@ impl State {
                 self.mail.is_not_unclear(*n);
             }
             Event::Delivered { n } => self.mail.was_delivered(*n, entry.ms),
-            Event::InputEnded => self.input_ended = true,
+            Event::InputEnded => self.process.input_becomes(Input::Ended),
             Event::Native { id } => self.native_id = Some(id.clone()),
             Event::Transcript { path } => self.transcript = Some(path.clone()),
-            Event::Ready => self.ready = true,
+            Event::Ready => self.process.input_becomes(Input::Ready),
             Event::TurnStarted => {
                 self.confirm_turn();
                 self.begin_turn(heard_before, true);

@@ -20,7 +20,7 @@ pub fn event_of(fact: Fact, state: &State) -> Option<Event> {
         {
             Some(Event::TurnStarted)
         }
-        Fact::Ready => (!state.ready).then_some(Event::Ready),
+        Fact::Ready => (state.is_running() && !state.is_ready()).then_some(Event::Ready),
         Fact::TurnStarted => Some(Event::TurnStarted),
         Fact::Asked(ask) => Some(Event::Asked { ask }),
         Fact::AskClosed { request } => Some(Event::AskClosed { request }),

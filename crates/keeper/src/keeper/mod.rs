@@ -323,7 +323,7 @@ impl Keeper {
         if let Some(message) = self.state.feeding().filter(|_| !self.types_by_sight()) {
             self.feed(message)?;
         }
-        if self.state.is_running() && self.state.input_ended {
+        if self.state.input_has_ended() {
             self.end_input()?;
         }
         if self.state.is_running() && self.state.steps.asked_ms.is_some() {

@@ -24,7 +24,7 @@ pub(super) struct OwnRecordWatch {
 impl Keeper {
     /// Folds in what the agent's own record tells, when it may tell something new.
     pub(super) fn consult_own_record(&mut self) -> Result<(), KeeperError> {
-        let message_waits = !self.state.ready && !self.state.mail.queue.is_empty();
+        let message_waits = !self.state.is_ready() && !self.state.mail.queue.is_empty();
         let of_interest = self.state.turn_is_told() || message_waits;
         let runs = self.record.plan.speaks() == Speaks::Hooks && self.state.is_running();
         if !runs || !of_interest {

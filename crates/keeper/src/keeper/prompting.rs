@@ -163,7 +163,7 @@ impl Keeper {
     /// An agent that tells of its turns does not tell that its prompt is there.
     fn see_it_ready(&mut self) -> Result<bool, KeeperError> {
         let waits = self.state.is_running() && self.state.stop.is_none() && !self.state.mail.queue.is_empty();
-        if !waits || self.state.ready || self.record.plan.speaks() != Speaks::Hooks || !self.prompt_takes()? {
+        if !waits || self.state.is_ready() || self.record.plan.speaks() != Speaks::Hooks || !self.prompt_takes()? {
             return Ok(false);
         }
         self.note(Event::Ready)?;

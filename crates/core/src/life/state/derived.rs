@@ -1,6 +1,6 @@
 //! What follows from the state of a session. Nothing here changes it.
 
-use super::process::HowExited;
+use super::process::{HowExited, Input};
 use super::turn::TurnAtExit;
 use super::{Conversation, Fed, Held, LongLine, Message, Process, Retrying, State, Tree, Typed};
 use crate::event::StopHow;
@@ -14,6 +14,18 @@ impl State {
     #[must_use]
     pub fn is_running(&self) -> bool {
         matches!(self.process, Process::Running { .. })
+    }
+
+    /// Its terminal takes messages, it has told.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.process.input() == Some(Input::Ready)
+    }
+
+    /// It runs, and has been told that no further message comes.
+    #[must_use]
+    pub fn input_has_ended(&self) -> bool {
+        self.process.input() == Some(Input::Ended)
     }
 
     #[must_use]

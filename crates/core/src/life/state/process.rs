@@ -13,8 +13,20 @@ pub enum Process {
         started_ms: u64,
         /// The turn that it works on, as far as it tells of turns.
         turn: Option<Turn>,
+        input: Input,
     },
     Exited(Exited),
+}
+
+/// What is known of the input of a process that runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Input {
+    #[default]
+    Open,
+    /// Its terminal takes messages, it has told.
+    Ready,
+    /// It has been told that no further message comes.
+    Ended,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -101,6 +113,22 @@ impl Process {
         }
     }
 
+    /// More is known of its input. An input that has ended stays so, and that of a process that does not run is of no interest.
+    pub(super) fn input_becomes(&mut self, now: Input) {
+        match self {
+            Process::Running { input: input @ (Input::Open | Input::Ready), .. } => *input = now,
+            Process::Running { input: Input::Ended, .. } | Process::Starting | Process::Exited(_) => {}
+        }
+    }
+
+    /// What is known of the input of a process that runs.
+    pub(super) fn input(&self) -> Option<Input> {
+        match self {
+            Process::Running { input, .. } => Some(*input),
+            Process::Starting | Process::Exited(_) => None,
+        }
+    }
+
     /// The process is gone. A turn that it worked on has lost its questions and retries.
     pub(super) fn exit(&mut self, how: HowExited, at_ms: u64) {
         let turn = match self {
@@ -139,5 +167,25 @@ impl Tree {
             Tree::Told { forced: before, .. } => *before |= forced,
             Tree::Empty => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_process_that_runs_has_an_input_and_one_that_has_ended_stays_so() {
+        let mut process = Process::Starting;
+        process.input_becomes(Input::Ready);
+        assert_eq!(process.input(), None);
+        process = Process::Running { started_ms: 1, turn: None, input: Input::default() };
+        process.input_becomes(Input::Ready);
+        assert_eq!(process.input(), Some(Input::Ready));
+        process.input_becomes(Input::Ended);
+        process.input_becomes(Input::Ready);
+        assert_eq!(process.input(), Some(Input::Ended));
+        process.exit(HowExited::NeverStarted { reason: String::new() }, 2);
+        assert_eq!(process.input(), None);
     }
 }

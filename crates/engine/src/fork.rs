@@ -11,6 +11,7 @@ use crate::session_ref::SessionRef;
 use crate::settings::Engine;
 use ostler_core::record::{self, Mode, Session, beginning_of};
 use ostler_core::view::{Phase, View};
+use ostler_store::checkpoints;
 use ostler_store::folder::Folder;
 use ostler_store::home::Place;
 use ostler_sys::clock;
@@ -63,7 +64,16 @@ impl Engine {
         if view.agent == COMMAND {
             return Err(ForkRefusal::Command { session }.into());
         }
-        let written = is_written(&self.environment, &place.open()?, &view)?;
+        let folder = place.open()?;
+        let written = is_written(&self.environment, &folder, &view)?;
+        // It was begun, and something else has removed what there was of it.
+        if !written
+            && view.turns > 0
+            && let Some(transcript) = proof::own_file(&folder, &view)?.filter(|path| !Path::new(path).exists())
+        {
+            let copied = checkpoints::list(&folder)?.iter().any(|one| one.of == Path::new(&transcript));
+            return Err(ForkRefusal::TranscriptLost { session, copied }.into());
+        }
         let Some(native_id) = view.native_id.clone().filter(|_| written) else {
             return Err(ForkRefusal::NotBegun { session }.into());
         };

@@ -120,7 +120,8 @@ fn describe(context: &Context, details: &Details) -> String {
     }
     row("folder", &tilde(&folder.to_string_lossy()));
     if let Some(outcome) = &view.outcome {
-        describe_outcome(&mut row, outcome);
+        let is_gone = view.transcript.as_ref().is_some_and(|path| !std::path::Path::new(path).exists());
+        describe_outcome(&mut row, outcome, is_gone);
         row("next", &after_loss(view).unwrap_or_default());
     }
     describe_spending(&mut row, view, spent);
@@ -159,7 +160,8 @@ fn turn_words(turn: &LastTurn) -> String {
     }
 }
 
-fn describe_outcome(row: &mut impl FnMut(&str, &str), outcome: &Outcome) {
+/// `is_gone`: its transcript does not exist any more.
+fn describe_outcome(row: &mut impl FnMut(&str, &str), outcome: &Outcome, is_gone: bool) {
     let exit = match (outcome.exit_code, outcome.signal) {
         (Some(code), _) => format!(", exit code {code}"),
         (None, Some(signal)) => format!(", {}", ostler_core::outcome::signal_name(signal)),
@@ -168,6 +170,7 @@ fn describe_outcome(row: &mut impl FnMut(&str, &str), outcome: &Outcome) {
     row("outcome", &format!("{}{exit}", outcome.kind.word()));
     row("cause", &outcome.cause);
     match outcome.saved {
+        Saved::Verified if is_gone => row("saved", "the last turn was in the transcript, and that file is gone"),
         Saved::Verified => row("saved", "yes: the last turn is in the transcript"),
         Saved::Unverified => row("saved", "not proven: the last turn was not found in the transcript"),
         Saved::NotApplicable => {}

@@ -103,6 +103,8 @@ fn of_conversations() -> Vec<Error> {
     let fork = [
         ForkRefusal::Command { session: session() },
         ForkRefusal::NotBegun { session: session() },
+        ForkRefusal::TranscriptLost { session: session(), copied: true },
+        ForkRefusal::TranscriptLost { session: session(), copied: false },
         ForkRefusal::CannotCopy { agent: text("acp"), id: id() },
         ForkRefusal::MessageMissing { id: id() },
         ForkRefusal::TranscriptGone { agent: text("demo") },

@@ -20,7 +20,12 @@ pub fn advice(refusal: &ResumeRefusal) -> (Code, String) {
 
 pub fn about_copy(refusal: &ForkRefusal) -> (Code, String) {
     let hint = match refusal {
-        ForkRefusal::Command { .. } | ForkRefusal::TranscriptGone { .. } => String::new(),
+        ForkRefusal::Command { .. }
+        | ForkRefusal::TranscriptGone { .. }
+        | ForkRefusal::TranscriptLost { copied: false, .. } => String::new(),
+        ForkRefusal::TranscriptLost { session, copied: true } => {
+            format!("restore its last copy: ostler checkpoints restore {} last", session.id)
+        }
         ForkRefusal::NotBegun { .. } => "start a new session: ostler run".to_owned(),
         ForkRefusal::CannotCopy { id, .. } => format!("continue it instead: ostler resume {id}"),
         ForkRefusal::MessageMissing { id } => {

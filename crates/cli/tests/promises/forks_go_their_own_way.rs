@@ -60,6 +60,28 @@ fn the_family_is_drawn_and_a_session_without_relatives_has_none() {
 }
 
 #[test]
+fn a_transcript_that_is_gone_is_said_to_be_gone_with_the_command_that_restores_it() {
+    let harness = harness();
+    for archived in [false, true] {
+        let session = harness.detach(&["demo", "say one"]);
+        harness.run(&["wait", session.id()]).exits(0);
+        let transcript = session.show().transcript.unwrap();
+        if archived {
+            harness.run(&["archive", session.id()]).exits(0);
+        }
+        std::fs::remove_file(&transcript).unwrap();
+        let shown = harness.run(&["show", session.id()]).exits(0).stdout;
+        assert!(shown.contains("gone") && !shown.contains("yes: the last turn is in the transcript"), "{shown}");
+        let refused = harness.run(&["fork", session.id(), "say two"]).exits(2);
+        let restore = format!("ostler checkpoints restore {} last", session.id());
+        assert!(refused.complaint().contains("is gone") && refused.complaint().contains(&restore), "{refused:?}");
+        harness.run(&["checkpoints", "restore", session.id(), "last"]).exits(0);
+        assert!(harness.run(&["show", session.id()]).exits(0).stdout.contains("yes: the last turn is in the"));
+        harness.run(&["fork", session.id(), "say two"]).exits(0);
+    }
+}
+
+#[test]
 fn what_cannot_be_forked_is_said_in_one_line() {
     let harness = harness();
     let command = harness.detach(&["--", "true"]);

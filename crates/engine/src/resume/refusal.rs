@@ -28,6 +28,9 @@ pub enum ForkRefusal {
     Command { session: SessionRef },
     #[error("{session} has no conversation yet")]
     NotBegun { session: SessionRef },
+    /// `copied`: there is a copy of it that can be put back.
+    #[error("the transcript of {session} is gone{}", if *.copied { "" } else { ", and there is no copy of it" })]
+    TranscriptLost { session: SessionRef, copied: bool },
     #[error("{agent} cannot copy a conversation")]
     CannotCopy { agent: String, id: SessionId },
     #[error("a message is missing")]

@@ -176,6 +176,8 @@ pub struct Damaged {
     pub alive: bool,
     /// What is wrong with it.
     pub damage: String,
+    /// It is in the archive.
+    pub archived: bool,
 }
 
 impl Serialize for Damaged {
@@ -186,7 +188,8 @@ impl Serialize for Damaged {
             "branch": null, "mode": null, "state": "damaged", "status": "damaged", "since": null, "prompt": null,
             "command": [], "labels": {}, "alive": self.alive, "kept": false, "ended": false, "pid": null, "holder_pid": null,
             "keeper_pid": null, "run": null, "turns": null, "queued": null, "message_waits": null, "quiet_s": null, "created": null,
-            "updated": null, "transcript": null, "tokens": null, "cost_usd": null, "outcome": null, "asking": null, "damage": self.damage,
+            "updated": null, "transcript": null, "tokens": null, "cost_usd": null, "outcome": null, "asking": null, "last": null,
+            "archived": self.archived, "damage": self.damage,
         })
         .serialize(serializer)
     }
@@ -194,7 +197,7 @@ impl Serialize for Damaged {
 
 impl Damaged {
     #[must_use]
-    pub fn new(id: &str, alive: bool, damage: String) -> Damaged {
-        Damaged { id: id.to_owned(), alive, damage }
+    pub fn new(id: &str, alive: bool, damage: String, archived: bool) -> Damaged {
+        Damaged { id: id.to_owned(), alive, damage, archived }
     }
 }

@@ -37,6 +37,11 @@ pub struct Restored {
 }
 
 fn about(place: &Place, error: Error) -> Error {
+    let error = match error {
+        // The session is named already.
+        Error::Store(error) => Error::Store(error.without_session()),
+        error => error,
+    };
     Error::About { session: SessionRef::at(place), error: Box::new(error) }
 }
 

@@ -256,5 +256,6 @@ fn wait_for_helpers(folder: &Folder, place: &Place) -> std::result::Result<(), N
 }
 
 fn take_lock(folder: &Folder, name: &str) -> Result<Option<Held>> {
-    Ok(lock::try_exclusive(folder.dir().file(name, OFlags::RDWR | OFlags::CREATE)?)?)
+    let file = folder.dir().file(name, OFlags::RDWR | OFlags::CREATE).map_err(StoreError::io(name))?;
+    Ok(lock::try_exclusive(file)?)
 }

@@ -45,7 +45,7 @@ impl Engine {
         let view = match look::look(place) {
             Ok(view) => view,
             Err(_) if !place.path.exists() => return Ok((SessionRef { id: place.id, name: None }, Upgraded::Gone)),
-            Err(error) => return Err(Error::CannotLook { id: place.id, error }),
+            Err(error) => return Err(Error::CannotLook { id: place.id, error: error.without_session() }),
         };
         let session = SessionRef::from(&view);
         if view.ended {

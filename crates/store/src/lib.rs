@@ -48,7 +48,7 @@ pub type HelperRecord = Helper<Identity>;
 /// Why a session folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    #[error("{file}: {error}")]
+    #[error("{file}: {}", without_number(.error))]
     Io { file: String, error: io::Error },
     #[error("{file} cannot be read: {reason}")]
     Damaged { file: String, reason: String },
@@ -111,6 +111,15 @@ impl StoreError {
             | StoreError::Missing { .. }
             | StoreError::Copy { .. } => false,
         }
+    }
+}
+
+/// What the system says is wrong, without its number, which tells a person nothing: " (os error 13)".
+fn without_number(error: &io::Error) -> String {
+    let text = error.to_string();
+    match error.raw_os_error() {
+        Some(number) => text.replace(&format!(" (os error {number})"), ""),
+        None => text,
     }
 }
 

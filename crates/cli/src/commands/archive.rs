@@ -20,7 +20,12 @@ pub fn run(context: &Context, args: &Archive) -> Result<Code> {
     // All of them are asked before any is waited for.
     Ok(several::each(engine.stop_to_archive(places), |archiving| {
         let end = engine.archive(archiving, &mut say::notice)?;
-        say!("{}: archived", called(&end.view))?;
+        let waiting = match end.view.queued {
+            0 => String::new(),
+            1 => "; 1 message was not delivered and waits for the next resume".to_owned(),
+            more => format!("; {more} messages were not delivered and wait for the next resume"),
+        };
+        say!("{}: archived{waiting}", called(&end.view))?;
         Ok(if end.was_over || say_whether_saved(&end.view) { Code::Succeeded } else { Code::NotSaved })
     }))
 }

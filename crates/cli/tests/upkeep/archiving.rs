@@ -116,6 +116,8 @@ fn a_packed_session_that_was_damaged_is_named_and_can_be_deleted() {
     std::fs::write(&packed, bytes).unwrap();
     let listed = harness.run(&["ls", "-a", "--json"]).exits(0).json();
     assert_eq!(listed[0]["id"], session.id());
+    assert_eq!((&listed[0]["archived"], &listed[0]["last"]), (&true.into(), &serde_json::Value::Null));
+    assert!(listed[0].as_object().unwrap().contains_key("last"), "{listed}");
     assert!(listed[0]["damage"].as_str().is_some() || listed[0]["damaged"].as_str().is_some(), "{listed}");
     assert!(harness.run(&["doctor"]).stdout.contains(session.id()));
     let output = harness.run(&["restore", session.id()]);
@@ -281,6 +283,27 @@ fn a_file_in_the_place_of_a_folder_of_the_archive_stops_no_command_and_doctor_na
     let refused = harness.run(&["archive", session.id()]).exits(125);
     assert!(refused.complaint().contains("archive"), "{refused:?}");
     assert!(session.path().exists());
+}
+
+#[test]
+fn what_is_worth_knowing_about_an_archived_session_is_said_once_and_without_numbers() {
+    let harness = harness();
+    let session = harness.detach(&["demo", "say one"]);
+    harness.run(&["wait", session.id()]).exits(0);
+    harness.run(&["send", session.id(), "say two"]);
+    let archived = harness.run(&["archive", session.id()]).exits(0).stdout;
+    assert!(archived.contains("archived; 1 message was not delivered"), "{archived}");
+
+    let damaged = harness.detach(&["--", "true"]);
+    harness.run(&["wait", damaged.id()]).exits(0);
+    std::fs::remove_file(damaged.path().join("session.json")).unwrap();
+    let refused = harness.run(&["archive", damaged.id()]);
+    assert_eq!(refused.complaint().matches(&format!("{}: ", damaged.id())).count(), 1, "{refused:?}");
+    std::fs::create_dir(damaged.path().join("session.json")).unwrap();
+    for command in [&["ls"][..], &["doctor"]] {
+        let shown = harness.run(command).stdout;
+        assert!(shown.contains(damaged.id()) && !shown.contains("os error"), "{shown}");
+    }
 }
 
 #[test]

@@ -181,7 +181,7 @@ fn look_at(overview: &Overview<'_>, sessions_dir: &SessionsDir, id: SessionId) -
         Err(_) if !sessions_dir.place(id).path.exists() => None,
         Err(error) => {
             let damage = error.without_session().to_string();
-            Some(Listed::Bad(Damaged::new(id.as_str(), overview.is_locked(id), damage)))
+            Some(Listed::Bad(Damaged::new(id.as_str(), overview.is_locked(id), damage, sessions_dir.archived)))
         }
     }
 }

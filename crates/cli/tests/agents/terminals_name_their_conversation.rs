@@ -6,6 +6,7 @@ use crate::person::Person;
 use crate::terminals_show_their_screen::ready;
 use ostler_mock_llm::agents::Agent;
 use ostler_testkit::{Session, Who};
+use std::time::Duration;
 
 /// What it answers first.
 const FIRST: &str = "word1 word2 word3";
@@ -102,6 +103,8 @@ fn leaves_by_itself(agent: Agent, session: &Session<'_>, person: &mut Person) {
             // A second press counts only for a moment, which a busy machine may miss.
             session.until("it leaves", || {
                 person.types(b"\x03");
+                // What it draws meanwhile is taken, so that nothing waits for its reader.
+                person.looks(Duration::ZERO);
                 (!session.show().alive).then_some(())
             });
         }

@@ -17,7 +17,7 @@ use crate::saved::{Count, Saved, Search, Striking};
 use crate::speak::{Answer, Speak};
 use crate::stream_json::{self, StreamJson};
 use crate::transcript::{Location, Transcript};
-use crate::{Agent, named};
+use crate::{Agent, conversation_arguments};
 use ostler_core::fact::Ask;
 use ostler_core::record::{Channel, Ending, Lines, Mode, Plan, Tty};
 
@@ -80,7 +80,12 @@ impl Launcher for Claude {
     }
 
     fn named_conversation(&self, arguments: &[String]) -> Option<(String, Vec<String>)> {
-        named::behind(arguments, &["--resume", "-r"], "--fork-session", named::is_uuid)
+        conversation_arguments::behind(
+            arguments,
+            &["--resume", "-r"],
+            "--fork-session",
+            conversation_arguments::is_uuid,
+        )
     }
 
     fn conflicts(&self, arguments: &[String]) -> Option<&'static str> {

@@ -3,7 +3,7 @@
 use super::{Claude, config_folder};
 use crate::stored::{ConversationFile, Stored, Stores};
 use crate::stream_json::folder_name;
-use crate::{Variable, named};
+use crate::{Variable, conversation_arguments};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ impl Stored for Claude {
 
     fn conversation_file(&self, file: &Path) -> Option<ConversationFile> {
         let stem = file.file_stem()?.to_str()?;
-        named::is_uuid(stem).then(|| ConversationFile::Named(stem.to_owned()))
+        conversation_arguments::is_uuid(stem).then(|| ConversationFile::Named(stem.to_owned()))
     }
 
     fn cwd_in(&self, line: &[u8]) -> Option<String> {

@@ -17,7 +17,7 @@ use crate::recorded::Recording;
 use crate::saved::Saved;
 use crate::speak::Speak;
 use crate::transcript::{Location, Transcript};
-use crate::{Agent, named, prompt};
+use crate::{Agent, conversation_arguments, prompt};
 use ostler_core::fact::Tokens;
 use ostler_core::record::Mode;
 use serde::Deserialize;
@@ -65,7 +65,7 @@ impl Launcher for Codex {
     }
 
     fn named_conversation(&self, arguments: &[String]) -> Option<(String, Vec<String>)> {
-        named::behind(arguments, &["resume"], "fork", named::is_uuid)
+        conversation_arguments::behind(arguments, &["resume"], "fork", conversation_arguments::is_uuid)
     }
 
     fn conflicts(&self, arguments: &[String]) -> Option<&'static str> {

@@ -3,7 +3,7 @@
 use super::{Codex, used_by_thread};
 use crate::stored::{ConversationFile, Stored, Stores};
 use crate::transcript::Transcript;
-use crate::{Variable, named};
+use crate::{Variable, conversation_arguments};
 use ostler_core::fact::Tokens;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ impl Stored for Codex {
     fn conversation_file(&self, file: &Path) -> Option<ConversationFile> {
         let name = file.file_name()?.to_str()?.strip_prefix("rollout-")?.strip_suffix(".jsonl")?;
         let id = name.get(name.len().checked_sub(ID)?..)?;
-        named::is_uuid(id).then(|| ConversationFile::Named(id.to_owned()))
+        conversation_arguments::is_uuid(id).then(|| ConversationFile::Named(id.to_owned()))
     }
 
     fn cwd_in(&self, line: &[u8]) -> Option<String> {

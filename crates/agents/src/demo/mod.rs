@@ -14,7 +14,7 @@ use crate::speak::{Answer, Keys, Speak};
 use crate::stored::Stored;
 use crate::stream_json::{self, StreamJson};
 use crate::transcript::{Location, Transcript};
-use crate::{Agent, named};
+use crate::{Agent, conversation_arguments};
 use ostler_core::fact::Ask;
 use ostler_core::record::{Channel, Ending, Lines, Mode, Plan, Tty};
 
@@ -69,7 +69,7 @@ impl Launcher for Demo {
     }
 
     fn named_conversation(&self, arguments: &[String]) -> Option<(String, Vec<String>)> {
-        named::behind(arguments, &["--resume"], "--session-id", named::is_uuid)
+        conversation_arguments::behind(arguments, &["--resume"], "--session-id", conversation_arguments::is_uuid)
     }
 }
 

@@ -18,7 +18,7 @@ use crate::recorded::Recording;
 use crate::saved::Saved;
 use crate::speak::Speak;
 use crate::transcript::{Location, Transcript};
-use crate::{Agent, named, prompt};
+use crate::{Agent, conversation_arguments, prompt};
 use ostler_core::record::Mode;
 use output::GeminiLines;
 use serde::Deserialize;
@@ -61,7 +61,12 @@ impl Launcher for Gemini {
     }
 
     fn named_conversation(&self, arguments: &[String]) -> Option<(String, Vec<String>)> {
-        named::behind(arguments, &["--resume", "-r"], "--session-file", named::is_uuid)
+        conversation_arguments::behind(
+            arguments,
+            &["--resume", "-r"],
+            "--session-file",
+            conversation_arguments::is_uuid,
+        )
     }
 
     fn conflicts(&self, arguments: &[String]) -> Option<&'static str> {

@@ -17,7 +17,7 @@ use crate::repair::Repair;
 use crate::saved::{Row, Saved};
 use crate::speak::Speak;
 use crate::transcript::Transcript;
-use crate::{Agent, named, prompt};
+use crate::{Agent, conversation_arguments, prompt};
 use ostler_core::record::{Channel, Mode, Tty};
 
 pub struct Opencode;
@@ -69,7 +69,7 @@ impl Launcher for Opencode {
     }
 
     fn named_conversation(&self, arguments: &[String]) -> Option<(String, Vec<String>)> {
-        named::behind(arguments, &["--session", "-s"], "--fork", |id| id.starts_with("ses_"))
+        conversation_arguments::behind(arguments, &["--session", "-s"], "--fork", |id| id.starts_with("ses_"))
     }
 
     fn conflicts(&self, arguments: &[String]) -> Option<&'static str> {

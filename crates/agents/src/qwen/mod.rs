@@ -24,7 +24,7 @@ use crate::saved::Saved;
 use crate::speak::{Answer, Speak};
 use crate::stream_json::{self, folder_name};
 use crate::transcript::{Location, Transcript};
-use crate::{Agent, named, prompt};
+use crate::{Agent, conversation_arguments, prompt};
 use ostler_core::fact::Ask;
 use ostler_core::record::{Channel, Ending, Lines, Mode, Plan};
 use output::QwenLines;
@@ -71,7 +71,7 @@ impl Launcher for Qwen {
     }
 
     fn named_conversation(&self, arguments: &[String]) -> Option<(String, Vec<String>)> {
-        named::behind(arguments, &["--resume", "-r"], "--session-id", named::is_uuid)
+        conversation_arguments::behind(arguments, &["--resume", "-r"], "--session-id", conversation_arguments::is_uuid)
     }
 
     fn conflicts(&self, arguments: &[String]) -> Option<&'static str> {

@@ -7,7 +7,7 @@ use crate::repair::Repair;
 use crate::stored::{ConversationFile, Stored, Stores};
 use crate::stream_json::folder_name;
 use crate::transcript::Transcript;
-use crate::{Variable, named};
+use crate::{Variable, conversation_arguments};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ impl Stored for Qwen {
 
     fn conversation_file(&self, file: &Path) -> Option<ConversationFile> {
         let id = file.file_name()?.to_str()?.strip_suffix(".jsonl")?;
-        let is_one = named::is_uuid(id) && file.parent()?.file_name()? == CHATS;
+        let is_one = conversation_arguments::is_uuid(id) && file.parent()?.file_name()? == CHATS;
         is_one.then(|| ConversationFile::Named(id.to_owned()))
     }
 

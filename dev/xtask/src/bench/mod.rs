@@ -48,11 +48,12 @@ pub struct Bench {
 
 type MeasureRow = fn(&Bench) -> Result<Vec<Row>>;
 
-const ROWS: [(&str, MeasureRow); 11] = [
+const ROWS: [(&str, MeasureRow); 12] = [
     (rows::launch::NAME, rows::launch::measure),
     (rows::memory::NAME, rows::memory::measure),
     (rows::listing::NAME, rows::listing::measure),
     (rows::scale::NAME, rows::scale::measure),
+    (rows::long_turn::NAME, rows::long_turn::measure),
     (rows::wake::NAME, rows::wake::measure),
     (rows::recovery::NAME, rows::recovery::measure),
     (rows::headless::NAME, rows::headless::measure),

@@ -13,7 +13,7 @@ mod tree;
 mod writers;
 
 use super::Claude;
-use crate::named;
+use crate::conversation_arguments;
 use crate::repair::{Repair, Repairs, Source};
 use ostler_transcript::edits::Edits;
 use ostler_transcript::fields::Name;
@@ -52,7 +52,7 @@ impl Repairs for Claude {
 
     fn is_name(&self, file: &Path, empty: bool) -> bool {
         let folder = || file.parent().and_then(Path::parent).and_then(Path::file_name);
-        let is_id = file.file_stem().and_then(|stem| stem.to_str()).is_some_and(named::is_uuid);
+        let is_id = file.file_stem().and_then(|stem| stem.to_str()).is_some_and(conversation_arguments::is_uuid);
         is_id
             && file.extension().is_some_and(|end| end == "jsonl")
             && (empty || folder().is_some_and(|name| name == "projects"))

@@ -6,6 +6,7 @@ pub mod echo;
 pub mod headless;
 pub mod launch;
 pub mod listing;
+pub mod long_turn;
 pub mod memory;
 pub mod output;
 pub mod recovery;

@@ -71,8 +71,12 @@ fn takes(path: &Path) -> (usize, u64) {
 #[test]
 fn an_ended_session_takes_ten_names_and_an_archived_one_a_single_file_that_every_command_reads() {
     let harness = harness();
-    let session = harness.detach(&["--name", "small", "--", "true"]);
+    // It ends when its helpers are known.
+    let flag = harness.root().join("flag");
+    let until = format!("until={}", flag.display());
+    let session = harness.detach(&["--name", "small", "--", &harness.misbehave(), &until]);
     let helpers = [Who::Holder, Who::Keeper].map(|who| session.living(who));
+    std::fs::write(&flag, "").unwrap();
     harness.run(&["wait", session.id()]).exits(0);
     session.until("its helpers have left", || helpers.iter().all(|helper| !helper.may_live()).then_some(()));
     let (names, bytes) = takes(&session.path());

@@ -50,7 +50,7 @@ fn helpers_killed_between_exit_and_outcome_lose_neither() {
         let session = harness.detach(&["--", &misbehave, "scatter=1", "exit=7"]);
         let exit = session.run_file("exit.json");
         session.until("it has exited", || exit.exists().then_some(()));
-        session.kill(who);
+        session.kill_if_alive(who);
         harness.run(&["wait", session.id()]).exits(1);
         let shown = session.show();
         let outcome = shown.outcome();

@@ -39,7 +39,7 @@ pub struct HomeOnDisk {
     pub other: u64,
     /// Sessions and other, in bytes.
     pub total: u64,
-    /// Free bytes of the file system. `None` before the first session, when there is no folder yet.
+    /// Free bytes of the file system. `None` when the home does not exist yet.
     pub disk_free: Option<u64>,
     /// Its size.
     pub disk_size: Option<u64>,
@@ -98,7 +98,7 @@ impl Engine {
     }
 }
 
-/// Before the first session there is no folder, and nothing of ours on any disk.
+/// `None` when the home does not exist yet: the first session creates it.
 fn disk_of(root: &Path) -> Result<Option<Space>> {
     match Dir::open(root) {
         Ok(dir) => Ok(Some(space(dir)?)),

@@ -74,7 +74,7 @@ pub fn reach(folder: &Dir) -> io::Result<Option<OwnedFd>> {
     loop {
         match connect(&socket, &address(folder)?) {
             Ok(()) => return Ok(Some(socket)),
-            // Nobody keeps a session that was packed: there is no folder to have a socket in.
+            // NOTDIR: a packed session is a file. It has no keeper, and so no socket.
             Err(Errno::CONNREFUSED | Errno::NOENT | Errno::NOTDIR) => return Ok(None),
             Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),

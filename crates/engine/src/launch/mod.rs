@@ -97,7 +97,7 @@ impl Engine {
         let prepared = prepare(self, &session, 1, &native_id, resume)?;
         let messages = request.prompt.into_iter().chain(request.further);
         let place = self.start(&session, &prepared, messages, request.piped)?;
-        // A refusal speaks for itself, and before the first session there is no folder to ask.
+        // Only now: a refused launch has its own message, and the first session creates the home whose disk is looked at.
         self.tell_when_low(tell);
         Ok(Launched { place, session })
     }

@@ -32,8 +32,10 @@ use rustix::process::Signal;
 use rustix::time::Timespec;
 use std::io;
 
-/// A keeper that lived shorter than this died young.
+/// A keeper that lived shorter than this died young; one that failed by itself did so when it was not much older, because
+/// a slow machine takes its time to start one.
 const YOUNG_MS: u64 = 60;
+const FAILED_YOUNG_MS: u64 = 10_000;
 /// So many may die young before there is a pause; so many before we stop until somebody knocks.
 const FREE_DEATHS: u32 = 5;
 const LAST_DEATH: u32 = 20;
@@ -100,7 +102,7 @@ fn run(arguments: &[String]) -> io::Result<()> {
         control::tell(&line, News::Exited)?;
     }
     let keeping = match handles.copy(KEEPER_PROCESS)? {
-        Some(pidfd) => Keeping::Alive { pidfd, since_ms: since_boot_ms() },
+        Some(pidfd) => Keeping::Alive { pidfd, child: None, since_ms: since_boot_ms(), failed: false },
         None => Keeping::Pausing { until_ms: 0 },
     };
     handles.close(KEEPER_PROCESS);
@@ -206,7 +208,11 @@ enum Watch {
 enum Keeping {
     Alive {
         pidfd: OwnedFd,
+        /// Its pid, when we started it.
+        child: Option<i32>,
         since_ms: u64,
+        /// It left with an error.
+        failed: bool,
     },
     Pausing {
         until_ms: u64,
@@ -246,6 +252,7 @@ impl Holder {
                         if self.heed_orders()? {
                             return Ok(());
                         }
+                        self.collect()?;
                         self.keeper_died();
                     }
                     Woken::Agent => self.foreign_exited(),
@@ -332,6 +339,11 @@ impl Holder {
                 spawn::collect(ended.pid);
                 pause::at(Point::AgentCollected);
             } else {
+                if let Keeping::Alive { child: Some(pid), failed, .. } = &mut self.keeping
+                    && *pid == ended.pid
+                {
+                    *failed = ended.status.code().is_some_and(|code| code != 0);
+                }
                 spawn::collect(ended.pid);
                 control::tell(&self.line, News::Reaped)?;
             }
@@ -490,12 +502,13 @@ impl Holder {
     }
 
     fn keeper_died(&mut self) {
-        let Keeping::Alive { since_ms, .. } = self.keeping else {
+        let Keeping::Alive { since_ms, failed, .. } = self.keeping else {
             return;
         };
         pause::at(Point::KeeperDied);
         let now = since_boot_ms();
-        self.deaths = if now.saturating_sub(since_ms) < YOUNG_MS { self.deaths + 1 } else { 0 };
+        let young_ms = if failed { FAILED_YOUNG_MS } else { YOUNG_MS };
+        self.deaths = if now.saturating_sub(since_ms) < young_ms { self.deaths + 1 } else { 0 };
         if self.deaths >= NEW_BINARY_DEATHS
             && let Some(before) = self.binary_before.take()
         {
@@ -538,7 +551,12 @@ impl Holder {
         let number = self.run.number.to_string();
         let keeper = Helper { word: KEEPER, flags: &["--run", &number], more: &[] };
         self.keeping = match self.handles.start_helper(&keeper, &environment()) {
-            Ok(started) => Keeping::Alive { pidfd: started.pidfd, since_ms: since_boot_ms() },
+            Ok(started) => Keeping::Alive {
+                child: Some(started.pid),
+                pidfd: started.pidfd,
+                since_ms: since_boot_ms(),
+                failed: false,
+            },
             // No process, no memory: as bad as a keeper that died at once.
             Err(_) => {
                 self.deaths += 1;

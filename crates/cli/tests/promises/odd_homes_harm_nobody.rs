@@ -2,6 +2,7 @@
 //! session, and whatever can go on goes on.
 
 use crate::harness;
+use ostler_sys::pause::{self, Point, Role};
 use ostler_testkit::{Who, patience};
 use rustix::process::Signal;
 
@@ -164,6 +165,39 @@ fn a_session_whose_records_are_damaged_while_it_runs_is_said_to_run_and_can_be_e
         }
     }
     harness.nothing_is_left();
+}
+
+/// Every keeper that is started then fails, so that the holder has to end the agent by itself: also when a keeper has just
+/// begun and it is that one that hears of the stop.
+#[test]
+fn a_session_with_damaged_records_can_be_ended_though_no_keeper_can_begin() {
+    let mut harness = harness();
+    let pauses = harness.root().join("pauses");
+    std::fs::create_dir(&pauses).unwrap();
+    harness.set(pause::VARIABLE, &pauses);
+    for file in ["session.json", "runs/1/run.json"] {
+        let session = harness.detach(&["--", "sleep", "600"]);
+        let agent = session.living(Who::Agent);
+        session.until_look("it is kept", |view| view.kept);
+        std::fs::write(pauses.join(format!("{}.stop", pause::token(Role::Keeper, Point::KeeperSigned))), "1").unwrap();
+        let killed = session.kill(Who::Keeper);
+        let beginning = session.replaced(Who::Keeper, &killed);
+        std::fs::write(session.path().join(file), "").unwrap();
+        let stop = harness.start(&["stop", session.id()]);
+        patience::until("it has the signal", &[], || waits_for_sigterm(beginning.pid()).then_some(()));
+        session.signal(Who::Keeper, Signal::CONT);
+        stop.finish().exits(8);
+        assert!(!agent.may_live(), "{file}");
+        std::fs::remove_dir_all(session.path()).unwrap();
+    }
+    harness.nothing_is_left();
+}
+
+/// Whether SIGTERM waits for a stopped process of ours.
+fn waits_for_sigterm(pid: i32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let pending = status.lines().find_map(|line| line.strip_prefix("ShdPnd:")).unwrap().trim();
+    u64::from_str_radix(pending, 16).unwrap() & (1 << (Signal::TERM.as_raw() - 1)) != 0
 }
 
 #[test]

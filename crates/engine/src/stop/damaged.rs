@@ -38,11 +38,12 @@ pub fn tell_helpers(place: &Place) -> Result<Option<Helpers>> {
             pidfds.push(pidfd);
         }
     }
-    // The keeper comes last, and hears it if there is one.
-    match pidfds.last() {
-        Some(last) => drop(last.signal(Signal::TERM)?),
-        None if !still_runs(place)? => return Ok(None),
-        None => {}
+    if pidfds.is_empty() && !still_runs(place)? {
+        return Ok(None);
+    }
+    // Both: a keeper that has just been started reads those records as well, and then it is the holder that ends the agent.
+    for pidfd in &pidfds {
+        pidfd.signal(Signal::TERM)?;
     }
     Ok(Some(Helpers { place: place.clone(), damage, pidfds }))
 }

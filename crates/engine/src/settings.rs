@@ -70,14 +70,15 @@ impl Engine {
 
     /// The sessions that these words name, each once. Fails at the first word that names none.
     pub fn select_all(&self, words: &[String]) -> Result<Vec<Place>> {
-        let mut places: Vec<Place> = Vec::new();
-        for word in words {
-            let place = self.select(word)?;
-            if !places.contains(&place) {
-                places.push(place);
-            }
-        }
-        Ok(places)
+        each_once(words, |word| self.select(word))
+    }
+
+    /// The same for what is done with archived sessions: a word that names one means that one, also when another session has the
+    /// same name by now.
+    pub fn select_archived(&self, words: &[String]) -> Result<Vec<Place>> {
+        let archived =
+            |word: &str| self.home.select_archived(word).map_err(|error| Error::NotFound { error, nearest: None });
+        each_once(words, |word| archived(word)?.map_or_else(|| self.select(word), Ok))
     }
 
     /// Who makes requests, for the journal: a person or another session, and the process.
@@ -109,4 +110,15 @@ impl Engine {
     pub fn request(&self, run: u32, kind: RequestKind) -> Request {
         Request { id: uuid::Uuid::new_v4().to_string(), at: clock::now(), by: self.actor(), run, kind }
     }
+}
+
+fn each_once(words: &[String], select: impl Fn(&str) -> Result<Place>) -> Result<Vec<Place>> {
+    let mut places: Vec<Place> = Vec::new();
+    for word in words {
+        let place = select(word)?;
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    Ok(places)
 }

@@ -273,6 +273,32 @@ impl Home {
         found
     }
 
+    /// The archived session a person means, by the same words as [`Home::select`]. `None`: no archived one is meant.
+    pub fn select_archived(&self, word: &str) -> Result<Option<Place>, NotFound> {
+        let Some(selector) = Selector::parse(word) else {
+            return Ok(None);
+        };
+        let archive = self.known_archive()?;
+        let known = || archive.iter().flat_map(KnownDir::all);
+        let found = if selector == Selector::Newest {
+            let newest = known().filter_map(|known| Some((known.created?, known))).max_by_key(|(created, _)| *created);
+            Ok(newest.map(|(_, known)| known.place()))
+        } else {
+            let named: Vec<Known<'_>> = known().filter(|known| known.name.as_deref() == Some(word)).collect();
+            let begins = |known: &Known<'_>| {
+                selector.begins(known.id) || known.name.as_deref().is_some_and(|name| name.starts_with(word))
+            };
+            let begun: Vec<Known<'_>> = known().filter(begins).collect();
+            match one_of(named.iter()) {
+                Some(place) => Ok(Some(place)),
+                None if begun.is_empty() => Ok(None),
+                None => the_only(word, &begun).map(Some),
+            }
+        };
+        archive.into_iter().for_each(|month| month.save(self));
+        found
+    }
+
     fn live_place(&self, id: SessionId) -> Place {
         Place { id, path: self.sessions().join(id.as_str()), archived: false }
     }

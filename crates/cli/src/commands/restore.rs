@@ -9,7 +9,7 @@ use crate::ui::called::called_at;
 use ostler_engine::archive::Restored;
 
 pub fn run(context: &Context, args: &Many) -> Result<Code> {
-    let places = context.engine.select_all(&args.ids)?;
+    let places = context.engine.select_archived(&args.ids)?;
     Ok(several::each(places, |place| {
         let name = called_at(&place);
         let Restored { alarm, damaged } = context.engine.restore(&place)?;

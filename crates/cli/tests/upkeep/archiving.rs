@@ -251,6 +251,27 @@ fn what_cannot_be_moved_is_named_and_the_others_are_moved() {
 }
 
 #[test]
+fn restore_means_the_archived_session_of_a_name_that_is_in_use_again() {
+    let harness = harness();
+    let run = || {
+        harness.run(&["run", "--name", "fix", "--", "true"]).exits(0);
+        harness.run(&["show", "--json", "fix"]).exits(0).json()
+    };
+    let old = run()["id"].as_str().unwrap().to_owned();
+    harness.run(&["archive", "fix"]).exits(0);
+    let new = run()["id"].as_str().unwrap().to_owned();
+    assert_ne!(old, new);
+    for word in ["fix", "fi", "@last"] {
+        harness.run(&["restore", word]).exits(0);
+        let (old, new) = (harness.session(&old), harness.session(&new));
+        assert_eq!((old.look().archived, new.look().archived), (false, false), "{word}");
+        harness.run(&["archive", old.id()]).exits(0);
+    }
+    let refused = harness.run(&["restore", &new]).exits(1);
+    assert!(refused.complaint().contains("is not archived"));
+}
+
+#[test]
 fn a_stray_file_in_the_archive_hides_nobody() {
     let harness = harness();
     let session = harness.detach(&["--", "true"]);

@@ -27,6 +27,7 @@ fn messages_states_and_durations_are_right_however_the_clock_jumps() {
     let harness = with_a_clock();
     let session = harness.detach(&["--keep", "demo", "say n0"]);
     let mut wanted = vec!["say n0".to_owned()];
+    harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
     for (n, shift) in [-5 * HOUR, 72 * HOUR, YEAR, -HOUR, -YEAR, 0].into_iter().enumerate() {
         harness.shift_clock(shift);
         wanted.push(format!("say n{}", n + 1));

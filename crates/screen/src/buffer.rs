@@ -15,9 +15,40 @@ pub(crate) struct Buffer {
     pub(crate) saved_cursor: SavedCursor,
     /// Programs on one screen do not see what those on the other pushed.
     pub(crate) keyboard: KeyboardStack,
-    /// Rows that left at the top, where somebody collects them.
+    /// Rows that left at the top, where they are collected.
     #[serde(skip)]
-    scrolled_off: Option<Vec<Row>>,
+    scrolled_off: Option<ScrolledOff>,
+}
+
+/// The last rows that left at the top of a screen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ScrolledOff {
+    rows: VecDeque<Row>,
+    most: usize,
+    /// There were rows before these that are not kept: too many came, or the program erased them.
+    pub(crate) is_cut: bool,
+}
+
+impl ScrolledOff {
+    pub(crate) fn new(most: usize) -> ScrolledOff {
+        ScrolledOff { rows: VecDeque::new(), most: most.max(1), is_cut: false }
+    }
+
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter()
+    }
+
+    /// Takes a row. Returns one that is no longer kept, whose memory can be used again.
+    fn push(&mut self, row: Row) -> Row {
+        let dropped = if self.rows.len() >= self.most {
+            self.is_cut = true;
+            self.rows.pop_front()
+        } else {
+            None
+        };
+        self.rows.push_back(row);
+        dropped.unwrap_or_default()
+    }
 }
 
 impl Buffer {
@@ -30,24 +61,41 @@ impl Buffer {
         }
     }
 
-    /// From now on keep the rows that leave at the top, until they are taken.
-    pub(crate) fn collect_scrolled_off(&mut self) {
-        self.scrolled_off.get_or_insert_default();
+    /// From now on keep the last rows that leave at the top.
+    pub(crate) fn collect_scrolled_off(&mut self, scrolled_off: Option<ScrolledOff>) {
+        self.scrolled_off = scrolled_off;
     }
 
-    pub(crate) fn is_collecting(&self) -> bool {
-        self.scrolled_off.is_some()
+    pub(crate) fn scrolled_off(&self) -> Option<&ScrolledOff> {
+        self.scrolled_off.as_ref()
     }
 
-    /// Takes the first rows, which are about to be scrolled off, if somebody wants them.
+    /// No longer collects.
+    pub(crate) fn take_scrolled_off(&mut self) -> Option<ScrolledOff> {
+        self.scrolled_off.take()
+    }
+
+    /// Takes the first rows, which are about to be scrolled off, where they are collected.
     pub(crate) fn collect(&mut self, count: usize) {
         if let Some(scrolled_off) = &mut self.scrolled_off {
-            scrolled_off.extend(self.rows.range_mut(..count).map(std::mem::take));
+            for row in self.rows.range_mut(..count) {
+                let taken = std::mem::take(row);
+                *row = scrolled_off.push(taken);
+            }
         }
     }
 
-    pub(crate) fn take_scrolled_off(&mut self) -> Vec<Row> {
-        self.scrolled_off.as_mut().map(std::mem::take).unwrap_or_default()
+    /// The rows that were collected so far.
+    pub(crate) fn drain_scrolled_off(&mut self) -> impl Iterator<Item = Row> {
+        self.scrolled_off.iter_mut().flat_map(|scrolled_off| scrolled_off.rows.drain(..))
+    }
+
+    /// The program has erased what scrolled off.
+    pub(crate) fn erase_scrolled_off(&mut self) {
+        if let Some(scrolled_off) = &mut self.scrolled_off {
+            scrolled_off.rows.clear();
+            scrolled_off.is_cut = true;
+        }
     }
 
     pub(crate) fn rows(&self) -> impl DoubleEndedIterator<Item = &Row> + ExactSizeIterator {

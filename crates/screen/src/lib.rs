@@ -8,7 +8,7 @@
 //! same bytes, and [`printable()`], [`printable_lines`] and [`printable_text`] make any untrusted text safe to show.
 //!
 //! The crate is pure: bytes in, bytes out, no clock, no files. It never panics on any input and its memory is bounded by
-//! the size of the screen.
+//! the size of the screen, with [`Scrollback`] also by what that keeps.
 //!
 //! The emulator is our own, for the snapshot's sake. Of the two crates that come close, `avt` gives an accent a cell of
 //! its own, which shifts the rest of the line; `vt100` has neither line drawing nor tab stops nor insert mode and keeps the
@@ -44,6 +44,6 @@ pub use pieces::{Look, Paint, Piece};
 pub use plain::PlainText;
 pub use printable::{printable, printable_lines, printable_text};
 pub use screen::Screen;
-pub use scrollback::Scrollback;
+pub use scrollback::{Lines, Scrollback};
 pub use size::Size;
 pub use snapshot::DamagedSnapshot;

@@ -6,7 +6,7 @@
 //! counts only while it is shown at the end, as on a real terminal. No control character ever comes out, and memory
 //! stays that of one screen, however long the output or a single line of it.
 
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, ScrolledOff};
 use crate::parser::{Csi, Parser, Perform};
 use crate::row::Row;
 use crate::size::Size;
@@ -25,7 +25,8 @@ pub struct PlainText {
 impl PlainText {
     pub fn new(size: Size) -> PlainText {
         let mut terminal = Terminal::new(size);
-        terminal.shown.collect_scrolled_off();
+        // They are taken after each action.
+        terminal.shown.collect_scrolled_off(Some(ScrolledOff::new(usize::MAX)));
         PlainText { terminal, parser: Parser::default(), line: String::new() }
     }
 
@@ -82,7 +83,7 @@ struct Recorder<'a> {
 impl Recorder<'_> {
     fn hand_out(&mut self) {
         let columns = self.terminal.columns();
-        for row in self.terminal.primary().take_scrolled_off() {
+        for row in self.terminal.primary().drain_scrolled_off() {
             emit_row(&row, row.wrapped, columns, self.line, self.emit);
         }
     }

@@ -113,8 +113,10 @@ impl Painter {
                 Shape::Narrow | Shape::Wide => self.character(cell.character),
                 Shape::Tail => {}
             }
-            for mark in row.marks_in(column..column + 1) {
-                self.character(mark.character);
+            if row.has_marks() {
+                for mark in row.marks_in(column..column + 1) {
+                    self.character(mark.character);
+                }
             }
         }
     }
@@ -174,15 +176,15 @@ impl Painter {
     }
 }
 
-/// The text of a row with its colours, from a neutral style to a neutral style.
-pub(crate) fn row_as_text(row: &Row) -> Vec<u8> {
-    let mut painter = Painter { out: Vec::new(), columns: 0 };
+/// Appends the text of a row with its colours, from a neutral style to a neutral style.
+pub(crate) fn write_row(out: &mut Vec<u8>, row: &Row) {
+    let mut painter = Painter { out: std::mem::take(out), columns: 0 };
     let mut style = Style::default();
     painter.cells(row, 0..row.used(), &mut style);
     if style != Style::default() {
         Style::default().write_sgr(&mut painter.out);
     }
-    painter.out
+    *out = painter.out;
 }
 
 /// Whether the text of `row` goes on in `next` so that a terminal breaks it there by itself: the row is full, or all but

@@ -137,8 +137,10 @@ impl Line {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
+    use crate::buffer::ScrolledOff;
 
     /// Fills a screen of four rows with lines, wrapped where they are longer than the screen is wide.
     fn screen(lines: &[&str], columns: usize) -> Buffer {
@@ -153,7 +155,7 @@ mod tests {
             }
         }
         let mut buffer = Buffer::new(4);
-        buffer.collect_scrolled_off();
+        buffer.collect_scrolled_off(Some(ScrolledOff::new(10)));
         buffer.set_rows(rows, 4);
         buffer
     }
@@ -186,7 +188,7 @@ mod tests {
         let mut cursor = Cursor { row: 2, column: 1, wrap_pending: false };
         rewrap(&mut buffer, 6, 3, 3, &mut [&mut cursor]);
         assert_eq!(texts(buffer.rows()), ["ghi", "jkl", "$"]);
-        assert_eq!(texts(buffer.take_scrolled_off().iter()), ["abc", "def"]);
+        assert_eq!(texts(buffer.scrolled_off().unwrap().rows()), ["abc", "def"]);
         assert_eq!((cursor.row, cursor.column), (2, 1));
     }
 

@@ -78,6 +78,10 @@ impl Row {
         self.cells.get(column).copied().unwrap_or_else(|| Cell::blank(Style::default()))
     }
 
+    pub(crate) fn has_marks(&self) -> bool {
+        !self.marks.is_empty()
+    }
+
     /// The marks on the cells of `columns`.
     pub(crate) fn marks_in(&self, columns: Range<usize>) -> &[Mark] {
         marks_in(&self.marks, columns)

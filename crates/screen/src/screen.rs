@@ -11,7 +11,7 @@ use crate::terminal::Terminal;
 /// What a terminal shows after the bytes it was fed, and all it needs to go on from there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Screen {
-    terminal: Terminal,
+    pub(crate) terminal: Terminal,
     parser: Parser,
 }
 

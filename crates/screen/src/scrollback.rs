@@ -1,38 +1,60 @@
-//! What has scrolled off the top of a terminal, with its colours: as much of it as a terminal would have kept.
+//! A screen together with what has scrolled off its top, with its colours: as much of it as a terminal would have kept.
 //!
-//! Unlike [`crate::PlainText`] this forgets what the program itself has erased from there, as a terminal does.
+//! Unlike [`crate::PlainText`] this forgets what the program itself has erased from there, as a terminal does. The rows
+//! that scrolled off are kept as they are, in memory that is used again, and become text only when somebody asks: most of
+//! a long output is never asked for.
 
-use crate::parser::{Csi, Parser, Perform};
-use crate::redraw::row_as_text;
+use crate::buffer::ScrolledOff;
+use crate::redraw::write_row;
+use crate::screen::Screen;
 use crate::size::Size;
-use crate::terminal::Terminal;
-use std::collections::VecDeque;
+use crate::snapshot::{self, DamagedSnapshot};
 
-/// A run of text is carried out in pieces, so that not too many rows scroll off at once.
-const PIECE: usize = 4096;
-/// A line that was broken over more bytes than this is cut there.
-const LONGEST: usize = 64 * 1024;
+/// So much text is kept, if the lines are long.
+const MOST_BYTES: usize = 1 << 20;
 
 pub struct Scrollback {
-    parser: Parser,
-    collector: Collector,
+    screen: Screen,
+    most: usize,
+    /// What had scrolled off before this began.
+    older: Lines,
 }
 
-struct Collector {
-    terminal: Terminal,
-    lines: VecDeque<Vec<u8>>,
-    most: usize,
-    /// The last line goes on in the next row.
-    goes_on: bool,
+/// Lines that have scrolled off, the oldest first, with their colours.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lines {
+    /// Each ends with `\n`; but not the last one, if it goes on in the next row.
+    text: Vec<u8>,
+}
+
+impl Lines {
+    /// All of them, without their ends.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        self.text.split_inclusive(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\n").unwrap_or(line))
+    }
+
+    /// Leaves the newest.
+    fn keep(&mut self, most: usize) {
+        let length = self.text.len();
+        // Behind the end of another line; the end of the last one is not before any.
+        let begins =
+            self.text.iter().enumerate().rev().skip(1).filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
+        let fits = |begin: &usize| length - begin <= MOST_BYTES;
+        let first = begins.chain([0]).take(most).take_while(fits).last().unwrap_or(length);
+        self.text.drain(..first);
+    }
 }
 
 impl Scrollback {
-    /// Keeps the last so many lines.
+    /// An empty screen, and the last so many rows that scroll off it.
     pub fn new(size: Size, most: usize) -> Scrollback {
-        let mut terminal = Terminal::new(size);
-        terminal.shown.collect_scrolled_off();
-        let collector = Collector { terminal, lines: VecDeque::new(), most, goes_on: false };
-        Scrollback { parser: Parser::default(), collector }
+        Scrollback::of(Screen::new(size), Lines::default(), most)
+    }
+
+    /// A screen off which these lines have scrolled.
+    pub fn of(mut screen: Screen, older: Lines, most: usize) -> Scrollback {
+        screen.terminal.primary().collect_scrolled_off(Some(ScrolledOff::new(most)));
+        Scrollback { screen, most, older }
     }
 
     /// Begins in the middle of a long output: there a program mostly stands at the bottom.
@@ -41,82 +63,79 @@ impl Scrollback {
     }
 
     pub fn feed(&mut self, bytes: &[u8]) {
-        self.parser.feed(bytes, &mut self.collector);
+        self.screen.feed(bytes);
     }
 
     pub fn resize(&mut self, size: Size) {
-        self.collector.terminal.resize(size);
-        self.collector.collect();
+        self.screen.resize(size);
     }
 
-    /// The lines, the oldest first, each with its colours and without its end.
-    pub fn lines(self) -> impl Iterator<Item = Vec<u8>> {
-        self.collector.lines.into_iter()
+    /// What is to be seen.
+    pub fn screen(&self) -> &Screen {
+        &self.screen
+    }
+
+    /// What is not, any more.
+    pub fn lines(&self) -> Lines {
+        let mut all = Lines::default();
+        let Some(scrolled_off) = self.screen.terminal.scrolled_off() else {
+            return all;
+        };
+        if !scrolled_off.is_cut {
+            all = self.older.clone();
+        }
+        for row in scrolled_off.rows() {
+            write_row(&mut all.text, row);
+            if !row.wrapped {
+                all.text.push(b'\n');
+            }
+        }
+        all.keep(self.most);
+        all
+    }
+
+    /// Everything as bytes, with the position in the output that it stands for.
+    pub fn snapshot(&self, position: u64) -> Vec<u8> {
+        let (screen, lines) = (self.screen.snapshot(), self.lines());
+        let mut body = format!("{position} {}\n", screen.len()).into_bytes();
+        body.extend_from_slice(&screen);
+        body.extend_from_slice(&lines.text);
+        snapshot::seal(NAME, &body)
+    }
+
+    /// What a snapshot was taken of, and its position.
+    pub fn restore(bytes: &[u8], most: usize) -> Result<(Scrollback, u64), DamagedSnapshot> {
+        let body = snapshot::unseal(NAME, bytes)?;
+        parse(body).map_or(Err(DamagedSnapshot::Changed), |(position, screen, lines)| {
+            Ok((Scrollback::of(Screen::restore(screen)?, lines, most), position))
+        })
     }
 }
 
-impl Collector {
-    fn collect(&mut self) {
-        for row in self.terminal.primary().take_scrolled_off() {
-            let goes_on = std::mem::replace(&mut self.goes_on, row.wrapped);
-            let text = row_as_text(&row);
-            match self.lines.back_mut() {
-                Some(line) if goes_on && line.len() < LONGEST => line.extend_from_slice(&text),
-                Some(_) | None => self.lines.push_back(text),
-            }
-            if self.lines.len() > self.most {
-                self.lines.pop_front();
-            }
-        }
-    }
-}
+const NAME: &str = "ostler-scrollback";
 
-impl Perform for Collector {
-    fn text(&mut self, ascii: &[u8]) {
-        for piece in ascii.chunks(PIECE) {
-            self.terminal.text(piece);
-            self.collect();
-        }
-    }
-
-    fn character(&mut self, character: char) {
-        self.terminal.character(character);
-        self.collect();
-    }
-
-    fn control(&mut self, byte: u8) {
-        self.terminal.control(byte);
-        self.collect();
-    }
-
-    fn escape(&mut self, intermediate: Option<u8>, last: u8) {
-        self.terminal.escape(intermediate, last);
-        self.collect();
-    }
-
-    fn csi(&mut self, sequence: &Csi, last: u8) {
-        self.terminal.csi(sequence, last);
-        self.collect();
-        const SCROLLED_OFF: u16 = 3;
-        if (last, sequence.marker, sequence.params.get(0)) == (b'J', None, SCROLLED_OFF) {
-            self.lines.clear();
-            self.goes_on = false;
-        }
-    }
-
-    fn osc(&mut self, payload: &[u8]) {
-        self.terminal.osc(payload);
-    }
+fn parse(body: &[u8]) -> Option<(u64, &[u8], Lines)> {
+    let end = body.iter().take(100).position(|&byte| byte == b'\n')?;
+    let words: Vec<&str> = str::from_utf8(&body[..end]).ok()?.split(' ').collect();
+    let [position, length] = words[..] else { return None };
+    let (screen, text) = body[end + 1..].split_at_checked(length.parse().ok()?)?;
+    Some((position.parse().ok()?, screen, Lines { text: text.to_vec() }))
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn lines(rows: u16, columns: u16, most: usize, bytes: &[u8]) -> Vec<String> {
         let mut scrollback = Scrollback::new(Size { rows, columns }, most);
         scrollback.feed(bytes);
-        scrollback.lines().map(|line| String::from_utf8_lossy(&line).into_owned()).collect()
+        texts(&scrollback)
+    }
+
+    fn texts(scrollback: &Scrollback) -> Vec<String> {
+        scrollback.lines().iter().map(|line| String::from_utf8_lossy(line).into_owned()).collect()
     }
 
     #[test]
@@ -130,5 +149,53 @@ mod tests {
     fn what_the_program_erased_is_gone_and_the_alternate_screen_has_none() {
         assert_eq!(lines(2, 9, 10, b"1\r\n2\r\n3\r\n\x1b[3Jx\r\ny\r\nz"), ["3", "x"]);
         assert_eq!(lines(2, 9, 10, b"1\r\n2\r\n3\x1b[?1049ha\r\nb\r\nc\r\nd"), ["1"]);
+    }
+
+    #[test]
+    fn a_reset_keeps_what_has_scrolled_off() {
+        assert_eq!(lines(2, 9, 10, b"1\r\n2\r\n3\x1bcx\r\ny\r\nz"), ["1", "x"]);
+    }
+
+    #[test]
+    fn long_lines_are_kept_up_to_a_size() {
+        let mut scrollback = Scrollback::new(Size { rows: 2, columns: 1000 }, 5000);
+        for _ in 0..3000 {
+            scrollback.feed(&[b'x'; 999]);
+            scrollback.feed(b"\r\n");
+        }
+        assert_eq!(scrollback.lines().iter().count(), MOST_BYTES / 1000);
+    }
+
+    #[test]
+    fn a_damaged_snapshot_is_refused() {
+        let mut scrollback = Scrollback::new(Size { rows: 2, columns: 4 }, 5);
+        scrollback.feed(b"one\r\ntwo\r\nthree");
+        let whole = scrollback.snapshot(7);
+        assert_eq!(Scrollback::restore(&whole, 5).unwrap().1, 7);
+        for cut in 0..whole.len() {
+            let mut changed = whole.clone();
+            changed[cut] ^= 4;
+            assert!(Scrollback::restore(&changed, 5).is_err(), "changed at {cut}");
+            assert!(Scrollback::restore(&whole[..cut], 5).is_err(), "cut at {cut}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_snapshot_in_between_makes_no_difference(
+            bytes in prop::collection::vec(prop_oneof![any::<u8>(), prop::sample::select(&b"\x1b[;H23Jmcabc\r\n\n\n"[..])], 0..300),
+            cut in 0..300usize,
+        ) {
+            let cut = cut.min(bytes.len());
+            let mut whole = Scrollback::new(Size { rows: 3, columns: 5 }, 1000);
+            whole.feed(&bytes);
+            let mut first = Scrollback::new(Size { rows: 3, columns: 5 }, 1000);
+            first.feed(&bytes[..cut]);
+            let (mut second, position) = Scrollback::restore(&first.snapshot(9), 1000).unwrap();
+            second.feed(&bytes[cut..]);
+            prop_assert_eq!(position, 9);
+            prop_assert_eq!(second.lines(), whole.lines());
+            prop_assert_eq!(second.screen().snapshot(), whole.screen().snapshot());
+        }
     }
 }

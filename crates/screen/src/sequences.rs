@@ -61,6 +61,7 @@ impl Terminal {
             b'G' | b'`' => self.move_to_column(count - 1),
             b'H' | b'f' => self.move_to(count - 1, params.at_least_one(1) - 1),
             b'I' => (0..count.min(columns)).for_each(|_| self.tab_forward()),
+            b'J' if params.get(0) == 3 => self.primary().erase_scrolled_off(),
             b'J' => self.erase_display(params.get(0)),
             b'K' => self.erase_line(params.get(0)),
             b'L' => self.in_lower_region(|terminal, region| terminal.scroll_down(region, count)),
@@ -189,7 +190,6 @@ impl Terminal {
                 self.erase_rows(0..self.rows());
                 self.cursor.wrap_pending = false;
             }
-            // 3 is the scrollback, which is the real terminal's.
             _ => {}
         }
     }

@@ -38,31 +38,36 @@ struct OwnedRecord {
 pub(crate) fn write(terminal: &Terminal, parser: &Parser) -> Vec<u8> {
     // Every screen has a JSON form; if it were, the empty body would be refused and the output replayed.
     let body = serde_json::to_vec(&Record { terminal, parser }).unwrap_or_default();
-    sealed(&body)
+    seal(NAME, &body)
 }
 
 pub(crate) fn read(bytes: &[u8]) -> Result<(Terminal, Parser), DamagedSnapshot> {
-    let line_end = bytes.iter().take(100).position(|&byte| byte == b'\n').ok_or(DamagedSnapshot::NotASnapshot)?;
-    let (line, body) = (&bytes[..line_end], &bytes[line_end + 1..]);
-    let line = str::from_utf8(line).map_err(|_| DamagedSnapshot::NotASnapshot)?;
-    let words: Vec<&str> = line.split(' ').collect();
-    let [NAME, version, checksum] = words[..] else { return Err(DamagedSnapshot::NotASnapshot) };
-    match version.parse() {
-        Ok(VERSION) => {}
-        Ok(other) => return Err(DamagedSnapshot::OtherVersion(other)),
-        Err(_) => return Err(DamagedSnapshot::NotASnapshot),
-    }
-    if checksum != checksum_of(body) {
-        return Err(DamagedSnapshot::Changed);
-    }
+    let body = unseal(NAME, bytes)?;
     let record: OwnedRecord = serde_json::from_slice(body).map_err(|_| DamagedSnapshot::Changed)?;
     if record.terminal.is_sound() { Ok((record.terminal, record.parser)) } else { Err(DamagedSnapshot::Changed) }
 }
 
-fn sealed(body: &[u8]) -> Vec<u8> {
-    let mut bytes = format!("{NAME} {VERSION} {}\n", checksum_of(body)).into_bytes();
+/// Puts a first line before `body` that says what it is.
+pub(crate) fn seal(name: &str, body: &[u8]) -> Vec<u8> {
+    let mut bytes = format!("{name} {VERSION} {}\n", checksum_of(body)).into_bytes();
     bytes.extend_from_slice(body);
     bytes
+}
+
+/// The body behind such a line, if it is whole.
+pub(crate) fn unseal<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a [u8], DamagedSnapshot> {
+    let line_end = bytes.iter().take(100).position(|&byte| byte == b'\n').ok_or(DamagedSnapshot::NotASnapshot)?;
+    let (line, body) = (&bytes[..line_end], &bytes[line_end + 1..]);
+    let line = str::from_utf8(line).map_err(|_| DamagedSnapshot::NotASnapshot)?;
+    let words: Vec<&str> = line.split(' ').collect();
+    let [found, version, checksum] = words[..] else { return Err(DamagedSnapshot::NotASnapshot) };
+    match version.parse() {
+        _ if found != name => return Err(DamagedSnapshot::NotASnapshot),
+        Ok(VERSION) => {}
+        Ok(other) => return Err(DamagedSnapshot::OtherVersion(other)),
+        Err(_) => return Err(DamagedSnapshot::NotASnapshot),
+    }
+    if checksum == checksum_of(body) { Ok(body) } else { Err(DamagedSnapshot::Changed) }
 }
 
 /// FNV-1a: against accidents. A forged snapshot gives a wrong screen and no panic.
@@ -103,7 +108,7 @@ mod tests {
         assert_eq!(read(b"{}"), Err(DamagedSnapshot::NotASnapshot));
         assert_eq!(read(b"\x7fELF\n"), Err(DamagedSnapshot::NotASnapshot));
         assert_eq!(read(b"ostler-screen 2 0\n{}"), Err(DamagedSnapshot::OtherVersion(2)));
-        assert_eq!(read(&sealed(b"")), Err(DamagedSnapshot::Changed));
+        assert_eq!(read(&seal(NAME, b"")), Err(DamagedSnapshot::Changed));
     }
 
     #[test]
@@ -142,7 +147,7 @@ mod tests {
             leaves(&mut body, &mut places);
             let place = which.index(places.len());
             *places[place] = serde_json::from_str(forged).unwrap();
-            if let Ok((mut terminal, mut parser)) = read(&sealed(&serde_json::to_vec(&body).unwrap())) {
+            if let Ok((mut terminal, mut parser)) = read(&seal(NAME, &serde_json::to_vec(&body).unwrap())) {
                 parser.feed(&further, &mut terminal);
                 parser.feed(b"\x1b[?1049l\x1b8\x1b[T\x1b[2Lx\ty\x1b[99b", &mut terminal);
                 terminal.resize(Size { rows: 3, columns: 5 });

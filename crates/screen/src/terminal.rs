@@ -8,7 +8,7 @@
 //!
 //! Control sequences with parameters (`ESC [ …`) are carried out in [`crate::sequences`].
 
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, ScrolledOff};
 use crate::charset::{Charset, Charsets};
 use crate::cursor::{Cursor, SavedCursor};
 use crate::modes::Modes;
@@ -102,6 +102,11 @@ impl Terminal {
     /// The screen that keeps its contents while another program borrows the window.
     pub(crate) fn primary(&mut self) -> &mut Buffer {
         self.behind.as_mut().unwrap_or(&mut self.shown)
+    }
+
+    /// What has scrolled off the primary screen, where that is collected.
+    pub(crate) fn scrolled_off(&self) -> Option<&ScrolledOff> {
+        self.behind.as_ref().unwrap_or(&self.shown).scrolled_off()
     }
 
     pub(crate) fn resize(&mut self, size: Size) {
@@ -276,11 +281,9 @@ impl Terminal {
 
     /// `ESC c`: everything as at the start, but for the title, which belongs to the window.
     fn hard_reset(&mut self) {
-        let collecting = self.primary().is_collecting();
+        let scrolled_off = self.primary().take_scrolled_off();
         *self = Terminal { title: self.title.take(), ..Terminal::new(self.size) };
-        if collecting {
-            self.shown.collect_scrolled_off();
-        }
+        self.shown.collect_scrolled_off(scrolled_off);
     }
 
     /// `ESC # 8`: fills the screen, for adjusting a picture tube.

@@ -1,8 +1,10 @@
 //! A terminal session's screen from its files: `size` notes when the window changed, `screen` is a snapshot taken at
-//! least every MiB, `out` has the bytes since. Reading them needs no keeper.
+//! least every MiB, `out` has the bytes since. `screen.scrollback` is the same snapshot together with what had scrolled off
+//! by then: only attaching needs that, and a list that draws many screens should not have to read it. Reading them needs no
+//! keeper.
 
 use crate::look::read_from;
-use ostler_screen::{Screen, Scrollback, Size};
+use ostler_screen::{Lines, Screen, Scrollback, Size};
 use ostler_store::StoreError;
 use ostler_store::folder::read_dispensable;
 use ostler_store::journal::open_for_append;
@@ -14,6 +16,9 @@ use std::io::Write;
 
 /// How much output may come between two snapshots.
 pub const SNAPSHOT_EVERY: u64 = 1 << 20;
+
+/// How many lines that have scrolled off are kept: as many as tmux keeps.
+pub const SCROLLBACK: usize = 2000;
 
 /// The window had this size from that position of the output on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,11 +102,8 @@ impl Replay {
 
 /// The screen at the present end of the output.
 pub fn now(run: &Dir) -> Result<At, StoreError> {
-    let bytes = read_dispensable(run, "screen")?.unwrap_or_default();
-    let stored = parse_snapshot(&bytes)
-        .and_then(|(position, state)| Some(At { screen: Screen::restore(state).ok()?, position }));
     // A snapshot that cannot be read costs time, nothing else: everything is in the output.
-    let At { mut screen, position } = match stored {
+    let At { mut screen, position } = match stored_screen(run)? {
         Some(at) => at,
         None => At { screen: Screen::new(first_window(run)?), position: 0 },
     };
@@ -113,16 +115,49 @@ pub fn now(run: &Dir) -> Result<At, StoreError> {
     Ok(At { screen, position: replay.position })
 }
 
-/// How much output is replayed at most to find what has scrolled off.
+/// The screen at the present end of the output with what has scrolled off it, and the position of that end.
+pub fn now_with_scrollback(run: &Dir) -> Result<(Scrollback, u64), StoreError> {
+    let (mut scrollback, position) = stored_scrollback(run)?;
+    let mut replay = Replay::from(position);
+    replay.read_on(run, |drawn| match drawn {
+        Drawn::Bytes(bytes) => scrollback.feed(bytes),
+        Drawn::Resized(size) => scrollback.resize(size),
+    })?;
+    Ok((scrollback, replay.position))
+}
+
+fn stored_screen(run: &Dir) -> Result<Option<At>, StoreError> {
+    let bytes = read_dispensable(run, "screen")?.unwrap_or_default();
+    Ok(parse_snapshot(&bytes).and_then(|(position, state)| Some(At { screen: Screen::restore(state).ok()?, position })))
+}
+
+/// The newest snapshot with what had scrolled off. A version that knows only `screen` may have written that one later, and
+/// the output before it may be gone; so both are read, `screen` first, because the other is never older.
+fn stored_scrollback(run: &Dir) -> Result<(Scrollback, u64), StoreError> {
+    let screen = stored_screen(run)?;
+    let bytes = read_dispensable(run, "screen.scrollback")?.unwrap_or_default();
+    if let Ok((scrollback, position)) = Scrollback::restore(&bytes, SCROLLBACK)
+        && screen.as_ref().is_none_or(|screen| screen.position <= position)
+    {
+        return Ok((scrollback, position));
+    }
+    Ok(match screen {
+        Some(At { screen, position }) => {
+            (Scrollback::of(screen, scrolled_off_before(run, position)?, SCROLLBACK), position)
+        }
+        None => (Scrollback::new(first_window(run)?, SCROLLBACK), 0),
+    })
+}
+
+/// How much output is replayed at most to find what has scrolled off, where that was not stored.
 const SCROLLED: u64 = 4 << 20;
 
-/// The last lines that have scrolled off the screen up to this position, with their colours, when it is then shown in a
-/// window of this size: what a smaller one has no room for is among them. Of a long output only the end is
-/// looked at; the first lines found there may then be wrong, where the program drew over what stood before.
-pub fn scrolled_off(run: &Dir, until: u64, size: Option<Size>, lines: usize) -> Result<Vec<Vec<u8>>, StoreError> {
+/// The last lines that have scrolled off the screen up to this position, from the output alone. Of a long output only the end
+/// is looked at; the first lines found there may then be wrong, where the program drew over what stood before.
+fn scrolled_off_before(run: &Dir, until: u64) -> Result<Lines, StoreError> {
     let from = until.saturating_sub(SCROLLED);
     let begun = sizes(run)?.iter().rev().find(|resize| resize.at <= from).map(window);
-    let mut scrollback = Scrollback::new(begun.map_or_else(|| first_window(run), Ok)?, lines);
+    let mut scrollback = Scrollback::new(begun.map_or_else(|| first_window(run), Ok)?, SCROLLBACK);
     if from > 0 {
         scrollback.begin_at_the_bottom();
     }
@@ -137,10 +172,7 @@ pub fn scrolled_off(run: &Dir, until: u64, size: Option<Size>, lines: usize) -> 
         Drawn::Resized(size) if left > 0 => scrollback.resize(size),
         Drawn::Resized(_) => {}
     })?;
-    if let Some(size) = size {
-        scrollback.resize(size);
-    }
-    Ok(scrollback.lines().collect())
+    Ok(scrollback.lines())
 }
 
 /// The window in which the program began.
@@ -159,9 +191,12 @@ pub fn take_snapshot(run: &Dir) -> Result<(), StoreError> {
     let Some(_held) = lock::try_exclusive(file).map_err(StoreError::io("screen.lock"))? else {
         return Ok(());
     };
-    let at = now(run)?;
-    let mut bytes = format!("{}\n", at.position).into_bytes();
-    bytes.extend(at.screen.snapshot());
+    let (scrollback, position) = now_with_scrollback(run)?;
+    // First, so that it is never older than `screen`: output before that may be dropped.
+    let written = run.replace("screen.scrollback", &scrollback.snapshot(position), Sync::No);
+    written.map_err(StoreError::io("screen.scrollback"))?;
+    let mut bytes = format!("{position}\n").into_bytes();
+    bytes.extend(scrollback.screen().snapshot());
     run.replace("screen", &bytes, Sync::No).map_err(StoreError::io("screen"))
 }
 
@@ -199,19 +234,47 @@ mod tests {
         assert_eq!(from_snapshot.screen.size(), Size { rows: 4, columns: 5 });
     }
 
+    fn lines(run: &Dir) -> Vec<String> {
+        let (scrollback, _) = now_with_scrollback(run).unwrap();
+        scrollback.lines().iter().map(|line| String::from_utf8(line.to_vec()).unwrap()).collect()
+    }
+
     #[test]
-    fn what_has_scrolled_off_is_found_up_to_a_position() {
-        let (_folder, run) = run_with(b"one\r\ntwo\r\nthree\r\nfour\r\nfive");
+    fn what_has_scrolled_off_is_found_with_every_part_of_the_snapshot_missing_or_old() {
+        let (folder, run) = run_with(b"one\r\ntwo\r\nthree");
+        let path = |name: &str| folder.path().join(name);
         note_size(&run, Resize { at: 0, rows: 2, columns: 20 }).unwrap();
-        let found = |until, lines| {
-            let found = scrolled_off(&run, until, None, lines).unwrap();
-            found.into_iter().map(|line| String::from_utf8(line).unwrap()).collect::<Vec<_>>()
-        };
-        assert_eq!(found(27, 9), ["one", "two", "three"]);
-        assert_eq!(found(27, 1), ["three"]);
-        assert_eq!(found(15, 9), ["one"], "nothing that came later");
-        let smaller = scrolled_off(&run, 27, Some(Size { rows: 1, columns: 20 }), 9).unwrap();
-        assert_eq!(smaller.last().unwrap(), b"four", "what a smaller window has no room for");
+        assert_eq!(lines(&run), ["one"]);
+        take_snapshot(&run).unwrap();
+        let old = std::fs::read(path("screen.scrollback")).unwrap();
+        std::fs::write(path("out"), b"one\r\ntwo\r\nthree\r\nfour\r\nfive").unwrap();
+        take_snapshot(&run).unwrap();
+        let whole = ["one", "two", "three"];
+        assert_eq!(lines(&run), whole);
+        // Written by a version that knows only `screen`, or damaged, or deleted.
+        std::fs::write(path("screen.scrollback"), &old).unwrap();
+        assert_eq!(lines(&run), whole);
+        std::fs::write(path("screen.scrollback"), b"damaged").unwrap();
+        assert_eq!(lines(&run), whole);
+        std::fs::remove_file(path("screen.scrollback")).unwrap();
+        assert_eq!(lines(&run), whole);
+        std::fs::write(path("screen.scrollback"), &old).unwrap();
+        std::fs::write(path("screen"), b"damaged").unwrap();
+        assert_eq!(lines(&run), whole);
+        std::fs::remove_file(path("screen")).unwrap();
+        assert_eq!(lines(&run), whole);
+    }
+
+    #[test]
+    fn what_scrolled_off_before_a_snapshot_is_not_read_again() {
+        let (folder, run) = run_with(b"one\r\ntwo\r\nthree");
+        note_size(&run, Resize { at: 0, rows: 2, columns: 20 }).unwrap();
+        take_snapshot(&run).unwrap();
+        // The output up to there is gone, as when it grew too long.
+        let mut out = vec![0; 15];
+        out.extend_from_slice(b"\r\nfour");
+        std::fs::write(folder.path().join("out"), out).unwrap();
+        assert_eq!(lines(&run), ["one", "two"]);
     }
 
     #[test]

@@ -16,7 +16,7 @@ const SESSION: &str =
 const PLAN: &str = r#"{"mode":"headless","keep":true,"speaks":"turns","ending":"end_of_input","linger_ms":1}"#;
 
 /// The files of a session, and what stands in each before one of them is replaced.
-fn files() -> [(&'static str, Option<String>); 13] {
+fn files() -> [(&'static str, Option<String>); 14] {
     let run = format!(r#"{{"run":1,"argv":["x"],"plan":{PLAN},"agent":null}}"#);
     let started = format!(r#"{{"at":"2026-01-01T00:00:00Z","ms":1,"run":1,"what":"started","plan":{PLAN}}}"#);
     [
@@ -33,6 +33,7 @@ fn files() -> [(&'static str, Option<String>); 13] {
         ("runs/1/fed.jsonl", None),
         ("runs/1/exit.json", None),
         ("runs/1/outcome.json", None),
+        ("runs/1/screen.scrollback", None),
     ]
 }
 
@@ -61,6 +62,7 @@ pub fn folder(bytes: &[u8]) {
     assert!(read.is_ok() || matches!(files()[which].0, "session.json" | "runs/1/run.json"), "{read:?}");
     let run = folder.run(1).unwrap();
     let _ = terminal::now(run.dir()).unwrap();
+    let _ = terminal::now_with_scrollback(run.dir()).unwrap().0.lines();
 }
 
 /// Every request is found again at its own place.

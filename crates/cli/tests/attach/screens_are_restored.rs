@@ -183,7 +183,8 @@ fn what_has_scrolled_off_is_in_the_terminals_own_scrollback() {
         person.sees("later");
         let mut terminal = ostler_screen::Scrollback::new(ostler_screen::Size { rows, columns }, 10_000);
         terminal.feed(&person.bytes);
-        let lines: Vec<String> = terminal.lines().map(|line| String::from_utf8(line).unwrap()).collect();
+        let lines: Vec<String> =
+            terminal.lines().iter().map(|line| String::from_utf8(line.to_vec()).unwrap()).collect();
         let plain: Vec<String> = lines.iter().map(|line| ostler_screen::printable(line).into_owned()).collect();
         let first = plain.iter().position(|line| line.starts_with("line ")).unwrap();
         assert!(plain[first - 1].contains("Ctrl-\\ detaches"), "the way out stands above it: {}", plain[first - 1]);

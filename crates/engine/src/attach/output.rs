@@ -9,9 +9,6 @@ use rustix::fs::{OFlags, SeekFrom, seek};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// How many lines are put into the terminal's own scrollback: as many as tmux keeps.
-const SCROLLBACK: usize = 2000;
-
 /// How much is read at once.
 const PIECE: usize = 64 * 1024;
 
@@ -70,20 +67,21 @@ impl Output {
     ///
     /// `greeting`: a line of the face that comes before all of it.
     pub fn draw_first(&mut self, window: Option<(u16, u16)>, greeting: &str) -> Result<()> {
-        self.draw(window)?;
-        let rows = usize::from(window.map_or(0, |(rows, _)| rows));
-        let size = window.map(|(rows, columns)| Size { rows, columns });
-        let history = terminal::scrolled_off(self.run.dir(), self.position, size, SCROLLBACK)?;
-        let mut before = format!("\r{greeting}\r\n").into_bytes();
-        for line in &history {
-            before.extend_from_slice(line);
-            before.extend_from_slice(b"\r\n");
+        let (mut scrollback, position) = terminal::now_with_scrollback(self.run.dir())?;
+        if let Some((rows, columns)) = window {
+            // What a smaller window has no room for scrolls off.
+            scrollback.resize(Size { rows, columns });
+        }
+        let mut bytes = format!("\r{greeting}\r\n").into_bytes();
+        for line in scrollback.lines().iter() {
+            bytes.extend_from_slice(line);
+            bytes.extend_from_slice(b"\r\n");
         }
         // The row that the cursor is in is empty, and all above it scroll off.
-        before.extend(std::iter::repeat_n(b'\n', rows.saturating_sub(1)));
-        if let Some(drawn) = &mut self.drawn {
-            drawn.splice(0..0, before);
-        }
+        let rows = usize::from(window.map_or(0, |(rows, _)| rows));
+        bytes.extend(std::iter::repeat_n(b'\n', rows.saturating_sub(1)));
+        bytes.extend(scrollback.screen().redraw());
+        (self.drawn, self.position, self.more) = (Some(bytes), position, true);
         Ok(())
     }
 

@@ -115,7 +115,7 @@ impl Printer {
                     }
                 })?;
             }
-            How::Json { conversation } => conversation.read(|item, _| line(format_args!("{}", to_json(&item))))?,
+            How::Json { conversation } => conversation.read(|item, _| line(format_args!("{}", to_json(&item)?)))?,
             How::Bytes { printed, streams: [first, second], show } => printed.read(|stream, piece| match stream {
                 Stream::Out => first.print(piece, *show, out),
                 Stream::Err => second.print(piece, *show, err),

@@ -134,7 +134,7 @@ impl Ask {
 }
 
 /// How a turn went, by the agent's own word.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct TurnEnd {
     pub verdict: Verdict,
     /// The final answer.

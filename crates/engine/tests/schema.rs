@@ -5,6 +5,7 @@
 
 use ostler_core::outcome::Outcome;
 use ostler_core::view::View;
+use ostler_engine::logs::ItemObject;
 use ostler_engine::watch::Change;
 use schemars::{JsonSchema, generate::SchemaSettings};
 use std::path::Path;
@@ -19,9 +20,12 @@ fn schema<T: JsonSchema>() -> String {
 fn what_programs_read_changes_only_when_that_is_announced() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema");
     let mut changed = Vec::new();
-    for (name, made) in
-        [("session", schema::<View>()), ("outcome", schema::<Outcome>()), ("change", schema::<Change>())]
-    {
+    for (name, made) in [
+        ("session", schema::<View>()),
+        ("outcome", schema::<Outcome>()),
+        ("change", schema::<Change>()),
+        ("item", schema::<ItemObject<'_>>()),
+    ] {
         let file = folder.join(format!("{name}.json"));
         if std::env::var_os("UPDATE_SCHEMA").is_some() {
             std::fs::create_dir_all(&folder).unwrap();

@@ -14,7 +14,7 @@ mod refusal;
 mod said;
 mod whole;
 
-pub use json::to_json;
+pub use json::{ItemObject, to_json};
 pub use refusal::{LogRefusal, Untimed};
 pub use whole::end_of_whole;
 

@@ -30,6 +30,8 @@ pub enum Command {
     /// Show the conversation, or what a command printed
     #[command(alias = "log")]
     Logs(Logs),
+    /// Search all conversations, also those that were never started by ostler
+    Search(Search),
     /// Wait until sessions have ended
     Wait(Wait),
     /// Send a message; it is delivered at the end of the running turn
@@ -104,6 +106,7 @@ impl Command {
             "show" => of(words).map(Command::Show),
             "wait" => of(words).map(Command::Wait),
             "send" => of(words).map(Command::Send),
+            "search" => of(words).map(Command::Search),
             _ => None,
         }
     }
@@ -296,6 +299,9 @@ pub struct Show {
 pub struct Logs {
     /// Session id or name, the unique beginning of one, or @last (default: the only one, or a choice)
     pub id: Option<String>,
+    /// Read a conversation that is not a session: ID is the agent's own id of it, or its transcript
+    #[arg(long, requires = "id", conflicts_with_all = ["follow", "screen", "raw"])]
+    pub foreign: bool,
     /// Continue with new output as it comes
     #[arg(short, long)]
     pub follow: bool,
@@ -323,6 +329,51 @@ pub struct Logs {
     /// Print one JSON object per message or tool call, with its time
     #[arg(long, conflicts_with = "raw")]
     pub json: bool,
+}
+
+#[derive(Args)]
+#[command(
+    after_help = "All words must be in one message. \"several words\" in quotes must stand next to each other, beg* is \
+                        the beginning of a word, -word must not be there. Upper and lower case and accents do not \
+                        matter. The newest messages come first.\n\n\
+                        Exit codes: 0 found something, 1 found nothing, 2 wrong usage, 125 ostler itself failed."
+)]
+pub struct Search {
+    /// What to search for
+    #[arg(required = true, value_name = "WORDS", value_parser = dashes::unmarked)]
+    pub words: Vec<String>,
+    /// Only conversations of this agent (may be repeated, or separated by commas)
+    #[arg(long = "agent", value_name = "AGENT", value_delimiter = ',')]
+    pub agents: Vec<String>,
+    /// Only messages after this time: an age such as 7d, or a time such as 2026-11-16
+    #[arg(long, value_name = "T")]
+    pub since: Option<String>,
+    /// Only conversations in this folder or below it
+    #[arg(long = "in", value_name = "FOLDER")]
+    pub below: Option<PathBuf>,
+    /// Only messages by a person, by the agent, or by its tools (may be repeated, or separated by commas)
+    #[arg(long = "role", value_enum, value_name = "ROLE", value_delimiter = ',')]
+    pub roles: Vec<Role>,
+    /// Only sessions of ostler
+    #[arg(long)]
+    pub ours: bool,
+    /// At most this many messages (default: 20, of each conversation 3)
+    #[arg(long, value_name = "N")]
+    pub most: Option<usize>,
+    /// Print a JSON array
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// By whom a message is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Role {
+    /// A person
+    User,
+    /// The agent
+    Agent,
+    /// A tool call, and what came back
+    Tool,
 }
 
 #[derive(Args)]

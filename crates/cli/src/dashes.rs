@@ -18,8 +18,14 @@ const MARK: char = '\0';
 /// The commands that take a prompt or a message.
 const COMMANDS: [&str; 4] = ["run", "send", "resume", "fork"];
 
+/// The command whose words may each begin with a dash: what must not be there. It has no short flags but that for help.
+const SEARCH: &str = "search";
+
 /// Marks the words that are text. Everything behind `--` and the values of options stay as they are.
 pub fn mark(arguments: Vec<OsString>) -> Vec<OsString> {
+    if arguments.get(1).is_some_and(|word| word == SEARCH) {
+        return arguments.into_iter().map(mark_excluded).collect();
+    }
     let takes_text = arguments.get(1).and_then(|word| word.to_str()).filter(|name| COMMANDS.contains(name));
     // Nearly always there is none, and then the definitions of the options are not needed.
     let Some(name) = takes_text.filter(|_| arguments.iter().any(|word| word.to_str().is_some_and(is_text))) else {
@@ -35,6 +41,15 @@ pub fn mark(arguments: Vec<OsString>) -> Vec<OsString> {
         Some(_) | None => word.clone(),
     };
     arguments.iter().enumerate().map(marked).collect()
+}
+
+/// `-word` and `-"two words"`, as they are typed to search.
+fn mark_excluded(word: OsString) -> OsString {
+    let is_word = |text: &str| text.starts_with('-') && !text.starts_with("--") && text != "-h" && text != "-";
+    match word.to_str().filter(|text| is_word(text)) {
+        Some(text) => format!("{MARK}{text}").into(),
+        None => word,
+    }
 }
 
 /// What a marked word says.
@@ -108,6 +123,12 @@ mod tests {
         ] {
             assert_eq!(marked(same), same);
         }
+    }
+
+    #[test]
+    fn every_word_with_one_dash_is_excluded_from_a_search() {
+        let marked = marked(&["search", "a", "-not", "--json", "-h", "-\"x y\""]);
+        assert_eq!(marked, ["search", "a", "\0-not", "--json", "-h", "\0-\"x y\""]);
     }
 
     #[test]

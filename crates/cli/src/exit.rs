@@ -10,9 +10,9 @@ mod starting;
 use crate::commands::ls::tilde;
 use ostler_core::outcome::{Kind, Outcome, Saved};
 use ostler_engine::Error;
-use ostler_engine::LaunchError;
 use ostler_engine::logs::LogRefusal;
 use ostler_engine::moved::Moved;
+use ostler_engine::{LaunchError, SearchError};
 use ostler_engine::{NotFound, StoreError, is_full_disk};
 use std::fmt;
 
@@ -139,6 +139,7 @@ fn advice(error: &Error) -> (Code, String) {
         Error::Unforkable(refusal) => resuming::about_copy(refusal),
         Error::Unadoptable(refusal) => adopting::advice(refusal),
         Error::NoLog(refusal) => no_log(refusal),
+        Error::Search(error) => searching(error),
         Error::OwnerStays { .. } => (Code::Refused, "end it yourself".to_owned()),
         Error::EndedNotResumed { .. } => (Code::NotSaved, "run the command again to resume it".to_owned()),
         Error::EndedDamaged { .. } => (Code::NotSaved, "repair it first: ostler repair".to_owned()),
@@ -243,6 +244,19 @@ fn no_log(refusal: &LogRefusal) -> (Code, String) {
         LogRefusal::NoTimes(_) => "omit --since and --timestamps",
     };
     (Code::Usage, hint.to_owned())
+}
+
+/// The index is derived: it may always be deleted.
+fn searching(error: &SearchError) -> (Code, String) {
+    let advice = match error {
+        SearchError::Io { error, .. } if is_full_disk(error) => "free some disk space",
+        SearchError::Io { .. } => "check who owns it, or set OSTLER_HOME",
+        SearchError::Damaged { .. } | SearchError::Index { .. } => {
+            "try again; if that does not help, delete the folder search in OSTLER_HOME"
+        }
+        SearchError::Store(error) => hint(error),
+    };
+    (Code::Ours, advice.to_owned())
 }
 
 /// The rule that a name breaks.

@@ -54,6 +54,9 @@ pub enum Error {
     Unresumable(#[from] ResumeRefusal),
     #[error(transparent)]
     Unforkable(#[from] ForkRefusal),
+    /// Conversations cannot be searched.
+    #[error(transparent)]
+    Search(#[from] ostler_search::SearchError),
     /// There is no such log.
     #[error(transparent)]
     NoLog(#[from] LogRefusal),

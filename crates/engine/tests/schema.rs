@@ -6,6 +6,7 @@
 use ostler_core::outcome::Outcome;
 use ostler_core::view::View;
 use ostler_engine::logs::ItemObject;
+use ostler_engine::search::Hit;
 use ostler_engine::watch::Change;
 use schemars::{JsonSchema, generate::SchemaSettings};
 use std::path::Path;
@@ -25,6 +26,7 @@ fn what_programs_read_changes_only_when_that_is_announced() {
         ("outcome", schema::<Outcome>()),
         ("change", schema::<Change>()),
         ("item", schema::<ItemObject<'_>>()),
+        ("hit", schema::<Hit>()),
     ] {
         let file = folder.join(format!("{name}.json"));
         if std::env::var_os("UPDATE_SCHEMA").is_some() {

@@ -151,6 +151,9 @@ points! {
     InboxSynced "inbox-synced" [Client],
     PieceNoted "piece-noted" [Keeper],
     PiecePut "piece-put" [Keeper],
+    // The search index, which is no part of a session's life.
+    IndexFilled "index-filled" [],
+    IndexWritten "index-written" [],
 }
 
 static ROLE: AtomicU8 = AtomicU8::new(Role::Client as u8);

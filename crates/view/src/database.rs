@@ -110,6 +110,17 @@ pub fn rows_after<E: From<StoreError>>(
     after: &mut String,
     mut each: impl FnMut(&RecordedRow<'_>, bool) -> Result<bool, E>,
 ) -> Result<(), E> {
+    named_rows_after(queries, database, native_id, after, |_, row, is_newest| each(row, is_newest))
+}
+
+/// The same, with the id of each row.
+pub fn named_rows_after<E: From<StoreError>>(
+    queries: &Queries,
+    database: &Path,
+    native_id: &str,
+    after: &mut String,
+    mut each: impl FnMut(&str, &RecordedRow<'_>, bool) -> Result<bool, E>,
+) -> Result<(), E> {
     let failed = failed(database);
     let connection = open(database).map_err(&failed)?;
     let newest: Option<String> = connection
@@ -122,10 +133,31 @@ pub fn rows_after<E: From<StoreError>>(
         let (id, message): (String, String) = (row.get(0).map_err(&failed)?, row.get(1).map_err(&failed)?);
         let bytes = |column: usize| row.get_ref(column)?.as_bytes().map_err(rusqlite::Error::from);
         let (message_data, part_data) = (bytes(2).map_err(&failed)?, bytes(3).map_err(&failed)?);
-        if !each(&RecordedRow { message_data, part_data }, newest.as_ref() == Some(&message))? {
+        if !each(&id, &RecordedRow { message_data, part_data }, newest.as_ref() == Some(&message))? {
             return Ok(());
         }
         *after = id;
+    }
+    Ok(())
+}
+
+/// Calls `each` with those of these rows that are still there.
+pub fn rows_named(
+    queries: &Queries,
+    database: &Path,
+    ids: &[String],
+    mut each: impl FnMut(&RecordedRow<'_>),
+) -> Result<(), StoreError> {
+    let failed = failed(database);
+    let connection = open(database).map_err(&failed)?;
+    let mut one = connection.prepare(queries.part).map_err(&failed)?;
+    for id in ids {
+        let mut found = one.query(params![id]).map_err(&failed)?;
+        if let Some(row) = found.next().map_err(&failed)? {
+            let bytes = |column: usize| row.get_ref(column)?.as_bytes().map_err(rusqlite::Error::from);
+            let (message_data, part_data) = (bytes(0).map_err(&failed)?, bytes(1).map_err(&failed)?);
+            each(&RecordedRow { message_data, part_data });
+        }
     }
     Ok(())
 }

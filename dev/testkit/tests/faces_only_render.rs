@@ -36,7 +36,15 @@ const LAYERS: [&[&str]; 5] = [
     &["ostler"],
     &["ostler-tui"],
     &["ostler-engine"],
-    &["ostler-demo", "ostler-replay", "ostler-keeper", "ostler-writers", "ostler-view", "ostler-store"],
+    &[
+        "ostler-demo",
+        "ostler-replay",
+        "ostler-keeper",
+        "ostler-search",
+        "ostler-writers",
+        "ostler-view",
+        "ostler-store",
+    ],
     &["ostler-screen", "ostler-agents", "ostler-transcript", "ostler-sys", "ostler-core"],
 ];
 

@@ -66,7 +66,7 @@ fn with_values(mut command: clap::Command) -> clap::Command {
         let values = match (name.as_str(), argument.get_id().as_str()) {
             ("restore", "ids") => ArgValueCompleter::new(|typed: &OsStr| sessions(typed, Among::Archived)),
             (_, "id" | "ids") => ArgValueCompleter::new(|typed: &OsStr| sessions(typed, Among::Live)),
-            ("run", "words") | ("ls", "agents") => ArgValueCompleter::new(agents),
+            ("run", "words") | ("ls" | "search", "agents") => ArgValueCompleter::new(agents),
             ("adopt", "conversation") => ArgValueCompleter::new(conversations),
             (_, "labels") => ArgValueCompleter::new(labels),
             ("help", "topic") => ArgValueCompleter::new(topics),

@@ -50,6 +50,7 @@ Commands for a conversation (adopt, who, repair) also take the agent's own id of
       runs/N/outcome.json  how run N ended
       checkpoints/         copies of the agent's transcript
     archive/               archived sessions
+    search/                index of ostler search; may be deleted
   $XDG_CONFIG_HOME/ostler/config.toml
                            settings; default ~/.config/ostler/config.toml, see ostler help config
 
@@ -99,7 +100,7 @@ All settings: ",
 ];
 
 /// What stands below the `--help` of a command, by its name.
-const EXAMPLES: [(&str, &[&str]); 29] = [
+const EXAMPLES: [(&str, &[&str]); 30] = [
     (
         "run",
         &[
@@ -123,9 +124,19 @@ const EXAMPLES: [(&str, &[&str]); 29] = [
             "ostler logs --since 1h --timestamps tests     the last hour, with times",
             "ostler logs --grep \"error|warning\" -i tests   lines that match",
             "ostler logs --json -n 1 tests | jq .          the last thing said",
+            "ostler logs --foreign 3f8e                    a conversation that ostler did not start",
         ],
     ),
     ("wait", &["ostler wait @last", "ostler wait --until turn --timeout 10m tests", "ostler wait --any k3v9 m2p4"]),
+    (
+        "search",
+        &[
+            "ostler search redis timeout                   messages with both words, the newest first",
+            "ostler search \"connection refused\" -docker   a phrase, and a word that must not be there",
+            "ostler search migrat* --in . --since 7d       this folder, the last week, any ending",
+            "ostler search panic --role tool --json        what tools printed, as JSON",
+        ],
+    ),
     (
         "send",
         &[
@@ -300,7 +311,7 @@ mod tests {
             assert!(found.is_some_and(|(_, examples)| !examples.is_empty()), "{name} has no example");
         }
         for example in EXAMPLES.iter().filter(|(of, _)| tree.find_subcommand(of).is_some()).flat_map(|(_, all)| *all) {
-            let words = words(example);
+            let words = crate::dashes::mark(words(example).into_iter().map(Into::into).collect());
             assert!(Cli::try_parse_from(&words).is_ok(), "{example}: {words:?}");
         }
     }

@@ -23,6 +23,7 @@ mod repair;
 mod restore;
 mod resume;
 mod run;
+mod search;
 mod send;
 mod several;
 mod show;
@@ -85,6 +86,7 @@ fn dispatch(cli: Cli) -> Result<Code> {
         Some(Command::Who(args)) => who::run(&context, &args),
         Some(Command::Show(args)) => show::run(&context, &args),
         Some(Command::Logs(args)) => logs::run(&context, &args),
+        Some(Command::Search(args)) => search::run(&context, &args),
         Some(Command::Wait(args)) => wait::run(&context, &args),
         Some(Command::Send(args)) => send::run(&context, args),
         Some(Command::Answer(args)) => answer::run(&context, args),

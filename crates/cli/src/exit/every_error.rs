@@ -8,7 +8,7 @@ use ostler_engine::launch::{LaunchRefusal, OnlyForAgents};
 use ostler_engine::logs::{LogRefusal, Untimed};
 use ostler_engine::moved::Moved;
 use ostler_engine::resume::{ForkRefusal, ResumeRefusal};
-use ostler_engine::{Error, LaunchError, NotFound, SessionRef, StoreError};
+use ostler_engine::{Error, LaunchError, NotFound, SearchError, SessionRef, StoreError};
 use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
@@ -231,6 +231,11 @@ fn of_the_engine() -> Vec<Error> {
         Error::UsedBy { pid: 4711, terminal: None, program: None },
         Error::RunsForRepair { session: session(), pid: Some(4711) },
         Error::CannotCompare { path: file(), error: denied() },
+        Error::Search(SearchError::Io { path: PathBuf::from("/work/search/lock"), error: denied() }),
+        Error::Search(SearchError::Io { path: file(), error: io::Error::from_raw_os_error(28) }),
+        Error::Search(SearchError::Damaged { error: text("file is not a database") }),
+        Error::Search(SearchError::Index { error: text("database is locked") }),
+        Error::Search(SearchError::Store(StoreError::Missing { file: text("session.json") })),
         Error::OnlyInCopy(text("2 messages are only in the copy of 07:11")),
     ]
 }

@@ -28,15 +28,28 @@ const NAMED: usize = 5;
 
 /// The conversation that a word names.
 pub fn find(engine: &Engine, word: &str) -> Result<Found> {
-    let all = stored::all(&engine.environment.lookup())?;
-    let stored = match by_file(engine, word, &all)? {
-        Some(stored) => stored,
-        None => by_id(engine, word, all)?,
-    };
+    let stored = locate(engine, word)?;
     refuse_kept(engine, &stored)?;
     let mut found = Found { stored, about: About::default() };
     found.read_again()?;
     Ok(found)
+}
+
+/// The same, only where it is; a session may have it.
+pub fn locate(engine: &Engine, word: &str) -> Result<Stored> {
+    let all = match stored::all(&engine.environment.lookup()) {
+        Ok(all) => all,
+        // A database that cannot be read hides only what is in it.
+        Err(error) => {
+            let files = stored::in_files(&engine.environment.lookup());
+            let is_there = |one: &Stored| one.native_id.starts_with(word) || one.file == Path::new(word);
+            if files.iter().any(is_there) { files } else { return Err(error) }
+        }
+    };
+    match by_file(engine, word, &all)? {
+        Some(stored) => Ok(stored),
+        None => by_id(engine, word, all),
+    }
 }
 
 impl Found {

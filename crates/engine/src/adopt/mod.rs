@@ -13,6 +13,7 @@ mod others;
 mod refusal;
 
 pub use find::Found;
+pub(crate) use find::locate;
 pub use refusal::AdoptRefusal;
 
 use crate::error::{Error, Result};

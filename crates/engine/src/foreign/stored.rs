@@ -77,8 +77,10 @@ pub fn in_files(variable: Variable<'_>) -> Vec<Stored> {
     for agent in ostler_agents::all() {
         let Some(Stores::Files { folder, deep, inner }) = agent.stores(variable) else { continue };
         for file in files_below(&folder, deep, inner, "jsonl") {
+            // A pipe would hold up the one who opens it.
+            let Some(about) = file.metadata().ok().filter(std::fs::Metadata::is_file) else { continue };
+            let Ok(updated) = about.modified() else { continue };
             let Some(native_id) = conversation_in(agent, &file) else { continue };
-            let Ok(updated) = file.metadata().and_then(|file| file.modified()) else { continue };
             let cwd = agent.file_with_cwd(&file).and_then(|file| only_line(&file));
             found.push(Stored { agent: agent.name(), native_id, file, updated, cwd });
         }

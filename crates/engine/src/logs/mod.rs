@@ -3,11 +3,13 @@
 //! * `said`: a conversation, from what the agent told or from its transcript. `json`: its parts as objects.
 //! * `printed`: what a program printed. `drawn`: what one drew on a terminal, as text.
 //! * `follow`: waiting for more.
+//! * `foreign`: a conversation that is not a session's.
 //!
 //! The last lines of a long log are found from its end: a part of the end is read, and a larger one when that was too little.
 
 mod drawn;
 mod follow;
+mod foreign;
 mod json;
 mod printed;
 mod refusal;

@@ -29,6 +29,7 @@ pub fn run(context: &Context, args: &Logs) -> Result<Code> {
         since: since.map_err(Failure::usage)?,
     };
     let id = match &args.id {
+        Some(id) if args.foreign => return foreign(context, args, id, wanted),
         Some(id) => id.clone(),
         None => pick(context, "logs", "no session ran in the last day; list older ones with: ostler ls -a", |_| true)?,
     };
@@ -55,6 +56,19 @@ pub fn run(context: &Context, args: &Logs) -> Result<Code> {
     }
     shown.check()?;
     shown.sink.end_lines()?;
+    Ok(Code::Succeeded)
+}
+
+/// A conversation that is not a session's.
+fn foreign(context: &Context, args: &Logs, word: &str, wanted: Wanted) -> Result<Code> {
+    let mut shown = Shown::new(context.style, args.json, Sink::new(wanted));
+    if let Some(most) = args.lines {
+        shown.begin_again(most);
+    }
+    context.engine.foreign_log(word, &mut |piece| shown.take(piece))?;
+    shown.check()?;
+    shown.sink.end_lines()?;
+    shown.sink.print_tail()?;
     Ok(Code::Succeeded)
 }
 

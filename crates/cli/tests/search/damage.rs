@@ -1,0 +1,70 @@
+//! Nothing that lies where agents keep their conversations stops a search, or hides the others.
+
+use crate::transcripts::{CLAUDE, CODEX, append, claude, claude_agent, claude_file, codex, opencode};
+use crate::{harness, texts};
+use rustix::fs::{CWD, FileType, Mode};
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+#[test]
+fn rubbish_pipes_loops_and_giants_hide_nothing() {
+    let harness = harness();
+    let good = claude(&harness, CLAUDE, ["first zebra", "out", "done"]);
+    append(&good, "{\"type\":\"user\",\"message\":{\"content\":\"torn\n\u{0}\u{1}\u{2}garbage\n[1,2\n\n");
+    append(&good, &claude_agent("zebra behind the damage", "2026-11-10T09:00:00Z"));
+    let other = |name: u32| claude_file(&harness, &format!("{name:08}-408d-4262-88d9-97e7e2d532f0"));
+    let rubbish: Vec<u8> = (0..3_000_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    fs::write(other(1), &rubbish).unwrap();
+    fs::write(other(2), "[".repeat(200_000)).unwrap();
+    fs::write(other(3), "").unwrap();
+    rustix::fs::mknodat(CWD, other(4), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    symlink(other(5), other(5)).unwrap();
+    symlink("/dev/zero", other(6)).unwrap();
+    symlink("..", good.parent().unwrap().join("loop")).unwrap();
+    symlink("..", good.parent().unwrap().parent().unwrap().join("loop")).unwrap();
+    fs::create_dir(other(7)).unwrap();
+    // A gigabyte without a line, and one that is not ours to read.
+    fs::File::create(other(8)).unwrap().set_len(1 << 30).unwrap();
+    fs::write(other(9), claude_agent("zebra in secret", "2026-11-10T09:00:00Z")).unwrap();
+    fs::set_permissions(other(9), fs::Permissions::from_mode(0o0)).unwrap();
+    // A time that cannot be, and one that is far ahead.
+    fs::write(other(10), claude_agent("zebra without time", "yesterday")).unwrap();
+    fs::write(other(11), claude_agent("zebra of the future", "9999-12-30T00:00:00Z")).unwrap();
+    // A chat whose id would be an option of the command that a person copies, and a pipe for a chat.
+    let chats = harness.root().join("home/.gemini/tmp/p/chats");
+    fs::create_dir_all(&chats).unwrap();
+    fs::write(
+        chats.join("session-1.jsonl"),
+        "{\"sessionId\":\"--takeover\"}\n{\"type\":\"user\",\"content\":\"zebra\"}\n",
+    )
+    .unwrap();
+    rustix::fs::mknodat(CWD, chats.join("session-2.jsonl"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+
+    let mut found = texts(&harness, &["zebra"]);
+    found.retain(|text| text != "zebra in secret"); // Root reads everything.
+    assert_eq!(found[0], "zebra of the future");
+    found.sort();
+    assert_eq!(found, ["first zebra", "zebra behind the damage", "zebra of the future", "zebra without time"]);
+    // The second time nothing of it is read again.
+    assert_eq!(texts(&harness, &["behind damage"]), [""; 0]);
+    assert_eq!(texts(&harness, &["behind", "damage"]).len(), 1);
+    // What a search finds can be read, whatever lies beside it.
+    harness.run(&["logs", "--foreign", CLAUDE]).exits(0);
+}
+
+#[test]
+fn a_damaged_database_hides_nothing_but_itself() {
+    let harness = harness();
+    claude(&harness, CLAUDE, ["first zebra", "out", "done"]);
+    codex(&harness, "draw a zebra", "no");
+    drop(opencode(&harness, "feed the zebra", "fed"));
+    assert_eq!(texts(&harness, &["zebra"]).len(), 3);
+    let database = harness.root().join("data/opencode/opencode.db");
+    fs::write(&database, [b'x'; 5000]).unwrap();
+    let _ = fs::remove_file(database.with_extension("db-wal"));
+    let found = texts(&harness, &["zebra"]);
+    assert_eq!(found.len(), 2, "{found:?}");
+    harness.run(&["logs", "--foreign", CODEX]).exits(0);
+    fs::remove_file(&database).unwrap();
+    assert_eq!(texts(&harness, &["zebra"]).len(), 2);
+}

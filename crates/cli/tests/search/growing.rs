@@ -1,0 +1,82 @@
+//! The index follows what is on the disk.
+
+use crate::transcripts::{CLAUDE, append, claude, claude_agent, claude_file, claude_user, opencode, opencode_part};
+use crate::{harness, texts};
+use serde_json::json;
+use std::fs;
+
+const LATER: &str = "2026-11-10T09:00:00Z";
+
+#[test]
+fn a_transcript_that_grows_is_replaced_shrinks_or_goes_is_followed() {
+    let harness = harness();
+    let file = claude(&harness, CLAUDE, ["first zebra", "out", "done"]);
+    assert_eq!(texts(&harness, &["zebra"]), ["first zebra"]);
+
+    // A line that is being written counts once it is whole.
+    let line = claude_agent("second zebra", LATER);
+    append(&file, &line[..40]);
+    assert_eq!(texts(&harness, &["zebra"]), ["first zebra"]);
+    append(&file, &line[40..]);
+    assert_eq!(texts(&harness, &["zebra"]), ["second zebra", "first zebra"]);
+
+    // Written anew in place, longer than before.
+    let other: String = (0..20).map(|number| claude_agent(&format!("giraffe {number}"), LATER)).collect();
+    assert!(other.len() as u64 > file.metadata().unwrap().len());
+    fs::write(&file, &other).unwrap();
+    assert_eq!(texts(&harness, &["zebra"]), [""; 0]);
+    assert_eq!(texts(&harness, &["giraffe", "--most", "50"]).len(), 20);
+
+    // Another file in its place, of the same length.
+    let new = file.with_extension("new");
+    fs::write(&new, other.replace("giraffe", "elephan")).unwrap();
+    fs::rename(&new, &file).unwrap();
+    assert_eq!(texts(&harness, &["giraffe"]), [""; 0]);
+    assert_eq!(texts(&harness, &["elephan", "--most", "50"]).len(), 20);
+
+    // Shorter.
+    fs::write(&file, claude_user("only zebra", LATER)).unwrap();
+    assert_eq!(texts(&harness, &["elephan"]), [""; 0]);
+    assert_eq!(texts(&harness, &["zebra"]), ["only zebra"]);
+
+    fs::remove_file(&file).unwrap();
+    assert_eq!(texts(&harness, &["zebra"]), [""; 0]);
+}
+
+#[test]
+fn a_conversation_in_a_database_is_followed_and_a_part_that_grows_counts_when_it_is_whole() {
+    let harness = harness();
+    let database = opencode(&harness, "feed the zebra", "it is fed");
+    assert_eq!(texts(&harness, &["zebra"]), ["feed the zebra"]);
+    opencode_part(
+        &database,
+        3,
+        "assistant",
+        &json!({ "type": "text", "text": "the zeb", "time": { "start": 1_794_700_000_003_u64 } }),
+    );
+    assert_eq!(texts(&harness, &["zebra"]).len(), 1);
+    let whole =
+        json!({ "type": "text", "text": "the zebra eats", "time": { "start": 1_794_700_000_003_u64, "end": 2 } })
+            .to_string();
+    database.execute("UPDATE part SET data = ?1 WHERE id = 'prt_3'", [whole]).unwrap();
+    assert_eq!(texts(&harness, &["zebra"]), ["the zebra eats", "feed the zebra"]);
+    database.execute_batch("DELETE FROM session; DELETE FROM part; DELETE FROM message;").unwrap();
+    assert_eq!(texts(&harness, &["zebra"]), [""; 0]);
+}
+
+#[test]
+fn many_conversations_are_found_newest_first_whatever_the_order_of_their_files() {
+    let harness = harness();
+    for number in 0..50 {
+        let file = claude_file(&harness, &format!("{number:08}-408d-4262-88d9-97e7e2d532f0"));
+        let day = 1 + (number * 5) % 28;
+        fs::write(file, claude_user(&format!("zebra of day {day:02}"), &format!("2026-10-{day:02}T08:00:00Z")))
+            .unwrap();
+    }
+    let found = texts(&harness, &["zebra", "--most", "10"]);
+    let mut sorted = found.clone();
+    sorted.sort();
+    sorted.reverse();
+    assert_eq!((found.len(), found[0].as_str()), (10, "zebra of day 28"));
+    assert_eq!(found, sorted);
+}

@@ -1,0 +1,121 @@
+//! The index is derived: whatever becomes of it, the next search finds the same. Only its owner can read it.
+
+use crate::transcripts::{CLAUDE, claude, claude_agent, claude_file};
+use crate::{harness, texts};
+use ostler_sys::pause::{self, Point, Role, token};
+use ostler_sys::process::Life;
+use ostler_testkit::{Harness, patience};
+use rusqlite::Connection;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+fn index(harness: &Harness) -> PathBuf {
+    harness.home().join("search/index.sqlite")
+}
+
+#[test]
+fn a_deleted_damaged_or_older_index_is_made_again() {
+    let harness = harness();
+    claude(&harness, CLAUDE, ["first zebra", "out", "done"]);
+    let same = |what: &str| assert_eq!(texts(&harness, &["zebra"]), ["first zebra"], "{what}");
+    same("new");
+    fs::remove_dir_all(harness.home().join("search")).unwrap();
+    same("deleted");
+    fs::write(index(&harness), [b'x'; 50_000]).unwrap();
+    same("not a database");
+    // Its log is part of it: only without, the file is damaged for sure.
+    Connection::open(index(&harness)).unwrap().execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+    let mut bytes = fs::read(index(&harness)).unwrap();
+    bytes[8192..].fill(b'y');
+    fs::write(index(&harness), &bytes).unwrap();
+    same("damaged in its pages");
+    Connection::open(index(&harness)).unwrap().execute_batch("DROP TABLE passages").unwrap();
+    same("without a table");
+    Connection::open(index(&harness)).unwrap().execute_batch("PRAGMA user_version = 999").unwrap();
+    same("of another version");
+    fs::write(index(&harness), "").unwrap();
+    same("empty");
+    for name in ["index.sqlite", "index.sqlite-wal", "index.sqlite-shm"] {
+        let _ = fs::remove_file(harness.home().join("search").join(name));
+    }
+    fs::create_dir(index(&harness)).unwrap();
+    same("a folder");
+    // The machine went down while much was written.
+    fs::write(harness.home().join("search/writing"), "another boot").unwrap();
+    same("cut off by the end of the power");
+    assert!(!harness.home().join("search/writing").exists());
+}
+
+#[test]
+fn only_its_owner_can_read_the_index() {
+    let harness = harness();
+    claude(&harness, CLAUDE, ["first zebra", "out", "done"]);
+    let mode = |path: &PathBuf| path.metadata().unwrap().permissions().mode() & 0o7777;
+    // A folder that others could enter is closed again.
+    let folder = harness.home().join("search");
+    fs::create_dir_all(&folder).unwrap();
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(texts(&harness, &["zebra"]).len(), 1);
+    assert_eq!(mode(&folder), 0o700);
+    let files: Vec<PathBuf> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(files.len() >= 2, "{files:?}");
+    for file in files {
+        assert_eq!(mode(&file), 0o600, "{}", file.display());
+    }
+}
+
+#[test]
+fn a_search_that_is_killed_in_the_middle_of_its_update_loses_nothing() {
+    for point in [Point::IndexFilled, Point::IndexWritten] {
+        let mut harness = harness();
+        let pauses = harness.root().join("pauses");
+        fs::create_dir(&pauses).unwrap();
+        harness.set(pause::VARIABLE, &pauses);
+        claude(&harness, CLAUDE, ["first zebra", "out", "done"]);
+        let strike = pauses.join(format!("{}.kill", token(Role::Client, point)));
+        fs::write(&strike, "x").unwrap();
+        assert_eq!(harness.run(&["search", "zebra"]).code, None, "killed");
+        assert!(!strike.exists());
+        assert_eq!(texts(&harness, &["zebra"]), ["first zebra"]);
+    }
+}
+
+#[test]
+fn a_search_during_the_update_of_another_uses_what_is_there() {
+    let mut harness = harness();
+    let pauses = harness.root().join("pauses");
+    fs::create_dir(&pauses).unwrap();
+    harness.set(pause::VARIABLE, &pauses);
+    claude(&harness, CLAUDE, ["first zebra", "out", "done"]);
+    assert_eq!(texts(&harness, &["zebra"]), ["first zebra"]);
+    let file = claude_file(&harness, "00000002-408d-4262-88d9-97e7e2d532f0");
+    fs::write(file, claude_agent("second zebra", "2026-11-10T09:00:00Z")).unwrap();
+    fs::write(pauses.join(format!("{}.stop", token(Role::Client, Point::IndexFilled))), "x").unwrap();
+    let first = harness.start(&["search", "zebra"]);
+    patience::until("the first search stands still", &[], || {
+        (first.process().look().unwrap() == Life::Stopped).then_some(())
+    });
+    let second = harness.run(&["search", "zebra"]).exits(0);
+    assert!(second.stdout.contains("first zebra") && !second.stdout.contains("second zebra"), "{second:?}");
+    assert_eq!(second.complaint(), "ostler: another search is updating the index; the newest messages may be missing");
+    ostler_sys::process::Pidfd::open(first.process()).unwrap().unwrap().signal(rustix::process::Signal::CONT).unwrap();
+    let first = first.finish().exits(0);
+    assert!(first.stdout.contains("first zebra") && first.stdout.contains("second zebra"), "{first:?}");
+}
+
+#[test]
+fn many_searches_at_once_make_one_index() {
+    let harness = harness();
+    for number in 0..40 {
+        let file = claude_file(&harness, &format!("{number:08}-408d-4262-88d9-97e7e2d532f0"));
+        fs::write(file, claude_agent(&format!("zebra {number}"), "2026-11-10T09:00:00Z")).unwrap();
+    }
+    let started: Vec<_> = (0..6).map(|_| harness.start(&["search", "zebra", "--most", "99", "--json"])).collect();
+    for one in started {
+        let one = one.finish();
+        // One that finds the first at work may have nothing yet, and says so.
+        assert!(one.code == Some(0) || one.stderr.contains("another search is updating the index"), "{one:?}");
+    }
+    assert_eq!(texts(&harness, &["zebra", "--most", "99"]).len(), 40);
+}

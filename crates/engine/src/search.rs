@@ -1,0 +1,129 @@
+//! Searching every conversation on the machine: those of sessions, and those that agents keep by themselves.
+//!
+//! The index, and how it is asked, is [`ostler_search`]. What is added here: the session that a hit belongs to, as it is now,
+//! and what continues the conversation.
+
+use crate::error::Result;
+use crate::settings::Engine;
+use jiff::Timestamp;
+use ostler_core::SCHEMA;
+use ostler_core::id::SessionId;
+use ostler_core::view::View;
+pub use ostler_search::{Piece, Progress, Query, Role};
+use ostler_view::look::{Depth, look_to};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// What a search has found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hits {
+    /// The newest first.
+    pub hits: Vec<Hit>,
+    /// False when there were so many messages to read that the search has left out the oldest.
+    pub complete: bool,
+    /// Another search is updating the index, so that the newest messages may be missing.
+    pub updating: bool,
+    /// False when there was no word to look for.
+    pub asked: bool,
+}
+
+/// A message that has what was searched for.
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
+pub struct Hit {
+    /// The version of this object's form.
+    pub schema: u32,
+    /// The session of ostler that has the conversation.
+    pub session: Option<SessionId>,
+    /// The name of that session.
+    pub name: Option<String>,
+    /// The agent that keeps the conversation.
+    pub agent: String,
+    /// The agent's own id of the conversation.
+    pub native_id: Option<String>,
+    /// The first line that a person wrote in it.
+    pub title: Option<String>,
+    /// The folder in which it works.
+    pub cwd: Option<String>,
+    /// When the message was written, as far as the transcript tells.
+    pub at: Option<Timestamp>,
+    /// By whom it is.
+    pub role: Role,
+    /// The part of the message with the words, in one line.
+    pub text: String,
+    /// The same in pieces, with the words marked.
+    pub snippet: Vec<Piece>,
+    /// The command that continues the conversation, word by word.
+    pub command: Vec<String>,
+    /// The command that shows the conversation, word by word.
+    pub read: Vec<String>,
+    /// The transcript, or the database that has it.
+    pub file: Option<PathBuf>,
+}
+
+impl Engine {
+    /// Searches; the index is brought up to date first, which takes long only the first time.
+    pub fn search(&self, query: &Query) -> Result<Hits> {
+        self.search_with_progress(query, &mut |_| {})
+    }
+
+    /// The same; `tell` hears how far the update is.
+    pub fn search_with_progress(&self, query: &Query, tell: &mut dyn FnMut(Progress)) -> Result<Hits> {
+        let found = ostler_search::search(&self.home, &self.environment.lookup(), query, tell)?;
+        let mut sessions = HashMap::new();
+        let hits = found.hits.into_iter().map(|hit| {
+            let view = hit.session.and_then(|id| sessions.entry(id).or_insert_with(|| self.look_at(id)).as_ref());
+            describe(hit, view)
+        });
+        Ok(Hits { hits: hits.collect(), complete: found.complete, updating: found.updating, asked: found.asked })
+    }
+
+    /// The folder that a person means by this path, as agents know it.
+    pub fn folder(&self, path: &Path) -> Result<PathBuf> {
+        let path = self.environment.folder().map_or_else(|_| path.to_owned(), |folder| folder.join(path));
+        Ok(std::fs::canonicalize(&path).unwrap_or(path))
+    }
+
+    /// A session as it is now; `None` for one that is gone or damaged.
+    fn look_at(&self, id: SessionId) -> Option<View> {
+        let place = self.home.place_of(id).ok().flatten()?;
+        look_to(Depth::Awaited, &place).ok()
+    }
+}
+
+fn describe(hit: ostler_search::Hit, view: Option<&View>) -> Hit {
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
+    let (command, read) = match (view, &hit.native_id) {
+        (Some(view), _) => {
+            let id = view.id.as_str();
+            let verb = match (view.archived, view.ended) {
+                (true, _) => "restore",
+                (false, true) => "resume",
+                (false, false) => "attach",
+            };
+            (words(&["ostler", verb, id]), words(&["ostler", "logs", id]))
+        }
+        (None, Some(native_id)) => {
+            (words(&["ostler", "adopt", native_id]), words(&["ostler", "logs", "--foreign", native_id]))
+        }
+        // The session is damaged, and no other record of the conversation is known.
+        (None, None) => (words(&["ostler", "doctor"]), words(&["ostler", "doctor"])),
+    };
+    Hit {
+        schema: SCHEMA,
+        session: view.map(|view| view.id),
+        name: view.and_then(|view| view.name.clone()),
+        agent: hit.agent,
+        native_id: hit.native_id,
+        title: hit.title,
+        cwd: hit.cwd,
+        at: hit.at,
+        role: hit.role,
+        text: hit.snippet.iter().map(|piece| piece.text.as_str()).collect(),
+        snippet: hit.snippet,
+        command,
+        read,
+        file: hit.file,
+    }
+}

@@ -1,0 +1,198 @@
+//! The file of the index: a SQLite database that only its owner can read, with one writer at a time.
+//!
+//! Everything in it can be made again, so a damaged one, and one of another version, is deleted. A kernel lock decides who
+//! writes; it is free as soon as its process is gone. Readers need no lock: SQLite's write-ahead log shows them the last complete state.
+
+use crate::error::{SearchError, is_damage};
+use ostler_sys::lock::{self, Held};
+use rusqlite::{Connection, OpenFlags};
+use rustix::fs::{CWD, Mode, OFlags};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The form of the tables, and of what stands in them. Raised also when a decoder finds more in a transcript than before.
+const VERSION: i64 = 1;
+
+const TABLES: &str = "
+CREATE TABLE sources (
+  id INTEGER PRIMARY KEY,
+  key TEXT NOT NULL UNIQUE,
+  kind INTEGER NOT NULL,
+  agent TEXT NOT NULL,
+  native_id TEXT,
+  cwd TEXT,
+  title TEXT,
+  inode INTEGER NOT NULL,
+  size INTEGER NOT NULL,
+  changed INTEGER NOT NULL,
+  position INTEGER NOT NULL,
+  mark TEXT
+);
+CREATE INDEX sources_conversation ON sources (agent, native_id);
+CREATE TABLE passages (id INTEGER PRIMARY KEY, source INTEGER NOT NULL, role INTEGER NOT NULL, places BLOB NOT NULL);
+CREATE INDEX passages_source ON passages (source);
+CREATE TABLE sessions (id TEXT PRIMARY KEY, stamp TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE conversations (agent TEXT, native_id TEXT, session TEXT, PRIMARY KEY (agent, native_id, session)) WITHOUT ROWID;
+CREATE INDEX conversations_session ON conversations (session);
+CREATE TABLE databases (path TEXT PRIMARY KEY, stamp TEXT NOT NULL) WITHOUT ROWID;
+CREATE VIRTUAL TABLE words USING fts5 (text, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii');
+INSERT INTO words (words, rank) VALUES ('hashsize', 16777216);
+";
+
+/// How long another process may keep the database to itself, in between its transactions.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long another search may take for its update before this one goes on without it.
+const WAIT: Duration = Duration::from_millis(200);
+
+const INDEX: &str = "index.sqlite";
+const LOCK: &str = "lock";
+/// Has the boot in which much is written without waiting for the disk: in a later one, the index is not to be trusted.
+const WRITING: &str = "writing";
+
+/// The folder of the index.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    path: PathBuf,
+}
+
+impl Folder {
+    /// Makes it where needed, for its owner alone.
+    pub fn open(home: &Path) -> Result<Folder, SearchError> {
+        use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+        let path = home.join("search");
+        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&path);
+        made.map_err(SearchError::io(&path))?;
+        // One that was made by hand, or copied, may be open to others.
+        let mode = std::fs::metadata(&path).map_err(SearchError::io(&path))?.permissions().mode();
+        if mode & 0o077 != 0 {
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).map_err(SearchError::io(&path))?;
+        }
+        Ok(Folder { path })
+    }
+
+    pub fn index(&self) -> PathBuf {
+        self.path.join(INDEX)
+    }
+
+    /// The right to write; `None` while another process has it.
+    pub fn lock(&self, wait: Wait) -> Result<Option<Held>, SearchError> {
+        let path = self.path.join(LOCK);
+        let file = private(&path).map_err(SearchError::io(&path))?;
+        let limit = match wait {
+            Wait::Short => WAIT,
+            Wait::Long => PATIENCE,
+        };
+        lock::exclusive_within(file, limit).map_err(SearchError::io(&path))
+    }
+
+    /// The index as it is, or `None` when there is none that can be read by this version.
+    pub fn existing(&self) -> Result<Option<Connection>, SearchError> {
+        // What is not a file in its place is in the way of one.
+        if !std::fs::symlink_metadata(self.index()).is_ok_and(|about| about.is_file()) {
+            return Ok(None);
+        }
+        let connection = open(&self.index())?;
+        let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+        Ok((version == VERSION).then_some(connection))
+    }
+
+    /// The index, for the one who has the lock; an empty one when there is none that can be used.
+    pub fn for_update(&self, _: &Held) -> Result<Connection, SearchError> {
+        if self.is_unfinished() {
+            self.delete().map_err(SearchError::io(&self.path))?;
+        }
+        match self.existing() {
+            Ok(Some(connection)) => return Ok(connection),
+            Ok(None) => {}
+            Err(error) if error.is_damage() => {}
+            Err(error) => return Err(error),
+        }
+        self.delete().map_err(SearchError::io(&self.path))?;
+        drop(private(&self.index()).map_err(SearchError::io(&self.index()))?);
+        let connection = open(&self.index())?;
+        connection.execute_batch(&format!(
+            "PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; BEGIN; {TABLES} PRAGMA user_version = {VERSION}; COMMIT;"
+        ))?;
+        Ok(connection)
+    }
+
+    /// Deletes the index; the lock stays.
+    pub fn delete(&self) -> io::Result<()> {
+        for name in [INDEX, "index.sqlite-wal", "index.sqlite-shm", "index.sqlite-journal", WRITING] {
+            match std::fs::remove_file(self.path.join(name)) {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) if error.kind() == io::ErrorKind::IsADirectory => {
+                    std::fs::remove_dir_all(self.path.join(name))?
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Much is going to be written, without waiting for the disk. Should the machine lose its power meanwhile, the index is made
+    /// again.
+    pub fn begin_much(&self, connection: &Connection) -> Result<(), SearchError> {
+        let path = self.path.join(WRITING);
+        let mut file = File::from(private(&path).map_err(SearchError::io(&path))?);
+        file.write_all(ostler_sys::process::boot_id().as_bytes())
+            .and_then(|()| file.sync_all())
+            .map_err(SearchError::io(&path))?;
+        connection.execute_batch("PRAGMA synchronous = OFF; PRAGMA wal_autocheckpoint = 8000;")?;
+        Ok(())
+    }
+
+    /// All of it is written; from here on it outlives the machine's power.
+    pub fn end_much(&self, connection: &Connection) -> Result<(), SearchError> {
+        connection.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA wal_checkpoint(TRUNCATE);")?;
+        let path = self.path.join(WRITING);
+        File::open(self.index()).and_then(|file| file.sync_all()).map_err(SearchError::io(&path))?;
+        std::fs::remove_file(&path).map_err(SearchError::io(&path))
+    }
+
+    /// Whether an update that did not wait for the disk was cut off by the end of the machine's power. One that was only killed
+    /// has left everything with the kernel.
+    fn is_unfinished(&self) -> bool {
+        std::fs::read_to_string(self.path.join(WRITING)).is_ok_and(|boot| boot != ostler_sys::process::boot_id())
+    }
+}
+
+/// How long the lock is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    Short,
+    Long,
+}
+
+/// A file that only its owner can read.
+fn private(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let mode = Mode::RUSR | Mode::WUSR;
+    let file = rustix::fs::openat(CWD, path, flags, mode)?;
+    rustix::fs::fchmod(&file, mode)?;
+    Ok(file)
+}
+
+fn open(path: &Path) -> Result<Connection, SearchError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(PATIENCE)?;
+    connection.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY;")?;
+    // The log is moved into the file when it has grown, not whenever a search ends.
+    connection.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    Ok(connection)
+}
+
+impl From<rusqlite::Error> for SearchError {
+    fn from(error: rusqlite::Error) -> SearchError {
+        if is_damage(&error) {
+            SearchError::Damaged { error: error.to_string() }
+        } else {
+            SearchError::Index { error: error.to_string() }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Conversations that an agent keeps in a database. The agent says with which SQL it is read; a row is a part of a message.
+
+use crate::discover::{self, Stamp};
+use crate::error::SearchError;
+use crate::message::Message;
+use crate::passages::{Builder, Place};
+use crate::update::{Kind, Update};
+use ostler_agents::{Agent, Variable};
+use ostler_view::database::{self, Stored};
+use rusqlite::OptionalExtension;
+use std::path::Path;
+
+/// The key of a conversation in a database.
+pub(crate) fn key(database: &Path, native_id: &str) -> String {
+    format!("{}\n{native_id}", database.display())
+}
+
+/// The database of such a key.
+pub(crate) fn database_of(key: &str) -> Option<&Path> {
+    key.split_once('\n').map(|(database, _)| Path::new(database))
+}
+
+/// Reads what has changed in the databases of all agents.
+pub(crate) fn update(update: &mut Update<'_>, variable: Variable<'_>) -> Result<(), SearchError> {
+    let mut known = update.known(Kind::Database)?;
+    for (agent, path) in discover::databases(variable) {
+        let Some(now) = stamp(&path) else { continue };
+        let name = path.to_string_lossy().into_owned();
+        let before: Option<String> = update
+            .connection
+            .query_row("SELECT stamp FROM databases WHERE path = ?1", [&name], |row| row.get(0))
+            .optional()?;
+        if before.as_ref() == Some(&now) {
+            known.retain(|key, _| database_of(key) != Some(&path));
+            continue;
+        }
+        let Some(conversations) = agent.queries().and_then(|queries| database::conversations(queries, &path).ok())
+        else {
+            // Damaged, of another version, or in use just now: what is known of it stays.
+            known.retain(|key, _| database_of(key) != Some(&path));
+            continue;
+        };
+        for stored in conversations {
+            let found = known.remove(&key(&path, &stored.native_id));
+            let is_same = found.is_some_and(|(_, stamp)| stamp.changed == changed(&stored) && stamp.size == 0);
+            if !is_same {
+                conversation(update, agent, &path, &stored, found.map(|(id, _)| id))?;
+            }
+        }
+        update.flush()?;
+        update.connection.execute(
+            "INSERT INTO databases VALUES (?1, ?2) ON CONFLICT (path) DO UPDATE SET stamp = ?2",
+            [&name, &now],
+        )?;
+    }
+    for (id, _) in known.into_values() {
+        update.forget(id)?;
+    }
+    Ok(())
+}
+
+/// Tells whether anything was written: into the file, or into the log beside it.
+fn stamp(path: &Path) -> Option<String> {
+    let file = Stamp::of_file(path)?;
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    Some(format!("{file:?} {:?}", Stamp::of_file(Path::new(&log))))
+}
+
+/// In nanoseconds since 1970.
+fn changed(stored: &Stored) -> i64 {
+    stored.updated_ms.saturating_mul(1_000_000)
+}
+
+/// Reads the rows of one conversation that are new. A row that still grows is left for the next time; then `size` is not 0.
+fn conversation(
+    update: &mut Update<'_>,
+    agent: &'static dyn Agent,
+    path: &Path,
+    stored: &Stored,
+    known: Option<i64>,
+) -> Result<(), SearchError> {
+    let (Some(queries), Some(mut recording)) = (agent.queries(), agent.recording()) else { return Ok(()) };
+    recording.begin_in_the_middle();
+    let known = match known {
+        Some(id) => update.source(id)?,
+        None => None,
+    };
+    let mut source = match known {
+        Some(source) => source,
+        None => update.new_source(key(path, &stored.native_id), Kind::Database, agent.name()),
+    };
+    source.native_id = Some(stored.native_id.clone());
+    source.cwd = Some(stored.cwd.clone());
+    source.stamp = Stamp { inode: 0, size: 0, changed: changed(stored) };
+    let mut builder = Builder::new(stored.updated_ms);
+    let mut row_id = source.mark.clone().unwrap_or_default();
+    let mut items = Vec::new();
+    let mut unfinished = false;
+    let read = database::named_rows_after(queries, path, &stored.native_id, &mut row_id, |id, row, is_newest| {
+        if is_newest && !recording.is_whole(row) {
+            unfinished = true;
+            return Ok(false);
+        }
+        recording.row(row, &mut items);
+        let bytes = (row.message_data.len() + row.part_data.len()) as u64;
+        update.expect(bytes)?;
+        update.read_bytes(bytes);
+        for message in items.drain(..).filter_map(Message::of_recorded) {
+            update.add(&mut source, &mut builder, message, &Place::Row(id))?;
+        }
+        Ok::<bool, SearchError>(true)
+    });
+    match read {
+        Ok(()) => {}
+        // The agent's database, not ours; what was read of it counts, and the rest is read next time.
+        Err(SearchError::Store(_)) => unfinished = true,
+        Err(error) => return Err(error),
+    }
+    source.stamp.size = i64::from(unfinished);
+    source.mark = Some(row_id);
+    update.close(source, builder)
+}

@@ -12,7 +12,9 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 /// Is told when something about one session may have changed. It needs no keeper, and finds the replacement of one that is gone.
 #[derive(Debug)]
 pub struct SessionWatch {
-    folder: Folder,
+    place: Place,
+    /// `None` as long as nothing is read from it: of a thousand sessions that are waited for, most only live.
+    folder: Option<Folder>,
     on: On,
     state_only: bool,
 }
@@ -49,7 +51,7 @@ impl SessionWatch {
     }
 
     fn open(place: &Place, state_only: bool) -> Result<SessionWatch> {
-        let mut watch = SessionWatch { folder: place.open()?, on: On::Nothing, state_only };
+        let mut watch = SessionWatch { place: place.clone(), folder: Some(place.open()?), on: On::Nothing, state_only };
         watch.subscribe()?;
         Ok(watch)
     }
@@ -64,23 +66,34 @@ impl SessionWatch {
             return Ok(None);
         };
         let on = Pidfd::open(&keeper.process)?.map(On::Journal);
-        Ok(on.map(|on| SessionWatch { folder, on, state_only: true }))
+        Ok(on.map(|on| SessionWatch { place: place.clone(), folder: Some(folder), on, state_only: true }))
     }
 
     /// The same, for a keeper whose process is held already.
-    pub fn beside_keeper(place: &Place, keeper: Pidfd) -> Result<SessionWatch> {
-        Ok(SessionWatch { folder: place.open()?, on: On::Journal(keeper), state_only: true })
+    #[must_use]
+    pub fn beside_keeper(place: &Place, keeper: Pidfd) -> SessionWatch {
+        SessionWatch { place: place.clone(), folder: None, on: On::Journal(keeper), state_only: true }
     }
 
     fn subscribe(&mut self) -> Result<()> {
-        if let Some(socket) = socket::reach(self.folder.dir())?
+        let folder = match self.folder.take() {
+            Some(folder) => folder,
+            None => self.place.open()?,
+        };
+        let subscribed = self.subscribe_in(&folder);
+        self.folder = Some(folder);
+        subscribed
+    }
+
+    fn subscribe_in(&mut self, folder: &Folder) -> Result<()> {
+        if let Some(socket) = socket::reach(folder.dir())?
             && socket::transmit(&socket, &wire::encode(&Call::Watch { state_only: self.state_only }))? != Packet::HungUp
         {
             rustix::io::ioctl_fionbio(&socket, true).map_err(std::io::Error::from)?;
             self.on = On::Keeper(socket);
             return Ok(());
         }
-        self.on = match self.agent()? {
+        self.on = match agent_of(folder)? {
             Some(agent) => match Pidfd::open(&agent)? {
                 Some(pidfd) if !pidfd.has_exited()? => On::Agent(pidfd),
                 Some(_) | None => On::Nothing,
@@ -88,12 +101,6 @@ impl SessionWatch {
             None => On::Nothing,
         };
         Ok(())
-    }
-
-    fn agent(&self) -> Result<Option<Identity>> {
-        let run = self.folder.newest_run()?;
-        // A record that cannot be read names nobody to wait for; what else there is to know is in the others.
-        Ok(if run == 0 { None } else { self.folder.run(run)?.record().ok().and_then(|record| record.agent) })
     }
 
     /// Readable when something may have changed; `None` when nothing of the session lives any more.
@@ -135,12 +142,12 @@ impl SessionWatch {
     pub fn has_keeper(&self) -> bool {
         matches!(self.on, On::Keeper(_))
     }
+}
 
-    /// The folder of the session.
-    #[must_use]
-    pub(crate) fn folder(&self) -> &Folder {
-        &self.folder
-    }
+fn agent_of(folder: &Folder) -> Result<Option<Identity>> {
+    let run = folder.newest_run()?;
+    // A record that cannot be read names nobody to wait for; what else there is to know is in the others.
+    Ok(if run == 0 { None } else { folder.run(run)?.record().ok().and_then(|record| record.agent) })
 }
 
 /// Reads everything; `None` when the other side is gone.

@@ -11,7 +11,7 @@ use ostler_core::life::State;
 use ostler_core::view::{Phase, View};
 use ostler_store::home::Place;
 use ostler_sys::notify::{self, Watcher};
-use ostler_sys::threads::many_at_once;
+use ostler_sys::threads::each_in_parallel;
 use ostler_view::living::Live;
 use ostler_view::look::Depth;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -101,12 +101,11 @@ impl Engine {
 
     fn wait_until(&self, places: Vec<Place>, wait: &Wait) -> Result<(Over, Vec<Waited>)> {
         let deadline = wait.limit.map(|limit| Instant::now() + limit);
-        // Several at a time: a thousand keepers one after the other would take long.
         let threads = if places.len() < MANY { 1 } else { 8 };
         // One for all of them; without it every keeper is asked to tell.
         let journals = (places.len() >= MANY).then(|| Watcher::new().ok()).flatten();
         let live = Live::open(&self.home, places.len());
-        let waited = many_at_once(threads, &places, |place| {
+        let waited = each_in_parallel(threads, &places, |place| {
             Waited::new(place.clone(), wait.until, journals.as_ref(), live.as_ref())
         });
         let mut waited = waited.into_iter().collect::<Result<Vec<_>>>()?;
@@ -147,7 +146,7 @@ pub fn until_ended(place: &Place) -> Result<View> {
         }
         // A process that waits here has asked for the end, so a helper that somebody stopped is told to go on.
         if !sleep(&mut waited, None, Some(Instant::now() + SILENCE))? {
-            nudge(waited[0].watch.folder())?;
+            nudge(&waited[0].place.open()?)?;
         }
     }
 }
@@ -157,7 +156,7 @@ impl Waited {
         // Subscribe first, look afterwards: what happens in between wakes us.
         let journal = journals.and_then(|journals| journals.watch(&place.path.join("journal.jsonl")).ok());
         if let (Some(_), Some((view, keeper))) = (&journal, live.and_then(|live| live.still_held(&place))) {
-            let watch = SessionWatch::beside_keeper(&place, keeper)?;
+            let watch = SessionWatch::beside_keeper(&place, keeper);
             return Ok(Waited::looked_at(place, until, view, (watch, None, journal)));
         }
         let beside = if journal.is_some() { SessionWatch::beside_journal(&place)? } else { None };
@@ -165,7 +164,7 @@ impl Waited {
             Some(watch) => (watch, None, journal),
             None => {
                 let watch = SessionWatch::state_only(&place)?;
-                let greeted_at = journal_size(&watch);
+                let greeted_at = journal_size(&place);
                 (watch, greeted_at, None)
             }
         };
@@ -201,7 +200,7 @@ impl Waited {
         let keeper = self.watch.has_keeper();
         self.watch.take_news()?;
         let only_greeted = keeper && self.watch.has_keeper() && greeted_at.is_some();
-        self.changed = !(only_greeted && journal_size(&self.watch) == greeted_at);
+        self.changed = !(only_greeted && journal_size(&self.place) == greeted_at);
         Ok(())
     }
 
@@ -245,14 +244,14 @@ impl Waited {
     }
 
     fn state(&self) -> Result<State> {
-        let folder = self.watch.folder();
+        let folder = self.place.open()?;
         let run = folder.run(self.view.run)?;
-        Ok(ostler_view::look::fold(folder, &run, &run.record()?, &folder.session()?)?.state)
+        Ok(ostler_view::look::fold(&folder, &run, &run.record()?, &folder.session()?)?.state)
     }
 }
 
-fn journal_size(watch: &SessionWatch) -> Option<u64> {
-    watch.folder().dir().stat("journal.jsonl").ok()?.map(|stat| stat.size)
+fn journal_size(place: &Place) -> Option<u64> {
+    std::fs::metadata(place.path.join("journal.jsonl")).ok().map(|journal| journal.len())
 }
 
 /// How the last turn of a session that goes on went.

@@ -363,6 +363,25 @@ mod tests {
     }
 
     #[test]
+    fn of_sessions_with_the_same_name_one_that_was_resumed_is_meant_and_the_others_are_not_opened() {
+        let home = home(&["aaaaaaaa", "bbbbbbbb"]);
+        for id in ["aaaaaaaa", "bbbbbbbb"] {
+            let session = format!(
+                r#"{{"schema":1,"id":"{id}","agent":"command","cwd":"/","mode":"headless","created":"2026-01-01T00:00:00Z","name":"same"}}"#
+            );
+            // Without a run, so that a look would say that it has not ended.
+            std::fs::write(home.path().join("sessions").join(id).join("session.json"), session).unwrap();
+        }
+        let older = ended(&home, "aaaaaaaa", Some("same"));
+        let newer = Ended { created: Timestamp::new(25, 0).unwrap(), ..ended(&home, "bbbbbbbb", Some("same")) };
+        write(&home, vec![older.clone(), newer.clone()]);
+        let meant = || crate::home::Home::at(home.path().to_owned()).select("same").unwrap().id;
+        assert_eq!(meant(), newer.id);
+        note(&Dir::open(home.path()).unwrap(), older.id).unwrap();
+        assert_eq!(meant(), older.id);
+    }
+
+    #[test]
     fn of_two_who_write_at_once_the_second_does_not_bring_back_what_it_had_read_before() {
         let home = home(&["aaaaaaaa", "bbbbbbbb"]);
         let one = ended(&home, "aaaaaaaa", None);

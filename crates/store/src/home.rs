@@ -367,7 +367,7 @@ impl Home {
     pub fn name_is_taken(&self, name: &str) -> Result<Option<SessionId>, StoreError> {
         let known = self.known_live()?;
         let mut namesakes = known.all().filter(|known| known.name.as_deref() == Some(name));
-        let taken = namesakes.find(|known| runs(&known.place())).map(|known| known.id);
+        let taken = namesakes.find(Known::runs).map(|known| known.id);
         drop(namesakes);
         known.save(self);
         Ok(taken)
@@ -385,6 +385,7 @@ pub fn is_month(name: &str) -> bool {
 struct Known<'a> {
     id: SessionId,
     sessions_dir: &'a SessionsDir,
+    index: &'a EndedIndex,
     name: Option<Cow<'a, str>>,
     created: Option<Timestamp>,
     parent: Option<SessionId>,
@@ -393,6 +394,11 @@ struct Known<'a> {
 impl Known<'_> {
     fn place(&self) -> Place {
         self.sessions_dir.place(self.id)
+    }
+
+    /// Of hundreds with the same name, the folders of those that are known to be at rest are not opened.
+    fn runs(&self) -> bool {
+        self.index.still(&self.sessions_dir.dir, self.id).is_none() && runs(&self.place())
     }
 }
 
@@ -421,6 +427,7 @@ impl KnownDir {
                 return Known {
                     id,
                     sessions_dir,
+                    index: &self.index,
                     name: ended.name,
                     created: Some(ended.created),
                     parent: ended.parent,
@@ -430,7 +437,8 @@ impl KnownDir {
             let session = learned.or_else(|| sessions_dir.place(id).open().and_then(|folder| folder.session()).ok());
             let created = session.as_ref().map(|session| session.created);
             let parent = session.as_ref().and_then(|session| session.parent);
-            Known { id, sessions_dir, name: session.and_then(|session| session.name).map(Cow::Owned), created, parent }
+            let name = session.and_then(|session| session.name).map(Cow::Owned);
+            Known { id, sessions_dir, index: &self.index, name, created, parent }
         })
     }
 
@@ -446,7 +454,7 @@ fn name_of(place: &Place) -> Option<String> {
 /// Of sessions with the same name: one that runs, else the newest.
 fn one_of<'a, 'b: 'a>(namesakes: impl Iterator<Item = &'a Known<'b>>) -> Option<Place> {
     let namesakes: Vec<&Known<'_>> = namesakes.collect();
-    let running = namesakes.iter().find(|known| runs(&known.place()));
+    let running = namesakes.iter().find(|known| known.runs());
     let newest = || namesakes.iter().filter(|known| known.created.is_some()).max_by_key(|known| known.created);
     running.or_else(newest).map(|known| known.place())
 }

@@ -6,6 +6,7 @@
 use crate::{StoreError, backwards};
 use jiff::{SignedDuration, Timestamp};
 use ostler_core::event::{Entry, Event};
+use ostler_core::id::SessionId;
 use ostler_sys::dir::{Dir, Sync};
 use ostler_sys::pause::{self, Point};
 use rustix::fs::{FlockOperation, OFlags};
@@ -93,9 +94,9 @@ pub fn parse(bytes: &[u8], position: u64) -> Found {
     found
 }
 
-/// How many whole lines are not entries.
-pub fn bad_lines(dir: &Dir) -> Result<u32, StoreError> {
-    let bytes = dir.read(NAME).map_err(StoreError::io(NAME))?.unwrap_or_default();
+/// How many whole lines of a session's journal are not entries. `sessions`: the folder that its folder is in.
+pub fn bad_lines(sessions: &Dir, id: SessionId) -> Result<u32, StoreError> {
+    let bytes = sessions.read(&format!("{id}/{NAME}")).map_err(StoreError::io(NAME))?.unwrap_or_default();
     Ok(parse(&bytes, 0).bad_lines)
 }
 

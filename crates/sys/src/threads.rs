@@ -31,6 +31,28 @@ pub fn parallel<T: Send>(at_most: usize, work: impl Fn() -> T + Sync) -> Vec<T> 
     })
 }
 
+/// So many things are taken at once, because threads that take one at a time wait for each other's count.
+const HANDFUL: usize = 8;
+
+/// Does `work` with each of these in as many threads as there are processors for us, and hands over what came of each, in the
+/// same order. For work that does not wait: more threads than processors only take turns.
+pub fn each_in_parallel<T: Sync, R: Send>(at_most: usize, things: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let take = || {
+        let mut done = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            match things.chunks(HANDFUL).nth(at) {
+                Some(handful) => done.push((at, handful.iter().map(&work).collect::<Vec<R>>())),
+                None => return done,
+            }
+        }
+    };
+    let mut all: Vec<(usize, Vec<R>)> = parallel(at_most, take).into_iter().flatten().collect();
+    all.sort_unstable_by_key(|(at, _)| *at);
+    all.into_iter().flat_map(|(_, came_of_it)| came_of_it).collect()
+}
+
 /// Does `work` with each of these, so many at a time, and hands over what came of each, in the same order. For work that waits,
 /// for the disk or for other processes.
 pub fn many_at_once<T: Sync, R: Send>(at_most: usize, things: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
@@ -123,6 +145,10 @@ mod tests {
             assert_eq!(many_at_once(threads, &things, |thing| thing * 2), (0..100).map(|n| n * 2).collect::<Vec<_>>());
         }
         assert_eq!(many_at_once(4, &[] as &[usize], |thing| *thing), [0; 0]);
+        for threads in [0, 1, 7] {
+            assert_eq!(each_in_parallel(threads, &things, |n| n * 2), (0..100).map(|n| n * 2).collect::<Vec<_>>());
+        }
+        assert_eq!(each_in_parallel(4, &[] as &[usize], |thing| *thing), [0; 0]);
     }
 
     #[test]

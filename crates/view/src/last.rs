@@ -32,7 +32,15 @@ impl Streams {
 
 /// The last thing it printed or said, as plain text.
 pub fn line(folder: &Folder, run: &RunFolder, agent: &str, plan: &Plan) -> Result<Option<String>, StoreError> {
-    line_of(folder, run, agent, plan, &Streams::of(run.dir())?)
+    line_of(folder, run, agent, plan, &Streams::of(run.dir())?, Drawn::Whole)
+}
+
+/// How a screen is drawn for its last line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Drawn {
+    Whole,
+    /// As [`terminal::nearly_now`] does it.
+    Nearly,
 }
 
 pub fn line_of(
@@ -41,8 +49,9 @@ pub fn line_of(
     agent: &str,
     plan: &Plan,
     streams: &Streams,
+    drawn: Drawn,
 ) -> Result<Option<String>, StoreError> {
-    let line = whole_line(folder, run, agent, plan, streams)?;
+    let line = whole_line(folder, run, agent, plan, streams, drawn)?;
     // A list is for eyes: anyone who wants all of a long line has the logs.
     Ok(line.map(|line| line.chars().take(LAST_CHARACTERS).collect()))
 }
@@ -53,11 +62,12 @@ fn whole_line(
     agent: &str,
     plan: &Plan,
     streams: &Streams,
+    drawn: Drawn,
 ) -> Result<Option<String>, StoreError> {
     // An agent that was started again and has not said anything yet: what stands lowest is only its help.
     let keeps_record = ostler_agents::find_for(agent, plan).is_some_and(|agent| agent.recording().is_some());
     let before = || if keeps_record { said_before(folder, run.number) } else { None };
-    let before_or_drawn = || before().map_or_else(|| last_drawn(run.dir()), |said| Ok(Some(said)));
+    let before_or_drawn = || before().map_or_else(|| last_drawn(run.dir(), drawn), |said| Ok(Some(said)));
     let run = run.dir();
     match plan.channel {
         // What was drawn last need not be what stands lowest; the screen knows.
@@ -113,8 +123,12 @@ fn said_before(folder: &Folder, run: u32) -> Option<String> {
     }
 }
 
-fn last_drawn(run: &Dir) -> Result<Option<String>, StoreError> {
-    let text = terminal::now(run)?.screen.text();
+fn last_drawn(run: &Dir, drawn: Drawn) -> Result<Option<String>, StoreError> {
+    let screen = match drawn {
+        Drawn::Whole => terminal::now(run)?.screen,
+        Drawn::Nearly => terminal::nearly_now(run)?,
+    };
+    let text = screen.text();
     Ok(text.into_iter().rev().map(|line| line.trim().to_owned()).find(|line| !line.is_empty()))
 }
 
@@ -139,8 +153,9 @@ fn last_said(run: &Dir, agent: &str, plan: &Plan) -> Result<Option<String>, Stor
 }
 
 /// How much of the end of what an agent tells is looked at, and how much when nothing was said in that: what a tool returned
-/// may be long, and the prompt that the agent's words belong to may be before it.
-const LOOKED_AT: [u64; 2] = [64 * 1024, 4 << 20];
+/// may be long, and the prompt that the agent's words belong to may be before it. Little at first, because a list decodes it
+/// for every session that prints.
+const LOOKED_AT: [u64; 3] = [16 * 1024, 256 * 1024, 4 << 20];
 
 fn said(fact: Fact) -> Option<String> {
     match fact {

@@ -54,6 +54,14 @@ impl Depth {
         }
     }
 
+    /// How a screen is drawn for the last line.
+    fn drawn(self) -> last::Drawn {
+        match self {
+            Depth::Listed => last::Drawn::Nearly,
+            Depth::Standing | Depth::Awaited | Depth::Everything => last::Drawn::Whole,
+        }
+    }
+
     /// Whether the last line is asked for.
     pub(crate) fn has_last(self) -> bool {
         match self {
@@ -560,7 +568,7 @@ fn fill(
     view.last_turn = state.last_turn().map(|turn| LastTurn { verdict: turn.verdict, reason: turn.reason.clone() });
     let streams = Streams::of(run.dir())?;
     view.last = match depth.has_last() {
-        true => last::line_of(folder, run, &view.agent, &record.plan, &streams)?,
+        true => last::line_of(folder, run, &view.agent, &record.plan, &streams, depth.drawn())?,
         false => None,
     };
     let held = state.held().map(Held::alarm);

@@ -102,8 +102,12 @@ impl Replay {
 
 /// The screen at the present end of the output.
 pub fn now(run: &Dir) -> Result<At, StoreError> {
-    // A snapshot that cannot be read costs time, nothing else: everything is in the output.
-    let At { mut screen, position } = match stored_screen(run)? {
+    read_to_end(stored_screen(run)?, run)
+}
+
+/// A snapshot that cannot be read costs time, nothing else: everything is in the output.
+fn read_to_end(stored: Option<At>, run: &Dir) -> Result<At, StoreError> {
+    let At { mut screen, position } = match stored {
         Some(at) => at,
         None => At { screen: Screen::new(first_window(run)?), position: 0 },
     };
@@ -113,6 +117,38 @@ pub fn now(run: &Dir) -> Result<At, StoreError> {
         Drawn::Resized(size) => screen.resize(size),
     })?;
     Ok(At { screen, position: replay.position })
+}
+
+/// How much a list draws of a program that has drawn more than twice as much since the snapshot: about two screens.
+const NEARLY: u64 = 8 * 1024;
+
+/// The screen as a list needs it, of which it shows the last line. Of a program that has drawn a lot since the snapshot only the
+/// end of that is drawn, over what stood there then: a hundred of them would take a second otherwise.
+pub fn nearly_now(run: &Dir) -> Result<Screen, StoreError> {
+    let stored = stored_screen(run)?;
+    let end = run.stat("out").map_err(StoreError::io("out"))?.map_or(0, |out| out.size);
+    let from = end.saturating_sub(NEARLY);
+    if from < stored.as_ref().map_or(0, |at| at.position) + NEARLY {
+        return Ok(read_to_end(stored, run)?.screen);
+    }
+    let size = sizes(run)?.iter().rev().find(|resize| resize.at <= from).map(window);
+    let size = size.map_or_else(|| first_window(run), Ok)?;
+    let mut screen = stored.map_or_else(|| Screen::new(size), |at| at.screen);
+    screen.resize(size);
+    // What was under way at the snapshot is over, and mostly the next text stands at the bottom.
+    screen.feed(b"\x18\x1b[9999;1H");
+    let mut begun = false;
+    Replay::from(from).read_on(run, |drawn| match drawn {
+        Drawn::Bytes([]) => {}
+        Drawn::Bytes(bytes) => {
+            // From the beginning of a line, so that half a sequence is not taken for text.
+            let line = if begun { 0 } else { bytes.iter().position(|&byte| byte == b'\n').map_or(0, |end| end + 1) };
+            begun = true;
+            screen.feed(&bytes[line..]);
+        }
+        Drawn::Resized(size) => screen.resize(size),
+    })?;
+    Ok(screen)
 }
 
 /// The screen at the present end of the output with what has scrolled off it, and the position of that end.
@@ -275,6 +311,27 @@ mod tests {
         out.extend_from_slice(b"\r\nfour");
         std::fs::write(folder.path().join("out"), out).unwrap();
         assert_eq!(lines(&run), ["one", "two"]);
+    }
+
+    #[test]
+    fn a_list_draws_the_end_of_what_came_after_the_snapshot() {
+        let (folder, run) = run_with(b"$ make\r\n\x1b[3");
+        note_size(&run, Resize { at: 0, rows: 5, columns: 20 }).unwrap();
+        let text = |screen: Screen| screen.text();
+        assert_eq!(text(nearly_now(&run).unwrap()), text(now(&run).unwrap().screen), "a little is drawn as a whole");
+        let mut out = b"$ make\r\n\x1b[31mred".to_vec();
+        for number in 0..5000 {
+            out.extend_from_slice(format!("\x1b[32mline {number}\x1b[m\r\n").as_bytes());
+        }
+        note_size(&run, Resize { at: 50_000, rows: 4, columns: 30 }).unwrap();
+        for snapshot in [false, true] {
+            if snapshot {
+                take_snapshot(&run).unwrap();
+            }
+            std::fs::write(folder.path().join("out"), &out).unwrap();
+            assert_eq!(text(nearly_now(&run).unwrap()), ["line 4997", "line 4998", "line 4999", ""]);
+            std::fs::write(folder.path().join("out"), b"$ make\r\n\x1b[3").unwrap();
+        }
     }
 
     #[test]

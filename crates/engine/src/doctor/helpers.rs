@@ -10,6 +10,7 @@ use ostler_store::home::Home;
 use ostler_sys::process::first_words;
 use ostler_sys::process_table;
 use ostler_sys::threads::parallel;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -27,6 +28,11 @@ pub struct Helper {
 }
 
 impl Helper {
+    /// One that is known from its session, whose folder is there.
+    pub fn of(pid: i32, word: &'static str, folder: &Path) -> Helper {
+        Helper { pid, word, folder: folder.to_owned(), deleted: false }
+    }
+
     /// The session that it helps, by the name of its folder.
     pub fn session(&self) -> Option<String> {
         Some(self.folder.file_name()?.to_str()?.to_owned())
@@ -54,9 +60,10 @@ fn lost(helper: &Helper, root: &Path) -> Option<Finding> {
     })
 }
 
-/// Every helper of our user, whatever its home.
-pub fn all() -> Result<Vec<Helper>> {
-    let pids = process_table::pids()?;
+/// Every helper of our user, whatever its home. `known`: some of them.
+pub fn all(known: Vec<Helper>) -> Result<Vec<Helper>> {
+    let known_pids: HashSet<i32> = known.iter().map(|helper| helper.pid).collect();
+    let pids: Vec<i32> = process_table::pids()?.into_iter().filter(|pid| !known_pids.contains(pid)).collect();
     let next = AtomicUsize::new(0);
     let look = || {
         let mut found = Vec::new();
@@ -65,7 +72,7 @@ pub fn all() -> Result<Vec<Helper>> {
         }
         found
     };
-    let mut found: Vec<Helper> = parallel(super::AT_ONCE, look).into_iter().flatten().collect();
+    let mut found: Vec<Helper> = parallel(super::AT_ONCE, look).into_iter().flatten().chain(known).collect();
     found.sort_by_key(|helper| helper.pid);
     Ok(found)
 }

@@ -6,16 +6,15 @@ use crate::error::Result;
 use ostler_core::limits::counted;
 use ostler_store::home::Home;
 use ostler_store::journal;
-use ostler_sys::threads::many_at_once;
+use ostler_sys::threads::each_in_parallel;
 
 pub fn check(home: &Home) -> Result<Vec<Finding>> {
-    let places = home.live_places()?;
-    let bad = many_at_once(AT_ONCE, &places, |place| {
-        // A folder that cannot be opened is reported as damaged.
-        place.open().and_then(|folder| journal::bad_lines(folder.dir())).unwrap_or(0)
-    });
-    let found = places.iter().zip(bad).filter(|(_, bad)| *bad > 0).map(|(place, bad)| {
-        let id = place.id;
+    let Some(sessions) = home.sessions_dirs(false)?.into_iter().next() else {
+        return Ok(Vec::new());
+    };
+    // One that cannot be read is reported as damaged.
+    let bad = each_in_parallel(AT_ONCE, &sessions.ids, |&id| journal::bad_lines(&sessions.dir, id).unwrap_or(0));
+    let found = sessions.ids.iter().zip(bad).filter(|(_, bad)| *bad > 0).map(|(id, bad)| {
         Finding::note(
             format!(
                 "{id}: its journal has {} that cannot be read; the rest is used",

@@ -98,9 +98,10 @@ impl Engine {
             findings.extend(found.into_iter().map(named));
         };
         add("home", home::check(home, self.config.min_free_space));
-        add("sessions", sessions::check(home)?);
+        let (found, kept) = sessions::check(home)?;
+        add("sessions", found);
         add("journals", journals::check(home)?);
-        let helpers = helpers::all()?;
+        let helpers = helpers::all(kept)?;
         add("strays", strays::check(home, &helpers)?);
         add("helpers", helpers::check(home, &helpers));
         add("containment", containment::check(environment, home, &helpers)?);

@@ -1,6 +1,7 @@
 //! The sessions themselves: damaged folders, ends that nobody wrote down, agents that nobody keeps, keepers that keep dying.
 
 use super::fix::Fix;
+use super::helpers::Helper;
 use super::{Finding, quoted};
 use crate::error::Result;
 use ostler_core::view::View;
@@ -22,7 +23,8 @@ const HANDFUL: usize = 16;
 /// From so many on a keeper does not just die now and then.
 const LOOP: u32 = 3;
 
-pub fn check(home: &Home) -> Result<Vec<Finding>> {
+/// Also the helpers of those with which nothing is wrong: nobody need look for them again.
+pub fn check(home: &Home) -> Result<(Vec<Finding>, Vec<Helper>)> {
     let mut places = home.live_places()?;
     places.extend(home.archived_places()?);
     places.sort_by_key(|place| place.id);
@@ -32,17 +34,22 @@ pub fn check(home: &Home) -> Result<Vec<Finding>> {
     let live = room.then(|| Live::open(home, places.len())).flatten();
     let next = AtomicUsize::new(0);
     let look = || {
-        let mut looks = Vec::new();
+        let (mut looks, mut kept) = (Vec::new(), Vec::new());
         loop {
             let at = next.fetch_add(HANDFUL, Ordering::Relaxed);
             let handful = at..places.len().min(at + HANDFUL);
             if handful.is_empty() {
-                return looks;
+                return (looks, kept);
             }
             for place in &places[handful] {
                 let healthy = live.as_ref().and_then(|live| live.look(place).ok()).filter(is_healthy);
                 looks.push(match healthy {
-                    Some(_) => (place, Ok((false, Vec::new()))),
+                    Some(view) => {
+                        let helpers = [("holder", view.holder_pid), ("keeper", view.keeper_pid)];
+                        let helper = |(word, pid): (_, Option<i32>)| Some(Helper::of(pid?, word, &place.path));
+                        kept.extend(helpers.into_iter().filter_map(helper));
+                        (place, Ok((false, Vec::new())))
+                    }
                     // Its last line is not shown.
                     None => {
                         let view = look_to(Depth::Standing, place);
@@ -56,7 +63,8 @@ pub fn check(home: &Home) -> Result<Vec<Finding>> {
             }
         }
     };
-    let mut looks = parallel(super::AT_ONCE, look).into_iter().flatten().collect::<Vec<_>>();
+    let (looks, kept): (Vec<_>, Vec<_>) = parallel(super::AT_ONCE, look).into_iter().unzip();
+    let mut looks: Vec<_> = looks.into_iter().flatten().collect();
     looks.sort_by_key(|(place, _)| place.id);
     if let Some(live) = live {
         live.save();
@@ -73,7 +81,7 @@ pub fn check(home: &Home) -> Result<Vec<Finding>> {
         }
     }
     findings.insert(0, Finding::fine(format!("sessions: {running} running, {ended} ended")));
-    Ok(findings)
+    Ok((findings, kept.into_iter().flatten().collect()))
 }
 
 /// The files of a packed session that are damaged. Each of them is read, which lists do not do.

@@ -24,6 +24,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Ended sessions are listed for this long without `-a`.
 const RECENT_S: i64 = 24 * 3600;
+/// From so many on another thread is worth its start.
+const TWO_THREADS: usize = 16;
 /// So many sessions are looked at before another thread may have its turn.
 const HANDFUL: usize = 4;
 
@@ -166,7 +168,7 @@ fn survey<P: Default + Send>(
         }
         Ok(place)
     };
-    let places = parallel(if sessions < 32 { 1 } else { 8 }, work).into_iter().collect::<Result<Vec<P>>>()?;
+    let places = parallel(if sessions < TWO_THREADS { 1 } else { 8 }, work).into_iter().collect::<Result<Vec<P>>>()?;
     index.save(engine.home.root());
     if let (Some(live), Some(sessions_dir)) = (live, sessions_dirs.iter().find(|sessions_dir| !sessions_dir.archived)) {
         living::save(live, engine.home.root(), &sessions_dir.dir);

@@ -8,6 +8,7 @@ use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
@@ -27,11 +28,19 @@ const JSON_LINE: &[u8] = b"{\"type\":\"assistant\",\"text\":\"The quick brown fo
 const COLOURED_LINE: &str = "\x1b[2m│\x1b[0m \x1b[32m+ fn keep(horse: Horse) -> Result<Stall, Bolted> {\x1b[0m   \
                              \x1b[1;34msrc/stable.rs\x1b[0m:\x1b[33m118\x1b[0m\n";
 
+/// Less than a keeper takes for a pause.
+const DRAW_EVERY: Duration = Duration::from_millis(300);
+const TELL_EVERY: Duration = Duration::from_millis(20);
+/// Before the time in what is said.
+pub const TIME: &str = "the time is ";
+
 pub fn run(arguments: &[String]) -> Result<()> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["pour", "json", bytes] => pour(JSON_LINE, bytes.parse().context("how many bytes?")?),
         ["pour", "colours", bytes] => pour(COLOURED_LINE.as_bytes(), bytes.parse().context("how many bytes?")?),
+        ["pour-and-draw-on", bytes] => pour_and_draw_on(bytes.parse().context("how many bytes?")?),
+        ["tell-the-time"] => tell_the_time(),
         ["timed", report, command @ ..] => timed(Path::new(report), command),
         ["exit-on-demand", gate, report] => exit_on_demand(Path::new(gate), Path::new(report)),
         ["on-terminal", report, command @ ..] => on_terminal(Path::new(report), command),
@@ -51,6 +60,32 @@ fn pour(line: &[u8], bytes: usize) -> Result<()> {
         left -= part.len();
     }
     Ok(())
+}
+
+/// Draws that many bytes, and then a little every so often, as a program does that never pauses.
+fn pour_and_draw_on(bytes: usize) -> Result<()> {
+    pour(COLOURED_LINE.as_bytes(), bytes)?;
+    let mut out = std::io::stdout().lock();
+    for number in 0.. {
+        write!(out, "\rworking {number}")?;
+        out.flush()?;
+        std::thread::sleep(DRAW_EVERY);
+    }
+    Ok(())
+}
+
+/// Says what time it is fifty times a second, as an agent says a piece of its answer.
+fn tell_the_time() -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    loop {
+        let now = Moment::now().to_word();
+        let line = format!(
+            r#"{{"type":"assistant","uuid":"u","message":{{"content":[{{"type":"text","text":"{TIME}{now}"}}]}}}}"#
+        );
+        writeln!(out, "{line}")?;
+        out.flush()?;
+        std::thread::sleep(TELL_EVERY);
+    }
 }
 
 /// Runs a command and reports when it started and when it ended.

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{Read, Seek};
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use rustix::fs::MemfdFlags;
@@ -66,10 +66,63 @@ impl Started {
         until_at_rest(&[i32::try_from(self.child.id())?]).with_context(|| self.shown.clone())
     }
 
+    /// Ends it as soon as it waits for at least so many descriptors; how long that took.
+    pub fn ms_until_it_polls(mut self, descriptors: usize) -> Result<f64> {
+        /// poll and ppoll, on x86-64 and on arm64.
+        const POLLS: [&str; 3] = ["7", "271", "73"];
+        let deadline = Instant::now() + LIMIT;
+        let polls = |pid: u32| {
+            let text = std::fs::read_to_string(format!("/proc/{pid}/syscall")).unwrap_or_default();
+            let words: Vec<&str> = text.split_whitespace().collect();
+            let count = words.get(2).and_then(|word| usize::from_str_radix(word.trim_start_matches("0x"), 16).ok());
+            words.first().is_some_and(|call| POLLS.contains(call)) && count.is_some_and(|count| count >= descriptors)
+        };
+        let waits = loop {
+            if polls(self.child.id()) {
+                break true;
+            }
+            // It has both processors meanwhile, as far as we are concerned.
+            if is_readable(&self.pidfd, Duration::from_micros(500)) || Instant::now() > deadline {
+                break false;
+            }
+        };
+        let took = Moment::now().ms_since(self.at);
+        self.kill()?;
+        if waits { Ok(took) } else { bail!("{} does not wait for {descriptors} descriptors", self.shown) }
+    }
+
+    /// How much of a processor it uses over this time, in percent, while it does nothing but wait.
+    pub fn percent_over(mut self, time: Duration) -> Result<f64> {
+        self.until_it_waits()?;
+        let before = (Moment::now(), processor_ms(self.child.id())?);
+        let waits = self.waits_for(time);
+        let (took, used) = (Moment::now().ms_since(before.0), processor_ms(self.child.id())? - before.1);
+        self.kill()?;
+        if waits { Ok(used / took * 100.0) } else { bail!("{} returned", self.shown) }
+    }
+
+    fn kill(&mut self) -> Result<()> {
+        // One that has ended only says so.
+        let _ = rustix::process::pidfd_send_signal(self.pidfd.as_fd(), Signal::KILL);
+        self.child.wait()?;
+        Ok(())
+    }
+
     /// Lets time pass while it waits; false when it ended meanwhile.
     pub fn waits_for(&self, time: Duration) -> bool {
         !is_readable(&self.pidfd, time)
     }
+}
+
+/// What all threads of a process have used of the processors.
+#[expect(clippy::cast_precision_loss, reason = "spans of minutes: far below 2^52 ns")]
+pub fn processor_ms(pid: u32) -> Result<f64> {
+    let mut nanoseconds = 0;
+    for thread in std::fs::read_dir(format!("/proc/{pid}/task"))? {
+        let text = std::fs::read_to_string(thread?.path().join("schedstat")).unwrap_or_default();
+        nanoseconds += text.split_whitespace().next().and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
+    }
+    Ok(nanoseconds as f64 / 1e6)
 }
 
 /// Starts a command and waits for its end.

@@ -48,12 +48,15 @@ pub struct Bench {
 
 type MeasureRow = fn(&Bench) -> Result<Vec<Row>>;
 
-const ROWS: [(&str, MeasureRow); 12] = [
+const ROWS: [(&str, MeasureRow); 15] = [
     (rows::launch::NAME, rows::launch::measure),
     (rows::memory::NAME, rows::memory::measure),
     (rows::listing::NAME, rows::listing::measure),
     (rows::scale::NAME, rows::scale::measure),
     (rows::long_turn::NAME, rows::long_turn::measure),
+    (rows::turns::NAME, rows::turns::measure),
+    (rows::follow::NAME, rows::follow::measure),
+    (rows::terminals::NAME, rows::terminals::measure),
     (rows::wake::NAME, rows::wake::measure),
     (rows::recovery::NAME, rows::recovery::measure),
     (rows::headless::NAME, rows::headless::measure),

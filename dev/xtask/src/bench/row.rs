@@ -19,6 +19,8 @@ pub enum Unit {
     /// KiB of proportional set size, per session.
     Kibibytes,
     MegabytesPerSecond,
+    /// Of one processor.
+    Percent,
 }
 
 /// What our own figure has to be.
@@ -51,12 +53,13 @@ impl Unit {
             Self::Kibibytes => format!("{value:.0} KiB"),
             Self::MegabytesPerSecond if value >= 10.0 => format!("{value:.0} MB/s"),
             Self::MegabytesPerSecond => format!("{value:.1} MB/s"),
+            Self::Percent => format!("{value:.2} %"),
         }
     }
 
     fn less_is_better(self) -> bool {
         match self {
-            Self::Milliseconds | Self::Kibibytes => true,
+            Self::Milliseconds | Self::Kibibytes | Self::Percent => true,
             Self::MegabytesPerSecond => false,
         }
     }

@@ -16,12 +16,13 @@ use crate::bench::row::{Goal, Row, Unit};
 pub const NAME: &str = "long_turn";
 
 const LIMIT: Duration = Duration::from_secs(60);
-/// What the agent says last, before it only works.
+/// What the agent says last, before it only works, and how it does so.
 const LAST: &str = "that was all so far";
+const WORKS: &str = "sleep 3600";
 
 pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
     let (sessions, megabytes) = (bench.choose(20, 3), bench.choose(5, 1));
-    let many = InTurn::begin(bench, sessions, megabytes)?;
+    let many = InTurn::begin(bench, sessions, megabytes * 1024, WORKS, LAST)?;
     let mut rows = vec![many.row(
         bench,
         format!("ls of {sessions} sessions, each {megabytes} MB into a turn"),
@@ -32,7 +33,7 @@ pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
     drop(many);
 
     let megabytes = bench.choose(50, 2);
-    let one = InTurn::begin(bench, 1, megabytes)?;
+    let one = InTurn::begin(bench, 1, megabytes * 1024, WORKS, LAST)?;
     let id = || one.ids.first().cloned().unwrap_or_default();
     let asked = [
         ("send", "ostler send ID hello", vec!["send".to_owned(), id(), "hello".to_owned()], 10.0),
@@ -46,15 +47,22 @@ pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
 }
 
 /// Sessions whose agent has said a lot and works on.
-struct InTurn<'a> {
-    ostler: Ostler<'a>,
-    ids: Vec<String>,
+pub(super) struct InTurn<'a> {
+    pub ostler: Ostler<'a>,
+    pub ids: Vec<String>,
 }
 
 impl InTurn<'_> {
-    fn begin(bench: &Bench, sessions: usize, megabytes: usize) -> Result<InTurn<'_>> {
+    /// `then`: what it does after so many KiB. `says`: what is seen of it when it does.
+    pub fn begin<'a>(
+        bench: &'a Bench,
+        sessions: usize,
+        kibibytes: usize,
+        then: &str,
+        says: &str,
+    ) -> Result<InTurn<'a>> {
         let ostler = Ostler::in_new_home(bench)?;
-        let path = agent(bench, megabytes)?;
+        let path = agent(bench, kibibytes, then)?;
         let mut ids = Vec::new();
         for _ in 0..sessions {
             let mut command = ostler.command(["run", "-d", "claude", "go on"]);
@@ -62,7 +70,7 @@ impl InTurn<'_> {
         }
         for id in &ids {
             let deadline = Instant::now() + LIMIT;
-            while !run(&mut ostler.command(["show", id, "--json"]))?.stdout.contains(LAST) {
+            while !run(&mut ostler.command(["show", id, "--json"]))?.stdout.contains(says) {
                 if Instant::now() > deadline {
                     bail!("session {id} has not been understood within {} s", LIMIT.as_secs());
                 }
@@ -95,7 +103,7 @@ impl InTurn<'_> {
 }
 
 /// A program in the place of the agent, which has said so much when it works on; the `PATH` on which it is found.
-fn agent(bench: &Bench, megabytes: usize) -> Result<String> {
+fn agent(bench: &Bench, kibibytes: usize, then: &str) -> Result<String> {
     let bin = bench.scratch.folder("bin")?;
     let said = bench.scratch.file("said");
     let line = |text: &str| {
@@ -103,13 +111,13 @@ fn agent(bench: &Bench, megabytes: usize) -> Result<String> {
     };
     let long = line(&"words ".repeat(160));
     let mut text = String::new();
-    for _ in 0..(megabytes << 20) / (long.len() + 1) {
+    for _ in 0..(kibibytes << 10) / (long.len() + 1) {
         writeln!(text, "{long}")?;
     }
     writeln!(text, "{}", line(LAST))?;
     std::fs::write(&said, text)?;
     let program: PathBuf = bin.join("claude");
-    std::fs::write(&program, format!("#!/bin/sh\nread line\ncat '{}'\nexec sleep 3600\n", said.display()))?;
+    std::fs::write(&program, format!("#!/bin/sh\nread line\ncat '{}'\nexec {then}\n", said.display()))?;
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755))?;
     Ok(format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default()))
 }

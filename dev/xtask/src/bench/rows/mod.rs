@@ -3,6 +3,7 @@
 pub mod attach;
 pub mod decoder;
 pub mod echo;
+pub mod follow;
 pub mod headless;
 pub mod launch;
 pub mod listing;
@@ -11,4 +12,6 @@ pub mod memory;
 pub mod output;
 pub mod recovery;
 pub mod scale;
+pub mod terminals;
+pub mod turns;
 pub mod wake;

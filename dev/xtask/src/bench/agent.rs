@@ -41,6 +41,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
         ["pour", "colours", bytes] => pour(COLOURED_LINE.as_bytes(), bytes.parse().context("how many bytes?")?),
         ["pour-and-draw-on", bytes] => pour_and_draw_on(bytes.parse().context("how many bytes?")?),
         ["tell-the-time"] => tell_the_time(),
+        ["print-on"] => print_on(),
         ["timed", report, command @ ..] => timed(Path::new(report), command),
         ["exit-on-demand", gate, report] => exit_on_demand(Path::new(gate), Path::new(report)),
         ["on-terminal", report, command @ ..] => on_terminal(Path::new(report), command),
@@ -72,6 +73,14 @@ fn pour_and_draw_on(bytes: usize) -> Result<()> {
         std::thread::sleep(DRAW_EVERY);
     }
     Ok(())
+}
+
+/// Prints a line a second.
+fn print_on() -> Result<()> {
+    loop {
+        println!("a line");
+        std::thread::sleep(Duration::from_secs(1));
+    }
 }
 
 /// Says what time it is fifty times a second, as an agent says a piece of its answer.

@@ -58,7 +58,8 @@ fn many_that_print(bench: &Bench) -> Result<Row> {
     let sessions = bench.choose(200, 20);
     let entry = Entry::new(Contender::Ostler, "ostler wait ID…", || {
         let ostler = Ostler::in_new_home(bench)?;
-        let print = ["--", "sh", "-c", "while :; do echo a line; sleep 1; done"];
+        let program = bench.agent.display().to_string();
+        let print = ["--", &program, COMMAND, "print-on"];
         let ids = (0..sessions).map(|_| ostler.launch(print)).collect::<Result<Vec<_>>>()?;
         let arguments: Vec<String> = std::iter::once("wait".to_owned()).chain(ids).collect();
         Ok(move |_| start(&mut ostler.command(&arguments))?.percent_over(Duration::from_secs(5)))

@@ -21,6 +21,13 @@ pub enum Command {
     /// List sessions
     #[command(alias = "list", alias = "ps")]
     Ls(Ls),
+    /// Open the dashboard: all sessions by what they need, live, with a key for each command
+    #[command(
+        after_help = "Keys: j k select, Enter attaches (Ctrl-\\ comes back), Space shows more, / filters, Tab goes to the next that needs you, a allows and x \
+                            denies what it asks, r replies, n starts a session, ? lists all keys, q leaves. Sessions go on \
+                            without it."
+    )]
+    Ui,
     /// List the known agents, where they are installed and what works with each
     Agents(Agents),
     /// Show one session in full

@@ -21,6 +21,7 @@ use std::time::Duration;
 struct File {
     default_agent: Option<String>,
     detach_key: Option<String>,
+    ui: Option<String>,
     linger: Option<String>,
     grace: Option<String>,
     terminal_output_limit: Option<String>,
@@ -44,6 +45,8 @@ pub struct Config {
     pub default_agent: Option<String>,
     /// The byte that the detach key sends.
     pub detach_key: u8,
+    /// `ostler` alone opens the dashboard.
+    pub opens_dashboard: bool,
     /// How long what is left of a program may take to leave by itself.
     pub linger: Duration,
     /// How long `stop` waits before it kills.
@@ -77,6 +80,7 @@ impl Default for Config {
         Config {
             default_agent: None,
             detach_key: 0x1c,
+            opens_dashboard: false,
             linger: Duration::from_secs(2),
             grace: Duration::from_secs(10),
             terminal_output_limit: 64 << 20,
@@ -134,6 +138,11 @@ impl Config {
                 Some(key) => {
                     control_key(&key).ok_or_else(|| format!("detach_key {key:?} is not a key (example: ctrl-a)"))?
                 }
+            },
+            opens_dashboard: match file.ui.as_deref() {
+                None | Some("off") => false,
+                Some("default") => true,
+                Some(other) => return Err(format!("ui {other:?} is neither \"default\" nor \"off\"")),
             },
             linger: duration(file.linger, default.linger)?,
             grace: duration(file.grace, default.grace)?,
@@ -248,9 +257,10 @@ pub fn path(variable: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
 }
 
 /// The settings that there are.
-pub const KEYS: [&str; 14] = [
+pub const KEYS: [&str; 15] = [
     "default_agent",
     "detach_key",
+    "ui",
     "linger",
     "grace",
     "terminal_output_limit",

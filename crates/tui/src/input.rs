@@ -94,6 +94,7 @@ impl Input {
         match key {
             Key::Text(character) => self.insert(character.encode_utf8(&mut [0; 4])),
             Key::NewLine => self.insert("\n"),
+            Key::Tab => self.insert(" "),
             Key::Backspace => self.drop(self.before()..self.cursor),
             Key::Delete | Key::EndOfInput => self.drop(self.cursor..self.after()),
             Key::Left => self.cursor = self.before(),
@@ -125,13 +126,15 @@ impl Input {
             | Key::RowDown
             | Key::Top
             | Key::Bottom
-            | Key::WheelUp
-            | Key::WheelDown
+            | Key::WheelUp { .. }
+            | Key::WheelDown { .. }
             | Key::Click { .. }
             | Key::Unfold
             | Key::UnfoldAll
             | Key::ChooseBefore
-            | Key::ChooseAfter => {}
+            | Key::ChooseAfter
+            | Key::BackTab
+            | Key::Escape => {}
         }
     }
 

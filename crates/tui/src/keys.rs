@@ -33,8 +33,15 @@ pub enum Key {
     /// Ctrl-Home and Ctrl-End: the beginning and the end of everything.
     Top,
     Bottom,
-    WheelUp,
-    WheelDown,
+    /// The wheel, over this row and column, counted from 0.
+    WheelUp {
+        row: u16,
+        column: u16,
+    },
+    WheelDown {
+        row: u16,
+        column: u16,
+    },
     /// The left button, in this row and column, counted from 0.
     Click {
         row: u16,
@@ -50,6 +57,11 @@ pub enum Key {
     EndOfInput,
     Redraw,
     Suspend,
+    Tab,
+    /// Shift-Tab.
+    BackTab,
+    /// The key itself; see [`Keys::escape`].
+    Escape,
 }
 
 #[derive(Default)]
@@ -66,14 +78,29 @@ enum Next {
 }
 
 impl Keys {
+    /// Whether an escape came alone: the key itself, or the beginning of a sequence whose rest is still on its way.
+    #[must_use]
+    pub fn has_lone_escape(&self) -> bool {
+        self.unfinished == [0x1b]
+    }
+
+    /// Nothing has followed an escape that came alone, so it was the key.
+    pub fn escape(&mut self) -> Option<Key> {
+        self.has_lone_escape().then(|| {
+            self.unfinished.clear();
+            Key::Escape
+        })
+    }
+
     pub fn read(&mut self, bytes: &[u8]) -> Vec<Key> {
         let mut rest = std::mem::take(&mut self.unfinished);
+        let (mut keys, mut place) = (Vec::new(), 0);
         // An escape that came alone was a key of its own, unless a sequence goes on: Escape and later Enter is not Alt-Enter.
-        if rest == [0x1b] && !matches!(bytes.first(), Some(b'[' | b'O')) {
+        if rest == [0x1b] && !self.pasting && !matches!(bytes.first(), Some(b'[' | b'O')) {
             rest.clear();
+            keys.push(Key::Escape);
         }
         rest.extend_from_slice(bytes);
-        let (mut keys, mut place) = (Vec::new(), 0);
         while place < rest.len() {
             match self.next(&rest[place..]) {
                 Next::Key(length, key) => {
@@ -103,8 +130,8 @@ impl Keys {
             [0x1b, b'O', letter, ..] => Next::Key(3, letter_key(*letter, b"")),
             [0x1b, letter, ..] => match with_alt(*letter) {
                 Some(key) => Next::Key(2, Some(key)),
-                // Escape itself means nothing here; what follows it does.
-                None => Next::Key(1, None),
+                // Not a key with Alt: Escape, and what follows it.
+                None => Next::Key(1, Some(Key::Escape)),
             },
             [byte, ..] if self.pasting => pasted(*byte, bytes),
             [byte @ (0..0x20 | 0x7f), ..] => Next::Key(1, control(*byte)),
@@ -141,7 +168,7 @@ fn control(byte: u8) -> Option<Key> {
         5 => Some(Key::End),
         6 => Some(Key::Right),
         8 | 0x7f => Some(Key::Backspace),
-        b'\t' => Some(Key::Text(' ')),
+        b'\t' => Some(Key::Tab),
         b'\n' => Some(Key::NewLine),
         b'\r' => Some(Key::Enter),
         11 => Some(Key::DeleteAfter),
@@ -218,6 +245,7 @@ fn letter_key(letter: u8, parameters: &[u8]) -> Option<Key> {
         b'D' if alt || control => Some(Key::WordLeft),
         b'C' => Some(Key::Right),
         b'D' => Some(Key::Left),
+        b'Z' => Some(Key::BackTab),
         b'H' if control => Some(Key::Top),
         b'F' if control => Some(Key::Bottom),
         b'H' => Some(Key::Home),
@@ -245,12 +273,13 @@ fn mouse(report: &[u8], pressed: bool) -> Option<Key> {
     let text = std::str::from_utf8(report).ok()?;
     let mut numbers = text.split(';').map(|number| number.parse::<u16>().ok());
     let (button, column, row) = (numbers.next()??, numbers.next()??, numbers.next()??);
+    let (row, column) = (row.saturating_sub(1), column.saturating_sub(1));
     /// Bits of the keys that were held.
     const HELD: u16 = 0b1_1100;
     match button & !HELD {
-        64 => Some(Key::WheelUp),
-        65 => Some(Key::WheelDown),
-        0 if pressed => Some(Key::Click { row: row.saturating_sub(1), column: column.saturating_sub(1) }),
+        64 => Some(Key::WheelUp { row, column }),
+        65 => Some(Key::WheelDown { row, column }),
+        0 if pressed => Some(Key::Click { row, column }),
         _ => None,
     }
 }
@@ -264,7 +293,15 @@ mod tests {
         let bytes = "aé表\x1b[D\x1bOC\x1b[3~\x1b[<64;3;4M\x1b[5~\x1b[1;3A\r".as_bytes();
         let whole = Keys::default().read(bytes);
         let text = ['a', 'é', '表'].map(Key::Text);
-        let others = [Key::Left, Key::Right, Key::Delete, Key::WheelUp, Key::PageUp, Key::ChooseBefore, Key::Enter];
+        let others = [
+            Key::Left,
+            Key::Right,
+            Key::Delete,
+            Key::WheelUp { row: 3, column: 2 },
+            Key::PageUp,
+            Key::ChooseBefore,
+            Key::Enter,
+        ];
         assert_eq!(whole, [&text[..], &others[..]].concat());
         for cut in 0..bytes.len() {
             let mut keys = Keys::default();
@@ -289,7 +326,16 @@ mod tests {
         }
         let mut keys = Keys::default();
         assert_eq!(keys.read(b"\x1b"), []);
-        assert_eq!(keys.read(b"\r"), [Key::Enter]);
+        assert_eq!(keys.read(b"\r"), [Key::Escape, Key::Enter]);
+    }
+
+    #[test]
+    fn an_escape_that_stays_alone_is_a_key() {
+        let mut keys = Keys::default();
+        assert_eq!((keys.read(b"\x1b"), keys.has_lone_escape()), (vec![], true));
+        assert_eq!((keys.escape(), keys.escape()), (Some(Key::Escape), None));
+        assert_eq!((keys.read(b"\x1b"), keys.read(b"[A")), (vec![], vec![Key::Up]));
+        assert_eq!(keys.read(b"\t\x1b[Z"), [Key::Tab, Key::BackTab]);
     }
 
     #[test]

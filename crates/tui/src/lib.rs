@@ -6,6 +6,7 @@
 //! agent goes through [`clean`] before it enters a buffer.
 
 pub mod clean;
+pub mod clipboard;
 mod code;
 mod conversation;
 mod diff;
@@ -16,6 +17,7 @@ pub mod keys;
 mod layout;
 mod markdown;
 mod pieces;
+pub mod program_screen;
 mod table;
 pub mod terminal;
 mod theme;
@@ -29,4 +31,4 @@ pub use ratatui_core::layout::Rect;
 pub use ratatui_core::style::Style;
 pub use ratatui_core::text::{Line, Span};
 pub use theme::Theme;
-pub use wrap::{cut, cut_front, width};
+pub use wrap::{cut, cut_front, rows_of, width};

@@ -82,6 +82,26 @@ pub fn graphemes(text: &str) -> impl Iterator<Item = (&str, usize)> {
     })
 }
 
+/// The rows of a text in a window of so many columns, which may end anywhere in a line.
+#[must_use]
+pub fn rows_of(text: &str, columns: u16) -> Vec<String> {
+    let columns = usize::from(columns).max(1);
+    let mut rows = Vec::new();
+    for line in text.split('\n') {
+        let (mut row, mut used) = (String::new(), 0);
+        for (grapheme, wide) in graphemes(line) {
+            if used + wide > columns {
+                rows.push(std::mem::take(&mut row));
+                used = 0;
+            }
+            row.push_str(grapheme);
+            used += wide;
+        }
+        rows.push(row);
+    }
+    rows
+}
+
 /// Breaks spans into rows of at most `columns`; `first` stands before the first row, `rest` before the others.
 pub fn wrap(
     spans: &[Span<'_>],

@@ -76,6 +76,7 @@ Without an agent and with --, anything can be kept: ostler run -- make test
         "the settings in config.toml",
         "  default_agent = \"{1}\"             the agent for prompts without an agent name
   detach_key = \"ctrl-\\\\\"              detaches; pressed twice it goes to the program inside
+  ui = \"default\"                    ostler alone opens the dashboard (ostler ui) where there are sessions; \"off\"
   grace = \"10s\"                     how long stop waits before it kills
   linger = \"2s\"                     how long processes left behind by a program may take to exit
   autosave = \"5s\"                   how often the transcript is copied while a turn runs; \"off\"
@@ -113,6 +114,7 @@ const EXAMPLES: [(&str, &[&str]); 30] = [
         ],
     ),
     ("ls", &["ostler ls", "ostler ls -a --json"]),
+    ("ui", &["ostler ui"]),
     ("agents", &["ostler agents"]),
     ("show", &["ostler show @last", "ostler show --json k3v9 | jq .outcome"]),
     ("who", &["ostler who @last"]),

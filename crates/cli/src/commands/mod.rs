@@ -7,6 +7,7 @@ mod archive;
 mod attach;
 pub mod checkpoints;
 mod completion;
+mod dashboard;
 mod doctor;
 mod du;
 mod events;
@@ -107,6 +108,7 @@ fn dispatch(cli: Cli) -> Result<Code> {
         Some(Command::Doctor(args)) => doctor::run(&context, &args),
         Some(Command::Events(args)) => events::run(&context, &args),
         Some(Command::Upgrade(args)) => upgrade::run(&context, &args),
+        Some(Command::Ui) => dashboard::run(&context),
         Some(Command::Completions { .. } | Command::Man { .. } | Command::Help(_)) => Ok(Code::Succeeded),
     }
 }

@@ -79,17 +79,18 @@ fn running(context: &Context, here: bool) -> Result<Vec<Place>> {
 pub fn say_whether_saved(view: &View) -> bool {
     let saved = is_saved(view);
     if !saved {
-        let id = view.id;
-        tell!(
-            "ostler: {}: the last turn is not in the agent's transcript; read it with: ostler logs {id}",
-            called(view)
-        );
+        tell!("ostler: {}", not_saved(view));
     }
     saved
 }
 
+/// Says that its last turn is not saved, and where it is.
+pub fn not_saved(view: &View) -> String {
+    format!("{}: the last turn is not in the agent's transcript; read it with: ostler logs {}", called(view), view.id)
+}
+
 /// One line about how it ended.
-fn summary(view: &View, was_over: bool) -> String {
+pub fn summary(view: &View, was_over: bool) -> String {
     let how = match (&view.outcome, was_over) {
         (None, _) => "ended".to_owned(),
         (Some(outcome), true) => words::had_ended(outcome),

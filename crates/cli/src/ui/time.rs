@@ -1,7 +1,11 @@
 //! Durations and sizes as people read them.
 
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 pub use ostler_core::limits::size;
+use ostler_core::view::Phase;
 pub use ostler_engine::units::{parse_duration, parse_since};
+use std::time::Duration;
 
 /// `4.2s`, `3m 5s`, `2h 10m`, `5d 3h`.
 pub fn duration(milliseconds: u64) -> String {
@@ -13,6 +17,27 @@ pub fn duration(milliseconds: u64) -> String {
         3600..=86399 => format!("{}h {}m", seconds / 3600, seconds % 3600 / 60),
         _ => format!("{}d {}h", seconds / 86400, seconds % 86400 / 3600),
     }
+}
+
+/// How long a time that is shown beside a state stays true; `None`: until something happens. What rests says since when, which
+/// needs no clock.
+pub fn stays_true(state: Phase, since: Timestamp, now: Timestamp) -> Option<Duration> {
+    let millis = u64::try_from(now.duration_since(since).as_millis()).unwrap_or(0);
+    let step = match state {
+        Phase::Idle | Phase::Ended => return None,
+        Phase::Asking if millis >= 60_000 => 60_000,
+        Phase::Asking | Phase::Starting | Phase::Working | Phase::Running | Phase::Stopping if millis < 3_600_000 => {
+            1000
+        }
+        Phase::Asking | Phase::Starting | Phase::Working | Phase::Running | Phase::Stopping => 60_000,
+    };
+    Some(Duration::from_millis(step - millis % step))
+}
+
+/// Since when, for what rests: the time of the day, or after most of a day the day.
+pub fn clock(since: Timestamp, now: Timestamp) -> String {
+    let format = if now.duration_since(since).as_secs() < 20 * 3600 { "%H:%M" } else { "%-d %b" };
+    since.to_zoned(TimeZone::system()).strftime(format).to_string()
 }
 
 /// How long ago, in one unit: `12s`, `4m`, `3h`, `9d`.

@@ -7,6 +7,7 @@ mod adopting;
 mod answering;
 mod chat;
 mod conversation;
+mod dashboard;
 mod hostile_questions;
 mod keys_survive_keepers;
 mod leaving_only_detaches;

@@ -14,7 +14,7 @@ use toml::{Spanned, Table, Value};
 
 /// Settings that a launch does without. All others say what a session is started with: without them it would be another
 /// one than the person wants.
-const NOT_FOR_LAUNCHES: [&str; 5] = ["default_agent", "detach_key", "grace", "archive_after", "purge_after"];
+const NOT_FOR_LAUNCHES: [&str; 6] = ["default_agent", "detach_key", "ui", "grace", "archive_after", "purge_after"];
 
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -29,6 +29,12 @@ impl Conversation {
         Ok(Conversation { reader: Reader::owning(folder, Start { run, position: 0 }), size })
     }
 
+    /// Whether it begins with the beginning of the session.
+    pub(super) fn near_the_end(folder: Folder, bytes: u64) -> Result<(Conversation, bool)> {
+        let (start, all) = Reader::start_before_end(&folder, bytes)?;
+        Ok((Conversation { reader: Reader::owning(folder, start), size: bytes }, all))
+    }
+
     /// How many bytes of the newest run there were to read when it was opened: a face can say that it takes long.
     #[must_use]
     pub fn size(&self) -> u64 {

@@ -4,14 +4,17 @@
 //! * `conversation`: what was said and done, as typed items.
 //! * `printed`: the bytes of a program, both streams.
 //! * `drawn`: what a program draws on its terminal, as text.
+//! * `program_screen`: the screen of a program as it is now, with its colours.
 
 mod conversation;
 mod drawn;
 mod printed;
+mod program_screen;
 
 pub use conversation::{Conversation, Item};
 pub use drawn::Drawn;
 pub use printed::{Piece, Printed, Stream};
+pub use program_screen::ProgramScreen;
 
 use crate::error::Result;
 use crate::settings::Engine;
@@ -81,6 +84,16 @@ impl Engine {
     /// What was said and done in a session, from its first or its newest run on.
     pub fn conversation(&self, place: &Place, runs: Runs) -> Result<Conversation> {
         Conversation::open(place.open()?, runs)
+    }
+
+    /// The same from about so many bytes before its present end, and whether that is all of it.
+    pub fn conversation_lately(&self, place: &Place, bytes: u64) -> Result<(Conversation, bool)> {
+        Conversation::near_the_end(place.open()?, bytes)
+    }
+
+    /// The screen of a terminal session.
+    pub fn program_screen(&self, place: &Place) -> Result<ProgramScreen> {
+        ProgramScreen::open(&place.open()?)
     }
 
     /// What the newest run of a session has printed, from the beginning of what is still there.

@@ -1,9 +1,12 @@
 //! Which sessions there are, and what each looks like.
 //!
 //! * `filter`: which sessions are listed, and in which order.
+//! * `again`: those of a list that may have changed since.
 
+mod again;
 mod filter;
 
+pub use again::look_again;
 pub use filter::{Filter, STATES, Sort};
 
 use crate::error::{Error, Result};
@@ -88,7 +91,12 @@ pub fn list<T: Send>(engine: &Engine, all: bool, keep: impl Fn(Listed) -> T + Sy
 
 /// The sessions that are asked for, in order.
 pub fn find(engine: &Engine, wanted: &Wanted) -> Result<Found<Listed>> {
-    let seen = survey(engine, wanted, |found: &mut Vec<(Order, Listed)>, order, one| found.push((order, one)))?;
+    find_and(engine, wanted, |one| one)
+}
+
+/// The same, and of each what `keep` makes of it: of very many, a caller keeps only what it needs.
+pub fn find_and<T: Send>(engine: &Engine, wanted: &Wanted, keep: impl Fn(Listed) -> T + Sync) -> Result<Found<T>> {
+    let seen = survey(engine, wanted, |found: &mut Vec<(Order, T)>, order, one| found.push((order, keep(one))))?;
     let mut listed = in_order(seen.places);
     let more = wanted.cut(&mut listed);
     // Only counted: nothing in there is opened.

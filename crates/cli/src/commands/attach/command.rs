@@ -1,6 +1,7 @@
 //! A kept command: what it prints, both streams as they come, from a little before now. Ctrl-C interrupts it, the detach
 //! key leaves it.
 
+use super::Leaves;
 use super::seat::{Event, Seat};
 use super::words;
 use crate::context::Context;
@@ -17,7 +18,7 @@ const CTRL_C: u8 = 3;
 /// Ends a colour that the command may have left on.
 const PLAIN: &[u8] = b"\x1b[0m";
 
-pub fn run(context: &Context, place: &Place, read_only: bool) -> Result<Code> {
+pub fn run(context: &Context, place: &Place, read_only: bool, leaves: Leaves) -> Result<Code> {
     let engine = &context.engine;
     let mut seat = Seat::take(context, place)?;
     let mut printed = engine.printed_lately(place, BEFORE)?;
@@ -35,27 +36,27 @@ pub fn run(context: &Context, place: &Place, read_only: bool) -> Result<Code> {
         if view.ended {
             seat.show(PLAIN)?;
             drop(seat);
-            words::say(&words::ended(&view));
+            leaves.say(&words::ended(&view));
             return Ok(view.outcome.as_ref().map_or(Code::Ours, Code::of));
         }
         for event in seat.wait(None)? {
             match event {
                 Event::Session | Event::Window | Event::Back | Event::Due => {}
                 Event::Stop => seat.stop(PLAIN)?,
-                Event::Keys(keys) if keys.contains(&CTRL_C) && read_only => return leave(seat, place),
+                Event::Keys(keys) if keys.contains(&CTRL_C) && read_only => return leave(seat, place, leaves),
                 Event::Keys(keys) if keys.contains(&CTRL_C) => interrupt(engine, &seat, place)?,
                 Event::Keys(_) => {}
-                Event::Leave => return leave(seat, place),
+                Event::Leave => return leave(seat, place, leaves),
             }
         }
     }
 }
 
-fn leave(seat: Seat, place: &Place) -> Result<Code> {
+fn leave(seat: Seat, place: &Place, leaves: Leaves) -> Result<Code> {
     seat.show(PLAIN)?;
     seat.show(b"\r\n")?;
     drop(seat);
-    words::say(&words::detached(place.id));
+    leaves.say(&words::detached(place.id));
     Ok(Code::Succeeded)
 }
 

@@ -44,29 +44,52 @@ pub fn run(context: &Context, args: &Attach) -> Result<Code> {
     open(context, &place, view.mode, args.read_only)
 }
 
-/// Shows a session that runs, in the way that fits it.
-pub fn open(context: &Context, place: &Place, mode: Mode, read_only: bool) -> Result<Code> {
-    match mode {
-        Mode::Terminal => terminal(context, place, read_only),
-        Mode::Headless => {
-            check_place(place)?;
-            match context.engine.kind(place)? {
-                Kind::Conversation => chat::run(context, place, read_only),
-                Kind::Terminal | Kind::Command => command::run(context, place, read_only),
-            }
+/// What is left on the terminal when a session is no longer shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaves {
+    /// A line about it, and the end of a conversation.
+    Words,
+    /// Nothing: what comes next draws the whole screen.
+    Nothing,
+}
+
+impl Leaves {
+    fn say(self, words: &str) {
+        match self {
+            Leaves::Words => words::say(words),
+            Leaves::Nothing => {}
         }
     }
+}
+
+/// Shows a session that runs, in the way that fits it.
+pub fn open(context: &Context, place: &Place, mode: Mode, read_only: bool) -> Result<Code> {
+    open_and_leave(context, place, mode, read_only, Leaves::Words)
+}
+
+/// The same for a face that goes on afterwards.
+pub fn open_and_leave(context: &Context, place: &Place, mode: Mode, read_only: bool, leaves: Leaves) -> Result<Code> {
+    check_place(place)?;
+    match mode {
+        Mode::Terminal => terminal::run(context, place, read_only, leaves),
+        Mode::Headless => match context.engine.kind(place)? {
+            Kind::Conversation => chat::run(context, place, read_only, leaves),
+            Kind::Terminal | Kind::Command => command::run(context, place, read_only, leaves),
+        },
+    }
+}
+
+/// Runs what prints on the alternate screen, so that nothing of it stays.
+pub fn on_a_screen_of_its_own<T>(run: impl FnOnce() -> Result<T>) -> Result<T> {
+    crate::say::text("\x1b[?1049h\x1b[2J\x1b[H")?;
+    let ran = run();
+    crate::say::text("\x1b[0m\x1b[?1049l")?;
+    ran
 }
 
 /// Whether there is a terminal to show anything on.
 pub fn is_possible() -> bool {
     ostler_tui::terminal::is_there()
-}
-
-/// Shows a terminal session until it ends or the person leaves it.
-pub fn terminal(context: &Context, place: &Place, read_only: bool) -> Result<Code> {
-    check_place(place)?;
-    terminal::run(context, place, read_only)
 }
 
 /// Refuses what could not work: no terminal to show it on, or a terminal that the session itself draws.

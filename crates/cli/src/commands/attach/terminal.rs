@@ -2,6 +2,7 @@
 //!
 //! One thread waits for all at once: keys, room on the screen, the keeper, signals, and the moment to send something again.
 
+use super::Leaves;
 use super::detach_key::{self, DetachKey};
 use super::words;
 use crate::context::Context;
@@ -14,7 +15,7 @@ use std::time::{Duration, Instant};
 /// How long keys that were typed before leaving may take to arrive.
 const FOR_LAST_KEYS: Duration = Duration::from_secs(2);
 
-pub fn run(context: &Context, place: &Place, read_only: bool) -> Result<Code> {
+pub fn run(context: &Context, place: &Place, read_only: bool, leaves: Leaves) -> Result<Code> {
     let key = context.engine.config.detach_key;
     let terminal = Terminal::take(Modes::Raw, &Signal::ALL)?;
     let greeting = words::attached(&detach_key::name(key));
@@ -25,7 +26,7 @@ pub fn run(context: &Context, place: &Place, read_only: bool) -> Result<Code> {
     // The terminal is given back first, also when something went wrong.
     let reader = shown.give_back();
     drop(shown);
-    farewell(context, place, why?, reader)
+    farewell(context, place, why?, reader, leaves)
 }
 
 /// Why the session is no longer shown.
@@ -167,7 +168,7 @@ enum Reader {
     Gone,
 }
 
-fn farewell(context: &Context, place: &Place, why: Why, reader: Reader) -> Result<Code> {
+fn farewell(context: &Context, place: &Place, why: Why, reader: Reader, leaves: Leaves) -> Result<Code> {
     let (words, code) = match why {
         Why::Detached => (words::detached(place.id), Code::Succeeded),
         Why::Ended => {
@@ -176,7 +177,7 @@ fn farewell(context: &Context, place: &Place, why: Why, reader: Reader) -> Resul
         }
     };
     match reader {
-        Reader::There => words::say(&words),
+        Reader::There => leaves.say(&words),
         Reader::Gone => {}
     }
     Ok(code)

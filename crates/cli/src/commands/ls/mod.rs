@@ -5,7 +5,7 @@
 mod table;
 mod watch;
 
-pub use table::{is_retrying, no_answer, retry_words, state_word};
+pub use table::{Doing, agent_name, doing, is_retrying, no_answer, place, retry_words, state_word};
 
 use super::run::nearest_agent;
 use crate::args::{Ls, Sort};
@@ -50,11 +50,19 @@ fn suggest_agents(context: &Context, typed: &[String]) {
 /// `ostler` alone: the list, or on a fresh machine the three commands to start with.
 pub fn bare(context: &Context) -> Result<Code> {
     let found = find(&context.engine, &Wanted::default())?;
-    if !found.listed.is_empty() {
-        table::print(&found, context.style, window_width())?;
-        return Ok(Code::Succeeded);
+    let attended = ostler_tui::terminal::is_there();
+    let any = !found.listed.is_empty() || found.older > 0;
+    if any && attended && context.engine.config.opens_dashboard {
+        return super::dashboard::run(context);
     }
     let style = context.style;
+    if !found.listed.is_empty() {
+        table::print(&found, style, window_width())?;
+        if attended {
+            say!("{}", style.dim("see them live: ostler ui"))?;
+        }
+        return Ok(Code::Succeeded);
+    }
     say!("ostler keeps coding-agent sessions. Start with:\n")?;
     for (command, what) in [
         ("ostler run demo \"fix the failing test\"", "see an agent work; no key, no network"),

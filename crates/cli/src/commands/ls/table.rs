@@ -95,7 +95,7 @@ fn hidden(found: &Found<Listed>) -> Option<String> {
 fn row(view: &View, ids: bool, style: Style) -> Vec<Cell> {
     let (mark, word) = state_word(view);
     let paint = paint(mark, style);
-    let agent = if view.agent == "command" { command_name(view) } else { view.agent.clone() };
+    let agent = agent_name(view);
     let name = match ids {
         true => view.title.clone(),
         // Only the id says which one it is; the title says what it is about.
@@ -136,14 +136,28 @@ fn paint(mark: &'static str, style: Style) -> impl Fn(&str) -> String + Copy + '
     }
 }
 
-/// What a person looks for first: what is wrong, what it asks, how long it has been quiet, what it said last.
 fn last(view: &View) -> Cell {
+    match doing(view) {
+        Doing::Asks(shown) => Cell::fitting(UNSEEN, move |room| shown.line(room).asked),
+        Doing::Says(text) => Cell::new(&text),
+    }
+}
+
+/// What stands behind a session in a list.
+pub enum Doing {
+    /// It asks this.
+    Asks(Shown),
+    /// A line.
+    Says(String),
+}
+
+/// What a person looks for first: what is wrong, what it asks, how long it has been quiet, what it said last.
+pub fn doing(view: &View) -> Doing {
     let said = view.last.clone().or_else(|| failure(view)).unwrap_or_default();
     let text = match (&view.alarm, &view.asking) {
         (Some(alarm), _) if !view.ended => format!("! {alarm}"),
         (_, Some(ask)) => {
-            let shown = Shown::of(ask);
-            return Cell::fitting(UNSEEN, move |room| shown.line(room).asked);
+            return Doing::Asks(Shown::of(ask));
         }
         _ if let Some(why) = &view.message_waits => format!("not delivered yet: {why}"),
         _ if let Some(steps) = after_loss(view) => {
@@ -164,7 +178,7 @@ fn last(view: &View) -> Cell {
         }
         _ => said,
     };
-    Cell::new(text.lines().next().unwrap_or_default())
+    Doing::Says(text.lines().next().unwrap_or_default().to_owned())
 }
 
 /// After so long a start without an answer is worth a word.
@@ -192,7 +206,7 @@ fn failure(view: &View) -> Option<String> {
 }
 
 /// The last two parts of the folder, and what git has checked out there.
-fn place(view: &View) -> String {
+pub fn place(view: &View) -> String {
     let path = tilde(&view.cwd);
     let parts: Vec<&str> = path.split('/').collect();
     let short = match &parts[..] {
@@ -206,7 +220,10 @@ fn place(view: &View) -> String {
 }
 
 /// A command is known by its program.
-fn command_name(view: &View) -> String {
+pub fn agent_name(view: &View) -> String {
+    if view.agent != "command" {
+        return view.agent.clone();
+    }
     let program = view.command.first().map_or("command", String::as_str);
     program.rsplit('/').next().unwrap_or(program).to_owned()
 }

@@ -5,6 +5,7 @@
 
 mod status;
 
+use super::Leaves;
 use super::ask::Answer;
 use super::detach_key;
 use super::seat::{Event, Seat};
@@ -34,7 +35,7 @@ const LONG: u64 = 16 << 20;
 /// How far the mouse wheel moves.
 const WHEEL_ROWS: usize = 3;
 
-pub fn run(context: &Context, place: &Place, read_only: bool) -> Result<Code> {
+pub fn run(context: &Context, place: &Place, read_only: bool, leaves: Leaves) -> Result<Code> {
     let engine = &context.engine;
     let session = engine.record(place)?;
     let view = engine.view(place)?;
@@ -66,15 +67,15 @@ pub fn run(context: &Context, place: &Place, read_only: bool) -> Result<Code> {
     };
     let why = chat.open().and_then(|()| chat.stay());
     // The terminal is given back first, also when something went wrong.
-    chat.close();
+    chat.close(leaves);
     let view = engine.view(place)?;
     match why? {
         Why::Left => {
-            words::say(&words::detached(place.id));
+            leaves.say(&words::detached(place.id));
             Ok(Code::Succeeded)
         }
         Why::Ended => {
-            words::say(&words::ended(&view));
+            leaves.say(&words::ended(&view));
             Ok(view.outcome.as_ref().map_or(Code::Ours, Code::of))
         }
     }
@@ -278,8 +279,8 @@ impl Chat<'_> {
             Key::RowDown => self.conversation.scroll_down(1),
             Key::Up if self.read_only => self.conversation.scroll_up(1),
             Key::Down if self.read_only => self.conversation.scroll_down(1),
-            Key::WheelUp => self.conversation.scroll_up(WHEEL_ROWS),
-            Key::WheelDown => self.conversation.scroll_down(WHEEL_ROWS),
+            Key::WheelUp { .. } => self.conversation.scroll_up(WHEEL_ROWS),
+            Key::WheelDown { .. } => self.conversation.scroll_down(WHEEL_ROWS),
             Key::Top => self.conversation.to_start(),
             Key::Bottom => self.conversation.to_end(),
             Key::Home if empty => self.conversation.to_start(),
@@ -292,7 +293,7 @@ impl Chat<'_> {
                 self.conversation.to_end();
             }
             Key::Click { row, .. } if row < self.conversation_rows => _ = self.conversation.click(usize::from(row)),
-            Key::Click { .. } => {}
+            Key::Click { .. } | Key::BackTab | Key::Escape => {}
             Key::Enter
             | Key::Text(_)
             | Key::NewLine
@@ -313,6 +314,7 @@ impl Chat<'_> {
             | Key::Yank
             | Key::HistoryBefore
             | Key::HistoryAfter
+            | Key::Tab
             | Key::EndOfInput => {
                 if !self.read_only {
                     self.input.press(key);
@@ -420,7 +422,10 @@ impl Chat<'_> {
     }
 
     /// Gives the terminal back, with the end of the conversation on it: that can be read and copied when we are gone.
-    fn close(self) {
+    fn close(self, leaves: Leaves) {
+        if leaves == Leaves::Nothing {
+            return self.seat.close(frame::LEAVE.as_bytes());
+        }
         let (rows, columns) = self.seat.size();
         let area = Rect::new(0, 0, columns, rows.saturating_sub(3));
         let mut buffer = Buffer::empty(area);

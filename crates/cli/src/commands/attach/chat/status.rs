@@ -2,9 +2,8 @@
 
 use crate::commands::attach::longer;
 use crate::ui::money::rounded;
-use crate::ui::time::{age, duration};
+use crate::ui::time::{age, clock, duration, stays_true};
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use ostler_core::asking::Shown;
 use ostler_core::view::{Phase, View};
 use ostler_core::visible::visible;
@@ -126,18 +125,7 @@ impl Status {
 
     /// How long what is shown stays true; `None`: until something happens.
     pub fn lasts(view: &View, now: Timestamp) -> Option<Duration> {
-        let millis = u64::try_from(now.duration_since(view.since).as_millis()).unwrap_or(0);
-        let step = match view.state {
-            Phase::Idle | Phase::Ended => return None,
-            Phase::Asking if millis >= 60_000 => 60_000,
-            Phase::Asking | Phase::Starting | Phase::Working | Phase::Running | Phase::Stopping
-                if millis < 3_600_000 =>
-            {
-                1000
-            }
-            Phase::Asking | Phase::Starting | Phase::Working | Phase::Running | Phase::Stopping => 60_000,
-        };
-        Some(Duration::from_millis(step - millis % step))
+        stays_true(view.state, view.since, now)
     }
 }
 
@@ -161,9 +149,7 @@ fn state(view: &View, now: Timestamp) -> (String, String) {
     let word = view.state.word().to_owned();
     let with_time = match view.state {
         Phase::Idle | Phase::Ended => {
-            let since = view.since.to_zoned(TimeZone::system());
-            let format = if seconds(view, now) < 20 * 3600 { "%H:%M" } else { "%-d %b" };
-            format!("{word} since {}", since.strftime(format))
+            format!("{word} since {}", clock(view.since, now))
         }
         Phase::Starting | Phase::Working | Phase::Running | Phase::Asking | Phase::Stopping => {
             let seconds = u64::try_from(seconds(view, now)).unwrap_or(0);

@@ -1,0 +1,351 @@
+//! What the dashboard shows and which keys mean what, without a terminal and without sessions: events in, effects out.
+//!
+//! * [`State`]: the sessions, which of them are listed, which one is selected.
+//! * `keys`: what a key does. `input`: the lines and panels that are filled in.
+
+use super::input::Mode;
+use super::row::{Need, Row};
+use jiff::Timestamp;
+use ostler_core::id::SessionId;
+use ostler_tui::{Input, Rect, Theme};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Below this many columns there is only the list; from the other on list and preview are side by side.
+const LIST_ONLY: u16 = 50;
+const SIDE_BY_SIDE: u16 = 100;
+/// Fewer rows than this are not divided.
+const ROOM_FOR_TWO: u16 = 12;
+/// The lines above a preview that say what it is of.
+pub const PREVIEW_HEAD: u16 = 2;
+
+/// One line of the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Line {
+    Head(Need, usize),
+    Session(SessionId),
+    /// Those that have ended, folded or not.
+    Fold(usize),
+    /// Ended earlier than a list goes back.
+    Older(usize),
+}
+
+/// What is selected in the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pick {
+    Session(SessionId),
+    Fold,
+}
+
+/// Said once, until the next key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    pub text: String,
+    pub bad: bool,
+}
+
+/// Where what is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Areas {
+    pub list: Rect,
+    /// The line between list and preview: a column or a row.
+    pub rule: Rect,
+    /// With the lines that say what it is of.
+    pub preview: Rect,
+}
+
+pub struct State {
+    pub rows: BTreeMap<SessionId, Row>,
+    pub lines: Vec<Line>,
+    pub picked: Option<Pick>,
+    /// The first line that is seen.
+    pub top: usize,
+    pub older: usize,
+    pub unfolded: bool,
+    /// Only those that match are listed.
+    pub filter: Input,
+    pub marked: BTreeSet<SessionId>,
+    pub mode: Mode,
+    /// The preview has the whole window.
+    pub peek: bool,
+    pub said: Option<Said>,
+    /// Rows and columns.
+    pub size: (u16, u16),
+    pub theme: Theme,
+    pub now: Timestamp,
+    /// What is being done and takes a while.
+    pub busy: Vec<String>,
+    /// Leaving was asked for while something was being done.
+    pub leaving: bool,
+}
+
+impl State {
+    pub fn new(theme: Theme, size: (u16, u16), now: Timestamp) -> State {
+        State {
+            rows: BTreeMap::new(),
+            lines: Vec::new(),
+            picked: None,
+            top: 0,
+            older: 0,
+            unfolded: false,
+            filter: Input::new(""),
+            marked: BTreeSet::new(),
+            mode: Mode::List,
+            peek: false,
+            said: None,
+            size,
+            theme,
+            now,
+            busy: Vec::new(),
+            leaving: false,
+        }
+    }
+
+    // Sessions that come, change and go.
+
+    /// All that there are.
+    pub fn fill(&mut self, rows: impl IntoIterator<Item = Row>, older: usize) {
+        self.rows = rows.into_iter().map(|row| (row.id, row)).collect();
+        self.older = older;
+        self.list_again();
+    }
+
+    /// These have changed or are new.
+    pub fn put(&mut self, rows: impl IntoIterator<Item = Row>) {
+        let mut moved = false;
+        for row in rows {
+            self.notice_question(&row);
+            let before = self.rows.insert(row.id, row.clone());
+            // What is listed where follows from these alone, unless the list is filtered by any word.
+            moved |= !self.filter.is_empty()
+                || before.is_none_or(|before| before.need != row.need || before.since != row.since);
+        }
+        if moved {
+            self.list_again();
+        }
+    }
+
+    /// This one was archived or purged.
+    pub fn remove(&mut self, id: SessionId) {
+        if self.rows.remove(&id).is_some() {
+            self.marked.remove(&id);
+            self.list_again();
+        }
+    }
+
+    pub fn row(&self) -> Option<&Row> {
+        match self.picked {
+            Some(Pick::Session(id)) => self.rows.get(&id),
+            Some(Pick::Fold) | None => None,
+        }
+    }
+
+    pub fn count(&self, need: Need) -> usize {
+        self.rows.values().filter(|row| row.need == need).count()
+    }
+
+    /// How many wait for an answer.
+    pub fn asking(&self) -> usize {
+        self.rows.values().filter(|row| row.asking.is_some() && !row.ended).count()
+    }
+
+    /// Those that a verb concerns: the marked ones, else the selected one.
+    pub fn meant(&self) -> Vec<SessionId> {
+        if self.marked.is_empty() {
+            self.row().map(|row| row.id).into_iter().collect()
+        } else {
+            self.marked.iter().copied().collect()
+        }
+    }
+
+    // The list.
+
+    pub fn list_again(&mut self) {
+        let place = self.place();
+        let words: Vec<String> = self.filter.text().to_lowercase().split_whitespace().map(str::to_owned).collect();
+        let filtered = !words.is_empty();
+        let mut groups: BTreeMap<Need, Vec<&Row>> = BTreeMap::new();
+        for row in self.rows.values().filter(|row| !filtered || row.matches(&words)) {
+            groups.entry(row.need).or_default().push(row);
+        }
+        let mut lines = Vec::new();
+        for (need, mut rows) in groups {
+            let folded = need == Need::Ended && !filtered;
+            lines.push(if folded { Line::Fold(rows.len()) } else { Line::Head(need, rows.len()) });
+            if !folded || self.unfolded {
+                rows.sort_by_cached_key(|row| row.order());
+                lines.extend(rows.iter().map(|row| Line::Session(row.id)));
+            }
+        }
+        if self.older > 0 && !filtered {
+            lines.push(Line::Older(self.older));
+        }
+        self.lines = lines;
+        // What is selected stays so; where it is gone, what stands in its place is.
+        if self.place_of(self.picked).is_none() {
+            let place = place.unwrap_or(0).min(self.lines.len().saturating_sub(1));
+            self.picked = self.pick_at(place, 1).or_else(|| self.pick_at(place, -1));
+        }
+        self.settle();
+    }
+
+    fn pick_of(line: Line) -> Option<Pick> {
+        match line {
+            Line::Session(id) => Some(Pick::Session(id)),
+            Line::Fold(_) => Some(Pick::Fold),
+            Line::Head(..) | Line::Older(_) => None,
+        }
+    }
+
+    fn place_of(&self, pick: Option<Pick>) -> Option<usize> {
+        let pick = pick?;
+        self.lines.iter().position(|line| State::pick_of(*line) == Some(pick))
+    }
+
+    /// The line of what is selected.
+    pub fn place(&self) -> Option<usize> {
+        self.place_of(self.picked)
+    }
+
+    /// The first that can be selected, from this line on in this direction.
+    fn pick_at(&self, place: usize, step: isize) -> Option<Pick> {
+        let mut place = Some(place);
+        while let Some(line) = place.and_then(|place| self.lines.get(place)) {
+            if let Some(pick) = State::pick_of(*line) {
+                return Some(pick);
+            }
+            place = place.and_then(|place| place.checked_add_signed(step));
+        }
+        None
+    }
+
+    /// Selects what stands so many lines further, or the last there is.
+    pub fn step(&mut self, by: isize) {
+        let last = self.lines.len().saturating_sub(1);
+        let from = self.place().unwrap_or(0);
+        let target = from.saturating_add_signed(by).min(last);
+        let direction = by.signum();
+        let found = self.pick_at(target, direction).or_else(|| self.pick_at(target, -direction));
+        self.picked = found.or(self.picked);
+        self.settle();
+    }
+
+    pub fn select_first(&mut self) {
+        self.picked = self.pick_at(0, 1).or(self.picked);
+        self.settle();
+    }
+
+    pub fn select_last(&mut self) {
+        self.picked = self.pick_at(self.lines.len().saturating_sub(1), -1).or(self.picked);
+        self.settle();
+    }
+
+    pub fn select(&mut self, pick: Pick) {
+        if self.place_of(Some(pick)).is_some() {
+            self.picked = Some(pick);
+            self.settle();
+        }
+    }
+
+    /// Selects the next that needs a person, behind the selected one.
+    pub fn next_need(&mut self, step: isize) {
+        let needs: Vec<SessionId> = self.listed().filter(|row| row.need == Need::You).map(|row| row.id).collect();
+        let now = needs.iter().position(|id| Some(Pick::Session(*id)) == self.picked);
+        let next = match now {
+            Some(now) => (now as isize + step).rem_euclid(needs.len() as isize) as usize,
+            None => 0,
+        };
+        match needs.get(next) {
+            Some(id) => self.select(Pick::Session(*id)),
+            None => self.say("nothing needs you"),
+        }
+    }
+
+    /// The sessions of the list, in its order.
+    pub fn listed(&self) -> impl Iterator<Item = &Row> {
+        self.lines.iter().filter_map(|line| match line {
+            Line::Session(id) => self.rows.get(id),
+            Line::Head(..) | Line::Fold(_) | Line::Older(_) => None,
+        })
+    }
+
+    /// The lines that are seen.
+    pub fn seen(&self) -> &[Line] {
+        let height = usize::from(self.areas().list.height);
+        let end = (self.top + height).min(self.lines.len());
+        self.lines.get(self.top..end).unwrap_or_default()
+    }
+
+    /// The sessions that are seen.
+    pub fn seen_rows(&self) -> impl Iterator<Item = &Row> {
+        self.seen().iter().filter_map(|line| match line {
+            Line::Session(id) => self.rows.get(id),
+            Line::Head(..) | Line::Fold(_) | Line::Older(_) => None,
+        })
+    }
+
+    /// Keeps what is selected in view, with the head of its group where that is the line before.
+    pub fn settle(&mut self) {
+        let height = usize::from(self.areas().list.height);
+        if height == 0 {
+            return;
+        }
+        if let Some(place) = self.place() {
+            let first = if place > 0 && matches!(self.lines[place - 1], Line::Head(..)) && height > 1 {
+                place - 1
+            } else {
+                place
+            };
+            self.top = self.top.min(first).max((place + 1).saturating_sub(height));
+        }
+        self.top = self.top.min(self.lines.len().saturating_sub(height));
+    }
+
+    // The window.
+
+    pub fn resize(&mut self, size: (u16, u16)) {
+        self.size = size;
+        self.settle();
+    }
+
+    /// The first row says what there is, the last what can be done.
+    pub fn areas(&self) -> Areas {
+        let (rows, columns) = self.size;
+        let body = Rect::new(0, 1.min(rows), columns, rows.saturating_sub(2));
+        let nothing = Rect::new(0, 0, 0, 0);
+        if self.peek {
+            return Areas { list: nothing, rule: nothing, preview: body };
+        }
+        if columns < LIST_ONLY || (columns < SIDE_BY_SIDE && body.height < ROOM_FOR_TWO) {
+            return Areas { list: body, rule: nothing, preview: nothing };
+        }
+        if columns < SIDE_BY_SIDE {
+            // The list has what it needs, and at most a half.
+            let needed = u16::try_from(self.lines.len()).unwrap_or(u16::MAX).max(3);
+            let height = needed.min(body.height / 2);
+            let list = Rect { height, ..body };
+            let rule = Rect { y: body.y + height, height: 1, ..body };
+            let preview = Rect { y: rule.y + 1, height: body.height - height - 1, ..body };
+            return Areas { list, rule, preview };
+        }
+        let width = (columns / 2 - 4).min(96);
+        let list = Rect { width, ..body };
+        let rule = Rect { x: width, width: 1, ..body };
+        let preview = Rect { x: width + 2, width: columns - width - 2, ..body };
+        Areas { list, rule, preview }
+    }
+
+    /// The part of the preview below its head.
+    pub fn preview_body(&self) -> Rect {
+        let preview = self.areas().preview;
+        let head = PREVIEW_HEAD.min(preview.height);
+        Rect { y: preview.y + head, height: preview.height - head, ..preview }
+    }
+
+    pub fn say(&mut self, text: impl Into<String>) {
+        self.said = Some(Said { text: text.into(), bad: false });
+    }
+
+    pub fn complain(&mut self, text: impl Into<String>) {
+        self.said = Some(Said { text: text.into(), bad: true });
+    }
+}

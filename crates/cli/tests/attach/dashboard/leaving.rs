@@ -1,0 +1,124 @@
+//! The terminal is given back as it was, whatever ends the dashboard, and sessions go on without it.
+
+use super::{MIDDLE, NARROW, WIDE, has_selected, idle, opens};
+use crate::harness;
+use crate::person::Person;
+use rustix::process::Signal;
+
+#[track_caller]
+fn gave_the_terminal_back(person: &Person) {
+    assert!(person.has_an_ordinary_terminal() && !person.screen.is_alternate());
+    let text = String::from_utf8_lossy(&person.bytes).into_owned();
+    for (on, off) in [("\u{1b}[?1000h", "\u{1b}[?1000l"), ("\u{1b}[?2004h", "\u{1b}[?2004l")] {
+        assert!(text.rfind(off) > text.rfind(on), "{on:?}");
+    }
+    assert!(text.rfind("\u{1b}[?25h") > text.rfind("\u{1b}[?25l"), "the cursor is seen");
+}
+
+#[test]
+fn every_way_out_leaves_the_terminal_as_it_was() {
+    let harness = harness();
+    let session = idle(&harness, "one", "say x");
+    for signal in [None, Some(Signal::TERM), Some(Signal::HUP), Some(Signal::INT), Some(Signal::QUIT)] {
+        let mut person = opens(&harness, MIDDLE);
+        assert!(person.screen.is_alternate() && !person.has_an_ordinary_terminal());
+        match signal {
+            None => person.types(b"q"),
+            Some(signal) => person.signals(signal),
+        }
+        person.is_left_with(0);
+        gave_the_terminal_back(&person);
+    }
+    let mut person = opens(&harness, MIDDLE);
+    person.closes_the_terminal();
+    person.ends_unseen();
+    assert!(session.look().alive);
+}
+
+#[test]
+fn it_stops_and_goes_on_as_a_shell_expects() {
+    let harness = harness();
+    let _session = idle(&harness, "one", "say x");
+    let mut person = Person::runs_program(&harness, MIDDLE, &["bash", "--norc", "--noprofile", "-i"]);
+    person.types(format!("PS1='ready> '; {} ui\r", harness.program().display()).as_bytes());
+    person.sees("q quit");
+    person.types(b"\x1a");
+    person.sees("Stopped");
+    person.sees_that("the shell", |person| person.shows("ready>") && !person.screen.is_alternate());
+    person.types(b"fg\r");
+    person.sees_that("the dashboard", |person| person.screen.is_alternate() && person.shows("○ one"));
+    person.types(b"q");
+    person.sees_that("the shell", |person| !person.screen.is_alternate());
+    person.types(b"exit\r");
+    person.is_left_with(0);
+}
+
+#[test]
+fn another_size_is_drawn_at_once_and_whole() {
+    let harness = harness();
+    let _session = idle(&harness, "one", "say hello there");
+    let mut person = opens(&harness, WIDE);
+    person.sees("│ › say hello there");
+    for size in [NARROW, MIDDLE, (5, 20), (1, 1), (2, 200), WIDE] {
+        person.resizes(size);
+        if size.1 >= NARROW.1 && size.0 >= NARROW.0 {
+            person.sees_that("all of it", |person| person.shows("○ one") && person.shows("q quit"));
+        }
+    }
+    person.sees("│ › say hello there");
+    person.types(b"q");
+    person.is_left_with(0);
+}
+
+#[test]
+fn attaching_comes_back_to_the_dashboard_and_to_the_same_session() {
+    let harness = harness();
+    let talk = idle(&harness, "talk", "say x");
+    let screen = harness.detach(&["-t", "--name", "screen", "--", "sh", "-c", "echo on its screen; cat"]);
+    screen.until_printed("on its screen");
+    let prints = harness.detach(&["--name", "prints", "--", "sh", "-c", "echo printed; sleep 1000"]);
+    prints.until_printed("printed");
+    let mut person = opens(&harness, MIDDLE);
+    for (name, inside) in [("talk", "Enter sends"), ("screen", "on its screen"), ("prints", "printed")] {
+        person.types(format!("/{name}\r").as_bytes());
+        has_selected(&mut person, name);
+        person.types(b"\r");
+        person.sees_that(inside, |person| person.shows(inside) && !person.shows("q quit"));
+        person.types(b"\x1c");
+        person.sees("q quit");
+        has_selected(&mut person, name);
+        person.types(b"\x1b");
+        person.sees("working 2");
+    }
+    assert!(talk.look().alive && screen.look().alive && prints.look().alive);
+    person.types(b"q");
+    person.is_left_with(0);
+    gave_the_terminal_back(&person);
+    assert!(!person.shows("detached"), "nothing is left behind");
+}
+
+#[test]
+fn without_a_terminal_it_says_what_to_do() {
+    let harness = harness();
+    let refused = harness.run(&["ui"]).exits(2);
+    assert_eq!(refused.stderr, "ostler: ui needs a terminal; list the sessions with: ostler ls\n");
+}
+
+#[test]
+fn ostler_alone_opens_it_where_that_is_configured_and_there_is_a_session() {
+    let harness = harness();
+    harness.configure("ui = \"default\"\n");
+    let mut person = Person::runs(&harness, MIDDLE, &[]);
+    person.is_left_with(0);
+    assert!(person.shows("ostler run demo"));
+    let _session = idle(&harness, "one", "say x");
+    let mut person = Person::runs(&harness, MIDDLE, &[]);
+    person.sees("q quit");
+    person.types(b"q");
+    person.is_left_with(0);
+    assert!(harness.run(&[]).exits(0).stdout.contains("one"), "a script gets the list");
+    harness.configure("");
+    let mut person = Person::runs(&harness, MIDDLE, &[]);
+    person.is_left_with(0);
+    assert!(person.shows("one") && person.shows("see them live: ostler ui"));
+}

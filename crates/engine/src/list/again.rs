@@ -1,0 +1,19 @@
+//! Looking again at a few sessions of a list, as a list looks at them.
+
+use super::{Listed, look_at};
+use crate::error::Result;
+use crate::settings::Engine;
+use ostler_core::id::SessionId;
+use ostler_store::home::{Place, SessionsDir};
+use ostler_view::overview::Overview;
+
+/// What these sessions look like now, without those that were archived or purged. The folder of sessions is not read for it.
+pub fn look_again(engine: &Engine, ids: &[SessionId]) -> Result<Vec<Listed>> {
+    let Some(&first) = ids.first() else {
+        return Ok(Vec::new());
+    };
+    let path = engine.home.sessions().join(first.as_str());
+    let sessions_dir = SessionsDir::with(&Place { id: first, path, archived: false })?;
+    let overview = Overview::over(&sessions_dir, None)?;
+    Ok(ids.iter().filter_map(|&id| look_at(&overview, &sessions_dir, id)).collect())
+}

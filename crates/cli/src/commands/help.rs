@@ -101,7 +101,7 @@ All settings: ",
 ];
 
 /// What stands below the `--help` of a command, by its name.
-const EXAMPLES: [(&str, &[&str]); 30] = [
+const EXAMPLES: [(&str, &[&str]); 31] = [
     (
         "run",
         &[

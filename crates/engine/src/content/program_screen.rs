@@ -11,24 +11,20 @@ pub struct ProgramScreen {
     run: RunFolder,
     screen: Screen,
     replay: Replay,
-    position: u64,
 }
 
 impl ProgramScreen {
     pub(super) fn open(folder: &Folder) -> Result<ProgramScreen> {
         let run = folder.run(folder.newest_run()?)?;
         let at = terminal::now(run.dir())?;
-        Ok(ProgramScreen { run, screen: at.screen, replay: Replay::from(at.position), position: at.position })
+        Ok(ProgramScreen { run, screen: at.screen, replay: Replay::from(at.position) })
     }
 
     /// Takes what was drawn since the last call.
     pub fn read(&mut self) -> Result<()> {
-        let (screen, position) = (&mut self.screen, &mut self.position);
+        let screen = &mut self.screen;
         self.replay.read_on(self.run.dir(), |drawn| match drawn {
-            Drawn::Bytes(bytes) => {
-                screen.feed(bytes);
-                *position += bytes.len() as u64;
-            }
+            Drawn::Bytes(bytes) => screen.feed(bytes),
             Drawn::Resized(size) => screen.resize(size),
         })?;
         Ok(())
@@ -53,15 +49,16 @@ impl ProgramScreen {
         (rows, columns)
     }
 
-    /// The last rows that have scrolled off the screen, at most so many. Reads up to 4 MiB of output.
-    pub fn scrolled_off(&self, most: usize) -> Result<Vec<Vec<Piece>>> {
+    /// The rows that have scrolled off the screen, the oldest first.
+    pub fn scrolled_off(&self) -> Result<Vec<Vec<Piece>>> {
         let columns = self.screen.size().columns;
-        let rows = terminal::scrolled_off(self.run.dir(), self.position, None, most)?.into_iter().map(|bytes| {
+        let (scrollback, _) = terminal::now_with_scrollback(self.run.dir())?;
+        let piece = |bytes: &[u8]| {
             let mut row = Screen::new(Size { rows: 1, columns });
-            row.feed(&bytes);
+            row.feed(bytes);
             row.pieces().into_iter().next().unwrap_or_default()
-        });
-        Ok(rows.collect())
+        };
+        Ok(scrollback.lines().iter().map(piece).collect())
     }
 }
 

@@ -60,6 +60,7 @@ pub enum Scroll {
 impl State {
     pub fn press(&mut self, key: Key) -> Vec<Effect> {
         self.said = None;
+        // Any other key than the second q stays.
         let leaving = std::mem::take(&mut self.leaving);
         match key {
             Key::Suspend => return vec![Effect::Suspend],
@@ -112,7 +113,7 @@ impl State {
             }
             Key::Text('q') | Key::Interrupt => {
                 self.leaving = true;
-                self.say(format!("still busy: {}; q again leaves anyway", self.busy.join(", ")));
+                self.say(format!("leaves when this is done: {}; q leaves now", self.busy.join(", ")));
             }
             Key::EndOfInput => return vec![Effect::Scroll(Scroll::HalfPages(1))],
             Key::DeleteBefore => return vec![Effect::Scroll(Scroll::HalfPages(-1))],

@@ -194,6 +194,9 @@ impl<'a> Dashboard<'a> {
                 self.press(key)?;
             }
             self.take_news(woken.changes, woken.preview, woken.done)?;
+            if self.state.leaving && self.state.busy.is_empty() {
+                return Ok(Left::Quit);
+            }
             // Only when no key waits: what is selected for a moment on the way to another need not be read.
             if idle {
                 self.catch_up()?;
@@ -299,11 +302,17 @@ impl<'a> Dashboard<'a> {
         self.state.areas().preview.height > 0 && !self.preview.is_of(self.state.row())
     }
 
-    /// Reads what was left for a moment without keys: the selected session, and at first that anything changes.
-    fn catch_up(&mut self) -> Result<()> {
+    fn read_preview(&mut self) {
         if self.is_preview_stale() {
             self.preview = Preview::open(&self.context.engine, self.state.row(), self.state.theme);
             self.preview_due = None;
+        }
+    }
+
+    /// Reads what was left for a moment without keys: the selected session, and at first that anything changes.
+    fn catch_up(&mut self) -> Result<()> {
+        if self.is_preview_stale() {
+            self.read_preview();
         } else if self.watch.is_none() {
             self.watch = Some(self.context.engine.watch(Select::all())?);
             self.take_changes()?;
@@ -363,7 +372,10 @@ impl<'a> Dashboard<'a> {
                 Effect::Copy(text) => self.put(&clipboard::copy(&text))?,
                 Effect::OpenReply(to) => self.open_reply(to),
                 Effect::OpenForm => self.open_form(),
-                Effect::Scroll(scroll) => self.preview.scroll(scroll),
+                Effect::Scroll(scroll) => {
+                    self.read_preview();
+                    self.preview.scroll(scroll);
+                }
                 Effect::Click(row) => self.preview.click(row),
                 Effect::Answer { .. }
                 | Effect::Send { .. }

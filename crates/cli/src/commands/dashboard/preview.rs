@@ -15,8 +15,6 @@ use ostler_tui::{Buffer, Conversation, Rect, Theme, program_screen, rows_of};
 const LATELY: u64 = 192 << 10;
 /// So much of what a command has printed is kept.
 const PRINTED: usize = 64 << 10;
-/// So many rows that have scrolled off a screen can be scrolled back to.
-const SCROLLED: usize = 1000;
 
 /// What it shows.
 enum Content {
@@ -190,7 +188,7 @@ impl Preview {
             Content::Screen { screen, above, up } => {
                 if above.is_none() && rows < 0 {
                     // What cannot be read cannot be scrolled to.
-                    *above = Some(screen.scrolled_off(SCROLLED).unwrap_or_default());
+                    *above = Some(screen.scrolled_off().unwrap_or_default());
                 }
                 *up = up.saturating_add_signed(rows.saturating_neg());
                 if *up == 0 {

@@ -74,7 +74,7 @@ pub struct State {
     pub now: Timestamp,
     /// What is being done and takes a while.
     pub busy: Vec<String>,
-    /// Leaving was asked for while something was being done.
+    /// Leaves as soon as that is done.
     pub leaving: bool,
 }
 

@@ -1,6 +1,6 @@
 //! The terminal is given back as it was, whatever ends the dashboard, and sessions go on without it.
 
-use super::{MIDDLE, NARROW, WIDE, has_selected, idle, opens};
+use super::{MIDDLE, NARROW, WIDE, has_group, has_selected, idle, opens};
 use crate::harness;
 use crate::person::Person;
 use rustix::process::Signal;
@@ -88,7 +88,7 @@ fn attaching_comes_back_to_the_dashboard_and_to_the_same_session() {
         person.sees("q quit");
         has_selected(&mut person, name);
         person.types(b"\x1b");
-        person.sees("working 2");
+        has_group(&mut person, "working 2");
     }
     assert!(talk.look().alive && screen.look().alive && prints.look().alive);
     person.types(b"q");

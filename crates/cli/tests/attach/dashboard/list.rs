@@ -81,11 +81,11 @@ fn keys_and_the_mouse_move_in_the_list() {
         person.sees("nothing needs you");
         person.types(b"?");
         person.sees("next that needs you");
-        while !person.shows("any key goes back") {
-            let before = person.screen.text();
+        if size != WIDE {
+            person.sees("any key shows more");
             person.types(b"x");
-            person.sees_that("more keys", |person| person.screen.text() != before);
         }
+        person.sees("any key goes back");
         person.sees("sessions go on");
         person.types(b"x");
         person.sees("q quit");

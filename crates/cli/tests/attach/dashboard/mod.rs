@@ -75,3 +75,9 @@ fn selected(person: &Person) -> Option<String> {
 fn has_selected(person: &mut Person, text: &str) {
     person.sees_that(&format!("{text} selected"), |person| selected(person).is_some_and(|row| row.contains(text)));
 }
+
+/// Looks until the list has a group with this head.
+#[track_caller]
+fn has_group(person: &mut Person, head: &str) {
+    person.sees_that(head, |person| list(person).iter().any(|row| row == head));
+}

@@ -48,7 +48,7 @@ pub struct Bench {
 
 type MeasureRow = fn(&Bench) -> Result<Vec<Row>>;
 
-const ROWS: [(&str, MeasureRow); 15] = [
+const ROWS: [(&str, MeasureRow); 16] = [
     (rows::launch::NAME, rows::launch::measure),
     (rows::memory::NAME, rows::memory::measure),
     (rows::listing::NAME, rows::listing::measure),
@@ -64,6 +64,7 @@ const ROWS: [(&str, MeasureRow); 15] = [
     (rows::attach::NAME, rows::attach::measure),
     (rows::echo::NAME, rows::echo::measure),
     (rows::decoder::NAME, rows::decoder::measure),
+    (rows::ui::NAME, rows::ui::measure),
 ];
 
 #[derive(Default)]

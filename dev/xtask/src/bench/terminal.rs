@@ -96,6 +96,32 @@ impl Client {
         }
     }
 
+    /// Milliseconds from typing this key until a frame has been drawn for it: the end of a synchronised update. What follows is read
+    /// until the screen has been still for a moment.
+    pub fn ms_until_drawn(&self, key: u8, still: Duration) -> Result<f64> {
+        const END: &[u8] = b"\x1b[?2026l";
+        let typed = Moment::now();
+        rustix::io::write(&self.screen, &[key])?;
+        let (mut seen, mut drawn, mut chunk) = (Vec::new(), None, [0; 16 * 1024]);
+        loop {
+            let patience = if drawn.is_some() { still } else { SCREEN_LIMIT };
+            if !is_readable(&self.screen, patience) {
+                return drawn.with_context(|| format!("no frame came for {:?}", char::from(key)));
+            }
+            let read = rustix::io::read(&self.screen, &mut chunk)?;
+            let at = Moment::now();
+            seen.extend_from_slice(chunk.get(..read).unwrap_or_default());
+            if drawn.is_none() && seen.windows(END.len()).any(|part| part == END) {
+                drawn = Some(at.ms_since(typed));
+            }
+        }
+    }
+
+    /// The process of the client.
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Takes the terminal away, as a dropped SSH line does, and waits until the client has left.
     pub fn hang_up(self) -> Result<()> {
         let Self { screen, mut child, pidfd, started: _ } = self;

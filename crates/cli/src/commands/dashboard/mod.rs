@@ -231,8 +231,8 @@ impl<'a> Dashboard<'a> {
         let now = Instant::now();
         let is_due = |due: Option<Instant>| due.is_some_and(|due| now >= due);
         if changes || is_due(self.changes_due) {
-            let any = self.take_changes()?;
-            self.changes_due = any.then(|| now + NEWS);
+            let changed = self.take_changes()?;
+            self.changes_due = (!changed.is_empty()).then(|| now + NEWS);
         }
         if preview || is_due(self.preview_due) {
             self.preview_due = preview.then(|| now + NEWS);
@@ -258,9 +258,9 @@ impl<'a> Dashboard<'a> {
         Ok(())
     }
 
-    /// Whether anything has changed.
-    fn take_changes(&mut self) -> Result<bool> {
-        let Some(watch) = &mut self.watch else { return Ok(false) };
+    /// The sessions that have changed.
+    fn take_changes(&mut self) -> Result<BTreeSet<SessionId>> {
+        let Some(watch) = &mut self.watch else { return Ok(BTreeSet::new()) };
         let mut changed = BTreeSet::new();
         let mut gone = Vec::new();
         while let Some(change) = watch.next_change()? {
@@ -275,14 +275,14 @@ impl<'a> Dashboard<'a> {
             changed.remove(id);
             self.state.remove(*id);
         }
-        let changed: Vec<SessionId> = changed.into_iter().collect();
-        self.look_again(&changed)?;
+        self.look_again(&changed.iter().copied().collect::<Vec<_>>())?;
         if let Some(row) = self.state.row().filter(|row| changed.contains(&row.id)) {
             self.preview.find_keeper(&self.context.engine, row);
             self.preview.refresh(Some(row));
         }
         self.select_begun();
-        Ok(!changed.is_empty() || !gone.is_empty())
+        changed.extend(gone);
+        Ok(changed)
     }
 
     fn look_again(&mut self, ids: &[SessionId]) -> Result<()> {

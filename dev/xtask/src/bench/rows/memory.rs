@@ -110,7 +110,7 @@ fn look_at<T>(alive_meanwhile: T, pids: Vec<i32>, sessions: usize) -> Result<imp
     })
 }
 
-fn proportional_kib(pid: i32) -> Result<f64> {
+pub fn proportional_kib(pid: i32) -> Result<f64> {
     let rollup = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))
         .with_context(|| format!("cannot read the memory of process {pid}"))?;
     pss_kib(&rollup).with_context(|| format!("no Pss for process {pid}"))

@@ -14,4 +14,5 @@ pub mod recovery;
 pub mod scale;
 pub mod terminals;
 pub mod turns;
+pub mod ui;
 pub mod wake;

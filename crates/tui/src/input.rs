@@ -92,7 +92,7 @@ impl Input {
         let deleting = std::mem::take(&mut self.deleting);
         let column = self.column.take();
         match key {
-            Key::Text(character) => self.insert(character.encode_utf8(&mut [0; 4])),
+            Key::Text(character) | Key::Pasted(character) => self.insert(character.encode_utf8(&mut [0; 4])),
             Key::NewLine => self.insert("\n"),
             Key::Tab => self.insert(" "),
             Key::Backspace => self.drop(self.before()..self.cursor),

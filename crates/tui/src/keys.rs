@@ -3,8 +3,9 @@
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
-    /// Also what was pasted, line ends and all.
     Text(char),
+    /// A character of what was pasted, line ends and all. It is text, and never a command.
+    Pasted(char),
     Enter,
     /// A line end that is part of the text: Alt-Enter, Ctrl-J.
     NewLine,
@@ -135,7 +136,7 @@ impl Keys {
             },
             [byte, ..] if self.pasting => pasted(*byte, bytes),
             [byte @ (0..0x20 | 0x7f), ..] => Next::Key(1, control(*byte)),
-            _ => character(bytes),
+            _ => character(bytes, Key::Text),
         }
     }
 }
@@ -187,15 +188,15 @@ fn control(byte: u8) -> Option<Key> {
 /// Inside a paste nothing is a command, least of all the end of a line.
 fn pasted(byte: u8, bytes: &[u8]) -> Next {
     match byte {
-        b'\r' if bytes.get(1) == Some(&b'\n') => Next::Key(2, Some(Key::Text('\n'))),
-        b'\r' | b'\n' => Next::Key(1, Some(Key::Text('\n'))),
-        b'\t' => Next::Key(1, Some(Key::Text('\t'))),
+        b'\r' if bytes.get(1) == Some(&b'\n') => Next::Key(2, Some(Key::Pasted('\n'))),
+        b'\r' | b'\n' => Next::Key(1, Some(Key::Pasted('\n'))),
+        b'\t' => Next::Key(1, Some(Key::Pasted('\t'))),
         0..0x20 | 0x7f => Next::Key(1, None),
-        _ => character(bytes),
+        _ => character(bytes, Key::Pasted),
     }
 }
 
-fn character(bytes: &[u8]) -> Next {
+fn character(bytes: &[u8], key: fn(char) -> Key) -> Next {
     let head = &bytes[..bytes.len().min(4)];
     let valid = match std::str::from_utf8(head) {
         Ok(text) => text,
@@ -206,7 +207,7 @@ fn character(bytes: &[u8]) -> Next {
         },
     };
     match valid.chars().next() {
-        Some(character) => Next::Key(character.len_utf8(), Some(character).filter(|c| !c.is_control()).map(Key::Text)),
+        Some(character) => Next::Key(character.len_utf8(), Some(character).filter(|c| !c.is_control()).map(key)),
         None => Next::Key(1, None),
     }
 }
@@ -314,7 +315,8 @@ mod tests {
     #[test]
     fn a_paste_is_text_and_sends_nothing() {
         let keys = Keys::default().read(b"\x1b[200~one\r\ntwo\x03\n\x1b\r\x1b[A\x1b[201~\r");
-        let text: String = keys.iter().filter_map(|key| if let Key::Text(c) = key { Some(*c) } else { None }).collect();
+        let text: String =
+            keys.iter().filter_map(|key| if let Key::Pasted(c) = key { Some(*c) } else { None }).collect();
         assert_eq!((text.as_str(), keys.last()), ("one\ntwo\n\n[A", Some(&Key::Enter)));
         assert!(!keys.contains(&Key::Interrupt) && !keys.contains(&Key::NewLine));
     }

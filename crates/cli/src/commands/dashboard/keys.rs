@@ -142,6 +142,7 @@ impl State {
             Key::WheelUp { row, column } => return self.wheel(row, column, -WHEEL),
             Key::WheelDown { row, column } => return self.wheel(row, column, WHEEL),
             Key::Enter | Key::Text(_) => return self.verb(key),
+            Key::Pasted(_) => self.say("what was pasted is ignored here; r replies to the session"),
             _ => {}
         }
         Vec::new()
@@ -262,7 +263,7 @@ impl State {
             Key::Backspace if self.filter.is_empty() => self.mode = Mode::List,
             Key::Up => self.step(-1),
             Key::Down => self.step(1),
-            Key::NewLine => {}
+            Key::NewLine | Key::Pasted('\n') => {}
             other => self.filter.press(other),
         }
         self.list_again();
@@ -386,7 +387,7 @@ impl State {
             (Key::Right | Key::Text(' '), Field::Agent) => form.next_agent(1),
             (Key::Left, Field::Agent) => form.next_agent(-1),
             (Key::Right | Key::Left | Key::Text(' '), Field::Kind) => form.terminal = !form.terminal,
-            (Key::NewLine, Field::Folder) => {}
+            (Key::NewLine | Key::Pasted('\n'), Field::Folder) => {}
             (other, Field::Folder) => form.folder.press(other),
             (other, Field::Prompt) => form.prompt.press(other),
             (_, Field::Agent | Field::Kind) => {}

@@ -138,6 +138,17 @@ fn the_keys_that_are_listed_are_those_that_do_something() {
 }
 
 #[test]
+fn what_is_pasted_is_never_a_command() {
+    let mut state = state(&[asking(1, "one", "ls"), view(2, "two", Phase::Working)], (20, 60));
+    for before in [&b""[..], b"s", b"a", b"i", b" "] {
+        state.mode = Mode::List;
+        type_into(&mut state, before);
+        let effects = type_into(&mut state, b"\x1b[200~sy ay\rA y\nq\x1b[201~");
+        assert!(effects.is_empty(), "{effects:?}");
+    }
+}
+
+#[test]
 fn nothing_wakes_for_what_rests() {
     let rests = state(&[view(1, "one", Phase::Idle)], (20, 60));
     assert!(rests.rows.values().all(|row| row.stays_true(at(100)).is_none()));

@@ -296,6 +296,7 @@ impl Chat<'_> {
             Key::Click { .. } | Key::BackTab | Key::Escape => {}
             Key::Enter
             | Key::Text(_)
+            | Key::Pasted(_)
             | Key::NewLine
             | Key::Backspace
             | Key::Delete

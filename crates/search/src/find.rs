@@ -273,9 +273,9 @@ impl Finder<'_> {
             Places::Texts(_) => texts(&candidate.places, candidate.role),
             Places::Lines(lines) => {
                 let file = self.files.entry(candidate.source).or_insert_with(|| discover::open(&candidate.key));
-                file.as_ref().map(|file| of_lines(agent, file, lines)).unwrap_or_default()
+                file.as_ref().map(|file| of_lines(agent, file, lines, &self.terms)).unwrap_or_default()
             }
-            Places::Rows(ids) => of_rows(agent, &candidate.key, ids),
+            Places::Rows(ids) => of_rows(agent, &candidate.key, ids, &self.terms),
         }
     }
 }
@@ -294,14 +294,15 @@ fn texts(places: &Places, role: Role) -> Vec<Message> {
     }
 }
 
-fn of_lines(agent: &dyn Agent, file: &File, lines: &[(u64, u64)]) -> Vec<Message> {
+/// Only of the lines that can have what is searched for.
+fn of_lines(agent: &dyn Agent, file: &File, lines: &[(u64, u64)], terms: &Terms) -> Vec<Message> {
     let mut messages = Vec::new();
     let mut line = Vec::new();
     for &(start, length) in lines {
         let Some(mut recording) = agent.recording() else { break };
         recording.begin_in_the_middle();
         line.resize(usize::try_from(length).unwrap_or(0), 0);
-        if file.read_exact_at(&mut line, start).is_err() {
+        if file.read_exact_at(&mut line, start).is_err() || !terms.may_be_in(&line) {
             continue;
         }
         let mut items = Vec::new();
@@ -311,7 +312,7 @@ fn of_lines(agent: &dyn Agent, file: &File, lines: &[(u64, u64)]) -> Vec<Message
     messages
 }
 
-fn of_rows(agent: &dyn Agent, key: &str, ids: &[String]) -> Vec<Message> {
+fn of_rows(agent: &dyn Agent, key: &str, ids: &[String], terms: &Terms) -> Vec<Message> {
     let mut messages = Vec::new();
     let (Some(queries), Some(path), Some(mut recording)) = (agent.queries(), rows::database_of(key), agent.recording())
     else {
@@ -321,6 +322,9 @@ fn of_rows(agent: &dyn Agent, key: &str, ids: &[String]) -> Vec<Message> {
     let mut items = Vec::new();
     // One that cannot be read now has no hits; the conversation is still there the next time.
     let _ = database::rows_named(queries, path, ids, |row| {
+        if !terms.may_be_in(row.part_data) {
+            return;
+        }
         recording.row(row, &mut items);
         messages.extend(items.drain(..).filter_map(Message::of_recorded));
     });

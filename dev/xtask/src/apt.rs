@@ -13,6 +13,7 @@ pub fn on_path(program: &str) -> Option<PathBuf> {
 fn package(program: &str) -> &str {
     match program {
         "sshd" => "openssh-server",
+        "rg" => "ripgrep",
         alike => alike,
     }
 }

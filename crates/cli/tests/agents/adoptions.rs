@@ -61,6 +61,7 @@ fn is_adopted(agent: Agent) {
     let tool = fixture.tool("echo from the tool");
     let native_id = converse(&fixture, &format!("{tool} ; say one"));
     let asked = turns(&fixture);
+    is_found_outside(&fixture, &native_id);
     // Enough of it to be the only one.
     let adopted = fixture.harness.run(&["adopt", &native_id[..native_id.len() - 3], "--name", "mine"]).exits(0);
     let id = adopted.stdout.trim_end().to_owned();
@@ -99,6 +100,41 @@ fn is_adopted(agent: Agent) {
     assert_eq!((view.outcome().kind.as_str(), view.turns), ("succeeded", 1), "{view:?}");
     assert_ne!(view.outcome().saved, "unverified");
     fixture.proves("adopts a conversation from outside, with what was said before");
+
+    let hit = hit(&fixture, &["two", "--ours", "--role", "agent"]);
+    assert_eq!(
+        (hit["session"].as_str(), hit["native_id"].as_str()),
+        (Some(id.as_str()), Some(native_id.as_str())),
+        "{hit}"
+    );
+    assert_eq!(hit["command"], serde_json::json!(["ostler", "resume", id]));
+    fixture.harness.run(&["resume", &id, "say three"]).exits(0);
+    fixture.proves("is found by search, read and continued from there");
+}
+
+/// The newest message with these words.
+#[track_caller]
+fn hit(fixture: &Fixture, words: &[&str]) -> Value {
+    fixture.harness.run(&[&["search", "--json"], words].concat()).exits(0).json()[0].clone()
+}
+
+/// Before it is a session, a search names the commands that read and adopt it.
+fn is_found_outside(fixture: &Fixture, native_id: &str) {
+    for words in [&["from the tool", "--role", "tool"][..], &["one", "--role", "agent"], &["say one", "--role", "user"]]
+    {
+        let hit = hit(fixture, words);
+        assert_eq!(
+            (hit["agent"].as_str(), hit["native_id"].as_str()),
+            (Some(fixture.agent.name()), Some(native_id)),
+            "{hit}"
+        );
+        assert_eq!((hit["session"].is_null(), hit["cwd"].as_str()), (true, fixture.work().to_str()), "{hit}");
+        assert!(hit["at"].as_str().is_some_and(|at| at.starts_with("20")), "{hit}");
+        assert_eq!(hit["command"], serde_json::json!(["ostler", "adopt", native_id]));
+    }
+    let read = fixture.harness.run(&["logs", "--foreign", native_id]).exits(0).stdout;
+    assert!(read.contains("from the tool") && read.contains("\none\n"), "{read}");
+    fixture.harness.run(&["search", "one", "--ours"]).exits(1);
 }
 
 for_every_agent!(is_adopted:

@@ -101,3 +101,20 @@ fn checkpoints_show_what_was_said_last() {
     let first = said("agent", "the first thing is done\nin two lines");
     assert_eq!(last, [first, said("person", prompt), said("agent", "both are done")]);
 }
+
+#[test]
+fn hits_fit_into_any_window() {
+    let harness = harness();
+    let folder = harness.root().join("home/.claude/projects/-work-app");
+    std::fs::create_dir_all(&folder).unwrap();
+    let line = |kind: &str, text: &str| {
+        let message = json!({ "role": kind, "content": [{ "type": "text", "text": text }] });
+        json!({ "type": kind, "cwd": "/work/app", "message": message }).to_string() + "\n"
+    };
+    let long = "The checkout waits for the cache, which retries for thirty seconds before it gives up, so that every test \
+                of the zebra takes as long; I start a server of its own in the fixture instead, 表表表, and remove the rest.";
+    let text = line("user", "why does the checkout test hang, and what has the zebra to do with it")
+        + &line("assistant", long);
+    std::fs::write(folder.join("11111111-408d-4262-88d9-97e7e2d532f0.jsonl"), text).unwrap();
+    insta::assert_snapshot!(shown(&harness, &["search", "zebra"], &[30, 40, 80, 120]));
+}

@@ -45,6 +45,23 @@ pub fn start(command: &mut Command) -> Result<Started> {
 }
 
 impl Started {
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for the end, with this exit code. How long it took, in milliseconds.
+    pub fn finish_with(mut self, code: i32, limit: Duration) -> Result<f64> {
+        if !is_readable(&self.pidfd, limit) {
+            bail!("{} did not return within {} s", self.shown, limit.as_secs());
+        }
+        let status = self.child.wait()?;
+        let ms = Moment::now().ms_since(self.at);
+        if status.code() != Some(code) {
+            bail!("{}: {status} instead of {code}", self.shown);
+        }
+        Ok(ms)
+    }
+
     /// Waits for the end. An exit code other than 0 is an error, with the last line of stderr.
     pub fn finish(mut self, limit: Duration) -> Result<(Finished, Moment)> {
         if !is_readable(&self.pidfd, limit) {

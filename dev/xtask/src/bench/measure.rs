@@ -19,6 +19,7 @@ pub enum Contender {
     PueueFollow,
     /// `command | cat > file` in a shell.
     Cat,
+    Ripgrep,
 }
 
 impl Contender {
@@ -32,6 +33,7 @@ impl Contender {
             Self::Pueue => "pueue",
             Self::PueueFollow => "pueue follow",
             Self::Cat => "sh and cat",
+            Self::Ripgrep => "ripgrep",
         }
     }
 }

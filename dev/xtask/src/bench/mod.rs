@@ -48,7 +48,7 @@ pub struct Bench {
 
 type MeasureRow = fn(&Bench) -> Result<Vec<Row>>;
 
-const ROWS: [(&str, MeasureRow); 16] = [
+const ROWS: [(&str, MeasureRow); 17] = [
     (rows::launch::NAME, rows::launch::measure),
     (rows::memory::NAME, rows::memory::measure),
     (rows::listing::NAME, rows::listing::measure),
@@ -65,6 +65,7 @@ const ROWS: [(&str, MeasureRow); 16] = [
     (rows::echo::NAME, rows::echo::measure),
     (rows::decoder::NAME, rows::decoder::measure),
     (rows::ui::NAME, rows::ui::measure),
+    (rows::search::NAME, rows::search::measure),
 ];
 
 #[derive(Default)]

@@ -90,7 +90,8 @@ fn draw_panel(svg: &mut String, panel: &Panel<'_>, left: f64, top: f64) {
             | Contender::Shpool
             | Contender::Pueue
             | Contender::PueueFollow
-            | Contender::Cat => ("theirs", "name"),
+            | Contender::Cat
+            | Contender::Ripgrep => ("theirs", "name"),
         };
         let length = (bar.ratio.min(longest) / longest * room).max(1.5);
         let text_y = y + BAR_HEIGHT - 2.5;
@@ -142,7 +143,8 @@ fn label(bar: &Bar) -> String {
         | Contender::Shpool
         | Contender::Pueue
         | Contender::PueueFollow
-        | Contender::Cat => {
+        | Contender::Cat
+        | Contender::Ripgrep => {
             // Two digits that mean something, whatever the size.
             let decimals = match bar.ratio {
                 large if large >= 9.95 => 0,

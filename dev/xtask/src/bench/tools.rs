@@ -15,6 +15,7 @@ pub struct Tools {
     pub shpool: Tool,
     pub pueue: Tool,
     pub pueued: Tool,
+    pub ripgrep: Tool,
 }
 
 /// A program, provided when a row needs it. It may be missing; then the reason stands in its place in the table.
@@ -77,17 +78,19 @@ impl Tools {
             shpool: Tool::of_crate("shpool", "shpool"),
             pueue: Tool::of_crate("pueue", "pueue"),
             pueued: Tool::of_crate("pueue", "pueued"),
+            ripgrep: Tool::of_system("rg"),
         })
     }
 
     /// Name and version of each program that was used, as it says itself.
     pub fn versions(&self) -> Vec<String> {
-        let asked: [(&str, Option<&Path>, &str); 5] = [
+        let asked: [(&str, Option<&Path>, &str); 6] = [
             ("ostler", Some(&self.ostler), "--version"),
             ("dtach", self.dtach.if_used(), "--help"),
             ("tmux", self.tmux.if_used(), "-V"),
             ("shpool", self.shpool.if_used(), "version"),
             ("pueue", self.pueue.if_used(), "--version"),
+            ("ripgrep", self.ripgrep.if_used(), "--version"),
         ];
         asked.into_iter().filter_map(|(name, path, how)| Some(format!("{name} {}", version(path?, how)))).collect()
     }

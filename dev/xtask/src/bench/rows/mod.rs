@@ -12,6 +12,7 @@ pub mod memory;
 pub mod output;
 pub mod recovery;
 pub mod scale;
+pub mod search;
 pub mod terminals;
 pub mod turns;
 pub mod ui;

@@ -58,7 +58,8 @@ pub enum ItemObject<'a> {
     /// Something that this version does not know, by the agent's name for it.
     Unknown { name: &'a str },
     /// A line that is too long to be read.
-    PassedOver { bytes: u64 },
+    #[serde(rename = "passed_over")]
+    LineTooLong { bytes: u64 },
     /// A subagent said or did this.
     Subagent { item: Box<ItemObject<'a>> },
 }
@@ -108,7 +109,7 @@ impl<'a> From<&'a Fact> for ItemObject<'a> {
             Fact::Background { task, runs } => ItemObject::Background { task, runs: *runs },
             Fact::TurnEnded(end) => ItemObject::TurnEnded { end },
             Fact::Unknown { kind } => ItemObject::Unknown { name: kind },
-            Fact::LineTooLong { bytes } => ItemObject::PassedOver { bytes: *bytes },
+            Fact::LineTooLong { bytes } => ItemObject::LineTooLong { bytes: *bytes },
             Fact::Subagent(fact) => ItemObject::Subagent { item: Box::new(fact.as_ref().into()) },
         }
     }

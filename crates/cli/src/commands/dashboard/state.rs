@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Below this many columns there is only the list; from the other on list and preview are side by side.
 const LIST_ONLY: u16 = 50;
-const SIDE_BY_SIDE: u16 = 100;
+const TWO_COLUMNS: u16 = 100;
 /// Fewer rows than this are not divided.
 const ROOM_FOR_TWO: u16 = 12;
 /// The lines above a preview that say what it is of.
@@ -315,10 +315,10 @@ impl State {
         if self.peek {
             return Areas { list: nothing, rule: nothing, preview: body };
         }
-        if columns < LIST_ONLY || (columns < SIDE_BY_SIDE && body.height < ROOM_FOR_TWO) {
+        if columns < LIST_ONLY || (columns < TWO_COLUMNS && body.height < ROOM_FOR_TWO) {
             return Areas { list: body, rule: nothing, preview: nothing };
         }
-        if columns < SIDE_BY_SIDE {
+        if columns < TWO_COLUMNS {
             // The list has what it needs, and at most a half.
             let needed = u16::try_from(self.lines.len()).unwrap_or(u16::MAX).max(3);
             let height = needed.min(body.height / 2);

@@ -222,7 +222,9 @@ mod tests {
     #[test]
     fn every_point_has_a_name_of_its_own_and_somebody_who_passes_it() {
         let mut names: Vec<&str> = Point::ALL.iter().map(|point| point.name()).collect();
-        assert!(Point::ALL.iter().all(|point| !point.passed_by().is_empty()));
+        // An update of the search index is no part of a session's life; tests/search kills there.
+        let elsewhere = [Point::IndexFilled, Point::IndexWritten];
+        assert!(Point::ALL.iter().all(|point| point.passed_by().is_empty() == elsewhere.contains(point)));
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), Point::ALL.len());

@@ -21,6 +21,7 @@ mod helpers;
 pub mod last;
 pub mod living;
 pub mod look;
+mod newer_messages;
 pub mod overview;
 pub mod proof;
 pub mod recorded;

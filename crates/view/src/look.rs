@@ -8,6 +8,7 @@
 use crate::agent_feed::AgentFeed;
 use crate::helpers::{Helpers, Processes, agent_lives, lives};
 use crate::last::{self, Streams};
+use crate::newer_messages::{Newer, newer_messages};
 use crate::proof;
 use jiff::Timestamp;
 use ostler_core::SCHEMA;
@@ -16,14 +17,14 @@ use ostler_core::id::SessionId;
 use ostler_core::life::{Conversation, Held, State, event_of, step};
 use ostler_core::limits::counted;
 use ostler_core::outcome::{Closing, Exit, Outcome, Saved, judge};
-use ostler_core::record::{Channel, Plan, RequestKind, Session, Speaks};
+use ostler_core::record::{Channel, Plan, Session, Speaks};
 use ostler_core::spending::Spent;
 use ostler_core::view::{LastTurn, Phase, RetryingNow, View};
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::home::Place;
 use ostler_store::pieces::Pieces;
 use ostler_store::progress::{self, Heard, Past};
-use ostler_store::{RunRecord, StoreError, archived, branch, inbox, journal};
+use ostler_store::{RunRecord, StoreError, archived, branch, journal};
 use ostler_sys::clock::{self, since_boot_ms};
 use ostler_sys::dir::Dir;
 use ostler_sys::process::Identity;
@@ -252,10 +253,6 @@ fn never_started(folder: &Folder, view: &mut View) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn newer_messages(folder: &Folder, seen: u64) -> Result<Newer, StoreError> {
-    if inbox::size(folder.dir())? > seen { newer_than(folder.dir(), seen) } else { Ok(Newer::default()) }
-}
-
 fn show_end(folder: &Folder, mut outcome: Outcome, view: &mut View) -> Result<(), StoreError> {
     let closing = outcome.closing.take().map(|closing| *closing);
     let newer = newer_messages(folder, closing.as_ref().map_or(0, |closing| closing.inbox))?;
@@ -286,52 +283,6 @@ pub(crate) fn ended(outcome: Outcome, closing: Option<Closing>, newer: Newer, vi
     }
     view.quiet_s = seconds_since(view.updated);
     view.end(outcome);
-}
-
-/// What the inbox says beyond what was seen of it.
-#[derive(Clone, Debug, Default)]
-pub struct Newer {
-    messages: u32,
-    /// The numbers of those that are withdrawn, and of those that are to be given again.
-    withdrawn: Vec<u64>,
-    again: Vec<u64>,
-}
-
-impl Newer {
-    /// How many messages wait, if so many did before. One that is withdrawn may have been among those, or among those that
-    /// may have been delivered (`unclear`).
-    fn with(&self, waiting: u32, unclear: &[u64]) -> u32 {
-        let count = |numbers: &[u64], wanted: bool| {
-            let count = numbers.iter().filter(|n| unclear.contains(n) == wanted).count();
-            u32::try_from(count).unwrap_or(u32::MAX)
-        };
-        let more = self.messages.saturating_add(count(&self.again, true));
-        waiting.saturating_add(more).saturating_sub(count(&self.withdrawn, false))
-    }
-
-    /// Which of these still may have been delivered, for all that anybody knows.
-    fn still(&self, unclear: &[u64]) -> Vec<u64> {
-        let decided = |n: &u64| self.withdrawn.contains(n) || self.again.contains(n);
-        unclear.iter().filter(|n| !decided(n)).copied().collect()
-    }
-
-    fn any_waits(&self) -> bool {
-        self.with(0, &[]) > 0
-    }
-}
-
-fn newer_than(dir: &Dir, position: u64) -> Result<Newer, StoreError> {
-    let (requests, _) = inbox::read(dir, position)?;
-    let mut newer = Newer::default();
-    for placed in requests {
-        match placed.request.kind {
-            RequestKind::Message { .. } => newer.messages = newer.messages.saturating_add(1),
-            RequestKind::Withdraw { n } => newer.withdrawn.push(n),
-            RequestKind::Again { n } => newer.again.push(n),
-            RequestKind::Answer { .. } | RequestKind::Interrupt | RequestKind::Stop { .. } | RequestKind::Unknown => {}
-        }
-    }
-    Ok(newer)
 }
 
 fn running(

@@ -1,7 +1,8 @@
 //! A look at many: nothing is asked of a session that can be known without.
 
 use crate::living::{self, Begun};
-use crate::look::{Depth, Newer, blank, ended, look_at_processes, own};
+use crate::look::{Depth, blank, ended, look_at_processes, own};
+use crate::newer_messages::Newer;
 use ostler_core::id::SessionId;
 use ostler_core::view::View;
 use ostler_store::StoreError;

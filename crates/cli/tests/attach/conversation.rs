@@ -4,7 +4,6 @@
 use crate::harness;
 use crate::person::Person;
 use ostler_core::view::Phase;
-use ostler_sys::process::Identity;
 use ostler_testkit::{Harness, Session, patience};
 use std::time::Duration;
 
@@ -193,13 +192,6 @@ fn the_status_line_tells_state_agent_model_tokens_and_the_way_out() {
     person.is_left_with(0);
 }
 
-/// How often a process has gone to sleep so far.
-fn sleeps(process: &Identity) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", process.pid())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")).unwrap();
-    line.trim().parse().unwrap()
-}
-
 #[test]
 fn a_chat_at_rest_does_not_wake_up() {
     const WATCHED: Duration = Duration::from_secs(5);
@@ -207,15 +199,15 @@ fn a_chat_at_rest_does_not_wake_up() {
     let session = idle(&harness, &folder(&harness), &["say now idle"]);
     let mut person = Person::attaches(&harness, session.id());
     person.sees("idle since");
-    let mut before = sleeps(person.process());
+    let mut before = person.sleeps();
     patience::until("it has come to rest", &[], || {
         // What it has just written comes before it sleeps again.
         let silent = !person.looks(Duration::from_secs(1));
-        let last = std::mem::replace(&mut before, sleeps(person.process()));
+        let last = std::mem::replace(&mut before, person.sleeps());
         (silent && last == before).then_some(())
     });
     assert!(!patience::ends_within(person.process(), WATCHED));
-    assert_eq!(sleeps(person.process()), before);
+    assert_eq!(person.sleeps(), before);
 }
 
 #[test]

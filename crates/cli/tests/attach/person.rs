@@ -127,6 +127,13 @@ impl Person {
         &self.process
     }
 
+    /// How often its process has gone to sleep so far.
+    pub fn sleeps(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.pid())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")).unwrap();
+        line.trim().parse().unwrap()
+    }
+
     pub fn signals(&self, signal: Signal) {
         Pidfd::open(&self.process).unwrap().unwrap().signal(signal).unwrap();
     }

@@ -70,6 +70,7 @@ fn pour_and_draw_on(bytes: usize) -> Result<()> {
     for number in 0.. {
         write!(out, "\rworking {number}")?;
         out.flush()?;
+        // Nothing is waited for: its pace is what is measured.
         std::thread::sleep(DRAW_EVERY);
     }
     Ok(())
@@ -79,6 +80,7 @@ fn pour_and_draw_on(bytes: usize) -> Result<()> {
 fn print_on() -> Result<()> {
     loop {
         println!("a line");
+        // Nothing is waited for: its pace is what is measured.
         std::thread::sleep(Duration::from_secs(1));
     }
 }
@@ -93,6 +95,7 @@ fn tell_the_time() -> Result<()> {
         );
         writeln!(out, "{line}")?;
         out.flush()?;
+        // Nothing is waited for: its pace is what is measured.
         std::thread::sleep(TELL_EVERY);
     }
 }

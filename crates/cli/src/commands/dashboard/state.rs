@@ -246,7 +246,7 @@ impl State {
         }
     }
 
-    /// Selects the next that needs a person, behind the selected one.
+    /// Selects the next session that needs an answer or a look, after the selected one.
     pub fn next_need(&mut self, step: isize) {
         let needs: Vec<SessionId> = self.listed().filter(|row| row.need == Need::You).map(|row| row.id).collect();
         let now = needs.iter().position(|id| Some(Pick::Session(*id)) == self.picked);

@@ -3,7 +3,6 @@
 use super::{MIDDLE, NARROW, SIZES, WIDE, asking, has_selected, idle, list, opens, selected, working};
 use crate::harness;
 use crate::person::Person;
-use ostler_sys::process::Identity;
 use ostler_testkit::{Who, patience};
 use std::time::Duration;
 
@@ -33,7 +32,7 @@ fn sessions_are_grouped_by_what_they_need_at_every_size() {
         let question = if size == NARROW { "Ask" } else { "Ask git push" };
         assert!(rows[at("? deploy")].contains(question), "{rows:?}");
         assert!(!rows.iter().any(|row| row.contains("over")), "what has ended is folded: {rows:?}");
-        // The first that needs a person is selected.
+        // The first session that needs an answer or a look is selected.
         has_selected(&mut person, "deploy");
         match size {
             WIDE => {
@@ -198,13 +197,6 @@ fn nothing_there_is_said_and_a_first_session_is_one_key_away() {
     }
 }
 
-/// How often a process has gone to sleep so far.
-fn sleeps(process: &Identity) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", process.pid())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")).unwrap();
-    line.trim().parse().unwrap()
-}
-
 #[test]
 fn a_dashboard_of_idle_sessions_does_not_wake_up() {
     const WATCHED: Duration = Duration::from_secs(5);
@@ -213,12 +205,12 @@ fn a_dashboard_of_idle_sessions_does_not_wake_up() {
     let _two = idle(&harness, "two", "say x");
     let mut person = opens(&harness, WIDE);
     person.sees("○ one");
-    let mut before = sleeps(person.process());
+    let mut before = person.sleeps();
     patience::until("it has come to rest", &[], || {
         let silent = !person.looks(Duration::from_secs(1));
-        let last = std::mem::replace(&mut before, sleeps(person.process()));
+        let last = std::mem::replace(&mut before, person.sleeps());
         (silent && last == before).then_some(())
     });
     assert!(!patience::ends_within(person.process(), WATCHED));
-    assert_eq!(sleeps(person.process()), before);
+    assert_eq!(person.sleeps(), before);
 }

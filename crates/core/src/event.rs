@@ -1,7 +1,9 @@
 //! What happens in the life of a session. The journal is a list of these, one JSON object per line; the state of a
 //! session is what [`crate::life`] makes of them in order.
 
-use crate::fact::{Ask, Retry, Tokens, TurnEnd};
+use crate::fact::{Ask, Retry, Tokens, TurnEnd, UsageLimit};
+use crate::id::SessionId;
+use crate::moment::Moment;
 use crate::outcome::{Exit, Outcome, Saved};
 use crate::record::{Plan, Written};
 use jiff::Timestamp;
@@ -28,6 +30,9 @@ pub struct Entry {
     /// How far the inbox had been worked through, when this is the answer to a request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inbox: Option<u64>,
+    /// A person is to be told of this ([`crate::moment`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notify: Option<Moment>,
     #[serde(flatten)]
     pub event: Event,
 }
@@ -38,6 +43,20 @@ pub enum Event {
     /// The program runs.
     Started {
         plan: Plan,
+        /// By itself: nobody asked for this run, it continues the one before.
+        #[serde(default, skip_serializing_if = "is_false")]
+        continues: bool,
+    },
+    /// A run exists whose program waits to be started: in a queue, for a time, or for other sessions.
+    Queued {
+        plan: Plan,
+    },
+    /// The program of a queued run was started.
+    Begun,
+    /// The program of a queued run will never be started: why, and whether that counts as stopped.
+    NotBegun {
+        reason: String,
+        stopped: bool,
     },
     /// The process of a further run could not be started, and why. The message that it was for waits.
     NotStarted {
@@ -169,6 +188,28 @@ pub enum Event {
         task: String,
         runs: bool,
     },
+    /// The agent has reached a usage limit, which ends its turn.
+    Limited {
+        #[serde(flatten)]
+        limit: UsageLimit,
+    },
+    /// A session that waits need not wait any longer: the time has come, or somebody wants it to go on now.
+    WaitOver {
+        by: String,
+    },
+    /// Another agent is to continue, in the session with this id, which is reserved for it.
+    HandingOver {
+        agent: String,
+        id: SessionId,
+    },
+    /// That session was started.
+    HandedOver,
+    /// It could not be.
+    NotHandedOver {
+        why: String,
+    },
+    /// What a session goes on with after a limit or a failure is among its messages.
+    Continued,
     /// The agent tries again what the model's server did not answer.
     Retrying {
         #[serde(flatten)]
@@ -187,6 +228,9 @@ pub enum Event {
     #[serde(rename = "interrupt_wanted")]
     InterruptRequested {
         by: String,
+        /// Which limit it is for, in words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<String>,
     },
     /// The agent was told, by its own means.
     InterruptSent,
@@ -207,6 +251,9 @@ pub enum Event {
     /// The process is gone.
     Exited {
         exit: Exit,
+        /// A driver of a job that has written down a step in this run.
+        #[serde(default, skip_serializing_if = "is_false")]
+        progress: bool,
     },
     /// What it left behind when it ended.
     Left {
@@ -299,6 +346,7 @@ mod tests {
             keep: false,
             ending: crate::record::Ending::EndOfInput,
             linger_ms: 1,
+            rules: crate::rules::Rules::default(),
         };
         let end = TurnEnd {
             verdict: crate::fact::Verdict::Failed,
@@ -318,7 +366,10 @@ mod tests {
         };
         let outcome = crate::outcome::judge(&crate::life::State::new(plan.clone()), 0);
         let events = [
-            Event::Started { plan },
+            Event::Started { plan: plan.clone(), continues: true },
+            Event::Queued { plan },
+            Event::Begun,
+            Event::NotBegun { reason: by(), stopped: true },
             Event::NotStarted { reason: by() },
             Event::KeeperStarted { pid: 2, start: Some(3), version: by() },
             Event::HolderReplaced { pid: 2 },
@@ -350,12 +401,19 @@ mod tests {
             Event::Retrying { retry: Retry { reason: by(), attempt: Some(1) }, err: Some(2) },
             Event::RetryOver,
             Event::RetryAlarm { text: by() },
-            Event::InterruptRequested { by: by() },
+            Event::InterruptRequested { by: by(), why: Some(by()) },
+            Event::Limited { limit: UsageLimit { resets_at: Some(7), ..UsageLimit::new("x") } },
+            Event::WaitOver { by: by() },
+            Event::HandingOver { agent: by(), id: SessionId::from_random(7) },
+            Event::HandedOver,
+            Event::NotHandedOver { why: by() },
+            Event::Continued,
             Event::InterruptSent,
             Event::StopRequested { by: by(), why: by(), how: StopHow::Kill, grace_ms: 1 },
             Event::EndAsked,
             Event::Signalled { signal: 9 },
-            Event::Exited { exit: Exit::UNKNOWN },
+            Event::Exited { exit: Exit::UNKNOWN, progress: false },
+            Event::Exited { exit: Exit::UNKNOWN, progress: true },
             Event::Left { processes: vec![by()] },
             Event::Cleared { forced: true },
             Event::Empty,
@@ -378,6 +436,7 @@ mod tests {
                 out: Some(2),
                 request: Some(by()),
                 inbox: Some(3),
+                notify: Some(Moment::Ended),
                 event,
             };
             let text = serde_json::to_string(&entry).unwrap();

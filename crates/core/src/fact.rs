@@ -1,6 +1,9 @@
 //! What an agent said, once its own format is understood. Decoders produce these; everything after them is the same for
 //! every agent.
 
+use jiff::Timestamp;
+use jiff::civil::{Date, DateTime, Time};
+use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -46,6 +49,8 @@ pub enum Fact {
     Background { task: String, runs: bool },
     /// The model's server did not answer, and the agent tries again.
     Retrying(Retry),
+    /// It has reached a usage limit, which ends its turn.
+    Limited(UsageLimit),
     /// Its protocol has it wait for this line, which is put into its input once under this name.
     ReplyDue { name: String, line: Vec<u8> },
     /// The turn is over, by the agent's own word.
@@ -84,6 +89,100 @@ pub struct Retry {
     pub attempt: Option<u32>,
 }
 
+/// A usage limit that an agent has reached.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UsageLimit {
+    /// In words for people: `usage limit`, `rate limit`.
+    #[serde(rename = "limit")]
+    pub what: String,
+    /// When it is reset, in seconds since 1970, where the agent says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resets_at: Option<i64>,
+    /// The same where the agent says it as people do. It is one of the two, and known before it is noted.
+    #[serde(skip)]
+    pub local: Option<Local>,
+}
+
+/// A time as people say it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Local {
+    pub at: ResetsAt,
+    /// The name of its time zone; without one it is that of this machine.
+    pub zone: Option<String>,
+    /// When it was said, where that is known; else it is said now.
+    pub said: Option<Timestamp>,
+}
+
+impl From<ResetsAt> for Local {
+    fn from(at: ResetsAt) -> Local {
+        Local { at, zone: None, said: None }
+    }
+}
+
+/// A time of the day, as people say it: the next one, or one of a certain day, with or without its year.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResetsAt {
+    Time(Time),
+    Day(DateTime),
+    DayOfYear { month: i8, day: i8, time: Time },
+}
+
+/// What is said to the minute may be up to this many seconds later.
+const MINUTE: i64 = 60;
+
+impl UsageLimit {
+    /// One of which nothing says when it is reset.
+    #[must_use]
+    pub fn new(what: &str) -> UsageLimit {
+        UsageLimit { what: what.to_owned(), resets_at: None, local: None }
+    }
+
+    /// The same with a time that everybody understands. `now` and `here`: when and where it was said, unless it says that itself. A zone
+    /// that this machine does not know leaves the time unknown.
+    #[must_use]
+    pub fn resolved(self, now: Timestamp, here: &TimeZone) -> UsageLimit {
+        let Some(Local { at, zone, said }) = self.local else {
+            return self;
+        };
+        let unknown = UsageLimit { local: None, ..self };
+        let zone = match zone {
+            None => here.clone(),
+            Some(name) => match TimeZone::get(&name) {
+                Ok(zone) => zone,
+                Err(_) => return unknown,
+            },
+        };
+        let now = said.unwrap_or(now);
+        let here = now.to_zoned(zone.clone());
+        let then = match at {
+            ResetsAt::Day(day) => day.to_zoned(zone).ok(),
+            // Said without a year, as it is the next one: in December, January is that of the next year.
+            ResetsAt::DayOfYear { month, day, time } => [0, 1].into_iter().find_map(|years| {
+                let date = Date::new(here.year() + years, month, day).ok()?;
+                let then = date.to_datetime(time).to_zoned(zone.clone()).ok()?;
+                (then.timestamp().as_second() + 10 * MINUTE >= now.as_second()).then_some(then)
+            }),
+            // The one of today that is being over is meant, not that of tomorrow.
+            ResetsAt::Time(time) => here.date().to_datetime(time).to_zoned(zone.clone()).ok().and_then(|today| {
+                let is_over = today.timestamp().as_second() + 10 * MINUTE < now.as_second();
+                if is_over { today.tomorrow().ok() } else { Some(today) }
+            }),
+        };
+        UsageLimit { resets_at: then.map(|then| then.timestamp().as_second() + MINUTE), ..unknown }
+    }
+}
+
+impl Fact {
+    /// The same with times that everybody understands.
+    #[must_use]
+    pub fn resolved(self, now: Timestamp) -> Fact {
+        match self {
+            Fact::Limited(limit) if limit.local.is_some() => Fact::Limited(limit.resolved(now, &TimeZone::system())),
+            other => other,
+        }
+    }
+}
+
 /// What an agent asks a person.
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Ask {
@@ -117,6 +216,19 @@ pub struct Question<'a> {
 }
 
 impl Ask {
+    /// A question in words, which is answered in words.
+    #[must_use]
+    pub fn question(request: String, text: &str) -> Ask {
+        Ask {
+            request,
+            tool: Some(QUESTION_TOOL.to_owned()),
+            input: serde_json::json!({ "questions": [{ "question": text }] }),
+            text: text.to_owned(),
+            suggestions: Value::Null,
+            details: Value::Null,
+        }
+    }
+
     /// What is asked where no permission is: such a tool carries its questions as arguments.
     #[must_use]
     pub fn questions(&self) -> Vec<Question<'_>> {
@@ -154,15 +266,18 @@ pub struct TurnEnd {
 }
 
 impl TurnEnd {
-    /// The same of a turn that we had broken off: it is interrupted, whatever the agent calls that.
+    /// The same of a turn that we had broken off: it is interrupted, whatever the agent calls that. `why`: for which limit.
     #[must_use]
-    pub fn after_interrupt(self) -> TurnEnd {
-        match self.verdict {
-            Verdict::Failed => {
+    pub fn after_interrupt(self, why: Option<&str>) -> TurnEnd {
+        match (self.verdict, why) {
+            (Verdict::Failed, None) => {
                 let reason = Some("the turn was interrupted".to_owned());
                 TurnEnd { verdict: Verdict::Interrupted, reason, ..self }
             }
-            Verdict::Succeeded | Verdict::Interrupted => self,
+            (Verdict::Failed | Verdict::Interrupted, Some(why)) => {
+                TurnEnd { verdict: Verdict::Interrupted, reason: Some(why.to_owned()), ..self }
+            }
+            (Verdict::Succeeded, _) | (Verdict::Interrupted, None) => self,
         }
     }
 }
@@ -186,5 +301,48 @@ impl std::ops::AddAssign for Tokens {
         // Counts come from foreign processes.
         self.input = self.input.saturating_add(more.input);
         self.output = self.output.saturating_add(more.output);
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use jiff::civil::{date, time};
+
+    #[test]
+    fn a_time_of_the_day_is_the_next_one_in_the_zone_of_the_agent() {
+        let zone = TimeZone::get("Europe/Berlin").unwrap_or(TimeZone::UTC);
+        let at = |hour, minute| date(2026, 11, 17).at(hour, minute, 0, 0).to_zoned(zone.clone()).unwrap().timestamp();
+        let resets = |local: ResetsAt| UsageLimit { local: Some(local.into()), ..UsageLimit::new("usage limit") };
+        let second = |now, local| resets(local).resolved(now, &zone).resets_at.unwrap();
+        let noon = ResetsAt::Time(time(12, 0, 0, 0));
+        assert_eq!(second(at(9, 30), noon), at(12, 0).as_second() + MINUTE);
+        assert_eq!(second(at(12, 1), noon), at(12, 0).as_second() + MINUTE, "it is being reset");
+        assert_eq!(second(at(18, 0), noon), at(12, 0).as_second() + 86_400 + MINUTE, "tomorrow");
+        let day = ResetsAt::Day(date(2026, 11, 20).at(12, 0, 0, 0));
+        assert_eq!(second(at(18, 0), day), at(12, 0).as_second() + 3 * 86_400 + MINUTE);
+        assert_eq!(UsageLimit::new("x").resolved(at(1, 0), &zone).resets_at, None);
+        let in_days = |month, day| ResetsAt::DayOfYear { month, day, time: time(12, 0, 0, 0) };
+        assert_eq!(second(at(18, 0), in_days(11, 20)), at(12, 0).as_second() + 3 * 86_400 + MINUTE);
+        let january = date(2027, 1, 3).at(12, 0, 0, 0).to_zoned(zone.clone()).unwrap().timestamp();
+        assert_eq!(second(at(18, 0), in_days(1, 3)), january.as_second() + MINUTE, "of the next year");
+        assert_eq!(resets(in_days(2, 30)).resolved(at(1, 0), &zone).resets_at, None, "no such day");
+    }
+
+    #[test]
+    fn what_is_said_with_a_zone_and_a_time_counts_there_and_then() {
+        let said: Timestamp = "2026-11-17T17:54:02Z".parse().unwrap();
+        let of = |zone: &str| UsageLimit {
+            local: Some(Local { at: ResetsAt::Time(time(18, 4, 0, 0)), zone: Some(zone.to_owned()), said: Some(said) }),
+            ..UsageLimit::new("usage limit")
+        };
+        let much_later: Timestamp = "2026-11-20T01:00:00Z".parse().unwrap();
+        let resets_at = |zone: &str| of(zone).resolved(much_later, &TimeZone::fixed(jiff::tz::offset(9))).resets_at;
+        let expected: Timestamp = "2026-11-17T18:05:00Z".parse().unwrap();
+        assert_eq!(resets_at("UTC"), Some(expected.as_second()));
+        let in_tokyo: Timestamp = "2026-11-18T09:05:00Z".parse().unwrap();
+        assert_eq!(resets_at("Asia/Tokyo"), Some(in_tokyo.as_second()));
+        assert_eq!(resets_at("Moon/Tycho"), None);
     }
 }

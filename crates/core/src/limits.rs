@@ -86,6 +86,20 @@ pub fn default_min_free(total: u64) -> u64 {
     (1 << 30).min(total / 50)
 }
 
+/// A length of time as people write it: `250ms`, `90s`, `10m`, `1h30m`.
+#[must_use]
+pub fn duration(ms: u64) -> String {
+    let (seconds, minutes) = (ms / 1000, ms / 60_000);
+    match ms {
+        _ if !ms.is_multiple_of(1000) => format!("{ms}ms"),
+        0..120_000 if !ms.is_multiple_of(60_000) => format!("{seconds}s"),
+        _ if !seconds.is_multiple_of(60) => format!("{minutes}m{}s", seconds % 60),
+        _ if minutes < 60 => format!("{minutes}m"),
+        _ if minutes.is_multiple_of(60) => format!("{}h", minutes / 60),
+        _ => format!("{}h{}m", minutes / 60, minutes % 60),
+    }
+}
+
 /// `1 process`, `2 processes`.
 #[must_use]
 pub fn counted(count: u64, one: &str, more: &str) -> String {

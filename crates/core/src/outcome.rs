@@ -3,6 +3,7 @@
 use crate::fact::{Tokens, TurnEnd, Verdict};
 use crate::life::{Conversation, State};
 use crate::record::{Session, Speaks};
+use crate::start_when::Begin;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -165,7 +166,11 @@ pub struct Closing {
 #[must_use]
 pub fn judge(state: &State, now_ms: u64) -> Outcome {
     let exit = state.exit().unwrap_or(Exit::UNKNOWN);
-    let (kind, source, cause) = verdict(state, exit);
+    let (kind, source, cause) = match &state.begin {
+        Begin::Begun => verdict(state, exit),
+        Begin::Queued => never_begun(state, exit, None),
+        Begin::Never { reason, stopped } => never_begun(state, exit, Some((reason, *stopped))),
+    };
     let last = state.last_turn();
     let saved = state.saved.unwrap_or(match state.plan.speaks() {
         Speaks::Bytes => Saved::NotApplicable,
@@ -186,9 +191,41 @@ pub fn judge(state: &State, now_ms: u64) -> Outcome {
         tokens,
         cost_usd,
         turns: state.turns_of_run,
-        duration_ms: state.started_ms().map(|started_ms| now_ms.saturating_sub(started_ms)),
+        duration_ms: state
+            .started_ms()
+            .filter(|_| state.begin == Begin::Begun)
+            .map(|started_ms| now_ms.saturating_sub(started_ms)),
         left: state.left().to_vec(),
         closing: None,
+    }
+}
+
+/// The kind alone.
+pub(crate) fn kind_of(state: &State) -> Kind {
+    verdict(state, state.exit().unwrap_or(Exit::UNKNOWN)).0
+}
+
+/// How a session ended whose program was never started.
+fn never_begun(state: &State, exit: Exit, never: Option<(&String, bool)>) -> (Kind, Source, String) {
+    const NOTHING_RAN: &str = "it was queued, and nothing ran";
+    match (never, &state.stop) {
+        (_, Some(stop)) => {
+            (Kind::Stopped, Source::Ostler, format!("stopped by {}: {}; {NOTHING_RAN}", stop.by, stop.why))
+        }
+        (Some((reason, stopped)), None) => {
+            let kind = if stopped { Kind::Stopped } else { Kind::Failed };
+            (kind, Source::Ostler, format!("{reason}; nothing ran"))
+        }
+        (None, None) => match (exit.code, exit.signal) {
+            (None, None) => (Kind::Lost, Source::None, format!("the waiting process is gone; {NOTHING_RAN}")),
+            (_, Some(signal)) => {
+                let cause = format!("the waiting process was killed by {}; {NOTHING_RAN}", signal_name(signal));
+                (Kind::Failed, Source::Exit, cause)
+            }
+            (Some(code), None) => {
+                (Kind::Failed, Source::Exit, format!("the waiting process exited with {code}; {NOTHING_RAN}"))
+            }
+        },
     }
 }
 
@@ -209,6 +246,10 @@ fn verdict(state: &State, exit: Exit) -> (Kind, Source, String) {
                     (Some(stop), _) => format!("stopped by {}: {}{forced}", stop.by, stop.why),
                     (None, Some(reason)) => reason.clone(),
                     (None, None) => format!("the agent reported the end of its turn{}", after_report(state, exit)),
+                };
+                let cause = match state.handover_in_words() {
+                    Some(words) => format!("{cause}; {words}"),
+                    None => cause,
                 };
                 // Stopped in the middle of a turn is a word of its own, even though the agent ended that turn politely.
                 let broken_off = stopped.is_some_and(|stop| stop.in_turn) && *verdict == Verdict::Interrupted;

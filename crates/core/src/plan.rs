@@ -5,9 +5,10 @@
 //! combinations exist. In memory they are one [`Channel`], which has exactly those.
 
 use crate::record::Mode;
+use crate::rules::Rules;
 use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "PlanOnDisk", into = "PlanOnDisk")]
 pub struct Plan {
     /// How messages and facts pass between the agent and us.
@@ -17,6 +18,8 @@ pub struct Plan {
     pub ending: Ending,
     /// How long what is left of a program may take to leave by itself.
     pub linger_ms: u64,
+    /// What a person has decided beforehand.
+    pub rules: Rules,
 }
 
 /// How messages and facts pass between the agent and us.
@@ -160,6 +163,8 @@ struct PlanOnDisk {
     linger_ms: u64,
     #[serde(default)]
     opens: bool,
+    #[serde(default, skip_serializing_if = "Rules::is_none")]
+    rules: Rules,
 }
 
 /// A plan that no agent has.
@@ -175,7 +180,7 @@ impl TryFrom<PlanOnDisk> for Plan {
     type Error = NoSuchChannel;
 
     fn try_from(plan: PlanOnDisk) -> Result<Plan, NoSuchChannel> {
-        let PlanOnDisk { mode, keep, speaks, ending, linger_ms, opens } = plan;
+        let PlanOnDisk { mode, keep, speaks, ending, linger_ms, opens, rules } = plan;
         let channel = match (mode, speaks, opens) {
             (Mode::Headless, Speaks::Bytes, false) => Channel::Command,
             (Mode::Headless, Speaks::Turns, false) => Channel::Lines(Lines::Turns),
@@ -190,14 +195,22 @@ impl TryFrom<PlanOnDisk> for Plan {
                 return Err(NoSuchChannel { mode, speaks, opens });
             }
         };
-        Ok(Plan { channel, keep, ending, linger_ms })
+        Ok(Plan { channel, keep, ending, linger_ms, rules })
     }
 }
 
 impl From<Plan> for PlanOnDisk {
     fn from(plan: Plan) -> PlanOnDisk {
         let (mode, speaks, opens) = (plan.mode(), plan.speaks(), plan.opens());
-        PlanOnDisk { mode, keep: plan.keep, speaks, ending: plan.ending, linger_ms: plan.linger_ms, opens }
+        PlanOnDisk {
+            mode,
+            keep: plan.keep,
+            speaks,
+            ending: plan.ending,
+            linger_ms: plan.linger_ms,
+            opens,
+            rules: plan.rules,
+        }
     }
 }
 
@@ -217,7 +230,13 @@ mod tests {
 
     #[test]
     fn a_plan_has_the_form_on_disk_that_every_version_reads() {
-        let plan = Plan { channel: Channel::Tty(Tty::Hooks), keep: false, ending: Ending::Hangup, linger_ms: 2000 };
+        let plan = Plan {
+            channel: Channel::Tty(Tty::Hooks),
+            keep: false,
+            ending: Ending::Hangup,
+            linger_ms: 2000,
+            rules: crate::rules::Rules::default(),
+        };
         let written =
             r#"{"mode":"terminal","keep":false,"speaks":"hooks","ending":"hangup","linger_ms":2000,"opens":false}"#;
         assert_eq!(serde_json::to_string(&plan).unwrap(), written);

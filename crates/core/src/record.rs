@@ -4,13 +4,16 @@ use crate::fact::Tokens;
 use crate::id::SessionId;
 use crate::limits::Limits;
 pub use crate::plan::{Channel, Ending, Lines, Plan, Speaks, Tty};
+use crate::rules::Rules;
+use crate::start_when::StartWhen;
+use crate::worktree::Worktree;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// `session.json`: what was asked for. Written once.
+/// `session.json`: what was asked for. Written once, and again when a later run gets a tree of its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Session {
     pub schema: u32,
@@ -29,6 +32,12 @@ pub struct Session {
     /// What it is a copy of, when it was forked from its parent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fork: Option<Fork>,
+    /// What it is to its parent, when that is more than having been started by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
+    /// Its agent may only read: what it runs cannot change the tree.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub read_only: bool,
     /// The conversation was begun outside ostler and taken over. Its first run has no process: it is what was said before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adopted: Option<Adopted>,
@@ -45,6 +54,21 @@ pub struct Session {
     pub attended: bool,
     #[serde(default, skip_serializing_if = "Limits::is_none")]
     pub limits: Limits,
+    /// Restarts and limits, as a person has decided them beforehand.
+    #[serde(default, skip_serializing_if = "Rules::is_none")]
+    pub rules: Rules,
+    /// The tree of its own that was made for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<Box<Worktree>>,
+    /// The kind of job that it drives. Its program is ostler itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    /// Its parent is a job, which has launched it and decides what its end means.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub driven: bool,
+    /// The group that it was started in, with others for the same task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     pub created: Timestamp,
 }
 
@@ -77,6 +101,31 @@ pub struct Renamed {
     pub at: Timestamp,
     /// Who: a user and a process, in words.
     pub by: String,
+}
+
+/// What a session is to its parent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// It continues the parent's work with another agent.
+    Handover,
+    /// It judges what the parent has changed.
+    Review,
+    /// From a newer version.
+    #[serde(other)]
+    Unknown,
+}
+
+impl Origin {
+    /// What people see.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Origin::Handover => "handover",
+            Origin::Review => "review",
+            Origin::Unknown => "child",
+        }
+    }
 }
 
 /// The conversation that another one begins as a copy of. Its own first run makes the copy, by the agent's own means.
@@ -179,9 +228,19 @@ pub struct Run<Process, Serial> {
     pub session: Option<Box<Session>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_size: Option<u64>,
+    /// It began by itself, after others that did: the first of that row, which a person began. What was asked of any of them is
+    /// asked of this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continues: Option<u32>,
+    /// What its environment has beside what the session was started with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub variables: Vec<(String, String)>,
     /// Who starts it: as long as this process lives, a run without an agent is one that is about to begin.
     #[serde(default = "Option::default", skip_serializing_if = "Option::is_none")]
     pub launcher: Option<Process>,
+    /// What its program waits for before it starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_when: Option<Box<StartWhen>>,
     /// Why its process could not be started. The run has none, and never will.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_started: Option<String>,
@@ -227,7 +286,10 @@ impl<Process, Serial> Run<Process, Serial> {
             holder: None,
             session: None,
             session_size: None,
+            continues: None,
+            variables: Vec::new(),
             launcher: None,
+            start_when: None,
             not_started: None,
             more: Map::new(),
         }
@@ -299,7 +361,13 @@ pub enum RequestKind {
         #[serde(default)]
         text: Option<String>,
     },
+    /// A job asks a person. Made by the job itself.
+    Ask {
+        ask: crate::fact::Ask,
+    },
     Interrupt,
+    /// Do not wait any longer for a limit or a pause to be over.
+    GoOn,
     Stop {
         how: crate::event::StopHow,
         grace_ms: u64,

@@ -5,7 +5,9 @@ use crate::fact::{Ask, Tokens, Verdict};
 use crate::id::SessionId;
 use crate::limits::Limits;
 use crate::outcome::Outcome;
-use crate::record::Mode;
+use crate::record::{Mode, Origin};
+use crate::start_when::Waits;
+use crate::worktree::Worktree;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,10 +16,14 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
+    /// Its program waits to be started: in a queue, for a time, or for other sessions.
+    Queued,
     Starting,
     Working,
     /// It runs, and nothing tells whether it is in a turn: a command, or an agent that only draws.
     Running,
+    /// For its next run, or for a limit to be over; `resumes_at` says when it goes on by itself.
+    Waiting,
     Idle,
     Asking,
     Stopping,
@@ -28,9 +34,11 @@ impl Phase {
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
+            Phase::Queued => "queued",
             Phase::Starting => "starting",
             Phase::Working => "working",
             Phase::Running => "running",
+            Phase::Waiting => "waiting",
             Phase::Idle => "idle",
             Phase::Asking => "asking",
             Phase::Stopping => "stopping",
@@ -104,6 +112,9 @@ pub struct View {
     /// Finished, over all runs.
     pub turns: u32,
     pub queued: u32,
+    /// What its program waits for, while it is queued.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<Box<Waits>>,
     /// Why the next message cannot be delivered yet, and what to do about it.
     pub message_waits: Option<String>,
     /// The numbers of messages of which nothing tells whether the agent took them.
@@ -122,6 +133,12 @@ pub struct View {
     /// The running turn waits for the model's server, which the agent asks again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retrying: Option<RetryingNow>,
+    /// When a session that waits goes on by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resumes_at: Option<Timestamp>,
+    /// What it waits for until then, in words for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<String>,
     /// How the last turn of a run that has not ended went.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_turn: Option<LastTurn>,
@@ -133,6 +150,9 @@ pub struct View {
     /// What a person should look at: a keeper that keeps dying, a full disk, dropped output.
     pub alarm: Option<String>,
     pub parent: Option<SessionId>,
+    /// What it is to its parent, when that is more than having been started by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
     pub archived: bool,
     #[serde(default, skip_serializing_if = "Limits::is_none")]
     pub limits: Limits,
@@ -144,6 +164,18 @@ pub struct View {
     #[serde(skip)]
     pub conversation_agent: Option<String>,
     pub labels: BTreeMap<String, String>,
+    /// The tree of its own that was made for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<Box<Worktree>>,
+    /// The kind of job that it drives; its children are the sessions whose `parent` it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    /// Its parent is a job, which has launched it and decides what its end means.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub driven: bool,
+    /// The group that it was started in, with others for the same task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
 }
 
 impl View {

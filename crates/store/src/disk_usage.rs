@@ -15,7 +15,7 @@ pub struct DiskUsage {
     pub output: u64,
     /// Copies of its transcript.
     pub checkpoints: u64,
-    /// Of its screen.
+    /// Of its screen and of its files.
     pub snapshots: u64,
     /// Everything else.
     pub records: u64,
@@ -91,9 +91,24 @@ impl Counter {
         Ok(total)
     }
 
+    /// The same, without files that have names elsewhere as well: what is linked uses nothing here.
+    pub fn unlinked(&mut self, folder: &Path) -> Result<u64, StoreError> {
+        let mut total = 0;
+        self.walk_with(folder, &mut |_, stat| {
+            if stat.is_dir() || stat.nlink() == 1 {
+                total += stat.blocks().saturating_mul(512);
+            }
+        })?;
+        Ok(total)
+    }
+
+    fn walk(&mut self, folder: &Path, each: &mut impl FnMut(&Path, u64)) -> Result<(), StoreError> {
+        self.walk_with(folder, &mut |path, stat| each(path, stat.blocks().saturating_mul(512)))
+    }
+
     /// `each` gets the path below the folder. Sessions end and are deleted while we look: what is gone uses nothing. Links
     /// are not followed.
-    fn walk(&mut self, folder: &Path, each: &mut impl FnMut(&Path, u64)) -> Result<(), StoreError> {
+    fn walk_with(&mut self, folder: &Path, each: &mut impl FnMut(&Path, &std::fs::Metadata)) -> Result<(), StoreError> {
         let mut left = vec![PathBuf::new()];
         while let Some(below) = left.pop() {
             // A path that ends with a slash is one of a folder, and a packed session is a file.
@@ -103,7 +118,7 @@ impl Counter {
                 continue;
             };
             if self.seen.insert((stat.dev(), stat.ino())) {
-                each(&below, stat.blocks().saturating_mul(512));
+                each(&below, &stat);
             }
             if stat.is_dir() {
                 for entry in there(std::fs::read_dir(&path)).map_err(failed)?.into_iter().flatten() {

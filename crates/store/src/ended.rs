@@ -7,16 +7,19 @@
 //! is named in `woken/`: everything that writes to a session at rest notes it there first ([`crate::summary`]).
 //! Only an ostler from before this file does not; what it resumes is listed after the next comparison.
 //!
-//! * `table`: the bytes. `woken`: the sessions whose record does not count. `roll`: which sessions there are.
+//! * `table`: the bytes. `woken`: the sessions whose record does not count. `roll`: which sessions there are. `names`: which of them
+//!   may have a name.
 
+mod names;
 mod roll;
 mod table;
 mod woken;
 
 use crate::journal::mark_of;
 use crate::summary::read_summary;
+pub use names::Addition;
 use ostler_core::id::SessionId;
-use ostler_core::outcome::Closing;
+use ostler_core::outcome::{Closing, Kind};
 use ostler_sys::clock;
 use ostler_sys::dir::{Date, Dir, FileStat, Sync};
 use ostler_sys::process::boot_id;
@@ -50,10 +53,19 @@ pub struct EndedIndex {
     file: Option<FileStat>,
     /// What the table says of these does not count.
     changed: HashSet<SessionId>,
+    /// Those are all that were noted since the table was begun.
+    notes_whole: bool,
     /// What it says of the others counts without a further question.
     trusted: bool,
     compared_now: bool,
     new: Mutex<Vec<Ended<'static>>>,
+}
+
+/// Which sessions a folder has.
+enum Listed {
+    /// It has not changed since it was listed; as the difference from the index.
+    Before(roll::Difference),
+    Now(Vec<SessionId>),
 }
 
 impl EndedIndex {
@@ -75,29 +87,42 @@ impl EndedIndex {
         let read = || {
             let home = Dir::open(home).ok()?;
             let file = home.stat(&name).ok()??;
-            Some((file, Table::parse(home.read(&name).ok()??)))
+            Some((file, Table::parse(home.read_long(&name, file.size).ok()?)))
         };
         let (file, table) = read().map_or((None, None), |(file, table)| (Some(file), table));
         let table = table.unwrap_or_default();
         let age = clock::now().as_second() - table.header.compared;
-        let trusted =
-            noted.number == Some(table.header.woken) && table.header.boot == boot() && (0..COMPARE_S).contains(&age);
-        EndedIndex { name, table, file, changed: noted.ids, trusted, compared_now: false, new: Mutex::default() }
+        let notes_whole = noted.number == Some(table.header.woken);
+        let trusted = notes_whole && table.header.boot == boot() && (0..COMPARE_S).contains(&age);
+        let changed = noted.ids;
+        EndedIndex { name, table, file, changed, notes_whole, trusted, compared_now: false, new: Mutex::default() }
     }
 
     /// The ids of the sessions in this folder. It is listed only if it has changed since the last time.
     pub fn ids(&self, home: &Path, sessions: &Dir) -> io::Result<Vec<SessionId>> {
+        Ok(match self.listed(home, sessions)? {
+            Listed::Before(difference) => difference.applied_to(self.table.ids()),
+            Listed::Now(ids) => ids,
+        })
+    }
+
+    /// The records with this name, as far as they count.
+    pub fn named(&self, name: &str) -> impl Iterator<Item = Ended<'_>> {
+        self.table.named(name).filter(|ended| !self.changed.contains(&ended.id))
+    }
+
+    fn listed(&self, home: &Path, sessions: &Dir) -> io::Result<Listed> {
         let list = || {
             let mut ids = Vec::new();
             sessions.each_name(|name| ids.extend(SessionId::from_bytes(name))).map(|()| ids)
         };
         let (Ok(home), Some(changed)) = (Dir::open(home), sessions.changed(".")?) else {
-            return list();
+            return list().map(Listed::Now);
         };
         let of = roll::Of { folder: sessions.inode()?, changed, index: self.table.check() };
         let name = self.name.replace("ended.index", "sessions.list").replace(".index", ".list");
-        if let Some(ids) = roll::read(&home, &name, of, self.table.ids()) {
-            return Ok(ids);
+        if let Some(difference) = roll::read(&home, &name, of) {
+            return Ok(Listed::Before(difference));
         }
         let ids = list()?;
         let settled = clock::now().as_second() - changed.seconds >= MOMENT_S && sessions.changed(".")? == Some(changed);
@@ -105,7 +130,7 @@ impl EndedIndex {
             // Without it the next one lists them again.
             let _ = roll::write(&home, &name, of, self.table.ids(), &ids);
         }
-        Ok(ids)
+        Ok(Listed::Now(ids))
     }
 
     /// Whatever was known of the session when it ended. It may have been resumed since.
@@ -149,12 +174,12 @@ impl EndedIndex {
     pub fn learn(&self, sessions: &Dir, id: SessionId) -> Option<Closing> {
         // Asked for first: what happens after that is seen by the next who asks.
         let changed = sessions.changed(id.as_str()).ok()??;
-        let (_, closing) = read_summary(sessions, id)?;
-        self.add(changed, &closing);
+        let (outcome, closing) = read_summary(sessions, id)?;
+        self.add(changed, outcome.kind, &closing);
         Some(closing)
     }
 
-    fn add(&self, changed: Date, closing: &Closing) {
+    fn add(&self, changed: Date, kind: Kind, closing: &Closing) {
         let session = &closing.session;
         let new = Ended {
             id: session.id,
@@ -162,6 +187,7 @@ impl EndedIndex {
             ended: closing.ended,
             created: session.created,
             parent: session.parent,
+            kind: Some(kind),
             name: session.name.clone().map(Into::into),
         };
         let settled = clock::now().as_second() - changed.seconds >= MOMENT_S;
@@ -262,6 +288,7 @@ mod tests {
             ended: Timestamp::new(30, 31).unwrap(),
             created: Timestamp::new(20, 21).unwrap(),
             parent: SessionId::parse("zzzzzzzz"),
+            kind: Some(Kind::Stopped),
             name: name.map(|name| name.to_owned().into()),
         }
     }
@@ -277,10 +304,13 @@ mod tests {
         let other = ended(&home, "bbbbbbbb", None);
         write(&home, vec![other.clone(), one.clone()]);
         let later = Ended { ended: Timestamp::from_second(99).unwrap(), ..other.clone() };
-        write(&home, vec![later.clone(), ended(&home, "0000000z", Some("x"))]);
+        // As an earlier version writes it.
+        let unknown = Ended { kind: None, ..ended(&home, "0000000z", Some("x")) };
+        write(&home, vec![later.clone(), unknown.clone()]);
         let index = EndedIndex::read(home.path());
         assert_eq!(index.once(one.id), Some(one.clone()));
         assert_eq!(index.once(other.id), Some(later));
+        assert_eq!(index.once(unknown.id), Some(unknown.clone()));
         assert_eq!(index.once(SessionId::parse("bbbbbbbc").unwrap()), None);
         assert_eq!(index.table.len(), 3);
     }

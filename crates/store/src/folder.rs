@@ -9,6 +9,7 @@ use ostler_core::SCHEMA;
 use ostler_core::id::SessionId;
 use ostler_core::outcome::{Exit, Outcome};
 use ostler_core::record::{Renamed, Session};
+use ostler_core::start_when::Claim;
 use ostler_sys::dir::{Dir, Sync};
 use ostler_sys::process::Identity;
 use serde::Serialize;
@@ -81,6 +82,11 @@ impl Folder {
     /// Written once, into a folder that nobody sees yet.
     pub fn write_session(&self, session: &Session) -> Result<(), StoreError> {
         create(&self.dir, "session.json", session)
+    }
+
+    /// Written again, for a run that works in another folder. The caller is the only one who may start one.
+    pub fn replace_session(&self, session: &Session) -> Result<(), StoreError> {
+        write(&self.dir, "session.json", session)
     }
 
     pub fn holder(&self) -> Result<Option<HelperRecord>, StoreError> {
@@ -180,12 +186,25 @@ impl Folder {
     /// Makes the folder of a run with its record in it, so that nobody ever sees the one without the other. Of many who
     /// try at once one succeeds; to the others it exists already.
     pub fn begin_run(&self, record: &RunRecord, after: After) -> Result<RunFolder, StoreError> {
+        self.begin_run_with(record, &[], after)
+    }
+
+    /// The same with these files beside the record.
+    pub fn begin_run_with(
+        &self,
+        record: &RunRecord,
+        files: &[(&str, Vec<u8>)],
+        after: After,
+    ) -> Result<RunFolder, StoreError> {
         let runs = self.dir.open_dir("runs").map_err(StoreError::io("runs"))?;
         let number = record.run.to_string();
         let hidden = format!(".new-{number}-{}", std::process::id());
         runs.make_dir(&hidden).map_err(StoreError::io(hidden.as_str()))?;
         let begun = (|| {
             let run = RunFolder { dir: runs.open_dir(&hidden).map_err(StoreError::io(&hidden))?, number: record.run };
+            for (name, bytes) in files {
+                run.dir.replace(name, bytes, Sync::No).map_err(StoreError::io(*name))?;
+            }
             run.write_record(record)?;
             let _dropped = match after {
                 After::Rest => Some(self.drop_summary()?),
@@ -196,8 +215,7 @@ impl Folder {
         })();
         if begun.is_err() {
             // What cannot be removed has no number, and nobody takes it for a run.
-            let _ = runs.remove(&format!("{hidden}/run.json"));
-            let _ = runs.remove_dir(&hidden);
+            let _ = runs.remove_all(&hidden);
         }
         begun
     }
@@ -228,6 +246,16 @@ impl RunFolder {
 
     pub fn write_record(&self, record: &RunRecord) -> Result<(), StoreError> {
         write(&self.dir, "run.json", record)
+    }
+
+    /// Whether the program of a run that had to wait was started, or never will be.
+    pub fn claim(&self) -> Result<Option<Claim>, StoreError> {
+        read(&self.dir, "claim.json")
+    }
+
+    /// Says so. `false`: another process was first, and its word counts.
+    pub fn publish_claim(&self, claim: &Claim) -> Result<bool, StoreError> {
+        self.dir.publish_once("claim.json", &to_json(claim)).map_err(StoreError::io("claim.json"))
     }
 
     pub fn exit(&self) -> Result<Option<Exit>, StoreError> {
@@ -304,8 +332,13 @@ pub(crate) mod tests {
     use ostler_core::record::{Channel, Ending, Lines, Plan};
 
     pub(crate) fn record(run: u32) -> RunRecord {
-        let plan =
-            Plan { channel: Channel::Lines(Lines::OneTurn), keep: false, ending: Ending::EndOfInput, linger_ms: 0 };
+        let plan = Plan {
+            channel: Channel::Lines(Lines::OneTurn),
+            keep: false,
+            ending: Ending::EndOfInput,
+            linger_ms: 0,
+            rules: ostler_core::rules::Rules::default(),
+        };
         RunRecord::new(run, Vec::new(), plan)
     }
 

@@ -1,7 +1,7 @@
 //! Where everything lives, and how a person's word becomes a session.
 
 use crate::StoreError;
-use crate::ended::EndedIndex;
+use crate::ended::{Addition, EndedIndex};
 use crate::folder::Folder;
 use jiff::Timestamp;
 use ostler_core::id::{Selector, SessionId};
@@ -243,9 +243,12 @@ impl Home {
 
     fn select_known(&self, word: &str, selector: &Selector, live: &KnownDir) -> Result<Place, NotFound> {
         if *selector == Selector::Newest {
-            let newest =
-                live.all().filter_map(|known| Some((known.created?, known))).max_by_key(|(created, _)| *created);
-            return newest.map(|(_, known)| known.place()).ok_or_else(|| NotFound::None(word.to_owned()));
+            let mut all: Vec<_> = live.all().filter_map(|known| Some((known.created?, known))).collect();
+            all.sort_by_key(|(created, _)| std::cmp::Reverse(*created));
+            // What a job has started is not what a person has started last.
+            let driven = |place: &Place| place.open().and_then(|folder| folder.session()).is_ok_and(|one| one.driven);
+            let newest = all.iter().map(|(_, known)| known.place()).find(|place| !driven(place));
+            return newest.ok_or_else(|| NotFound::None(word.to_owned()));
         }
         let begins_name = |known: &Known<'_>| known.name.as_deref().is_some_and(|name| name.starts_with(word));
         let is_name = |known: &Known<'_>| known.name.as_deref() == Some(word);
@@ -357,19 +360,59 @@ impl Home {
 
     /// Waits until nobody else is giving a session its name.
     pub fn lock_names(&self) -> Result<Held, StoreError> {
-        let name = "names.lock";
+        self.lock("names.lock")
+    }
+
+    /// For the process that holds the lock on names and is about to add a session: what is known of the others stays known.
+    #[must_use]
+    pub fn begin_addition(&self) -> Option<Addition> {
+        Addition::begin(&self.root)
+    }
+
+    /// Waits until nobody else is starting or finding the jobs of a file.
+    pub fn lock_up(&self) -> Result<Held, StoreError> {
+        self.lock("up.lock")
+    }
+
+    fn lock(&self, name: &'static str) -> Result<Held, StoreError> {
         let root = self.open_or_make(&self.root)?;
         let file = root.file(name, OFlags::RDWR | OFlags::CREATE).map_err(StoreError::io(name))?;
         lock::exclusive(file).map_err(StoreError::io(name))
     }
 
-    /// Whether a session that has not ended goes by this name.
-    pub fn name_is_taken(&self, name: &str) -> Result<Option<SessionId>, StoreError> {
+    /// The names that sessions have which were not put away.
+    pub fn live_names(&self) -> Result<Vec<String>, StoreError> {
         let known = self.known_live()?;
-        let mut namesakes = known.all().filter(|known| known.name.as_deref() == Some(name));
-        let taken = namesakes.find(Known::runs).map(|known| known.id);
-        drop(namesakes);
+        let names = known.all().filter_map(|known| known.name.map(Cow::into_owned)).collect();
         known.save(self);
+        Ok(names)
+    }
+
+    /// Whether a session that has not ended goes by this name. Of those that have ended only records with this name are looked at.
+    pub fn name_is_taken(&self, name: &str) -> Result<Option<SessionId>, StoreError> {
+        let path = self.sessions();
+        let sessions = match Dir::open(&path) {
+            Ok(sessions) => sessions,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(StoreError::io(path.to_string_lossy())(error)),
+        };
+        let index = self.ended_index();
+        let unknown =
+            index.without_record(&self.root, &sessions).map_err(StoreError::io(path.to_string_lossy()))?.into_iter();
+        let mut namesakes = unknown.filter(|&id| {
+            let session = index.learn(&sessions, id).map(|closing| closing.session);
+            let session = session.or_else(|| self.live_place(id).open().and_then(|folder| folder.session()).ok());
+            session.is_some_and(|session| session.name.as_deref() == Some(name))
+        });
+        // Of one that was purged a record may be left.
+        let is_there = |id: SessionId| matches!(sessions.changed(id.as_str()), Ok(Some(_)));
+        let mut ended =
+            index.named(name).filter(|ended| index.still(&sessions, ended.id).is_none() && is_there(ended.id));
+        let taken = namesakes
+            .find(|&id| runs(&self.live_place(id)))
+            .or_else(|| ended.find(|ended| runs(&self.live_place(ended.id))).map(|ended| ended.id));
+        drop((namesakes, ended));
+        index.save(&self.root);
         Ok(taken)
     }
 }

@@ -31,7 +31,9 @@ fn append_to(folder: &Folder, request: &Request, sync: Sync) -> Result<(), Store
         RequestKind::Withdraw { .. }
         | RequestKind::Again { .. }
         | RequestKind::Answer { .. }
+        | RequestKind::Ask { .. }
         | RequestKind::Interrupt
+        | RequestKind::GoOn
         | RequestKind::Stop { .. }
         | RequestKind::Unknown => folder.even_when_full(once),
     }

@@ -14,6 +14,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
+use std::time::SystemTime;
 
 const NAME: &str = "journal.jsonl";
 
@@ -70,7 +71,7 @@ pub fn read_behind(dir: &Dir, position: u64, mark: u64) -> Result<Option<Found>,
 }
 
 /// A number that other bytes hardly have.
-pub(crate) fn mark_of(bytes: &[u8]) -> u64 {
+pub fn mark_of(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
@@ -121,6 +122,32 @@ pub fn newest<T>(dir: &Dir, mut find: impl FnMut(Entry) -> Option<T>) -> Result<
     Ok(found)
 }
 
+/// So much of the end of a journal is looked through for what is to be notified. Nobody fills this in an hour.
+const NOTED: u64 = 4 << 20;
+
+/// The newest entries of which a person is to be told, each with the position at which it begins.
+pub fn noted(dir: &Dir) -> Result<Vec<(u64, Entry)>, StoreError> {
+    let mut position = size(dir)?.saturating_sub(NOTED);
+    let mut bytes = Vec::new();
+    let file = match dir.file(NAME, OFlags::RDONLY) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(StoreError::io(NAME)(error)),
+    };
+    let mut file = File::from(file);
+    file.seek(SeekFrom::Start(position)).map_err(StoreError::io(NAME))?;
+    file.read_to_end(&mut bytes).map_err(StoreError::io(NAME))?;
+    let mut found = Vec::new();
+    for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+        // A line that is torn, or whose beginning lies before what was read, is no entry.
+        if let Ok(entry @ Entry { notify: Some(_), .. }) = serde_json::from_slice(line) {
+            found.push((position, entry));
+        }
+        position += line.len() as u64;
+    }
+    Ok(found)
+}
+
 /// What became of a request: granted, or refused and why. `None`: nothing yet.
 pub fn answer(dir: &Dir, request: &str) -> Result<Option<Option<String>>, StoreError> {
     newest(dir, |entry| (entry.request.as_deref() == Some(request)).then(|| refusal(entry.event)))
@@ -155,6 +182,11 @@ impl Journal {
         }
         pause::at(Point::JournalAppended);
         Ok(line.len() as u64)
+    }
+
+    /// Says that something has happened which has no entry yet, so that what lists have noted of the session no longer counts.
+    pub fn touch(&self) -> Result<(), StoreError> {
+        self.file.set_modified(SystemTime::now()).map_err(StoreError::io(NAME))
     }
 
     /// Where it ends, and the mark of what is before that.
@@ -244,6 +276,7 @@ mod tests {
             out: None,
             request: None,
             inbox: None,
+            notify: None,
             event: Event::Delivered { n },
         }
     }
@@ -291,5 +324,25 @@ mod tests {
             parse(b"{\"at\":\"2026-01-01T00:00:00Z\",\"ms\":1,\"run\":1,\"what\":\"teleported\",\"to\":7}\n", 0);
         assert_eq!(found.bad_lines, 0);
         assert_eq!(found.entries[0].event, Event::Unknown);
+    }
+
+    #[test]
+    fn what_is_to_be_notified_is_found_at_its_position_beside_lines_that_are_torn_or_bad() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = Dir::open(root.path()).unwrap();
+        assert!(noted(&dir).unwrap().is_empty());
+        let mut journal = Journal::open(&dir).unwrap();
+        journal.append(&entry(1)).unwrap();
+        let told = |n| Entry { notify: Some(ostler_core::moment::Moment::Turn), ..entry(n) };
+        let first = size(&dir).unwrap();
+        journal.append(&told(2)).unwrap();
+        std::fs::OpenOptions::new().append(true).open(root.path().join(NAME)).unwrap().write_all(b"{\"torn").unwrap();
+        // The next writer ends the torn line.
+        let mut journal = Journal::open(&dir).unwrap();
+        let second = size(&dir).unwrap();
+        journal.append(&told(3)).unwrap();
+        let found: Vec<(u64, u64)> =
+            noted(&dir).unwrap().iter().map(|(position, entry)| (*position, entry.ms)).collect();
+        assert_eq!(found, [(first, 2), (second, 3)]);
     }
 }

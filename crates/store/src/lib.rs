@@ -30,10 +30,13 @@ pub mod packed;
 pub mod pieces;
 pub mod printed;
 pub mod progress;
+pub mod queue;
+pub mod review;
 pub mod room;
 pub mod spare;
 pub mod summary;
 pub mod times;
+pub mod turns;
 
 use ostler_core::id::SessionId;
 use ostler_core::record::{Helper, Run};
@@ -112,6 +115,25 @@ impl StoreError {
             | StoreError::Copy { .. } => false,
         }
     }
+
+    /// Whether this process, or the machine, cannot open any more files.
+    #[must_use]
+    pub fn is_out_of_descriptors(&self) -> bool {
+        match self {
+            StoreError::Io { error, .. } => is_out_of_descriptors(error),
+            StoreError::Of { error, .. } => error.is_out_of_descriptors(),
+            StoreError::Damaged { .. }
+            | StoreError::Newer { .. }
+            | StoreError::Missing { .. }
+            | StoreError::Copy { .. } => false,
+        }
+    }
+}
+
+/// Whether this process, or the machine, cannot open any more files. That says nothing about the file.
+#[must_use]
+pub fn is_out_of_descriptors(error: &io::Error) -> bool {
+    matches!(rustix::io::Errno::from_io_error(error), Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE))
 }
 
 /// What the system says is wrong, without its number, which tells a person nothing: " (os error 13)".

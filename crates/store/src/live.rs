@@ -15,13 +15,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 pub const NAME: &str = "live.index";
 /// Fewer sessions than this are looked at as quickly without it.
 pub const WORTH_IT: usize = 16;
 /// Fewer new records than this are not worth a write; of many, a part of them.
 const NEW_RECORDS: usize = 8;
-const NEW_PART: usize = 8;
+const NEW_PART: usize = 32;
 /// A longer file is not one of ours.
 const LARGEST: u64 = 1 << 28;
 /// Before the bytes of a record: its id, their check, and how many they are.
@@ -32,9 +33,16 @@ const HEAD: usize = ID + 8 + 4;
 #[derive(Debug, Default)]
 pub struct LiveIndex {
     bytes: Vec<u8>,
-    records: HashMap<SessionId, Range<usize>>,
+    records: HashMap<SessionId, Record>,
     file: Option<FileStat>,
     new: Mutex<BTreeMap<SessionId, Vec<u8>>>,
+}
+
+/// Where the bytes of a record are, and whether this process has found that they still count.
+#[derive(Debug)]
+struct Record {
+    place: Range<usize>,
+    confirmed: AtomicBool,
 }
 
 impl LiveIndex {
@@ -56,10 +64,17 @@ impl LiveIndex {
     /// What was noted of a session.
     #[must_use]
     pub fn find(&self, id: SessionId) -> Option<&[u8]> {
-        let place = self.records.get(&id)?;
+        let Record { place, .. } = self.records.get(&id)?;
         let bytes = self.bytes.get(place.clone())?;
         let noted = self.bytes.get(place.start.checked_sub(HEAD)? + ID..)?.first_chunk().copied()?;
         (check_of(id, bytes) == u64::from_le_bytes(noted)).then_some(bytes)
+    }
+
+    /// What was noted of a session counts: it need not be asked again when the file is written.
+    pub fn confirm(&self, id: SessionId) {
+        if let Some(record) = self.records.get(&id) {
+            record.confirmed.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Notes this of a session, in place of what was noted before.
@@ -69,8 +84,8 @@ impl LiveIndex {
         }
     }
 
-    /// Writes it again with what was added, if that is worth it; of the other records, those that `counts` says so of. Best
-    /// effort: what is not in it is looked up in the session's folder.
+    /// Writes it again with what was added, if that is worth it; of the other records, those that were confirmed and those that
+    /// `counts` says so of. Best effort: what is not in it is looked up in the session's folder.
     pub fn save(self, home: &Path, counts: impl Fn(SessionId, &[u8]) -> bool) {
         let new = self.new.lock().map(|mut new| std::mem::take(&mut *new)).unwrap_or_default();
         if new.len() >= NEW_RECORDS.max(self.records.len() / NEW_PART) {
@@ -90,8 +105,11 @@ impl LiveIndex {
         if !home.is_ours().ok()? || home.stat(NAME).ok()? != self.file {
             return None;
         }
-        let old = self.records.keys().filter(|id| !new.contains_key(id));
-        let old = old.filter_map(|&id| Some((id, self.find(id)?))).filter(|(id, bytes)| counts(*id, bytes));
+        let old = self.records.iter().filter(|(id, _)| !new.contains_key(id));
+        let old = old.filter_map(|(&id, record)| {
+            let bytes = self.find(id)?;
+            (record.confirmed.load(Ordering::Relaxed) || counts(id, bytes)).then_some((id, bytes))
+        });
         let mut bytes = header().into_bytes();
         for (id, record) in new.iter().map(|(&id, record)| (id, record.as_slice())).chain(old) {
             bytes.extend_from_slice(id.as_bytes());
@@ -113,7 +131,7 @@ fn check_of(id: SessionId, record: &[u8]) -> u64 {
 }
 
 /// Where each record is, as far as the file is whole.
-fn places(bytes: &[u8]) -> HashMap<SessionId, Range<usize>> {
+fn places(bytes: &[u8]) -> HashMap<SessionId, Record> {
     let mut found = HashMap::new();
     let header = header();
     if !bytes.starts_with(header.as_bytes()) {
@@ -127,7 +145,7 @@ fn places(bytes: &[u8]) -> HashMap<SessionId, Range<usize>> {
             break;
         };
         at = place.end;
-        found.insert(id, place);
+        found.insert(id, Record { place, confirmed: AtomicBool::new(false) });
     }
     found
 }
@@ -178,11 +196,25 @@ mod tests {
 
     #[test]
     fn a_few_new_records_are_not_worth_a_write() {
-        let home = home(0..100);
-        add(home.path(), 100..110, |_| true);
-        assert!(known(home.path(), 100..110).is_empty());
-        add(home.path(), 100..113, |_| true);
-        assert_eq!(known(home.path(), 0..113).len(), 113);
+        let home = home(0..320);
+        add(home.path(), 320..329, |_| true);
+        assert!(known(home.path(), 320..329).is_empty());
+        add(home.path(), 320..330, |_| true);
+        assert_eq!(known(home.path(), 0..330).len(), 330);
+    }
+
+    #[test]
+    fn what_was_confirmed_stays_without_a_further_question() {
+        let home = home(0..20);
+        let index = LiveIndex::read(home.path());
+        (20..30).for_each(|number| index.add(id(number), record(number)));
+        (0..10).for_each(|number| index.confirm(id(number)));
+        index.confirm(id(99));
+        index.save(home.path(), |one, _| {
+            assert!((10..20).any(|number| id(number) == one), "{one} was confirmed");
+            false
+        });
+        assert_eq!(known(home.path(), 0..40), (0..10).chain(20..30).collect::<Vec<_>>());
     }
 
     #[test]

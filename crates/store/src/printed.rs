@@ -103,7 +103,7 @@ mod tests {
         let (_kept, folder, run) = session();
         let note = |to| {
             let (at, event) = (Timestamp::UNIX_EPOCH, Event::Trimmed { to });
-            let entry = Entry { at, ms: 1, run: 1, out: None, request: None, inbox: None, event };
+            let entry = Entry { at, ms: 1, run: 1, out: None, request: None, inbox: None, notify: None, event };
             Journal::open(folder.dir()).unwrap().append(&entry).unwrap();
         };
         note(3 * BLOCK);

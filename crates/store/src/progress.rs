@@ -121,11 +121,17 @@ mod tests {
     use ostler_core::record::{Channel, Ending, Lines};
 
     fn plan() -> Plan {
-        Plan { channel: Channel::Lines(Lines::Turns), keep: true, ending: Ending::Terminate, linger_ms: 0 }
+        Plan {
+            channel: Channel::Lines(Lines::Turns),
+            keep: true,
+            ending: Ending::Terminate,
+            linger_ms: 0,
+            rules: ostler_core::rules::Rules::default(),
+        }
     }
 
     fn entry(ms: u64, event: Event) -> Entry {
-        Entry { at: Timestamp::UNIX_EPOCH, ms, run: 1, out: None, request: None, inbox: None, event }
+        Entry { at: Timestamp::UNIX_EPOCH, ms, run: 1, out: None, request: None, inbox: None, notify: None, event }
     }
 
     /// A session with entries before and behind its progress.
@@ -140,7 +146,7 @@ mod tests {
             let dir = Dir::open(folder.path()).unwrap();
             let stage = Stage { folder, dir };
             let mut journal = Journal::open(&stage.dir).unwrap();
-            journal.append(&entry(1, Event::Started { plan: plan() })).unwrap();
+            journal.append(&entry(1, Event::Started { plan: plan(), continues: false })).unwrap();
             for n in 1..=50 {
                 journal.append(&entry(n, Event::Alarm { text: format!("before {n}") })).unwrap();
             }

@@ -23,6 +23,13 @@ pub fn inherited(number: RawFd) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
+/// Whether this process has a descriptor of this number.
+#[must_use]
+pub fn is_open(number: RawFd) -> bool {
+    // SAFETY: asks about a number; nothing is read, changed or closed.
+    unsafe { libc::fcntl(number, libc::F_GETFD) >= 0 }
+}
+
 /// Keeps everything but the standard three from our own children.
 pub fn keep_from_children() {
     // SAFETY: marks descriptors of this process; nothing is closed before an exec. An old kernel refuses, which leaves
@@ -35,6 +42,15 @@ pub fn keep_from_children() {
 /// A path to what a descriptor leads to, for as long as it is open.
 pub fn path_of(descriptor: impl AsFd) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", descriptor.as_fd().as_raw_fd()))
+}
+
+/// For opening a file in whose place there may be a link or a pipe: the one is not followed, the other not waited for.
+pub const NO_FOLLOW_NO_WAIT: i32 = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+
+/// Whether a file was not opened because there is a link in its place.
+#[must_use]
+pub fn met_link(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ELOOP)
 }
 
 /// The file behind this program, as a path that only this process can use.

@@ -42,6 +42,9 @@ pub enum Sync {
     Yes,
 }
 
+/// A mark is so much older than the moment in which it is set.
+const MARK_S: i64 = 10;
+
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 impl Dir {
@@ -364,6 +367,29 @@ impl Dir {
         }
     }
 
+    /// What tells whether names were added to this folder or taken away since it was marked.
+    pub fn names_stamp(&self) -> io::Result<NamesStamp> {
+        let stat = rustix::fs::fstat(self)?;
+        Ok(NamesStamp {
+            inode: stat.st_ino,
+            modified: Date { seconds: stat.st_mtime, nanos: stat.st_mtime_nsec },
+            links: wide(stat.st_nlink),
+        })
+    }
+
+    /// Gives this folder a date of its own, some seconds in the past. Every later change of its names gives it the date of that moment,
+    /// also one that follows at once, so a folder that still has this date has the names that it had. `None`: the file system
+    /// does not keep it to the nanosecond, or a name has changed already.
+    pub fn mark(&self) -> io::Result<Option<NamesStamp>> {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+        let mark = Timespec { tv_sec: now.tv_sec - MARK_S, tv_nsec: now.tv_nsec };
+        let omit = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
+        rustix::fs::futimens(self.fd()?, &Timestamps { last_access: omit, last_modification: mark })?;
+        let stamp = self.names_stamp()?;
+        let asked = Date { seconds: mark.tv_sec, nanos: u64::try_from(mark.tv_nsec).unwrap_or(0) };
+        Ok((stamp.modified == asked && !asked.nanos.is_multiple_of(1_000_000)).then_some(stamp))
+    }
+
     /// Says that this folder last changed at that second.
     pub fn set_date(&self, second: i64) -> io::Result<()> {
         let date = Timespec { tv_sec: second, tv_nsec: 0 };
@@ -482,6 +508,19 @@ pub struct Stamp {
     pub nanos: u64,
 }
 
+/// A number that has 32 bits on some machines and 64 on others.
+fn wide(number: impl Into<u64>) -> u64 {
+    number.into()
+}
+
+/// Which folder, when its names last changed, and how many folders there are in it where the file system counts them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NamesStamp {
+    pub inode: u64,
+    pub modified: Date,
+    pub links: u64,
+}
+
 /// A moment by the wall clock, as exactly as the file system has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Date {
@@ -540,6 +579,26 @@ pub fn free_space(folder: impl AsFd) -> io::Result<u64> {
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_marked_folder_has_its_mark_until_a_name_in_it_changes() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = Dir::open(place.path()).unwrap();
+        let mark = loop {
+            // One nanosecond in a million looks like a date that was rounded.
+            if let Some(mark) = folder.mark().unwrap() {
+                break mark;
+            }
+        };
+        assert_eq!(folder.names_stamp().unwrap(), mark);
+        // In the same moment in which it was marked, and back again.
+        folder.make_dir("new").unwrap();
+        let made = folder.names_stamp().unwrap();
+        assert_ne!(made.modified, mark.modified);
+        folder.remove_dir("new").unwrap();
+        assert_ne!(folder.names_stamp().unwrap().modified, mark.modified);
+        assert_ne!(folder.mark().unwrap(), Some(mark), "each mark is another one");
+    }
 
     #[test]
     fn the_first_to_publish_wins_and_is_never_overwritten() {

@@ -1,5 +1,5 @@
 //! The kernel, and nothing else: every system call of ostler that is not plain file reading lives here, and so does
-//! everything that is particular to Linux. A port to another system is a second implementation of this crate.
+//! everything that is particular to Linux (as is the bus over which its services are asked, [`dbus`]). A port to another system is a second implementation of this crate.
 //!
 //! Theory of operation:
 //!
@@ -14,11 +14,14 @@
 pub mod cgroup;
 pub mod clock;
 mod clone;
+pub mod dbus;
 pub mod descriptors;
 pub mod dir;
 pub mod entry;
+pub mod fifo;
 pub mod file_locks;
 pub mod lock;
+pub mod machine;
 pub mod memory_file;
 pub mod mounts;
 pub mod notify;
@@ -26,14 +29,18 @@ pub mod pack;
 pub mod pause;
 pub mod piped;
 pub mod pipes;
+pub mod priority;
 pub mod process;
 pub mod process_table;
 pub mod pty;
 pub mod ready;
+pub mod rename;
 pub mod signals;
 pub mod socket;
 pub mod spawn;
 pub mod terminal;
+pub mod terminal_guard;
 pub mod threads;
+pub mod timer;
 pub mod tree;
 pub mod users;

@@ -24,6 +24,12 @@ impl Held {
     pub fn file(&self) -> &OwnedFd {
         &self.0
     }
+
+    /// The same, for the process that goes on with it.
+    #[must_use]
+    pub fn into_file(self) -> OwnedFd {
+        self.0
+    }
 }
 
 /// Takes the lock if it is free. `Ok(None)` when somebody has it.
@@ -56,6 +62,17 @@ pub fn exclusive_within(file: OwnedFd, limit: Duration) -> io::Result<Option<Hel
 pub fn exclusive(file: OwnedFd) -> io::Result<Held> {
     loop {
         match flock(file.as_fd(), FlockOperation::LockExclusive) {
+            Ok(()) => return Ok(Held(file)),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Waits until nobody has it for themselves. Any number of processes can have it like this.
+pub fn shared(file: OwnedFd) -> io::Result<Held> {
+    loop {
+        match flock(file.as_fd(), FlockOperation::LockShared) {
             Ok(()) => return Ok(Held(file)),
             Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),

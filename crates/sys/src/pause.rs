@@ -29,10 +29,27 @@ pub enum Role {
     Beginner,
     Holder,
     Keeper,
+    /// The process that sends notifications.
+    Sender,
+    /// The process that waits to become its program.
+    Waiter,
+    /// The process that takes a snapshot of the working tree.
+    Snapshot,
+    /// The process that prepares a run which begins by itself.
+    Preparer,
 }
 
 impl Role {
-    const ALL: [Role; 4] = [Role::Client, Role::Beginner, Role::Holder, Role::Keeper];
+    const ALL: [Role; 8] = [
+        Role::Client,
+        Role::Beginner,
+        Role::Holder,
+        Role::Keeper,
+        Role::Sender,
+        Role::Waiter,
+        Role::Snapshot,
+        Role::Preparer,
+    ];
 
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -41,6 +58,10 @@ impl Role {
             Role::Beginner => "beginner",
             Role::Holder => "holder",
             Role::Keeper => "keeper",
+            Role::Sender => "sender",
+            Role::Waiter => "waiter",
+            Role::Snapshot => "snapshot",
+            Role::Preparer => "preparer",
         }
     }
 }
@@ -96,6 +117,7 @@ points! {
     NextRunMade "next-run-made" [Keeper],
     NextRunPublished "next-run-published" [Keeper],
     NextRunOrdered "next-run-ordered" [Keeper],
+    NextKeeperStarted "next-keeper-started" [Holder],
     RunStarted "run-started" [Holder],
     // Holding.
     HolderEntered "holder-entered" [Holder],
@@ -151,6 +173,41 @@ points! {
     InboxSynced "inbox-synced" [Client],
     PieceNoted "piece-noted" [Keeper],
     PiecePut "piece-put" [Keeper],
+    // Notifications, which nobody passes who has not configured any; tests/notify kills there.
+    MomentNoted "moment-noted" [],
+    SenderStarted "sender-started" [],
+    SenderEntered "sender-entered" [],
+    MomentSpooled "moment-spooled" [],
+    MomentSent "moment-sent" [],
+    MomentSettled "moment-settled" [],
+    SenderUnlocked "sender-unlocked" [],
+    // After a usage limit; tests/limits kills there.
+    ContinuationWritten "continuation-written" [],
+    // Before a run that begins by itself after one that did not end well; tests/limits kills there.
+    PreparingStarted "preparing-started" [],
+    Prepared "prepared" [],
+    // At a usage limit at which another agent continues; tests/limits kills there.
+    HandoverReserved "handover-reserved" [],
+    HandoverStarted "handover-started" [],
+    HandoverMade "handover-made" [],
+    // Queued sessions; tests/queue stops and kills there.
+    SlotTaken "slot-taken" [],
+    ProgramClaimed "program-claimed" [],
+    SlotReceived "slot-received" [],
+    ProgramWithdrawn "program-withdrawn" [],
+    BeginNoted "begin-noted" [],
+    // Turn snapshots and rewinding, for sessions in a git repository; tests/turns kills there.
+    SnapshotStarted "snapshot-started" [],
+    SnapshotEntered "snapshot-entered" [],
+    TreeWalked "tree-walked" [],
+    ObjectsLinked "objects-linked" [],
+    SnapshotWritten "snapshot-written" [],
+    SnapshotNoted "snapshot-noted" [],
+    KnownWritten "known-written" [],
+    RewindNoted "rewind-noted" [],
+    FileExchanged "file-exchanged" [],
+    FilePutBack "file-put-back" [],
+    RewindDone "rewind-done" [],
     // The search index, which is no part of a session's life.
     IndexFilled "index-filled" [],
     IndexWritten "index-written" [],
@@ -222,8 +279,46 @@ mod tests {
     #[test]
     fn every_point_has_a_name_of_its_own_and_somebody_who_passes_it() {
         let mut names: Vec<&str> = Point::ALL.iter().map(|point| point.name()).collect();
+        // Those of queued sessions are passed where something is queued; tests/queue stops and kills there.
         // An update of the search index is no part of a session's life; tests/search kills there.
-        let elsewhere = [Point::IndexFilled, Point::IndexWritten];
+        // Those of notifications are passed where some are configured; tests/notify kills there.
+        let elsewhere = [
+            Point::IndexFilled,
+            Point::IndexWritten,
+            Point::MomentNoted,
+            Point::SenderStarted,
+            Point::SenderEntered,
+            Point::MomentSpooled,
+            Point::MomentSent,
+            Point::MomentSettled,
+            Point::SenderUnlocked,
+            Point::ContinuationWritten,
+            Point::PreparingStarted,
+            Point::Prepared,
+            Point::HandoverReserved,
+            Point::HandoverStarted,
+            Point::HandoverMade,
+            Point::SlotTaken,
+            Point::ProgramClaimed,
+            Point::SlotReceived,
+            Point::ProgramWithdrawn,
+            Point::BeginNoted,
+        ];
+        // Those of snapshots where there is a git repository; tests/turns kills there.
+        let of_turns = [
+            Point::SnapshotStarted,
+            Point::SnapshotEntered,
+            Point::TreeWalked,
+            Point::ObjectsLinked,
+            Point::SnapshotWritten,
+            Point::SnapshotNoted,
+            Point::KnownWritten,
+            Point::RewindNoted,
+            Point::FileExchanged,
+            Point::FilePutBack,
+            Point::RewindDone,
+        ];
+        let elsewhere = [&elsewhere[..], &of_turns].concat();
         assert!(Point::ALL.iter().all(|point| point.passed_by().is_empty() == elsewhere.contains(point)));
         names.sort_unstable();
         names.dedup();

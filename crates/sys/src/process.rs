@@ -58,12 +58,14 @@ pub enum Life {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
     pub life: Life,
+    /// It sleeps until something happens: everything that has happened to it so far it has dealt with.
+    pub sleeps: bool,
     /// 0 for one that is gone.
     pub parent: i32,
 }
 
 impl Seen {
-    pub const GONE: Seen = Seen { life: Life::Gone, parent: 0 };
+    pub const GONE: Seen = Seen { life: Life::Gone, sleeps: false, parent: 0 };
 }
 
 impl Identity {
@@ -140,7 +142,7 @@ impl Identity {
                 Some(_) | None => return Ok(Seen::GONE),
             },
         };
-        Ok(Seen { life, parent: stat.parent })
+        Ok(Seen { life, sleeps: stat.state == b'S', parent: stat.parent })
     }
 
     /// The same, with the process held: what is said is true of the process that the descriptor means. `None`: it is gone.
@@ -347,9 +349,10 @@ impl Stat {
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, format!("/proc/{pid}/stat is not understood")))
     }
 
-    /// The name of a program may hold spaces and parentheses, so fields count from the last `)`.
+    /// The name of a program may hold spaces and parentheses, so fields count from the last `)`, which is near the beginning:
+    /// the kernel gives a name 64 bytes at most.
     fn parse(pid: i32, text: &[u8]) -> Option<Stat> {
-        let end = text.iter().rposition(|&byte| byte == b')')?;
+        let end = text.iter().take(96).rposition(|&byte| byte == b')')?;
         let mut fields = text[end + 1..].split(|&byte| byte == b' ').filter(|field| !field.is_empty());
         let state = *fields.next()?.first()?;
         let parent = number(fields.next()?)?;
@@ -524,7 +527,8 @@ mod tests {
         let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
         let who = Identity::of(i32::try_from(child.id()).unwrap()).unwrap().unwrap();
         let me = Identity::me().unwrap();
-        assert_eq!(who.see().unwrap(), Seen { life: Life::Alive, parent: me.pid() });
+        let seen = who.see().unwrap();
+        assert_eq!((seen.life, seen.parent), (Life::Alive, me.pid()));
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(who.see().unwrap(), Seen::GONE);

@@ -60,6 +60,22 @@ pub fn cwd(pid: i32) -> Option<PathBuf> {
     std::fs::read_link(cwd_link(pid)).ok()
 }
 
+/// All processes but ours that work in this folder or below it, as far as we may see where they do.
+pub fn others_in(folder: &Path) -> io::Result<Vec<i32>> {
+    let folder = std::fs::canonicalize(folder)?;
+    Ok(others()?.into_iter().filter(|&pid| cwd(pid).is_some_and(|cwd| cwd.starts_with(&folder))).collect())
+}
+
+/// Whether any process whose descriptors we may see has this file open.
+pub fn is_open(file: &Path) -> io::Result<bool> {
+    let file = std::fs::canonicalize(file)?;
+    let leads_there = |pid: i32| {
+        let descriptors = std::fs::read_dir(folder(pid).join("fd")).into_iter().flatten().flatten();
+        descriptors.map(|entry| entry.path()).any(|link| std::fs::read_link(link).is_ok_and(|target| target == file))
+    };
+    Ok(others()?.into_iter().any(leads_there))
+}
+
 /// A path into the folder in which it works, also when that has another name by now or none.
 #[must_use]
 pub fn in_cwd(pid: i32, name: &str) -> PathBuf {
@@ -73,6 +89,13 @@ pub fn undeleted(cwd: &Path) -> (PathBuf, bool) {
         Some(path) => (PathBuf::from(path), true),
         None => (cwd.to_owned(), false),
     }
+}
+
+/// Whether it runs the same program as we do, whatever that is called.
+#[must_use]
+pub fn is_this_program(pid: i32) -> bool {
+    let file = |pid: &str| std::fs::metadata(format!("/proc/{pid}/exe")).map(|file| (file.dev(), file.ino())).ok();
+    file(&pid.to_string()).is_some_and(|theirs| Some(theirs) == file("self"))
 }
 
 /// What its descriptor of this number leads to.

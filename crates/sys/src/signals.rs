@@ -90,3 +90,63 @@ pub fn ignore(signal: Signal) {
         libc::signal(signal.as_raw(), libc::SIG_IGN);
     }
 }
+
+/// Does this while a pipe or socket that nobody reads is only an error of the write, also in a process that SIGPIPE ends. It is about
+/// this thread alone: others, and the process afterwards, are as they were. Programs that are started meanwhile begin with no signal blocked.
+pub fn without_broken_pipes<T>(work: impl FnOnce() -> T) -> T {
+    let blocked = BlockedPipe::new();
+    let done = work();
+    drop(blocked);
+    done
+}
+
+/// SIGPIPE is blocked on this thread. A broken pipe signals the thread that writes, so nobody else can get it meanwhile.
+struct BlockedPipe {
+    before: libc::sigset_t,
+    was_pending: bool,
+}
+
+impl BlockedPipe {
+    fn new() -> BlockedPipe {
+        // SAFETY: the sets are initialised by sigemptyset before use; the calls touch only this thread's mask.
+        unsafe {
+            let mut before: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&raw mut before);
+            let only = only_pipe();
+            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const only, &raw mut before);
+            BlockedPipe { before, was_pending: is_pipe_pending() }
+        }
+    }
+}
+
+impl Drop for BlockedPipe {
+    fn drop(&mut self) {
+        let (only, now) = (only_pipe(), libc::timespec { tv_sec: 0, tv_nsec: 0 });
+        // SAFETY: all sets are initialised; a null pointer says that nobody wants to know more of the signal.
+        unsafe {
+            if !self.was_pending && is_pipe_pending() {
+                libc::sigtimedwait(&raw const only, std::ptr::null_mut(), &raw const now);
+            }
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, std::ptr::null_mut());
+        }
+    }
+}
+
+fn only_pipe() -> libc::sigset_t {
+    // SAFETY: the set is initialised by sigemptyset before use.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, libc::SIGPIPE);
+        set
+    }
+}
+
+fn is_pipe_pending() -> bool {
+    // SAFETY: the set is initialised by sigemptyset before use, and only read here.
+    unsafe {
+        let mut pending: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut pending);
+        libc::sigpending(&raw mut pending) == 0 && libc::sigismember(&raw const pending, libc::SIGPIPE) == 1
+    }
+}

@@ -30,7 +30,7 @@ pub enum Leads {
 }
 
 /// Which program to run.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum Program<'a> {
     /// Looked up along `PATH` unless it names a folder.
     Named(&'a str),
@@ -39,7 +39,7 @@ pub enum Program<'a> {
 }
 
 /// Everything about a program to start.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Start<'a> {
     pub program: Program<'a>,
     /// With the program's own name first.
@@ -87,6 +87,8 @@ pub enum StartError {
     /// What it had to do first, in its own words.
     #[error("{0}")]
     First(String),
+    #[error("it was killed before the program started")]
+    Killed,
     #[error(transparent)]
     Text(#[from] NulError),
 }
@@ -130,19 +132,19 @@ struct Prepared {
 impl Start<'_> {
     /// Starts the program and returns when it runs.
     pub fn start(&self) -> Result<Started, StartError> {
-        self.start_after(Memory::Lent, &|_| Ok(()))
+        self.start_after(Memory::Lent, &|_| Ok(()), &|| ())
     }
 
     /// The same, but the child does something first, with its own pid and knowing whether it is contained. When we die
-    /// before it is done with that, it leaves without having run the program.
-    pub fn start_after(&self, memory: Memory, first: &First<'_>) -> Result<Started, StartError> {
+    /// before it is done with that, it undoes it and leaves without having run the program.
+    pub fn start_after(&self, memory: Memory, first: &First<'_>, undo: &dyn Fn()) -> Result<Started, StartError> {
         let parent = rustix::process::getpid();
         let kind = match memory {
             Memory::Lent => Kind::VforkShared,
             Memory::Copied => Kind::VforkCopy,
         };
         let (started, report) =
-            self.begin(kind, &|contained, reporter| do_first(first, contained, parent, reporter))?;
+            self.begin(kind, &|contained, reporter| do_first(first, undo, contained, parent, reporter))?;
         until_it_runs(started, &report)
     }
 
@@ -283,14 +285,18 @@ const GOES_ON: u8 = 0;
 pub type First<'a> = dyn Fn(bool) -> Result<(), String> + 'a;
 
 /// The child's own business before it becomes the program. When that fails, or nobody is left who wanted it, it leaves.
-fn do_first(first: &First<'_>, contained: bool, parent: rustix::process::Pid, reporter: &OwnedFd) {
+fn do_first(first: &First<'_>, undo: &dyn Fn(), contained: bool, parent: rustix::process::Pid, reporter: &OwnedFd) {
     let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| first(contained)));
     let words = match done {
         Ok(Ok(())) if rustix::process::getppid() == Some(parent) => {
             let _ = rustix::io::write(reporter, &[GOES_ON]);
             return;
         }
-        Ok(Ok(())) => String::new(),
+        Ok(Ok(())) => {
+            // It must not come back from here into what the original was doing.
+            let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(undo));
+            String::new()
+        }
         Ok(Err(words)) => words,
         Err(_) => "it failed before the program started".to_owned(),
     };
@@ -306,7 +312,7 @@ fn until_it_runs(started: Started, report: &OwnedFd) -> Result<Started, StartErr
     let length = match rustix::io::read(report, &mut message) {
         Ok(0) | Err(rustix::io::Errno::AGAIN) => {
             collect(started.pid);
-            return Err(StartError::First("it was killed before the program started".to_owned()));
+            return Err(StartError::Killed);
         }
         other => other.map_err(|error| StartError::Fork(error.into()))?,
     };
@@ -334,16 +340,21 @@ fn until_it_runs(started: Started, report: &OwnedFd) -> Result<Started, StartErr
 pub fn branch_off(cgroup: Option<BorrowedFd<'_>>, life: impl FnOnce()) -> io::Result<()> {
     let life = Cell::new(Some(life));
     let child = || {
-        // SAFETY: we are the child, and alone in it.
-        unsafe {
-            default_signals();
-            libc::setsid();
-        }
+        become_a_session();
         if let Some(life) = life.take() {
             life();
         }
     };
     clone::make(Kind::Fork, cgroup, &child).map(drop)
+}
+
+/// For a copy of this process, which is alone in it: a session of its own, with every signal as a fresh program has it.
+pub(crate) fn become_a_session() {
+    // SAFETY: the copy has one thread, and runs no handler of ours.
+    unsafe {
+        default_signals();
+        libc::setsid();
+    }
 }
 
 fn errno() -> i32 {
@@ -511,17 +522,18 @@ mod tests {
             leads: Leads::Session,
             cgroup: None,
         };
-        let refused = start.start_after(Memory::Lent, &|_| Err("not today".to_owned()));
+        let refused = start.start_after(Memory::Lent, &|_| Err("not today".to_owned()), &|| ());
         assert!(matches!(refused, Err(StartError::First(words)) if words == "not today"));
         assert!(!mark.exists());
-        let killed = start.start_after(Memory::Lent, &|_| {
+        let kill = |_| {
             let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
             Ok(())
-        });
-        assert!(matches!(killed, Err(StartError::First(_))), "one that was killed first does not run");
+        };
+        let killed = start.start_after(Memory::Lent, &kill, &|| ());
+        assert!(matches!(killed, Err(StartError::Killed)), "one that was killed first does not run");
         assert!(!mark.exists());
         let note = |_| std::fs::write(&noted, std::process::id().to_string()).map_err(|error| error.to_string());
-        let child = start.start_after(Memory::Lent, &note).unwrap();
+        let child = start.start_after(Memory::Lent, &note, &|| ()).unwrap();
         collect(child.pid);
         assert_eq!(std::fs::read_to_string(&noted).unwrap(), child.pid.to_string(), "it is the child that does it");
         assert!(mark.exists());

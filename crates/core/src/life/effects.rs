@@ -1,10 +1,12 @@
 //! What the keeper should do, derived from the state alone.
 
-use super::state::{Conversation, Process, State, Tree};
+use super::limits::Reached;
+use super::state::{Conversation, Process, State, Tree, Until};
 use super::stop_steps::Leaving;
 use crate::event::StopHow;
 use crate::outcome::Exit;
 use crate::record::{Channel, Lines, Tty};
+use crate::start_when::Begin;
 
 /// Something to do. Each one, once done, shows as an event that makes it no longer wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,8 +17,18 @@ pub enum Effect {
     EndInput,
     /// Note that what was typed began no turn.
     GiveUpTurn,
+    /// Withdraw the program, which waits to be started.
+    Withdraw,
     /// Record what this process did and start the next one.
     NextRun,
+    /// Note that a limit of the session is reached.
+    Limit { reached: Reached },
+    /// The wait is over: note it.
+    EndWait,
+    /// Put what the agent goes on with among its messages.
+    Continue,
+    /// Reserve the id of a session in which another agent continues; then start that session.
+    HandOver,
     /// End the running turn by the agent's own means.
     Interrupt,
     /// Find the end of the conversation in the agent's transcript; give up at that time (milliseconds since boot).
@@ -35,10 +47,15 @@ pub enum Effect {
     Finish,
     /// Look at the clock again then.
     WakeAt { ms: u64 },
+    /// End the wait when the clock that people read shows this, in seconds since 1970.
+    WakeAtTime { second: i64 },
 }
 
 /// Who wants a session to stop that is told so by a signal to its helpers.
 pub const SYSTEM: &str = "the system";
+
+/// What a keeper says of an agent whose input and output are gone, because both helpers that held them were killed at once.
+pub const CONNECTION_LOST: &str = "holder and keeper were killed at once, and the agent's input and output with them";
 
 /// How long an interrupt may take to end a process that is the turn, before it is told more plainly.
 const INSIST_MS: u64 = 3000;
@@ -60,11 +77,33 @@ impl State {
         if self.outcome.is_some() {
             return vec![Effect::Finish];
         }
-        match &self.process {
-            Process::Starting => Vec::new(),
-            Process::Running { .. } => self.while_it_runs(now_ms),
-            Process::Exited(exited) => self.after_its_exit(exited.tree(), now_ms),
+        let (mut effects, first) = self.limit_effects(now_ms);
+        if first {
+            return effects;
         }
+        match &self.process {
+            Process::Starting => {}
+            Process::Running { .. } => match self.begin {
+                Begin::Begun => effects.extend(self.while_it_runs(now_ms)),
+                Begin::Queued => effects.extend(self.stop.iter().map(|_| Effect::Withdraw)),
+                // It has nothing to say and nothing to save.
+                Begin::Never { .. } if self.steps.killed => {}
+                Begin::Never { .. } => effects.push(Effect::Signal { signal: 9 }),
+            },
+            Process::Exited(exited) => effects.extend(self.after_its_exit(exited.tree(), now_ms)),
+        }
+        effects
+    }
+
+    /// What a session wants that waits for a usage limit.
+    fn while_it_waits(&self, now_ms: u64) -> Option<Effect> {
+        let wait = self.wait.as_ref().filter(|_| self.waits_for_limit())?;
+        Some(match wait.until {
+            _ if wait.over => Effect::Continue,
+            Until::Time { second } => Effect::WakeAtTime { second },
+            Until::Pause { ms } if now_ms < ms => Effect::WakeAt { ms },
+            Until::Pause { .. } => Effect::EndWait,
+        })
     }
 
     fn while_it_runs(&self, now_ms: u64) -> Vec<Effect> {
@@ -87,7 +126,10 @@ impl State {
             Leaving::Now { since_ms, kill_ms } => effects.extend(self.shutdown_steps(since_ms, kill_ms, now_ms)),
             Leaving::At { ms } => effects.push(Effect::WakeAt { ms }),
             Leaving::ByItself => {}
-            Leaving::No => effects.extend(self.next_message().map(|n| Effect::Feed { n })),
+            Leaving::No => {
+                effects.extend(self.while_it_waits(now_ms));
+                effects.extend(self.next_message().map(|n| Effect::Feed { n }));
+            }
         }
         effects
     }
@@ -141,7 +183,7 @@ impl State {
             Channel::Tty(Tty::Nothing) => true,
             Channel::Command => false,
         };
-        let open = self.conversation == Conversation::Open;
+        let open = self.conversation == Conversation::Open && !self.waits_for_limit() && self.handover.is_none();
         if may && open && self.feeding().is_none() { self.mail.queue.first().map(|message| message.n) } else { None }
     }
 
@@ -162,12 +204,20 @@ impl State {
         if told_by_others && now_ms < known_ms {
             return vec![Effect::WakeAt { ms: known_ms }];
         }
-        if !self.goes_on_without_process() {
-            vec![Effect::Conclude]
-        } else if self.mail.queue.is_empty() {
-            Vec::new()
-        } else {
-            vec![Effect::NextRun]
+        if self.wants_handover() {
+            return vec![Effect::HandOver];
+        }
+        if let Some(effect) = self.while_it_waits(now_ms) {
+            return vec![effect];
+        }
+        let waits = (self.goes_on_without_process() && !self.mail.queue.is_empty()) || self.proceeds();
+        match self.restarts_at_ms() {
+            _ if waits => vec![Effect::NextRun],
+            Some(ms) if now_ms < ms => vec![Effect::WakeAt { ms }],
+            Some(_) if self.lacks_words() => vec![Effect::Continue],
+            Some(_) => vec![Effect::NextRun],
+            None if self.goes_on_without_process() => Vec::new(),
+            None => vec![Effect::Conclude],
         }
     }
 

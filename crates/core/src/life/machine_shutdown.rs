@@ -15,9 +15,9 @@ struct World {
 impl World {
     fn new(channel: Channel) -> World {
         let ending = Ending::EndOfInput;
-        let plan = Plan { channel, keep: true, ending, linger_ms: 2000 };
+        let plan = Plan { channel, keep: true, ending, linger_ms: 2000, rules: crate::rules::Rules::default() };
         let mut world = World { state: State::new(plan.clone()), wanted: Vec::new(), now_ms: 1000 };
-        world.after(0, Event::Started { plan });
+        world.after(0, Event::Started { plan, continues: false });
         world
     }
 
@@ -31,6 +31,7 @@ impl World {
             out: None,
             request: None,
             inbox: None,
+            notify: None,
             event,
         };
         (self.state, self.wanted) = step(self.state.clone(), &entry);
@@ -42,7 +43,7 @@ impl World {
     }
 
     fn exits(&mut self, exit: Exit) {
-        self.after(10, Event::Exited { exit });
+        self.after(10, Event::Exited { exit, progress: false });
         self.after(0, Event::Empty);
     }
 

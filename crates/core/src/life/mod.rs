@@ -15,16 +15,18 @@
 mod effects;
 #[cfg(test)]
 mod every_order;
+mod limits;
 #[cfg(test)]
 mod machine_shutdown;
 mod state;
 mod stop_steps;
 mod told;
 
-pub use effects::{Effect, SYSTEM};
+pub use effects::{CONNECTION_LOST, Effect, SYSTEM};
+pub use limits::{BUDGET, BY, Reached};
 pub use state::{
-    Conversation, EndSteps, Fed, Given, Held, Interrupt, Keepers, LongLine, Mail, Message, Output, Retrying, State,
-    Stop, Typed, Unanswered,
+    AutomaticRuns, Conversation, EndSteps, Fed, Given, Held, Interrupt, Keepers, LongLine, Mail, Message, Output,
+    Retrying, State, Stop, Typed, Unanswered, Until, Wait,
 };
 pub use told::event_of;
 

@@ -1,19 +1,25 @@
 //! What is known about a session, folded from its journal.
 
 use crate::event::{Entry, Event};
-use crate::fact::{Ask, TurnEnd, Verdict};
+use crate::fact::{Ask, TurnEnd, UsageLimit, Verdict};
 use crate::outcome::{Exit, Outcome, Saved};
 use crate::record::{Channel, Mode, Plan, Tty};
 use crate::spending::Spending;
+use crate::start_when::Begin;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+mod automatic_runs;
 mod derived;
+mod handover;
 mod mail;
 mod parts;
 mod process;
 mod turn;
+mod wait;
 
+pub use automatic_runs::AutomaticRuns;
+pub use handover::{Continues, Handover};
 pub use mail::{Fed, Given, Mail, Message, Typed, Unanswered};
 pub use parts::{Conversation, Held, Keepers, LongLine, Output, Stop};
 pub(super) use process::Tree;
@@ -21,6 +27,7 @@ pub use process::{EndSteps, Exited, Process};
 use process::{HowExited, Input};
 use turn::{EndedTurn, TurnAtExit};
 pub use turn::{Interrupt, Retrying, Turn};
+pub use wait::{Until, Wait};
 
 /// So many tasks in its background are told apart; that there are any is all that matters.
 const TASKS_LIMIT: usize = 1000;
@@ -32,6 +39,9 @@ pub struct State {
     /// When it came into its present phase, where an entry with a time said so.
     pub since: Option<Timestamp>,
     pub(super) process: Process,
+    /// Whether its program was started.
+    #[serde(default)]
+    pub begin: Begin,
     pub conversation: Conversation,
     pub native_id: Option<String>,
     /// Where the agent writes it down, when it has told.
@@ -56,10 +66,37 @@ pub struct State {
     pub stop: Option<Stop>,
     pub steps: EndSteps,
     pub outcome: Option<Outcome>,
+    /// The runs that began by themselves, one after the other, and this is the newest of.
+    #[serde(default, rename = "row")]
+    pub automatic: AutomaticRuns,
+    /// The usage limit that the newest turn has reached.
+    #[serde(default)]
+    limited: Option<UsageLimit>,
+    /// It waits for that to be reset.
+    #[serde(default)]
+    pub wait: Option<Wait>,
+    /// Another agent continues instead.
+    #[serde(default)]
+    pub handover: Option<Handover>,
+    /// What it goes on with after its newest turn is among its messages.
+    #[serde(default)]
+    continuation: bool,
+    /// Its wait is over, and the next run is to begin.
+    #[serde(default)]
+    proceeds: bool,
+    /// Somebody wants its next run to begin without a pause.
+    #[serde(default)]
+    hurries: bool,
+    /// The driver of a job that has ended had written down a step in this run.
+    #[serde(default)]
+    progress: bool,
 
     pub keepers: Keepers,
     pub alarm: Option<String>,
     pub output: Output,
+    /// What a job asks a person: its turns are not told, so these belong to none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<Ask>,
 }
 
 impl State {
@@ -72,6 +109,7 @@ impl State {
             plan,
             since: None,
             process: Process::Starting,
+            begin: Begin::Begun,
             conversation,
             native_id: None,
             transcript: None,
@@ -87,9 +125,18 @@ impl State {
             stop: None,
             steps: EndSteps::default(),
             outcome: None,
+            automatic: AutomaticRuns::default(),
+            limited: None,
+            wait: None,
+            handover: None,
+            continuation: false,
+            proceeds: false,
+            hurries: false,
+            progress: false,
             keepers: Keepers::default(),
             alarm: None,
             output: Output::default(),
+            questions: Vec::new(),
         }
     }
 
@@ -100,7 +147,7 @@ impl State {
     }
 
     /// What carries over into the next run: the conversation, not the process.
-    fn next_run(&mut self, run: u32, plan: Plan, started_ms: u64) {
+    fn next_run(&mut self, run: u32, plan: Plan, started_ms: u64, continues: bool) {
         let before = std::mem::replace(self, State::new(plan));
         let again = |fed: &Fed| before.has_turn() || before.mail.taken_back != Some(fed.message.n);
         let unanswered = before.without_answer_fed().filter(|fed| again(fed)).map(|fed| Unanswered {
@@ -109,6 +156,12 @@ impl State {
             given: fed.given.clone(),
         });
         self.run = run;
+        let spent_usd = before.spending.of_session().1.unwrap_or(0.0);
+        self.automatic = if continues {
+            before.automatic_of_next()
+        } else {
+            AutomaticRuns::beginning(started_ms, before.turns, spent_usd)
+        };
         self.process = Process::Running { started_ms, turn: None, input: Input::default() };
         self.native_id = before.native_id;
         self.mail = before.mail.for_next_run(unanswered);
@@ -120,7 +173,7 @@ impl State {
 
     pub(super) fn apply(&mut self, entry: &Entry) {
         // Ended is final for a run: only the start of the next one is heard.
-        let begins = matches!(&entry.event, Event::Started { .. } | Event::NotStarted { .. });
+        let begins = matches!(&entry.event, Event::Started { .. } | Event::Queued { .. } | Event::NotStarted { .. });
         let starts = begins && entry.run > self.run;
         let concerns_inbox = entry.request.is_some() || matches!(&entry.event, Event::Alarm { .. });
         if self.outcome.is_some() && !starts && !concerns_inbox {
@@ -134,14 +187,34 @@ impl State {
             self.inbox = self.inbox.max(inbox);
         }
         match &entry.event {
-            Event::Started { plan } => {
+            Event::Started { plan, continues } => {
                 if starts {
-                    self.next_run(entry.run, plan.clone(), entry.ms);
+                    self.next_run(entry.run, plan.clone(), entry.ms, *continues);
+                }
+            }
+            Event::Queued { plan } => {
+                if starts {
+                    self.next_run(entry.run, plan.clone(), entry.ms, false);
+                    self.begin = Begin::Queued;
+                }
+            }
+            Event::Begun => {
+                if self.is_queued() {
+                    self.begin = Begin::Begun;
+                    self.process.begins(entry.ms);
+                    // The time in the queue does not count for its limits.
+                    let spent_usd = self.spending.of_session().1.unwrap_or(0.0);
+                    self.automatic = AutomaticRuns::beginning(entry.ms, self.turns, spent_usd);
+                }
+            }
+            Event::NotBegun { reason, stopped } => {
+                if self.is_queued() {
+                    self.begin = Begin::Never { reason: reason.clone(), stopped: *stopped };
                 }
             }
             Event::NotStarted { reason } => {
                 if starts {
-                    self.next_run(entry.run, self.plan.clone(), entry.ms);
+                    self.next_run(entry.run, self.plan.clone(), entry.ms, true);
                     self.process.exit(HowExited::NeverStarted { reason: reason.clone() }, entry.ms);
                 }
             }
@@ -162,7 +235,7 @@ impl State {
                 let typed = written.map_or_else(Typed::default, |written| Typed { written, at_ms });
                 self.mail.feed(*n, typed, Given { at_ms, out: heard_before, written: kept.clone() });
                 // What is typed begins a turn when the agent says so.
-                self.begin_turn(heard_before, self.plan.channel != Channel::Tty(Tty::Hooks));
+                self.begin_turn(heard_before, entry.ms, self.plan.channel != Channel::Tty(Tty::Hooks));
             }
             Event::Returned { n, place } => {
                 if self.plan.mode() == Mode::Terminal && self.feeding().is_some_and(|message| message.n == *n) {
@@ -174,6 +247,7 @@ impl State {
                     }
                 }
                 self.mail.take_back(Message { n: *n, at: *place });
+                self.is_prepared();
             }
             Event::MaybeDelivered { n, place } => self.mail.is_unclear(Message { n: *n, at: *place }),
             Event::FoundDelivered { n } => {
@@ -188,7 +262,7 @@ impl State {
             Event::Ready => self.process.input_becomes(Input::Ready),
             Event::TurnStarted => {
                 self.confirm_turn();
-                self.begin_turn(heard_before, true);
+                self.begin_turn(heard_before, entry.ms, true);
             }
             Event::NoTurn => self.drop_unconfirmed_turn(),
             Event::NoAnswer => {
@@ -212,13 +286,14 @@ impl State {
             }
             Event::Asked { ask } => {
                 if !self.asks().iter().any(|open| open.request == ask.request) {
-                    self.ask(ask, heard_before);
+                    self.ask(ask, heard_before, entry.ms);
                 }
             }
             Event::AskClosed { request } | Event::Answered { request, .. } => {
                 if let Some(turn) = self.process.turn_mut() {
                     turn.asks.retain(|open| open.request != *request);
                 }
+                self.questions.retain(|open| open.request != *request);
             }
             Event::TurnEnded { end } => self.end_turn(end, entry.ms),
             Event::Counted { turn, tokens } => self.spending.count(*turn, *tokens),
@@ -235,6 +310,12 @@ impl State {
                     turn.retry(retry, entry.ms);
                 }
             }
+            Event::Limited { limit } => self.limited = Some(limit.clone()),
+            Event::WaitOver { .. } => self.wait_is_over(),
+            Event::HandingOver { agent, id } => self.handover_is_reserved(agent, *id),
+            Event::HandedOver => self.handover_is_over(Continues::Yes),
+            Event::NotHandedOver { why } => self.handover_is_over(Continues::No { why: why.clone() }),
+            Event::Continued => self.is_prepared(),
             Event::RetryOver => {
                 if let Some(turn) = self.process.turn_mut() {
                     turn.retrying = None;
@@ -245,8 +326,11 @@ impl State {
                     retrying.alarm = Some(text.clone());
                 }
             }
-            Event::InterruptRequested { by } => {
+            Event::InterruptRequested { by, why } => {
                 if self.turn_running() {
+                    if self.interrupt.by.is_none() {
+                        self.interrupt.why.clone_from(why);
+                    }
                     self.interrupt.request(by);
                     // A command may need to be told more than once; an agent's turn ends, or it does not.
                     if !self.plan.speaks().converses() {
@@ -270,11 +354,13 @@ impl State {
                 9 => self.steps.killed = true,
                 _ => self.steps.terminated = true,
             },
-            Event::Exited { exit } => {
+            Event::Exited { exit, progress } => {
                 if !self.has_exited() {
+                    self.progress = *progress;
                     self.process.exit(HowExited::Exit(*exit), entry.ms);
+                    self.is_left_by_a_person(*exit);
                     // The end of a command is the end of its turn.
-                    if self.plan.channel == Channel::Command {
+                    if self.plan.channel == Channel::Command && self.begin == Begin::Begun {
                         self.turns += 1;
                         self.turns_of_run += 1;
                     }
@@ -324,14 +410,17 @@ impl State {
     }
 
     /// `heard_before`: how far the agent had been understood before the line that tells of it.
-    fn begin_turn(&mut self, heard_before: u64, confirmed: bool) {
+    fn begin_turn(&mut self, heard_before: u64, now_ms: u64, confirmed: bool) {
         let Process::Running { turn: turn @ None, .. } = &mut self.process else {
             return;
         };
         if self.plan.speaks().converses() {
-            *turn = Some(Turn::new(confirmed));
+            *turn = Some(Turn::new(confirmed, now_ms));
             self.mail.unanswered = None;
             self.interrupt.forget();
+            self.limited = None;
+            self.continuation = false;
+            self.is_taken_up_by_a_person();
             if confirmed {
                 self.saved = None;
             }
@@ -377,12 +466,16 @@ impl State {
     }
 
     /// An agent that asks works on a turn.
-    fn ask(&mut self, ask: &Ask, heard_before: u64) {
+    fn ask(&mut self, ask: &Ask, heard_before: u64, now_ms: u64) {
         if !self.is_running() {
             return;
         }
+        if self.plan.channel == Channel::Command {
+            self.questions.push(ask.clone());
+            return;
+        }
         self.confirm_turn();
-        self.begin_turn(heard_before, true);
+        self.begin_turn(heard_before, now_ms, true);
         if let Some(turn) = self.process.turn_mut() {
             turn.retrying = None;
             turn.asks.push(ask.clone());
@@ -390,7 +483,10 @@ impl State {
     }
 
     fn end_turn(&mut self, end: &TurnEnd, now_ms: u64) {
-        let end = if self.interrupt.sent_ms().is_some() { end.clone().after_interrupt() } else { end.clone() };
+        let interrupted = self.interrupt.sent_ms().is_some();
+        let why = self.interrupt.why.as_deref();
+        let end = if interrupted { end.clone().after_interrupt(why) } else { end.clone() };
+        let began_ms = self.turn_began_ms().unwrap_or(now_ms);
         if !self.has_turn() || !self.turn_is_confirmed() {
             // Nobody saw it begin: what is known to be saved is an earlier one.
             self.saved = None;
@@ -404,7 +500,9 @@ impl State {
         self.turns += 1;
         self.turns_of_run += 1;
         self.spending.note(self.run, self.turns, &end);
-        self.last_turn = Some(EndedTurn { end, at_ms: now_ms });
+        let at_limit = self.limited.is_some() && end.verdict == Verdict::Failed;
+        self.wait_after(&end, began_ms, now_ms);
+        self.last_turn = Some(EndedTurn { end, at_ms: now_ms, at_limit });
         self.output.turn_begins = self.output.understood;
     }
 

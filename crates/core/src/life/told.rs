@@ -31,6 +31,7 @@ pub fn event_of(fact: Fact, state: &State) -> Option<Event> {
         Fact::LineTooLong { bytes } => Some(Event::Alarm {
             text: format!("a line of {} MB in its output was too long to read", bytes / 1_000_000),
         }),
+        Fact::Limited(limit) => state.turn_running().then_some(Event::Limited { limit }),
         Fact::Retrying(retry) => state.turn_running().then_some(Event::Retrying { retry, err: None }),
         // Whatever comes from the model is an answer.
         Fact::Saying { .. }

@@ -1,5 +1,6 @@
 //! `sessions.list`: which sessions a folder held when it last changed, as the difference from the index, so that thousands of
 //! names are not listed again and again. Derived: it counts only while the folder has that date and the index is that one.
+//! `names.list` has the same form ([`crate::names`]).
 
 use ostler_core::id::SessionId;
 use ostler_sys::dir::{Date, Dir, Sync};
@@ -8,7 +9,7 @@ use std::io;
 
 const MAGIC: &[u8; 16] = b"ostler listed 1\n";
 /// Listing fewer names than this costs no more than reading another file.
-const WORTH_IT: usize = 1000;
+pub const WORTH_IT: usize = 1000;
 
 /// Of which folder and which index this is the difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,8 +30,30 @@ impl Of {
     }
 }
 
-/// The ids in the folder; `None`: they have to be listed. `indexed`: the ids in the index.
-pub fn read(home: &Dir, name: &str, of: Of, indexed: impl Iterator<Item = SessionId>) -> Option<Vec<SessionId>> {
+/// What the folder has that the index has not, and the other way round.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Difference {
+    pub more: Vec<SessionId>,
+    pub missing: HashSet<SessionId>,
+}
+
+impl Difference {
+    /// The ids in the folder. `indexed`: the ids in the index.
+    pub fn applied_to(self, indexed: impl Iterator<Item = SessionId>) -> Vec<SessionId> {
+        let mut all = self.more;
+        all.extend(indexed.filter(|id| self.missing.is_empty() || !self.missing.contains(id)));
+        all
+    }
+}
+
+/// The check of the index that a file is the difference from.
+pub fn index_of(home: &Dir, name: &str) -> Option<u64> {
+    let bytes = home.read(name).ok()??;
+    bytes.get(MAGIC.len() + 24..)?.first_chunk().map(|index| u64::from_le_bytes(*index))
+}
+
+/// `None`: the names in the folder have to be listed.
+pub fn read(home: &Dir, name: &str, of: Of) -> Option<Difference> {
     let bytes = home.read(name).ok()??;
     let (body, check) = bytes.split_last_chunk::<8>()?;
     let rest = body.strip_prefix(of.bytes().as_slice())?;
@@ -40,10 +63,7 @@ pub fn read(home: &Dir, name: &str, of: Of, indexed: impl Iterator<Item = Sessio
     }
     let ids: Vec<SessionId> = rest.chunks_exact(8).map(SessionId::from_bytes).collect::<Option<_>>()?;
     let (more, missing) = ids.split_at_checked(usize::try_from(u64::from_le_bytes(*count)).ok()?)?;
-    let missing: HashSet<&SessionId> = missing.iter().collect();
-    let mut all = more.to_vec();
-    all.extend(indexed.filter(|id| missing.is_empty() || !missing.contains(id)));
-    Some(all)
+    Some(Difference { more: more.to_vec(), missing: missing.iter().copied().collect() })
 }
 
 /// Writes down what a list has found.
@@ -55,14 +75,21 @@ pub fn write(
     found: &[SessionId],
 ) -> io::Result<()> {
     let indexed: HashSet<SessionId> = indexed.collect();
-    if indexed.len() < WORTH_IT || !home.is_ours()? {
+    if indexed.len() < WORTH_IT {
         return Ok(());
     }
     let all: HashSet<SessionId> = found.iter().copied().collect();
-    let more: Vec<SessionId> = found.iter().filter(|id| !indexed.contains(id)).copied().collect();
+    let more = found.iter().filter(|id| !indexed.contains(id)).copied().collect();
+    write_difference(home, name, of, &Difference { more, missing: indexed.difference(&all).copied().collect() })
+}
+
+pub fn write_difference(home: &Dir, name: &str, of: Of, difference: &Difference) -> io::Result<()> {
+    if !home.is_ours()? {
+        return Ok(());
+    }
     let mut bytes = of.bytes();
-    bytes.extend((more.len() as u64).to_le_bytes());
-    for id in more.iter().chain(indexed.difference(&all)) {
+    bytes.extend((difference.more.len() as u64).to_le_bytes());
+    for id in difference.more.iter().chain(&difference.missing) {
         bytes.extend(id.as_bytes());
     }
     let check = super::table::check(&bytes);
@@ -85,8 +112,8 @@ mod tests {
         let of = Of { folder: 1, changed: Date { seconds: 2, nanos: 3 }, index: 4 };
         write(&home, "list", of, indexed.iter().copied(), found).unwrap();
         let read = |of| {
-            let ids = read(&home, "list", of, indexed.iter().copied())?;
-            Some(ids.into_iter().collect::<HashSet<_>>())
+            let difference = read(&home, "list", of)?;
+            Some(difference.applied_to(indexed.iter().copied()).into_iter().collect::<HashSet<_>>())
         };
         assert_eq!(read(of), Some(found.iter().copied().collect()));
         assert_eq!(read(Of { folder: 2, ..of }), None);

@@ -4,6 +4,7 @@
 
 use jiff::Timestamp;
 use ostler_core::id::SessionId;
+use ostler_core::outcome::Kind;
 use ostler_sys::dir::Date;
 pub use ostler_sys::pack::check;
 use std::collections::BTreeMap;
@@ -24,7 +25,26 @@ pub struct Ended<'a> {
     pub ended: Timestamp,
     pub created: Timestamp,
     pub parent: Option<SessionId>,
+    /// How it ended; `None`: an earlier version has written the record.
+    pub kind: Option<Kind>,
     pub name: Option<std::borrow::Cow<'a, str>>,
+}
+
+/// In the file; 0 for one that is not known.
+fn number_of(kind: Option<Kind>) -> u32 {
+    match kind {
+        None => 0,
+        Some(Kind::Succeeded) => 1,
+        Some(Kind::Failed) => 2,
+        Some(Kind::Interrupted) => 3,
+        Some(Kind::Stopped) => 4,
+        Some(Kind::Lost) => 5,
+    }
+}
+
+fn kind_of(number: u32) -> Option<Kind> {
+    let all = [Kind::Succeeded, Kind::Failed, Kind::Interrupted, Kind::Stopped, Kind::Lost];
+    all.into_iter().find(|kind| number_of(Some(*kind)) == number)
 }
 
 /// What holds for all records.
@@ -86,6 +106,21 @@ impl Table {
         (0..self.count).filter_map(|at| SessionId::from_bytes(self.id_bytes(at)))
     }
 
+    /// The records of sessions with this name. No other record is decoded: with thousands of them that takes milliseconds.
+    pub fn named(&self, name: &str) -> impl Iterator<Item = Ended<'_>> {
+        let names = self.bytes.get(HEADER + self.count * RECORD..).unwrap_or_default();
+        let place = |at: usize| {
+            let (begin, rest) = self.record(at)[52..].split_first_chunk::<4>()?;
+            Some((u32::from_le_bytes(*begin) as usize, u32::from_le_bytes(*rest.first_chunk()?) as usize))
+        };
+        let is_named = move |at: &usize| {
+            place(*at).is_some_and(|(begin, length)| {
+                length == name.len() && names.get(begin..).and_then(|rest| rest.get(..length)) == Some(name.as_bytes())
+            })
+        };
+        (0..self.count).filter(is_named).filter_map(|at| self.get(at))
+    }
+
     fn record(&self, at: usize) -> &[u8] {
         &self.bytes[HEADER + at * RECORD..][..RECORD]
     }
@@ -95,12 +130,13 @@ impl Table {
     }
 
     pub fn find(&self, id: SessionId) -> Option<usize> {
-        let wanted = id.as_str().as_bytes();
-        let begin = first(wanted);
+        // One number, which has the order of the characters.
+        let wanted = u64::from_be_bytes(*id.as_bytes());
+        let begin = first(id.as_bytes());
         let (mut low, mut high) = (*self.starts.get(begin)? as usize, *self.starts.get(begin + 1)? as usize);
         while low < high {
             let middle = usize::midpoint(low, high);
-            match self.id_bytes(middle).cmp(wanted) {
+            match u64::from_be_bytes(*self.id_bytes(middle).first_chunk()?).cmp(&wanted) {
                 std::cmp::Ordering::Less => low = middle + 1,
                 std::cmp::Ordering::Greater => high = middle,
                 std::cmp::Ordering::Equal => return Some(middle),
@@ -123,6 +159,7 @@ impl Table {
             ended: time(16, 44)?,
             created: time(24, 48)?,
             parent: id(32),
+            kind: kind_of(short(60)?),
             name: if name.is_empty() { None } else { Some(std::str::from_utf8(name).ok()?.into()) },
         })
     }
@@ -136,7 +173,7 @@ pub fn encode(header: Header, records: &BTreeMap<SessionId, Ended<'_>>) -> Vec<u
     for number in [header.woken, header.compared.cast_unsigned(), header.boot, records.len() as u64, 0, 0] {
         bytes.extend(number.to_le_bytes());
     }
-    for Ended { id, changed, ended, created, parent, name } in records.values() {
+    for Ended { id, changed, ended, created, parent, kind, name } in records.values() {
         let name = name.as_deref().unwrap_or_default();
         bytes.extend(id.as_str().as_bytes());
         for seconds in [changed.seconds, ended.as_second(), created.as_second()] {
@@ -145,8 +182,8 @@ pub fn encode(header: Header, records: &BTreeMap<SessionId, Ended<'_>>) -> Vec<u
         bytes.extend(parent.as_ref().map_or(&[0; 8], |parent| parent.as_bytes()));
         let nanos = |time: &Timestamp| time.subsec_nanosecond().cast_unsigned();
         let numbers = [u32::try_from(changed.nanos).unwrap_or(0), nanos(ended), nanos(created)];
-        let place = [names.len(), name.len(), 0].map(|number| u32::try_from(number).unwrap_or(u32::MAX));
-        for number in numbers.into_iter().chain(place) {
+        let place = [names.len(), name.len()].map(|number| u32::try_from(number).unwrap_or(u32::MAX));
+        for number in numbers.into_iter().chain(place).chain([number_of(*kind)]) {
             bytes.extend(number.to_le_bytes());
         }
         names.extend(name.as_bytes());

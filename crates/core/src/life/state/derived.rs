@@ -8,12 +8,19 @@ use crate::fact::{Ask, Tokens, TurnEnd};
 use crate::limits::size;
 use crate::outcome::Exit;
 use crate::record::{Channel, Lines, Mode, Speaks, Tty};
+use crate::start_when::Begin;
 use crate::view::Phase;
 
 impl State {
     #[must_use]
     pub fn is_running(&self) -> bool {
         matches!(self.process, Process::Running { .. })
+    }
+
+    /// Its program waits to be started, and may be.
+    #[must_use]
+    pub fn is_queued(&self) -> bool {
+        self.begin == Begin::Queued
     }
 
     /// Its terminal takes messages, it has told.
@@ -106,7 +113,9 @@ impl State {
     pub fn asks(&self) -> &[Ask] {
         match &self.process {
             Process::Running { turn: Some(turn), .. } => &turn.asks,
-            Process::Starting | Process::Running { turn: None, .. } | Process::Exited(_) => &[],
+            // A job has no turns that anything tells of, and asks by a request.
+            Process::Running { turn: None, .. } => &self.questions,
+            Process::Starting | Process::Exited(_) => &[],
         }
     }
 
@@ -117,6 +126,18 @@ impl State {
             Process::Running { turn, .. } => turn.as_ref()?.retrying.as_ref(),
             Process::Starting | Process::Exited(_) => None,
         }
+    }
+
+    /// When the running turn began, as far as that is known; milliseconds since boot.
+    #[must_use]
+    pub fn turn_began_ms(&self) -> Option<u64> {
+        match &self.process {
+            Process::Starting => None,
+            Process::Running { turn, .. } => turn.as_ref().map(|turn| turn.began_ms),
+            // The process of one that is told at its exit had this turn only.
+            Process::Exited(exited) => exited.started_ms,
+        }
+        .filter(|ms| *ms > 0)
     }
 
     /// How the newest turn that is over ended.
@@ -179,7 +200,7 @@ impl State {
     #[must_use]
     pub fn turn_running(&self) -> bool {
         match self.plan.channel {
-            Channel::Command | Channel::Tty(Tty::Nothing) => self.is_running(),
+            Channel::Command | Channel::Tty(Tty::Nothing) => self.is_running() && self.begin == Begin::Begun,
             Channel::Lines(_) | Channel::Tty(Tty::Hooks) => self.has_turn(),
         }
     }
@@ -228,7 +249,7 @@ impl State {
             // A machine that shuts down tells the agent itself, and perhaps before it tells us.
             || (self.stop.is_some() && self.exit().is_some_and(Exit::is_by_request))
             // Between two processes there is none to push.
-            || (self.takes_one_turn() && self.stop.as_ref().is_some_and(|stop| stop.at_ms >= self.exit_ms()))
+            || (self.may_continue() && self.stop.as_ref().is_some_and(|stop| stop.at_ms >= self.exit_ms()))
     }
 
     /// It had to be killed although it was asked to leave.
@@ -245,9 +266,11 @@ impl State {
         }
         let turn_over = self.turns_of_run > 0 && !self.has_turn() && self.feeding().is_none();
         match self.plan.channel {
-            Channel::Command | Channel::Tty(_) => false,
+            Channel::Command => false,
+            Channel::Tty(_) => turn_over && self.hands_over(),
             Channel::Lines(Lines::Turns | Lines::OpenedTurns) => {
-                turn_over && !self.plan.keep && self.mail.queue.is_empty()
+                turn_over
+                    && (self.hands_over() || !self.plan.keep && (self.mail.queue.is_empty() || self.waits_for_limit()))
             }
             Channel::Lines(Lines::OneTurn) => turn_over,
         }
@@ -259,7 +282,7 @@ impl State {
         // One that ended before it took its message would do so again.
         let took_a_message = self.turns_of_run > 0 && !self.process.exited().is_some_and(|exited| exited.unheard);
         let wanted = self.plan.keep || !self.mail.queue.is_empty();
-        self.takes_one_turn() && self.stop.is_none() && took_a_message && wanted
+        self.takes_one_turn() && self.stop.is_none() && self.handover.is_none() && took_a_message && wanted
     }
 
     /// Its process has ended with its only turn, and how that went is yet to be read from its last words. Until then the
@@ -287,16 +310,24 @@ impl State {
         if self.outcome.is_some() {
             return Phase::Ended;
         }
+        if self.hands_over() || self.waits_for_limit() || (self.has_exited() && self.proceeds()) {
+            return Phase::Waiting;
+        }
         let converses = self.plan.speaks().converses();
         let waits = converses && !self.mail.queue.is_empty();
         let over = self.has_exited() || self.is_done();
-        if over && self.goes_on_without_process() {
+        if over && self.goes_on_without_process() && (waits || self.restarts_at_ms().is_none()) {
             return if waits { Phase::Working } else { Phase::Idle };
+        }
+        if self.restarts_at_ms().is_some() {
+            return Phase::Waiting;
         }
         match &self.process {
             Process::Starting => Phase::Starting,
             Process::Exited(_) => Phase::Stopping,
             Process::Running { .. } if self.stop.is_some() || over => Phase::Stopping,
+            Process::Running { .. } if self.is_queued() => Phase::Queued,
+            Process::Running { .. } if self.begin != Begin::Begun => Phase::Stopping,
             Process::Running { .. } if self.is_opening() => Phase::Starting,
             Process::Running { .. } if !self.asks().is_empty() => Phase::Asking,
             Process::Running { .. } if !converses => Phase::Running,
@@ -304,6 +335,11 @@ impl State {
             Process::Running { turn: None, .. } if waits => Phase::Working,
             Process::Running { turn: None, .. } => Phase::Idle,
         }
+    }
+
+    /// Other processes may follow this one without anybody asking.
+    fn may_continue(&self) -> bool {
+        self.takes_one_turn() || (self.has_exited() && (self.plan.rules.restart.is_some() || self.wait.is_some()))
     }
 
     pub(in crate::life) fn takes_one_turn(&self) -> bool {

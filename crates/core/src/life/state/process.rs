@@ -91,6 +91,14 @@ impl Process {
         .filter(|ms| *ms > 0)
     }
 
+    /// The program of a process that has waited until now.
+    pub(super) fn begins(&mut self, now_ms: u64) {
+        match self {
+            Process::Running { started_ms, .. } => *started_ms = now_ms,
+            Process::Starting | Process::Exited(_) => {}
+        }
+    }
+
     pub(super) fn exited(&self) -> Option<&Exited> {
         match self {
             Process::Starting | Process::Running { .. } => None,

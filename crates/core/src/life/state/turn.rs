@@ -8,14 +8,17 @@ use serde::{Deserialize, Serialize};
 pub struct Turn {
     /// The agent has told of it. Until then its message was typed, and may turn out to have been none to the agent.
     pub confirmed: bool,
+    /// When it began, in milliseconds since boot; 0 when an older version noted it.
+    #[serde(default)]
+    pub began_ms: u64,
     /// Questions that nobody has answered, oldest first.
     pub asks: Vec<Ask>,
     pub retrying: Option<Retrying>,
 }
 
 impl Turn {
-    pub(super) fn new(confirmed: bool) -> Turn {
-        Turn { confirmed, asks: Vec::new(), retrying: None }
+    pub(super) fn new(confirmed: bool, began_ms: u64) -> Turn {
+        Turn { confirmed, began_ms, asks: Vec::new(), retrying: None }
     }
 
     /// Some agents do not count, so we do.
@@ -57,6 +60,9 @@ pub(super) enum TurnAtExit {
 pub(super) struct EndedTurn {
     pub end: TurnEnd,
     pub at_ms: u64,
+    /// It ended at a usage limit of its agent.
+    #[serde(default)]
+    pub at_limit: bool,
 }
 
 /// Whether the newest turn is to be broken off.
@@ -64,6 +70,9 @@ pub(super) struct EndedTurn {
 pub struct Interrupt {
     /// Who asked for it. A request to end the session needs nobody to ask.
     pub by: Option<String>,
+    /// For which limit, in words.
+    #[serde(default)]
+    pub why: Option<String>,
     pub(super) sent: Sent,
 }
 
@@ -115,6 +124,7 @@ impl Interrupt {
     /// Another turn begins.
     pub(super) fn forget(&mut self) {
         self.by = None;
+        self.why = None;
         self.is_to_be_sent_again();
     }
 }

@@ -1,0 +1,20 @@
+//! The tree of its own that a session works in.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A git worktree that was made for a session.
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct Worktree {
+    pub name: String,
+    pub path: String,
+    /// The branch that was made for it.
+    pub branch: String,
+    /// The commit that it began with.
+    pub base: String,
+    /// The branch that the commit was the newest of; `None` when it was no branch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// The main working tree of the repository.
+    pub repository: String,
+}

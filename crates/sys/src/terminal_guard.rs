@@ -1,0 +1,100 @@
+//! A terminal that is put back as it was also when the process that draws on it is killed.
+//!
+//! SIGKILL runs nothing in that process, so a copy of it waits for its end: the kernel closes the pipe between the two. The copy has a
+//! session of its own; job control and signals to the shell's job do not reach it. While the process lives it sleeps.
+
+use crate::clone::{self, Kind};
+use crate::pipes::Pipe;
+use crate::ready::{Interest, wait};
+use crate::spawn::{become_a_session, collect};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
+use std::cell::Cell;
+use std::io;
+use std::time::{Duration, Instant};
+
+const TAKEN: u8 = b'1';
+const GIVEN_BACK: u8 = b'0';
+/// How long the terminal may accept nothing before it is left as it is.
+const FOR_THE_TERMINAL: Duration = Duration::from_secs(1);
+
+/// The copy that waits, until dropped.
+#[derive(Debug)]
+pub struct TerminalGuard {
+    line: Option<OwnedFd>,
+    pid: i32,
+}
+
+impl TerminalGuard {
+    /// Makes the copy, which knows how the terminal is now. `leave`: what it writes when it puts it back. The process must have one
+    /// thread.
+    pub fn post(leave: &[u8]) -> io::Result<TerminalGuard> {
+        let before = tcgetattr(std::io::stdin())?;
+        let Pipe { read, write } = Pipe::blocking()?;
+        let line = Cell::new(Some(write));
+        let life = || {
+            become_a_session();
+            // Ours would keep the pipe open.
+            drop(line.take());
+            if was_taken_at_its_end(&read) {
+                put_back(&before, leave);
+            }
+        };
+        let child = clone::make(Kind::Fork, None, &life)?;
+        Ok(TerminalGuard { line: line.take(), pid: child.pid })
+    }
+
+    /// From here on the terminal is not as it was.
+    pub fn taken(&self) {
+        self.tell(TAKEN);
+    }
+
+    /// It is as it was.
+    pub fn given_back(&self) {
+        self.tell(GIVEN_BACK);
+    }
+
+    fn tell(&self, word: u8) {
+        // A copy that was killed puts nothing back; nothing else depends on it.
+        let _ = self.line.as_ref().map(|line| rustix::io::write(line, &[word]));
+    }
+}
+
+impl Drop for TerminalGuard {
+    fn drop(&mut self) {
+        drop(self.line.take());
+        collect(self.pid);
+    }
+}
+
+/// Waits for the end of the process; whether it had the terminal then.
+fn was_taken_at_its_end(line: &OwnedFd) -> bool {
+    let mut taken = false;
+    let mut words = [0; 64];
+    loop {
+        match rustix::io::read(line, &mut words) {
+            Ok(0) => return taken,
+            Ok(count) => taken = words[count - 1] == TAKEN,
+            Err(Errno::INTR) => {}
+            Err(_) => return false,
+        }
+    }
+}
+
+/// A terminal that is gone needs nothing back.
+fn put_back(before: &Termios, mut leave: &[u8]) {
+    let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, before);
+    let until = Instant::now() + FOR_THE_TERMINAL;
+    while !leave.is_empty() {
+        let room = wait(&[Interest::write(rustix::stdio::stdout())], Some(until));
+        if !room.is_ok_and(|room| room[0]) {
+            return;
+        }
+        match rustix::io::write(std::io::stdout(), leave) {
+            Ok(count) => leave = &leave[count..],
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(_) => return,
+        }
+    }
+}

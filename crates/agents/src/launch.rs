@@ -1,6 +1,6 @@
 //! How an agent is started.
 
-use ostler_core::record::{Channel, Ending, Fork, Lines, Plan, Session, Tty};
+use ostler_core::record::{Channel, Ending, Fork, Lines, Mode, Plan, Session, Tty};
 
 /// How an agent is started, and what of a person's own arguments that concerns.
 pub trait Launcher {
@@ -19,10 +19,26 @@ pub trait Launcher {
         None
     }
 
+    /// Whether it has a mode in which it cannot write ([`Session::read_only`]): what it runs then changes nothing in its folder.
+    fn can_only_read(&self) -> bool {
+        false
+    }
+
     /// What ostler has decided with these arguments against the agent's own defaults, in words for a person.
     fn in_force(&self, argv: &[String]) -> Option<&'static str> {
         let _ = argv;
         None
+    }
+
+    /// Whether it says in this mode, at the end of each turn, what that has cost.
+    fn tells_cost(&self, mode: Mode) -> bool {
+        let _ = mode;
+        false
+    }
+
+    /// Whether it says in this mode when a turn begins and ends.
+    fn tells_turns(&self, mode: Mode) -> bool {
+        mode == Mode::Headless
     }
 
     /// Files that it is started with, by name: they are put into the folder of the run.
@@ -61,7 +77,7 @@ impl Launching<'_> {
 }
 
 /// How to start an agent.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Launch {
     pub argv: Vec<String>,
     pub plan: Plan,
@@ -81,6 +97,7 @@ pub fn one_turn(argv: Vec<String>, request: &Launching<'_>) -> Launch {
             keep: request.session.keep,
             ending: Ending::EndOfInput,
             linger_ms: request.linger_ms,
+            rules: ostler_core::rules::Rules::default(),
         },
         native_id: request.resume.then(|| request.native_id.to_owned()),
         variables: Vec::new(),
@@ -97,6 +114,7 @@ pub fn silent_terminal(argv: Vec<String>, request: &Launching<'_>) -> Launch {
             keep: false,
             ending: Ending::Hangup,
             linger_ms: request.linger_ms,
+            rules: ostler_core::rules::Rules::default(),
         },
         native_id: request.resume.then(|| request.native_id.to_owned()),
         variables: Vec::new(),

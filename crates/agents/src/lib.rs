@@ -15,6 +15,7 @@ pub mod demo;
 pub mod gemini;
 pub mod hook;
 pub mod installed;
+pub mod job;
 pub mod launch;
 pub mod lines;
 pub mod opencode;
@@ -61,7 +62,7 @@ pub trait Agent:
 /// The agent of this name, or what plays a recording of it.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static dyn Agent> {
-    all().find(|agent| agent.name() == name).or_else(|| replay::find(name))
+    all().find(|agent| agent.name() == name).or_else(|| job::find(name)).or_else(|| replay::find(name))
 }
 
 /// The agent behind a run. One that a person has named in config.toml is known by its plan alone: it speaks the protocol

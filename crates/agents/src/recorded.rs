@@ -3,12 +3,14 @@
 //! In a terminal an agent draws, and what remains of a drawing is not a conversation. Its transcript is one. Readers are pure:
 //! lines or rows in, items out; they survive whatever stands there, and pass over what they do not know.
 
-use crate::any_json::AnyJson;
+use crate::any_json::{AnyJson, tolerantly};
 use crate::lines::{Line, Lines};
 use jiff::Timestamp;
 use ostler_core::fact::{Fact, TurnEnd, Verdict};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 
 /// One thing in a transcript.
 #[derive(Clone, Debug, PartialEq)]
@@ -99,27 +101,38 @@ pub struct Reading {
     lines: Lines,
     recording: Box<dyn Recording>,
     items: Vec<Recorded>,
+    damaged: u64,
 }
 
 impl Reading {
     /// From its beginning.
     #[must_use]
     pub fn new(recording: Box<dyn Recording>) -> Reading {
-        Reading { lines: Lines::from(0), recording, items: Vec::new() }
+        Reading { lines: Lines::from(0), recording, items: Vec::new(), damaged: 0 }
     }
 
     /// Takes the next bytes in and calls `each` with everything that they tell.
     pub fn feed(&mut self, bytes: &[u8], mut each: impl FnMut(Recorded)) {
-        let Reading { lines, recording, items } = self;
+        let Reading { lines, recording, items, damaged } = self;
         lines.feed(bytes, |line, _| {
             match line {
-                Line::Whole(line) => recording.line(line, items),
+                Line::Whole(line) => {
+                    recording.line(line, items);
+                    // What has told something was read.
+                    *damaged += u64::from(items.is_empty() && is_damaged(line));
+                }
                 Line::TooLong { bytes, .. } => {
                     items.push(Recorded { at: None, what: What::Agent(Fact::LineTooLong { bytes }) });
                 }
             }
             items.drain(..).for_each(&mut each);
         });
+    }
+
+    /// How many whole lines were no record: torn, overwritten, or something else.
+    #[must_use]
+    pub fn damaged(&self) -> u64 {
+        self.damaged
     }
 
     /// Whether something waits for a line that belongs before it.
@@ -133,6 +146,12 @@ impl Reading {
         self.recording.finish(&mut self.items);
         self.items.drain(..).for_each(each);
     }
+}
+
+/// Whether a line is not the object that every agent writes in one. An empty one is nothing.
+fn is_damaged(line: &[u8]) -> bool {
+    let is_object = |line: &[u8]| serde_json::from_slice::<BTreeMap<String, IgnoredAny>>(line).is_ok();
+    !line.trim_ascii().is_empty() && !tolerantly(line, is_object)
 }
 
 /// Collects what one line or row tells.

@@ -30,6 +30,11 @@ pub trait Saved {
         Box::new(Striking::new(self, marks))
     }
 
+    /// Looks for them in what the conversation is now: an agent may take back what it has written down.
+    fn search_conversation<'a>(&'a self, marks: &'a [String]) -> Box<dyn Search + 'a> {
+        self.search(marks)
+    }
+
     /// Counts in its transcript what the turn with these marks used, where it does not tell that itself.
     fn count<'a>(&self, marks: &'a [String]) -> Option<Box<dyn Count + 'a>> {
         let _ = marks;

@@ -62,6 +62,18 @@ pub trait Speak {
         None
     }
 
+    /// The keys that close a dialog that it has opened by itself, as if a person had changed their mind.
+    fn close_dialog_keys(&self) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// What it does in its terminal, by the record of its own process
+    /// ([`Ownership::own_record`](crate::ownership::Ownership::own_record)); `None` when that does not say.
+    fn doing(&self, record: &[u8]) -> Option<Doing> {
+        let _ = record;
+        None
+    }
+
     /// The answer to a question, as its input expects it; `None` when it takes none.
     fn answer(&self, ask: &Ask, answer: &Answer) -> Option<Vec<u8>> {
         let _ = (ask, answer);
@@ -91,6 +103,22 @@ pub struct Message<'a> {
     /// Our name for it.
     pub id: &'a str,
     pub text: &'a str,
+}
+
+/// What an agent does in its terminal, and since when, in milliseconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Doing {
+    pub what: What,
+    pub since_ms: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// It takes messages.
+    Rests,
+    Works,
+    /// It shows a dialog, which keys would answer.
+    ShowsDialog,
 }
 
 /// What is typed into a terminal.

@@ -3,6 +3,7 @@
 
 use crate::Variable;
 use ostler_core::fact::Tokens;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// Where and how an agent keeps its conversations.
@@ -25,11 +26,21 @@ pub trait Stored {
         None
     }
 
-    /// What is in a `.json` file that an older version has written in the place of a `.jsonl` file. It is not read any further:
-    /// the agent converts it when it resumes the conversation.
+    /// Whether an older version has written `.json` files in the place of `.jsonl` files.
+    fn has_older_form(&self) -> bool {
+        false
+    }
+
+    /// What is in such a file. It is searched, and not read any further: the agent converts it when it resumes the conversation.
     fn older_form(&self, text: &[u8]) -> Option<OlderForm> {
         let _ = text;
         None
+    }
+
+    /// Where the messages stand in such a file. Each is what is a line in a `.jsonl` file.
+    fn older_messages(&self, text: &[u8]) -> Vec<Range<usize>> {
+        let _ = text;
+        Vec::new()
     }
 
     /// A file that says in which folder the conversation of this file works.
@@ -70,6 +81,21 @@ pub trait Stored {
     /// Whether it can begin a conversation as a copy of another.
     fn copies_conversations(&self) -> bool {
         true
+    }
+
+    /// Whether it goes on with a conversation in another folder than the one in which that began.
+    fn continues_elsewhere(&self) -> bool {
+        false
+    }
+
+    /// Whether it can begin a conversation in another folder as a copy of this one.
+    fn copies_elsewhere(&self) -> bool {
+        self.continues_elsewhere()
+    }
+
+    /// Whether a file with the lines of a conversation up to a prompt, and with another id in its name and its lines, is a conversation.
+    fn copies_are_files(&self) -> bool {
+        false
     }
 
     /// Whether it makes a copy of a conversation from that one's file, so that the file must be there.

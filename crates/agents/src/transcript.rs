@@ -30,6 +30,12 @@ pub trait Transcript {
         true
     }
 
+    /// The same of a whole transcript, line by line: some lines take back what came before.
+    fn begins(&self, lines: &mut dyn Iterator<Item = Vec<u8>>) -> bool {
+        let mut lines = lines;
+        Iterator::any(&mut lines, |line| self.begins_with(&line))
+    }
+
     /// Where its conversations are, when it keeps them all in one database.
     fn database(&self, variable: Variable<'_>) -> Option<String> {
         let _ = variable;

@@ -40,6 +40,7 @@ pub struct Agent {
 
 /// What the agent was told to be.
 pub struct Traits {
+    pub read_only: bool,
     pub ask: bool,
     pub pace: Pace,
     pub home: PathBuf,
@@ -71,6 +72,7 @@ impl Agent {
         Agent {
             traits: Traits {
                 ask: options.ask,
+                read_only: options.read_only,
                 pace: options.pace,
                 home: options.home.clone(),
                 cwd: options.cwd.clone(),

@@ -167,5 +167,9 @@ pub enum Ending {
         text: String,
         api_status: Option<u16>,
     },
+    /// The model's server refused it for a usage limit, which is reset then (seconds since 1970) where it says so.
+    Limited {
+        resets_at: Option<i64>,
+    },
     Interrupted,
 }

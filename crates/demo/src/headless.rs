@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::face::{Command, Face, Prompt, Scene};
+use crate::face::{Command, Ending, Face, Prompt, Scene};
 use crate::leave::{Leave, Trouble};
 use crate::lines::Lines;
 use crate::options::Options;
@@ -110,7 +110,12 @@ impl Face for Headless {
             Scene::Asks(question) => self.say(&protocol::asks(question)),
             Scene::AskedEnough { question, answered: false } => self.say(&protocol::withdraws(question)),
             Scene::AskedEnough { answered: true, .. } => Ok(()),
-            Scene::TurnEnds(report) => self.say(&self.speaker.result(report)),
+            Scene::TurnEnds(report) => {
+                if let Ending::Limited { resets_at: Some(resets_at) } = &report.ending {
+                    self.say(&self.speaker.limit(*resets_at))?;
+                }
+                self.say(&self.speaker.result(report))
+            }
         }
     }
 

@@ -24,12 +24,13 @@
 //! # How to start it
 //!
 //! `--session-id UUID` names a new conversation, `--resume UUID` goes on with one; with neither, a new one gets a random
-//! name. `--ask`, `--screen` as above; `--partial` adds `stream_event` lines with the text as it comes.
+//! name. With `--read-only` it runs no command and changes no file. `--ask`, `--screen` as above; `--partial` adds `stream_event` lines with the text as it comes.
 //!
 //! | environment | meaning |
 //! | --- | --- |
 //! | `OSTLER_DEMO_HOME` | its own folder; default `$XDG_DATA_HOME/ostler-demo`, else `~/.local/share/ostler-demo` |
 //! | `OSTLER_DEMO_PACE` | length of its pauses in percent; 100 is for the eye, 0 means none |
+//! | `OSTLER_DEMO_LIMITS` | a file with a usage limit in each line, for one turn each (`limit`) |
 //! | `OSTLER_DEMO_LATE` | milliseconds from a line to its place in the transcript; default 100 |
 //!
 //! # Prompts for tests
@@ -47,6 +48,11 @@
 //! | `echo-length …` | answers `<bytes> bytes, checksum <16 hex digits>` of the whole prompt; see [`checksum`] |
 //! | `run-command COMMAND` | runs the tool command COMMAND in the working directory and answers `done` |
 //! | `edit-file FILE OLD NEW` | puts NEW in the place of OLD in FILE, below the working directory, and answers `done` |
+//! | `spend USD TEXT` | answers TEXT, and says that this has cost so many dollars more |
+//! | `continue` | answers `continued` |
+//! | `say-line TEXT` | answers the rest of the first line, whatever follows |
+//! | `run-line COMMAND` | runs the rest of the first line, then answers the second line |
+//! | `Review …` | the prompt of `ostler review`: finds every added line with `FIXME`, and ends with a verdict |
 //! | `leave` | a tool leaves `sleep 1000` behind in a session of its own; answers `left process <pid> running` |
 //!
 //! # What it expects of its caller
@@ -64,10 +70,12 @@ mod agent;
 mod face;
 mod headless;
 mod leave;
+mod limit;
 mod lines;
 mod options;
 mod output;
 mod protocol;
+mod review;
 mod scratch;
 mod script;
 mod signals;

@@ -13,6 +13,8 @@ pub struct Options {
     pub mode: Mode,
     /// Whether it asks before it changes a file.
     pub ask: bool,
+    /// Whether it refuses to run commands and to change files.
+    pub read_only: bool,
     pub pace: Pace,
     /// From a line to its place in the transcript.
     pub late: Duration,
@@ -85,7 +87,7 @@ impl Options {
     ) -> Result<Options, WrongUsage> {
         let mut conversation = None;
         let mut origin = None;
-        let (mut ask, mut screen, mut partial) = (false, false, false);
+        let (mut ask, mut screen, mut partial, mut read_only) = (false, false, false, false);
         let mut args = args;
         while let Some(argument) = args.next() {
             match argument.to_str() {
@@ -100,6 +102,7 @@ impl Options {
                 Some("--fork") => origin = Some(uuid("--fork", args.next())?),
                 Some("--ask") => ask = true,
                 Some("--screen") => screen = true,
+                Some("--read-only") => read_only = true,
                 Some("--partial") => partial = true,
                 Some(_) | None => return Err(WrongUsage::UnknownArgument(argument.display().to_string())),
             }
@@ -119,6 +122,7 @@ impl Options {
             conversation: conversation.unwrap_or_else(|| Conversation::New(Uuid::new_v4())),
             mode,
             ask,
+            read_only,
             pace: Pace(number("OSTLER_DEMO_PACE", &variable)?.unwrap_or(100)),
             late: Duration::from_millis(number("OSTLER_DEMO_LATE", &variable)?.unwrap_or(100).into()),
             home: home(&variable).ok_or(WrongUsage::NoHome)?,

@@ -126,10 +126,20 @@ impl Speaker {
         })
     }
 
+    /// What the original says before the end of a turn that a usage limit has ended.
+    pub fn limit(&self, resets_at: i64) -> Value {
+        json!({
+            "type": "rate_limit_event",
+            "rate_limit_info": { "status": "rejected", "resetsAt": resets_at, "rateLimitType": "five_hour" },
+            "session_id": self.session.to_string(),
+            "uuid": Uuid::new_v4().to_string(),
+        })
+    }
+
     pub fn result(&self, report: &Report) -> Value {
         let (subtype, reason, is_error) = match &report.ending {
             Ending::Done { .. } => ("success", "completed", false),
-            Ending::Failed { .. } => ("success", "completed", true),
+            Ending::Failed { .. } | Ending::Limited { .. } => ("success", "completed", true),
             Ending::Interrupted => ("error_during_execution", "aborted", true),
         };
         let denied = report.denied.iter().map(|question| {
@@ -158,6 +168,10 @@ impl Speaker {
             Ending::Failed { text, api_status } => {
                 line["result"] = json!(text);
                 line["api_error_status"] = json!(api_status);
+            }
+            Ending::Limited { .. } => {
+                line["result"] = json!("You've hit your limit");
+                line["api_error_status"] = json!(429);
             }
             // No `result` at all: so does the original.
             Ending::Interrupted => line["errors"] = json!(["the turn was interrupted"]),

@@ -3,12 +3,27 @@
 
 use crate::face::{Ending, Verdict};
 use crate::leave::{Cut, Leave};
+use crate::limit;
+use crate::review;
 use crate::story;
 use crate::turn::{Edited, Turn};
 
 pub fn play(turn: &mut Turn<'_>, prompt: &str) -> Result<Ending, Cut> {
     let (word, rest) = prompt.split_once(char::is_whitespace).unwrap_or((prompt, ""));
+    if let Some(limit) = limit::next() {
+        if limit.begins {
+            turn.think()?;
+            turn.say("I begin.")?;
+        }
+        return Ok(Ending::Limited { resets_at: limit.resets_at });
+    }
     match word {
+        "continue" => answer(turn, "continued"),
+        "spend" => {
+            let (usd, text) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+            turn.spend((usd.parse::<f64>().unwrap_or(0.0) * 1e6) as u64);
+            answer(turn, text)
+        }
         "say" => answer(turn, rest),
         "count" => match rest.trim().parse() {
             Ok(last) => count(turn, last),
@@ -27,6 +42,9 @@ pub fn play(turn: &mut Turn<'_>, prompt: &str) -> Result<Ending, Cut> {
             [file, old, new] => edit_file(turn, file, old, new),
             _ => story::play(turn, prompt),
         },
+        "say-line" => answer(turn, rest.lines().next().unwrap_or_default()),
+        "run-line" => run_line(turn, rest),
+        "Review" if prompt.contains("\"verdict\"") => answer(turn, &review::of(prompt)),
         "leave" => leave_something(turn),
         _ => story::play(turn, prompt),
     }
@@ -85,6 +103,14 @@ fn run_command(turn: &mut Turn<'_>, command: &str) -> Result<Ending, Cut> {
     let folder = turn.traits().cwd.clone();
     turn.bash(&folder, command, "Runs what it was told to run")?;
     answer(turn, "done")
+}
+
+fn run_line(turn: &mut Turn<'_>, text: &str) -> Result<Ending, Cut> {
+    turn.think()?;
+    let folder = turn.traits().cwd.clone();
+    let mut lines = text.lines();
+    turn.bash(&folder, lines.next().unwrap_or_default(), "Runs what it was told to run")?;
+    answer(turn, lines.next().unwrap_or("done"))
 }
 
 fn edit_file(turn: &mut Turn<'_>, file: &str, old: &str, new: &str) -> Result<Ending, Cut> {

@@ -40,6 +40,17 @@ pub fn path(home: &Path, cwd: &Path, session: Uuid) -> PathBuf {
     home.join("projects").join(folder).join(format!("{session}.jsonl"))
 }
 
+/// The file of a conversation that was begun in this folder, or else in any other.
+fn anywhere(place: &Place<'_>, session: Uuid) -> PathBuf {
+    let here = path(place.home, place.cwd, session);
+    if here.exists() {
+        return here;
+    }
+    let folders = std::fs::read_dir(place.home.join("projects")).into_iter().flatten().flatten();
+    let mut files = folders.map(|folder| folder.path().join(format!("{session}.jsonl")));
+    files.find(|file| file.exists()).unwrap_or(here)
+}
+
 pub struct Place<'a> {
     pub home: &'a Path,
     pub cwd: &'a Path,
@@ -84,7 +95,7 @@ impl Transcript {
     /// Begins with all that another conversation has on disk, which stays as it is.
     pub fn fork(place: &Place<'_>, origin: Uuid, late: Duration) -> Result<Transcript, Trouble> {
         let mut transcript = Transcript::create(place, late)?;
-        let from = path(place.home, place.cwd, origin);
+        let from = anywhere(place, origin);
         let bytes = match std::fs::read(&from) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(Trouble::UnknownConversation(origin)),

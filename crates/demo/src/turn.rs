@@ -39,7 +39,7 @@ pub fn play(agent: &mut Agent, prompt: &Prompt) -> Result<LastTurn, Leave> {
         Err(Cut::Leave(leave)) => return Err(leave),
     };
     let last_turn = match ending {
-        Ending::Failed { .. } => LastTurn::Failed,
+        Ending::Failed { .. } | Ending::Limited { .. } => LastTurn::Failed,
         Ending::Done { .. } | Ending::Interrupted => LastTurn::WithoutError,
     };
     let Turn { agent, rounds, usage, denied, .. } = turn;
@@ -105,6 +105,11 @@ impl<'a> Turn<'a> {
         self.pause(THOUGHT)
     }
 
+    /// Adds to what the model has cost.
+    pub fn spend(&mut self, micro_usd: u64) {
+        self.agent.spent_micro_usd = self.agent.spent_micro_usd.saturating_add(micro_usd);
+    }
+
     /// Says `text` word by word. What was said before an interruption stays said.
     pub fn say(&mut self, text: &str) -> Result<(), Cut> {
         let mut said = 0;
@@ -134,6 +139,11 @@ impl<'a> Turn<'a> {
     pub fn bash(&mut self, folder: &Path, command: &str, description: &str) -> Result<Given, Cut> {
         let call = ToolCall::Bash { command: command.to_owned(), description: description.to_owned() };
         let id = self.call(&call)?;
+        if self.traits().read_only {
+            let given = Given::bad("Only reading is allowed.");
+            self.tool_result(id, &given)?;
+            return Ok(given);
+        }
         let given = match self.run(folder, command) {
             Ok(given) => given,
             Err(Cut::Interrupted) => {
@@ -157,6 +167,11 @@ impl<'a> Turn<'a> {
     pub fn edit(&mut self, file: &Path, old: &str, new: &str) -> Result<Edited, Cut> {
         let call = ToolCall::Edit { file: file.to_owned(), old: old.to_owned(), new: new.to_owned() };
         let id = self.call(&call)?;
+        if self.traits().read_only {
+            let reason = "Only reading is allowed.".to_owned();
+            self.tool_result(id, &Given::bad(reason.clone()))?;
+            return Ok(Edited::Denied { reason });
+        }
         let verdict = if self.traits().ask { self.ask(&call, &id)? } else { Verdict::Allowed };
         match verdict {
             Verdict::Allowed => {

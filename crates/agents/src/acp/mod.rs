@@ -68,6 +68,7 @@ impl Launcher for Acp {
                 keep: session.keep,
                 ending: Ending::EndOfInput,
                 linger_ms: request.linger_ms,
+                rules: ostler_core::rules::Rules::default(),
             },
             native_id: request.resume.then(|| request.native_id.to_owned()),
             variables: known.map(|agent| agent.launch(request).variables).unwrap_or_default(),

@@ -6,11 +6,13 @@
 //! question) ends without any. That shows in claude's own record of itself (`sessions/<pid>.json`), which also tells that
 //! a question was answered before the tool that it was about has come back, and that claude is past its first dialogs.
 
-use super::saved;
+use super::{limits, saved};
 use crate::decoder::{Decoder, OwnRecord};
 use crate::hook::ENTRY;
+use crate::speak::{Doing, What};
 use crate::stream_json::{detail_of, first_line};
-use ostler_core::fact::{Ask, Call, Fact, TurnEnd, Verdict};
+use jiff::Timestamp;
+use ostler_core::fact::{Ask, Call, Fact, TurnEnd, UsageLimit, Verdict};
 use ostler_core::outcome::Exit;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -132,6 +134,7 @@ impl Decoder for Hooks {
                 facts.extend(called(&hook));
             }
             "Stop" | "StopFailure" if hook.agent_id.is_none() => {
+                facts.extend(limited(at, &hook).map(Fact::Limited));
                 let end = self.turn_end(&hook);
                 facts.extend(end.text.clone().map(|text| Fact::Said { text }));
                 facts.push(Fact::TurnEnded(end));
@@ -154,7 +157,7 @@ impl Decoder for Hooks {
     }
 
     fn own_record(&mut self, record: &[u8], now_ms: u64) -> OwnRecord {
-        let Ok(Status { status, since_ms }) = serde_json::from_slice(record) else {
+        let Ok(Status { status, since_ms, .. }) = serde_json::from_slice(record) else {
             // Being written just now: its next change is told.
             return OwnRecord::default();
         };
@@ -187,6 +190,29 @@ struct Status {
     status: String,
     #[serde(rename = "statusUpdatedAt")]
     since_ms: u64,
+    #[serde(rename = "waitingFor", default)]
+    waiting_for: Option<String>,
+}
+
+/// What it does, by its own word. Measured (2.1.197): after the first turn of a process that ends at a usage limit it opens a dialog by
+/// itself, a tenth of a second after its hook has told of the end ("What do you want to do? 1. Stop and wait for limit to reset …").
+#[must_use]
+pub fn doing(record: &[u8]) -> Option<Doing> {
+    let Status { status, since_ms, waiting_for } = serde_json::from_slice(record).ok()?;
+    let what = match (status.as_str(), waiting_for.as_deref()) {
+        ("idle", _) => What::Rests,
+        ("waiting", Some("dialog open")) => What::ShowsDialog,
+        ("busy" | "waiting", _) => What::Works,
+        _ => return None,
+    };
+    Some(Doing { what, since_ms })
+}
+
+/// The usage limit at which a turn has ended.
+fn limited(at_ms: u64, hook: &Payload) -> Option<UsageLimit> {
+    let failed = hook.hook_event_name == "StopFailure" && hook.error.as_deref() == Some(limits::ERROR);
+    let said = i64::try_from(at_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok())?;
+    failed.then(|| limits::limit(hook.last_assistant_message.as_deref().unwrap_or_default(), said))
 }
 
 /// A tool of the main conversation. Where no turn seemed to run one does: a hook of the person's own has told claude not to
@@ -326,6 +352,41 @@ mod tests {
         let facts = told(&mut hooks, 1001, payload);
         let [.., Fact::TurnEnded(end)] = &facts[..] else { unreachable!("{facts:?}") };
         assert_eq!((end.verdict, end.reason.as_deref()), (Verdict::Failed, Some("API Error: 400 no")));
+    }
+
+    /// As measured with 2.1.197.
+    #[test]
+    fn a_usage_limit_is_told_before_the_end_of_its_turn() {
+        let mut hooks = Hooks::default();
+        begin(&mut hooks);
+        let words = "You've hit your session limit · resets 6:04pm (UTC)";
+        let payload =
+            json!({ "hook_event_name": "StopFailure", "error": "rate_limit", "last_assistant_message": words });
+        let at: Timestamp = "2026-11-17T17:54:02Z".parse().unwrap();
+        let facts = told(&mut hooks, u64::try_from(at.as_millisecond()).unwrap(), payload);
+        let [Fact::Limited(limit), Fact::Said { .. }, Fact::TurnEnded(end)] = &facts[..] else {
+            unreachable!("{facts:?}")
+        };
+        let Fact::Limited(resolved) = Fact::Limited(limit.clone()).resolved(Timestamp::UNIX_EPOCH) else {
+            unreachable!()
+        };
+        let resets_at: Timestamp = "2026-11-17T18:05:00Z".parse().unwrap();
+        assert_eq!((resolved.what.as_str(), resolved.resets_at), ("usage limit", Some(resets_at.as_second())));
+        assert_eq!((end.verdict, end.reason.as_deref()), (Verdict::Failed, Some(words)));
+        let below = json!({ "hook_event_name": "StopFailure", "error": "rate_limit", "agent_id": "a" });
+        assert_eq!(told(&mut hooks, 1, below), [], "a subagent's is not the turn's");
+    }
+
+    #[test]
+    fn its_record_says_whether_a_dialog_is_open() {
+        let what = |rest: &str| {
+            doing(format!(r#"{{"pid":1,"statusUpdatedAt":7,"status":{rest}}}"#).as_bytes()).map(|doing| doing.what)
+        };
+        assert_eq!(what(r#""waiting","waitingFor":"dialog open""#), Some(What::ShowsDialog));
+        assert_eq!(what(r#""waiting","waitingFor":"permission prompt""#), Some(What::Works));
+        assert_eq!(what(r#""idle""#), Some(What::Rests));
+        assert_eq!(what(r#""busy""#), Some(What::Works));
+        assert_eq!(what(r#""asleep""#), None);
     }
 
     #[test]

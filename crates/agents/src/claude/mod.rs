@@ -5,6 +5,7 @@ mod arguments;
 mod counted;
 pub mod hooks;
 mod installed;
+mod limits;
 mod ownership;
 mod repair;
 pub(crate) mod saved;
@@ -14,12 +15,14 @@ use crate::decoder::Decoder;
 use crate::launch::{Launch, Launcher, Launching};
 use crate::recorded::Recording;
 use crate::saved::{Count, Saved, Search, Striking};
-use crate::speak::{Answer, Speak};
+use crate::speak::{Answer, Doing, Speak};
+use crate::stored::Stored;
 use crate::stream_json::{self, StreamJson};
 use crate::transcript::{Location, Transcript};
 use crate::{Agent, conversation_arguments};
 use ostler_core::fact::Ask;
 use ostler_core::record::{Channel, Ending, Lines, Mode, Plan, Tty};
+use std::path::Path;
 
 pub struct Claude;
 
@@ -36,6 +39,10 @@ const HEADLESS: [&str; 9] = [
     "--permission-prompt-tool",
     "stdio",
 ];
+
+/// Only tools that read, and none of other programs. Plan mode is not used: it ends with a plan that asks to be allowed.
+const READ_ONLY: [&str; 5] =
+    ["--tools", "Read,Grep,Glob", "--disallowedTools", "Bash,Edit,Write,NotebookEdit", "--strict-mcp-config"];
 
 impl Agent for Claude {
     fn name(&self) -> &'static str {
@@ -63,20 +70,45 @@ impl Launcher for Claude {
             },
         };
         if let Some(origin) = request.forks() {
-            argv.extend(["--resume".to_owned(), origin.native_id.clone(), "--fork-session".to_owned()]);
+            // By its id it finds a conversation only from the folder in which that began; by its file, from anywhere.
+            let elsewhere = |file: &&String| !self.was_begun_in(Path::new(file), &session.cwd);
+            let name = origin.transcript.as_ref().filter(elsewhere).unwrap_or(&origin.native_id);
+            argv.extend(["--resume".to_owned(), name.clone(), "--fork-session".to_owned()]);
         }
         argv.push(if request.resume { "--resume" } else { "--session-id" }.to_owned());
         argv.push(request.native_id.to_owned());
         if let Some(model) = &session.model {
             argv.extend(["--model".to_owned(), model.clone()]);
         }
+        if session.read_only {
+            argv.extend(READ_ONLY.map(str::to_owned));
+        }
         argv.extend(arguments);
         Launch {
             argv,
-            plan: Plan { channel, keep: session.keep, ending, linger_ms: request.linger_ms },
+            plan: Plan {
+                channel,
+                keep: session.keep,
+                ending,
+                linger_ms: request.linger_ms,
+                rules: ostler_core::rules::Rules::default(),
+            },
             native_id: Some(request.native_id.to_owned()),
             variables: Vec::new(),
         }
+    }
+
+    fn tells_cost(&self, mode: Mode) -> bool {
+        mode == Mode::Headless
+    }
+
+    // In a terminal by what we give it for the run.
+    fn tells_turns(&self, _mode: Mode) -> bool {
+        true
+    }
+
+    fn can_only_read(&self) -> bool {
+        true
     }
 
     fn named_conversation(&self, arguments: &[String]) -> Option<(String, Vec<String>)> {
@@ -125,6 +157,15 @@ impl Speak for Claude {
     /// Escape, which also takes back a question.
     fn interrupt_keys(&self) -> Option<Vec<u8>> {
         Some(b"\x1b".to_vec())
+    }
+
+    /// A dialog is closed by what interrupts a turn.
+    fn close_dialog_keys(&self) -> Option<Vec<u8>> {
+        self.interrupt_keys()
+    }
+
+    fn doing(&self, record: &[u8]) -> Option<Doing> {
+        hooks::doing(record)
     }
 
     fn answer(&self, ask: &Ask, answer: &Answer) -> Option<Vec<u8>> {

@@ -18,6 +18,10 @@ impl Stored for Claude {
         conversation_arguments::is_uuid(stem).then(|| ConversationFile::Named(stem.to_owned()))
     }
 
+    fn copies_are_files(&self) -> bool {
+        true
+    }
+
     fn cwd_in(&self, line: &[u8]) -> Option<String> {
         let record: Value = serde_json::from_slice(line).ok()?;
         Some(record["cwd"].as_str()?.to_owned())
@@ -27,5 +31,11 @@ impl Stored for Claude {
     /// went to.
     fn was_begun_in(&self, file: &Path, cwd: &str) -> bool {
         file.parent().and_then(Path::file_name).is_some_and(|project| project == folder_name(cwd).as_str())
+    }
+
+    /// Measured with 2.1: by its id a conversation is not found from another folder; a copy can be made of its file. Going on by
+    /// the file writes into the project of the old folder, where it would not be found again by the new one.
+    fn copies_elsewhere(&self) -> bool {
+        true
     }
 }

@@ -1,6 +1,7 @@
 //! Codex. One process per turn: `codex exec` takes the prompt from its input, and a further message resumes the thread.
 
 mod installed;
+mod limits;
 mod output;
 mod ownership;
 mod recorded;
@@ -25,6 +26,9 @@ use serde::Deserialize;
 pub(crate) use output::reason;
 
 pub struct Codex;
+
+/// As settings, because further turns (`exec resume`) know no option for it.
+const READ_ONLY: [&str; 4] = ["-c", "sandbox_mode=\"read-only\"", "-c", "approval_policy=\"never\""];
 
 impl Agent for Codex {
     fn name(&self) -> &'static str {
@@ -57,11 +61,18 @@ impl Launcher for Codex {
         };
         argv.extend(known.map(|(word, _)| word.to_owned()));
         argv.extend(["--json".to_owned(), "--skip-git-repo-check".to_owned()]);
+        if session.read_only {
+            argv.extend(READ_ONLY.map(str::to_owned));
+        }
         argv.extend(model.chain(session.arguments.iter().cloned()));
         argv.extend(known.map(|(_, id)| id.to_owned()));
         // The prompt comes over standard input: as an argument it could not be long.
         argv.push("-".to_owned());
         one_turn(argv, request)
+    }
+
+    fn can_only_read(&self) -> bool {
+        true
     }
 
     fn named_conversation(&self, arguments: &[String]) -> Option<(String, Vec<String>)> {

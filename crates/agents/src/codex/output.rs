@@ -1,5 +1,6 @@
 //! What `codex exec --json` prints, line by line.
 
+use super::limits;
 use crate::any_json::{AnyJson, tolerantly};
 use crate::decoder::Decoder;
 use crate::shapes::{Problem, Usage};
@@ -85,6 +86,7 @@ impl CodexLines {
             Some("turn.completed") => facts.push(Fact::TurnEnded(self.turn_end(&line, Verdict::Succeeded, None))),
             Some("turn.failed") => {
                 let words = line.error.object().and_then(|error| error.message.text());
+                facts.extend(words.and_then(limits::limit).map(Fact::Limited));
                 let reason = reason(words.unwrap_or("the turn failed"));
                 facts.push(Fact::TurnEnded(self.turn_end(&line, Verdict::Failed, Some(reason))));
             }

@@ -23,6 +23,10 @@ impl Stored for Codex {
         conversation_arguments::is_uuid(id).then(|| ConversationFile::Named(id.to_owned()))
     }
 
+    fn copies_are_files(&self) -> bool {
+        true
+    }
+
     fn cwd_in(&self, line: &[u8]) -> Option<String> {
         let record: Value = serde_json::from_slice(line).ok()?;
         Some(record["payload"]["cwd"].as_str()?.to_owned())
@@ -30,6 +34,10 @@ impl Stored for Codex {
 
     fn used_up_to(&self, line: &[u8]) -> Option<Tokens> {
         used_by_thread(line)
+    }
+
+    fn continues_elsewhere(&self) -> bool {
+        true
     }
 }
 

@@ -46,6 +46,7 @@ impl Launcher for Command {
                     Mode::Terminal => Ending::Hangup,
                 },
                 linger_ms: request.linger_ms,
+                rules: ostler_core::rules::Rules::default(),
             },
             native_id: None,
             variables: Vec::new(),

@@ -29,7 +29,15 @@ impl Installed for Demo {}
 
 impl Ownership for Demo {}
 
-impl Stored for Demo {}
+impl Stored for Demo {
+    fn copies_elsewhere(&self) -> bool {
+        true
+    }
+
+    fn copies_are_files(&self) -> bool {
+        true
+    }
+}
 
 impl Repair for Demo {}
 
@@ -55,6 +63,9 @@ impl Launcher for Demo {
         if session.attended && session.mode == Mode::Headless {
             argv.push("--ask".to_owned());
         }
+        if session.read_only {
+            argv.push("--read-only".to_owned());
+        }
         argv.extend(session.arguments.iter().cloned());
         let (channel, ending) = match session.mode {
             Mode::Headless => (Channel::Lines(Lines::Turns), Ending::EndOfInput),
@@ -62,10 +73,24 @@ impl Launcher for Demo {
         };
         Launch {
             argv,
-            plan: Plan { channel, keep: session.keep, ending, linger_ms: request.linger_ms },
+            plan: Plan {
+                channel,
+                keep: session.keep,
+                ending,
+                linger_ms: request.linger_ms,
+                rules: ostler_core::rules::Rules::default(),
+            },
             native_id: Some(request.native_id.to_owned()),
             variables: Vec::new(),
         }
+    }
+
+    fn tells_cost(&self, mode: Mode) -> bool {
+        mode == Mode::Headless
+    }
+
+    fn can_only_read(&self) -> bool {
+        true
     }
 
     fn named_conversation(&self, arguments: &[String]) -> Option<(String, Vec<String>)> {

@@ -2,10 +2,12 @@
 
 mod codes;
 mod installed;
+mod limits;
 mod output;
 mod ownership;
 mod recorded;
 mod repair;
+mod replaced;
 mod retries;
 mod screen;
 mod stored;
@@ -15,7 +17,7 @@ use crate::content::{self, Content};
 use crate::decoder::Decoder;
 use crate::launch::{Launch, Launcher, Launching, one_turn, silent_terminal};
 use crate::recorded::Recording;
-use crate::saved::Saved;
+use crate::saved::{Saved, Search};
 use crate::speak::Speak;
 use crate::transcript::{Location, Transcript};
 use crate::{Agent, conversation_arguments, prompt};
@@ -50,6 +52,9 @@ impl Launcher for Gemini {
             None if request.resume => ["--resume".to_owned(), request.native_id.to_owned()],
             None => ["--session-id".to_owned(), request.native_id.to_owned()],
         });
+        if session.read_only {
+            argv.extend(["--approval-mode".to_owned(), "plan".to_owned()]);
+        }
         argv.extend(session.model.iter().flat_map(|model| ["--model".to_owned(), model.clone()]));
         argv.extend(session.arguments.iter().cloned());
         let variables = vec![(ONE_PROCESS.0.to_owned(), ONE_PROCESS.1.to_owned())];
@@ -58,6 +63,10 @@ impl Launcher for Gemini {
             return Launch { variables, native_id, ..silent_terminal(argv, request) };
         }
         Launch { variables, native_id, ..one_turn(argv, request) }
+    }
+
+    fn can_only_read(&self) -> bool {
+        true
     }
 
     fn named_conversation(&self, arguments: &[String]) -> Option<(String, Vec<String>)> {
@@ -118,6 +127,18 @@ impl Transcript for Gemini {
         serde_json::from_slice::<Recorded<'_>>(line).is_ok_and(|line| line.kind.text().is_some())
     }
 
+    /// A prompt that the model's server refused is taken back.
+    fn begins(&self, lines: &mut dyn Iterator<Item = Vec<u8>>) -> bool {
+        let mut begun = false;
+        for line in lines {
+            begun = match replaced::messages(&line) {
+                Some(all) => all.has_conversation(),
+                None => begun || self.begins_with(&line),
+            };
+        }
+        begun
+    }
+
     fn recording(&self) -> Option<Box<dyn Recording>> {
         Some(Box::new(recorded::Transcript::default()))
     }
@@ -132,6 +153,10 @@ impl Saved for Gemini {
     /// Its output carries no ids, so the text itself is looked for.
     fn mark(&self, _id: &str, text: &str) -> String {
         text.to_owned()
+    }
+
+    fn search_conversation<'a>(&'a self, marks: &'a [String]) -> Box<dyn Search + 'a> {
+        Box::new(replaced::Newest::new(self, marks))
     }
 
     fn strike(&self, line: &[u8], wanted: &mut Vec<&str>) {
@@ -163,6 +188,27 @@ struct Recorded<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As measured at a usage limit (0.61.0): the prompt is written, and then all messages again without it.
+    #[test]
+    fn a_prompt_that_was_refused_is_in_no_conversation() {
+        let context = r#"{"type":"user","content":[{"text":"<session_context>\nhello"}]}"#;
+        let prompt = r#"{"type":"user","content":[{"text":"do it"}]}"#;
+        let set = |messages: &str| format!(r#"{{"$set":{{"messages":[{messages}]}}}}"#);
+        let begins = |lines: &[&str]| Gemini.begins(&mut lines.iter().map(|line| line.as_bytes().to_vec()));
+        let holds = |lines: &[&str]| {
+            let marks = ["do it".to_owned()];
+            let mut search = Gemini.search_conversation(&marks);
+            lines.iter().rev().any(|line| search.line(line.as_bytes())) || search.is_over()
+        };
+        let head = r#"{"sessionId":"x","kind":"main"}"#;
+        let taken_back = [head, &set(context), prompt, &set(context)];
+        assert!(!begins(&taken_back) && !holds(&taken_back));
+        let kept = [head, &set(context), prompt, r#"{"$set":{"lastUpdated":"x"}}"#];
+        assert!(begins(&kept) && holds(&kept));
+        let replaced = [head, prompt, &set(&format!("{context},{prompt}"))];
+        assert!(begins(&replaced) && holds(&replaced));
+    }
 
     #[test]
     fn what_it_said_is_read_from_its_transcript() {

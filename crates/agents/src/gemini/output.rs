@@ -4,6 +4,7 @@
 //! tool call), and the reason of a failure may stand in an earlier line than the result. So a turn is a success when there
 //! is an answer and no error came after it.
 
+use super::limits;
 use crate::any_json::{AnyJson, tolerantly};
 use crate::codex;
 use crate::decoder::{Decoder, cut_off};
@@ -110,6 +111,7 @@ impl GeminiLines {
             Some("error") => self.error = line.message.text().map(reason).or(self.error.take()),
             Some("result") => {
                 let end = self.turn_end(&line);
+                facts.extend(end.reason.as_deref().and_then(limits::limit).map(Fact::Limited));
                 self.say(facts);
                 facts.push(Fact::TurnEnded(end));
             }

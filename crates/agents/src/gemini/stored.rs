@@ -5,10 +5,20 @@ use super::Gemini;
 use crate::Variable;
 use crate::stored::{ConversationFile, OlderForm, Stored, Stores};
 use crate::transcript::Transcript;
+use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 const CHATS: &str = "chats";
+
+/// What is needed of a chat in its older form.
+#[derive(Default, Deserialize)]
+struct OlderChat<'a> {
+    #[serde(borrow, default)]
+    messages: Vec<&'a RawValue>,
+}
 
 impl Stored for Gemini {
     fn stores(&self, variable: Variable<'_>) -> Option<Stores> {
@@ -26,11 +36,24 @@ impl Stored for Gemini {
         Some(first["sessionId"].as_str()?.to_owned())
     }
 
-    /// One object for the whole chat. Resumed, it is written as a `.jsonl` file beside it (measured, 0.61).
+    fn has_older_form(&self) -> bool {
+        true
+    }
+
+    /// One object for the whole chat, on several lines. Resumed, it is written as a `.jsonl` file beside it (measured, 0.61).
     fn older_form(&self, text: &[u8]) -> Option<OlderForm> {
         let id = self.id_in_first_line(text)?;
         let resume = format!("gemini --resume {id}");
         Some(OlderForm { id, resume })
+    }
+
+    fn older_messages(&self, text: &[u8]) -> Vec<Range<usize>> {
+        let chat = serde_json::from_slice::<OlderChat<'_>>(text).unwrap_or_default();
+        let place = |message: &&RawValue| {
+            let start = message.get().as_ptr().addr().checked_sub(text.as_ptr().addr())?;
+            Some(start..start + message.get().len())
+        };
+        chat.messages.iter().filter_map(place).collect()
     }
 
     fn file_with_cwd(&self, file: &Path) -> Option<PathBuf> {
@@ -45,11 +68,27 @@ impl Stored for Gemini {
     fn forks_from_file(&self) -> bool {
         true
     }
+
+    /// It reads the file of the original, wherever that is. To go on it looks below the folder's own name.
+    fn copies_elsewhere(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_chat_in_the_older_form_is_cut_into_its_messages() {
+        let text =
+            b"{\n  \"sessionId\": \"a\",\n  \"messages\": [\n    { \"id\": \"1\" },\n {\"x\": [\"\xc3\xa9\"]}]\n}";
+        let messages: Vec<&[u8]> = Gemini.older_messages(text).into_iter().map(|place| &text[place]).collect();
+        assert_eq!(messages, [&b"{ \"id\": \"1\" }"[..], b"{\"x\": [\"\xc3\xa9\"]}"]);
+        for other in [&b""[..], b"{}", b"[1]", b"{\"messages\":{}}", b"\xff{\"messages\":[]}"] {
+            assert_eq!(Gemini.older_messages(other), []);
+        }
+    }
 
     #[test]
     fn a_chat_tells_its_id_in_its_first_line() {

@@ -22,6 +22,10 @@ use ostler_core::record::{Channel, Mode, Tty};
 
 pub struct Opencode;
 
+/// What it may do, above all settings of a person and of the folder.
+const PERMISSIONS: &str = "OPENCODE_PERMISSION";
+const READ_ONLY: &str = r#"{"*":"deny","read":"allow","grep":"allow","glob":"allow","list":"allow"}"#;
+
 impl Repair for Opencode {}
 
 impl Agent for Opencode {
@@ -44,15 +48,19 @@ impl Launcher for Opencode {
         }
         argv.extend(session.model.iter().flat_map(|model| ["--model".to_owned(), model.clone()]));
         argv.extend(session.arguments.iter().cloned());
-        let variable = agent_feed::variable(request);
+        let mut variable: Vec<_> = agent_feed::variable(request).into_iter().collect();
+        let feeds = !variable.is_empty();
+        if session.read_only {
+            variable.push((PERMISSIONS.to_owned(), READ_ONLY.to_owned()));
+        }
         if session.mode == Mode::Terminal {
             let mut how = silent_terminal(argv, request);
-            if variable.is_some() {
+            if feeds {
                 how.plan.channel = Channel::Tty(Tty::Hooks);
             }
-            return Launch { variables: variable.into_iter().collect(), ..how };
+            return Launch { variables: variable, ..how };
         }
-        Launch { variables: variable.into_iter().collect(), ..one_turn(argv, request) }
+        Launch { variables: variable, ..one_turn(argv, request) }
     }
 
     fn files(&self, request: &Launching<'_>) -> Vec<(&'static str, Vec<u8>)> {
@@ -66,6 +74,19 @@ impl Launcher for Opencode {
             }
             Mode::Headless => vec![(agent_feed::PLUGIN_FILE, agent_feed::NAMING_PLUGIN.as_bytes().to_vec())],
         }
+    }
+
+    fn tells_cost(&self, mode: Mode) -> bool {
+        mode == Mode::Headless
+    }
+
+    // In a terminal by what we give it for the run.
+    fn tells_turns(&self, _mode: Mode) -> bool {
+        true
+    }
+
+    fn can_only_read(&self) -> bool {
+        true
     }
 
     fn named_conversation(&self, arguments: &[String]) -> Option<(String, Vec<String>)> {

@@ -39,6 +39,10 @@ const ONE_PROCESS: (&str, &str) = ("QWEN_CODE_NO_RELAUNCH", "true");
 const HEADLESS: [&str; 5] =
     ["--input-format", "stream-json", "--output-format", "stream-json", "--include-partial-messages"];
 
+/// Plan mode would end with a plan that asks to be allowed.
+const READ_ONLY: [&str; 4] =
+    ["--approval-mode", "default", "--exclude-tools", "run_shell_command,edit,write_file,replace"];
+
 impl Agent for Qwen {
     fn name(&self) -> &'static str {
         "qwen"
@@ -54,6 +58,9 @@ impl Launcher for Qwen {
         }
         argv.push(if request.resume { "--resume" } else { "--session-id" }.to_owned());
         argv.push(request.native_id.to_owned());
+        if session.read_only {
+            argv.extend(READ_ONLY.map(str::to_owned));
+        }
         argv.extend(session.model.iter().flat_map(|model| ["--model".to_owned(), model.clone()]));
         argv.extend(session.arguments.iter().cloned());
         let variables = vec![(ONE_PROCESS.0.to_owned(), ONE_PROCESS.1.to_owned())];
@@ -66,8 +73,13 @@ impl Launcher for Qwen {
             keep: session.keep,
             ending: Ending::EndOfInput,
             linger_ms: request.linger_ms,
+            rules: ostler_core::rules::Rules::default(),
         };
         Launch { argv, plan, native_id, variables }
+    }
+
+    fn can_only_read(&self) -> bool {
+        true
     }
 
     fn named_conversation(&self, arguments: &[String]) -> Option<(String, Vec<String>)> {

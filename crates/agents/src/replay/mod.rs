@@ -131,6 +131,10 @@ impl Saved for Replay {
     fn search<'a>(&'a self, marks: &'a [String]) -> Box<dyn Search + 'a> {
         self.of.search(marks)
     }
+
+    fn search_conversation<'a>(&'a self, marks: &'a [String]) -> Box<dyn Search + 'a> {
+        self.of.search_conversation(marks)
+    }
 }
 
 /// Where replayed agents keep their things.

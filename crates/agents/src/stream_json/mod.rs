@@ -15,7 +15,7 @@ use crate::any_json::{AnyJson, tolerantly};
 use crate::content::{Content, Part, texts};
 use crate::decoder::Decoder;
 use crate::unsaved_on_exit;
-use ostler_core::fact::{Ask, Call, Edit, Fact, Retry, Tokens, TurnEnd, Verdict};
+use ostler_core::fact::{Ask, Call, Edit, Fact, Retry, Tokens, TurnEnd, UsageLimit, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -33,6 +33,9 @@ pub struct StreamJson {
     messages: Vec<String>,
     /// What may be about its breaking off, until it goes on.
     unsaved_on_exit: Vec<String>,
+    /// The usage limit that it has reached.
+    #[serde(default)]
+    limit: Option<UsageLimit>,
 }
 
 #[derive(Default, Deserialize)]
@@ -64,6 +67,7 @@ struct Line<'a> {
     errors: Option<&'a RawValue>,
     task_id: AnyJson<'a>,
     patch: AnyJson<'a, Patch<'a>>,
+    rate_limit_info: AnyJson<'a, RateLimit<'a>>,
 }
 
 impl Line<'_> {
@@ -76,6 +80,27 @@ impl Line<'_> {
     fn never_began(&self) -> bool {
         self.num_turns.count() == Some(0) && self.terminal_reason == AnyJson::Nothing
     }
+}
+
+/// What the model's server says about the limits of an account.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RateLimit<'a> {
+    #[serde(borrow)]
+    status: AnyJson<'a>,
+    #[serde(rename = "resetsAt")]
+    resets_at: AnyJson<'a>,
+}
+
+/// A limit that is reached; a warning that it will be soon is none.
+fn rejected(info: &RateLimit<'_>) -> Option<UsageLimit> {
+    let resets_at = info.resets_at.count().and_then(|second| i64::try_from(second).ok());
+    info.status.is("rejected").then(|| UsageLimit { resets_at, ..UsageLimit::new("usage limit") })
+}
+
+/// With a key there is no event, and nothing says until when.
+fn refused_for_rate(line: &Line<'_>) -> Option<UsageLimit> {
+    (line.api_error_status.count() == Some(429)).then(|| UsageLimit::new("rate limit"))
 }
 
 /// What has changed about a task.
@@ -308,7 +333,13 @@ impl StreamJson {
             "control_cancel_request" => {
                 facts.extend(line.request_id.text().map(|request| Fact::AskClosed { request: request.to_owned() }));
             }
-            "result" => facts.push(Fact::TurnEnded(self.turn_end(&line))),
+            "rate_limit_event" => self.limit = line.rate_limit_info.object().and_then(rejected).or(self.limit.take()),
+            "result" => {
+                let limit = self.limit.take().or_else(|| refused_for_rate(&line));
+                let end = self.turn_end(&line);
+                facts.extend(limit.filter(|_| end.verdict == Verdict::Failed).map(Fact::Limited));
+                facts.push(Fact::TurnEnded(end));
+            }
             "assistant" => below(&line.message, blocks, facts),
             "user" => below(&line.message, results, facts),
             "system" if line.subtype.is("api_retry") => facts.push(Fact::Retrying(retry(&line))),

@@ -170,7 +170,7 @@ impl Terminal {
         let seconds = report.duration.as_secs_f64();
         let words = match &report.ending {
             Ending::Done { .. } => format!("done in {seconds:.1} s"),
-            Ending::Failed { .. } => format!("failed after {seconds:.1} s"),
+            Ending::Failed { .. } | Ending::Limited { .. } => format!("failed after {seconds:.1} s"),
             Ending::Interrupted => format!("interrupted after {seconds:.1} s"),
         };
         self.view.add(Kind::Note, &words);

@@ -1,0 +1,84 @@
+//! Lines of a transcript that replace all messages before them (`$set`). What such a line does not have is not in the conversation any more:
+//! so gemini takes back a prompt that the model's server refused for a usage limit.
+
+use super::Gemini;
+use crate::any_json::AnyJson;
+use crate::content::{Content, texts};
+use crate::saved::{Saved, Search};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// What it sets up the context with, as a message of the user.
+const CONTEXT: &str = "<session_context>";
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(rename = "$set", borrow)]
+    set: Set<'a>,
+}
+
+#[derive(Deserialize)]
+struct Set<'a> {
+    #[serde(borrow)]
+    messages: Vec<&'a RawValue>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Message<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: AnyJson<'a>,
+    content: Content<'a>,
+}
+
+/// All messages of a conversation.
+pub struct Messages<'a>(Vec<&'a RawValue>);
+
+/// The messages of a line that replaces all before it; `None` for any other line.
+pub fn messages(line: &[u8]) -> Option<Messages<'_>> {
+    serde_json::from_slice::<Line<'_>>(line).ok().map(|line| Messages(line.set.messages))
+}
+
+impl Messages<'_> {
+    /// Somebody has said something: the context alone is no conversation.
+    pub fn has_conversation(&self) -> bool {
+        self.0.iter().filter_map(|message| serde_json::from_str::<Message<'_>>(message.get()).ok()).any(|message| {
+            let context = texts(&message.content).next().is_some_and(|text| text.trim_start().starts_with(CONTEXT));
+            message.kind.text().is_some() && !context
+        })
+    }
+}
+
+/// Looks for marks in what the conversation is now.
+pub struct Newest<'a> {
+    agent: &'a Gemini,
+    wanted: Vec<&'a str>,
+    /// A line has been met that replaces all before it.
+    over: bool,
+}
+
+impl<'a> Newest<'a> {
+    pub fn new(agent: &'a Gemini, marks: &'a [String]) -> Newest<'a> {
+        Newest { agent, wanted: marks.iter().map(String::as_str).collect(), over: false }
+    }
+}
+
+impl Search for Newest<'_> {
+    fn line(&mut self, line: &[u8]) -> bool {
+        if self.over {
+            return self.is_over();
+        }
+        match messages(line) {
+            Some(all) => {
+                self.over = true;
+                all.0.iter().rev().for_each(|message| self.agent.strike(message.get().as_bytes(), &mut self.wanted));
+            }
+            None => self.agent.strike(line, &mut self.wanted),
+        }
+        self.is_over()
+    }
+
+    fn is_over(&self) -> bool {
+        self.wanted.is_empty()
+    }
+}

@@ -10,7 +10,7 @@ use crate::files::helper_record;
 use crate::handles::{self, Handles, Helper};
 use crate::holder::{self, BEGUN, KEEPER_PROCESS, LINE};
 use crate::launch::{LaunchError, hidden_name};
-use crate::start::{self, NotStarted, Starting};
+use crate::start::{self, NotStarted, Seen, Starting};
 use crate::{HOLDER, KEEPER};
 use ostler_core::record::Session;
 use ostler_store::RunRecord;
@@ -133,7 +133,7 @@ impl Beginner<'_> {
                         Some(REPORT_PROGRAM)
                     }
                     NotStarted::Held(_) => Some(REPORT_HELD),
-                    NotStarted::Store(_) | NotStarted::System(_) => None,
+                    NotStarted::Killed(_) | NotStarted::Store(_) | NotStarted::System(_) => None,
                 };
                 let words: Vec<u8> = mark.into_iter().chain(error.to_string().into_bytes()).collect();
                 self.tell(&words);
@@ -176,7 +176,7 @@ impl Beginner<'_> {
             environment: beginning.environment,
             groups: self.groups,
         };
-        let agent = start::start(starting, &mut handles, piped, || self.reveal())?;
+        let agent = start::start(starting, &mut handles, piped, Seen::Revealed(&|| self.reveal()))?;
         pause::at(Point::AgentStarted);
         // Once there are two of us, either may be killed: only then is the launcher told. By the keeper, because we are
         // suspended until it is loaded; a launcher that was killed meanwhile does not change what was started.

@@ -14,12 +14,14 @@ pub enum Order {
     Finish,
     /// Start keepers from the binary that comes with this packet.
     UseBinary,
-    /// Start the newest run, which has no process yet.
+    /// Start the newest run, which has no process yet. With this packet comes one side of a pipe, for [`carried_out`].
     StartRun,
     /// Keep the socket that comes with this packet: the other one cannot be found any more.
     UseListener,
     /// Keep the writer's lock that comes with this packet: the conversation is known now, or is another one.
     UseWriter,
+    /// Keep the slot of a queue that comes with this packet.
+    UseSlot,
 }
 
 /// From holder to keeper.
@@ -42,13 +44,22 @@ impl Order {
             Order::StartRun => b's',
             Order::UseListener => b'd',
             Order::UseWriter => b'w',
+            Order::UseSlot => b'q',
         }
     }
 
     fn of(letter: u8) -> Option<Order> {
-        [Order::CloseInput, Order::Finish, Order::UseBinary, Order::StartRun, Order::UseListener, Order::UseWriter]
-            .into_iter()
-            .find(|order| order.letter() == letter)
+        [
+            Order::CloseInput,
+            Order::Finish,
+            Order::UseBinary,
+            Order::StartRun,
+            Order::UseListener,
+            Order::UseWriter,
+            Order::UseSlot,
+        ]
+        .into_iter()
+        .find(|order| order.letter() == letter)
     }
 }
 
@@ -81,6 +92,13 @@ pub fn next_order(line: impl AsFd) -> io::Result<Option<(Option<Order>, Option<O
         (Packet::Done(_), file) => Ok(Some((Order::of(letter[0]), file))),
         (Packet::NotNow | Packet::HungUp, _) => Ok(None),
     }
+}
+
+/// Tells the one that sent this side of a pipe with its order that the order was carried out, as far as that was possible. A holder that
+/// is killed lets go of it without a word, and one that is older than this does so when it has carried out the order.
+pub fn carried_out(pipe: impl AsFd) {
+    // Nobody is left to read it who has not been replaced.
+    let _ = rustix::io::write(pipe, b"d");
 }
 
 /// Tells the keeper. When its line is full it has enough news to look at everything anyway.

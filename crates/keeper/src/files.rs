@@ -10,6 +10,12 @@ use std::io;
 
 use crate::handles::{FOLDER, Handles};
 
+/// The session's folder from its handle.
+pub fn folder_of(handles: &Handles) -> io::Result<Folder> {
+    let handle: OwnedFd = rustix::io::fcntl_dupfd_cloexec(handles.need(FOLDER)?, 3)?;
+    Ok(Folder::new(Dir::adopt(handle)))
+}
+
 /// The session's folder from its handle, and our working directory: anyone who wants to know whose helper we are finds the
 /// folder through /proc, and we keep no file system busy that is not ours.
 pub fn enter_folder(handles: &Handles) -> io::Result<Folder> {

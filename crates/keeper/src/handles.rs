@@ -14,6 +14,8 @@ use std::os::unix::ffi::OsStringExt;
 
 /// The session's folder.
 pub const FOLDER: &str = "folder";
+/// The home of a sender that sends what waits there.
+pub const HOME: &str = "home";
 /// The socket at which clients knock; open as long as any helper lives.
 pub const LISTENER: &str = "door";
 /// Our own binary, to start the other helper from.
@@ -24,6 +26,11 @@ pub const AGENT: &str = "agent";
 pub const HOLDER_LINE: &str = "holder_line";
 /// The lock that makes the session its conversation's one writer.
 pub const WRITER: &str = "writer";
+/// The slot of the queue that the session has until it ends.
+pub const SLOT: &str = "slot";
+/// The side of a pipe that only helpers have, while the program of their session waits to be started: the other side tells that
+/// both are gone.
+pub const LIFE: &str = "life";
 /// The files, at their shared positions.
 pub const OUT: &str = "out";
 pub const ERR: &str = "err";
@@ -75,6 +82,16 @@ impl Handles {
 
     pub fn put(&mut self, name: &str, handle: OwnedFd) {
         self.0.insert(name.to_owned(), handle);
+    }
+
+    /// All of them, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &OwnedFd)> {
+        self.0.iter().map(|(name, handle)| (name.as_str(), handle))
+    }
+
+    /// Takes one out.
+    pub fn take(&mut self, name: &str) -> Option<OwnedFd> {
+        self.0.remove(name)
     }
 
     /// Closes our copy.

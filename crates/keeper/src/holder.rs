@@ -10,26 +10,30 @@
 //! | a client knocks, no keeper     | starts it again                                                             |
 //! | SIGTERM                        | tells the keeper, who stops the session                                     |
 //! | "close input", "finish"        | does so                                                                     |
+//! | "start the next run"           | its keeper, then its process; then the keeper that ordered it may leave     |
 //!
 //! A replacement holder is the same without being anybody's parent: it watches the agent through its pidfd, and asks the
 //! kernel how it ended.
 
-use crate::KEEPER;
 use crate::control::{self, News, Order};
 use crate::files::{enter_folder, helper_record, write_exit};
 use crate::handles::{self, Handles, Helper, environment};
-use crate::start::{self, NotStarted, Starting};
+use crate::start::{self, NotStarted, Seen, Starting};
+use crate::{KEEPER, apart};
 use ostler_store::RunRecord;
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_sys::clock::since_boot_ms;
 use ostler_sys::pause::{self, Point, Role};
 use ostler_sys::process::{Identity, Pidfd, WaitStatus};
 use ostler_sys::signals::{Signals, ignore};
+use ostler_sys::spawn::{StartError, Started};
 use ostler_sys::{cgroup, socket, spawn};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::OwnedFd;
 use rustix::process::Signal;
 use rustix::time::Timespec;
+use std::cell::Cell;
+use std::ffi::CString;
 use std::io;
 
 /// A keeper that lived shorter than this died young; one that failed by itself did so when it was not much older, because
@@ -61,9 +65,19 @@ pub const KEEPER_PROCESS: &str = "keeper";
 /// The flag before the pid of an agent that is our child already.
 pub const BEGUN: &str = "--begun";
 
+/// The flag before the pid of the holder whose pipes a keeper has that was started before the process it is to keep.
+pub const OF: &str = "--of";
+
 /// The process called `__holder`.
 #[must_use]
 pub fn main(arguments: &[String]) -> i32 {
+    match option(arguments, apart::FLAG) {
+        Some(session) => i32::from(apart::go_on(session, &|| hold(arguments)).is_err()),
+        None => hold(arguments),
+    }
+}
+
+fn hold(arguments: &[String]) -> i32 {
     ignore(Signal::PIPE);
     // A limit on the size of files is met as an error, like a full disk.
     ignore(Signal::XFSZ);
@@ -150,17 +164,32 @@ fn replacement(folder: &Folder, run: &RunFolder, handles: &mut Handles) -> io::R
 }
 
 /// The value after a flag.
-fn option<'a>(arguments: &'a [String], flag: &str) -> Option<&'a str> {
+pub(crate) fn option<'a>(arguments: &'a [String], flag: &str) -> Option<&'a str> {
     let place = arguments.iter().position(|argument| argument == flag)?;
     arguments.get(place + 1).map(String::as_str)
 }
 
 /// Starts the process of a further run of this session.
-fn start_further(folder: &Folder, run: &RunFolder, handles: &mut Handles) -> Result<Identity, NotStarted> {
+fn start_further(
+    folder: &Folder,
+    run: &RunFolder,
+    handles: &mut Handles,
+    keep: &dyn Fn(&Handles),
+) -> Result<Identity, NotStarted> {
     let (session, record, groups) = (folder.session()?, run.record()?, cgroup::base());
-    let environment = &environment();
+    let environment = &with(environment(), &record.variables);
     let starting = Starting { session: &session, folder, run, record, environment, groups: groups.as_ref() };
-    Ok(child(start::start(starting, handles, None, || Ok(()))?)?)
+    Ok(child(start::start(starting, handles, None, Seen::Kept(keep))?)?)
+}
+
+/// The environment with these variables in it.
+fn with(environment: Vec<CString>, variables: &[(String, String)]) -> Vec<CString> {
+    let is_set = |entry: &CString| {
+        let name = entry.as_bytes().split(|byte| *byte == b'=').next();
+        variables.iter().any(|(set, _)| Some(set.as_bytes()) == name)
+    };
+    let set = variables.iter().filter_map(|(name, value)| CString::new(format!("{name}={value}")).ok());
+    environment.into_iter().filter(|entry| !is_set(entry)).chain(set).collect()
 }
 
 /// Who a child of ours is. Until we collect it nobody else has its pid.
@@ -223,6 +252,20 @@ enum Keeping {
     },
 }
 
+impl Keeping {
+    /// A keeper that we have just started.
+    fn with(started: Started) -> Keeping {
+        Keeping::Alive { child: Some(started.pid), pidfd: started.pidfd, since_ms: since_boot_ms(), failed: false }
+    }
+}
+
+/// The keeper of a run whose process is about to be started. It waits for the keeper of the run before.
+fn start_next_keeper(handles: &Handles, number: u32) -> Result<Started, StartError> {
+    let number = number.to_string();
+    let me = rustix::process::getpid().as_raw_nonzero().to_string();
+    handles.start_helper(&Helper { word: KEEPER, flags: &["--run", &number, OF, &me], more: &[] }, &environment())
+}
+
 /// What woke us.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Woken {
@@ -253,7 +296,10 @@ impl Holder {
                             return Ok(());
                         }
                         self.collect()?;
-                        self.keeper_died();
+                        // Its last words may have brought us another one.
+                        if self.keeper_has_ended()? {
+                            self.keeper_died();
+                        }
                     }
                     Woken::Agent => self.foreign_exited(),
                     Woken::Listener => self.start_keeper(),
@@ -441,7 +487,12 @@ impl Holder {
                         self.deaths = 0;
                     }
                 }
-                Some(Order::StartRun) => self.start_run(),
+                Some(Order::StartRun) => {
+                    self.start_run();
+                    if let Some(file) = file {
+                        control::carried_out(&file);
+                    }
+                }
                 Some(Order::UseListener) => {
                     if let Some(listener) = file {
                         self.handles.put(handles::LISTENER, listener);
@@ -452,13 +503,18 @@ impl Holder {
                         self.handles.put(handles::WRITER, lock);
                     }
                 }
+                Some(Order::UseSlot) => {
+                    if let Some(slot) = file {
+                        self.handles.put(handles::SLOT, slot);
+                    }
+                }
                 None => {}
             }
         }
         Ok(false)
     }
 
-    /// Starts the next process of a session whose agent takes one message each. Asked twice, by a keeper and its
+    /// Starts the next process of a session that goes on by itself. Asked twice, by a keeper and its
     /// replacement, we do it once.
     fn start_run(&mut self) {
         let Ok(newest) = self.folder.newest_run() else {
@@ -474,10 +530,21 @@ impl Holder {
         if run.record().is_ok_and(|record| record.not_started.is_some()) {
             return;
         }
-        for name in [handles::STDIN_WRITE, handles::STDIN_READ] {
+        // Not for the next keeper, who comes before there is another one.
+        for name in [handles::STDIN_WRITE, handles::STDIN_READ, handles::AGENT] {
             self.handles.close(name);
         }
-        match start_further(&self.folder, &run, &mut self.handles) {
+        let next = Cell::new(None);
+        let keep = |handles: &Handles| {
+            next.set(start_next_keeper(handles, run.number).ok());
+            pause::at(Point::NextKeeperStarted);
+        };
+        let process = start_further(&self.folder, &run, &mut self.handles, &keep);
+        // Where there is none, one is started when the keeper that ordered the run has left.
+        if let Some(started) = next.take() {
+            self.keeping = Keeping::with(started);
+        }
+        match process {
             Ok(process) => {
                 pause::at(Point::RunStarted);
                 self.agent = AgentWatch { process, watch: Watch::Child };
@@ -498,6 +565,18 @@ impl Holder {
         if noted.is_err() {
             // A run that cannot be removed is seen as one that never began.
             let _ = self.folder.discard_run(run.number);
+        }
+    }
+
+    fn keeper_has_ended(&self) -> io::Result<bool> {
+        let Keeping::Alive { pidfd, .. } = &self.keeping else {
+            return Ok(false);
+        };
+        let mut fds = [PollFd::new(pidfd, PollFlags::IN)];
+        match poll(&mut fds, Some(&Timespec::default())) {
+            Ok(ended) => Ok(ended > 0),
+            Err(rustix::io::Errno::INTR) => Ok(false),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -551,12 +630,7 @@ impl Holder {
         let number = self.run.number.to_string();
         let keeper = Helper { word: KEEPER, flags: &["--run", &number], more: &[] };
         self.keeping = match self.handles.start_helper(&keeper, &environment()) {
-            Ok(started) => Keeping::Alive {
-                child: Some(started.pid),
-                pidfd: started.pidfd,
-                since_ms: since_boot_ms(),
-                failed: false,
-            },
+            Ok(started) => Keeping::with(started),
             // No process, no memory: as bad as a keeper that died at once.
             Err(_) => {
                 self.deaths += 1;

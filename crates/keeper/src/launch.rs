@@ -2,9 +2,9 @@
 //! helpers: starts a replacement.
 
 use crate::begin::{Beginning, begin};
-use crate::handles::{self, Handles, Helper, environment};
+use crate::handles::{self, Handles, Helper};
 use crate::launcher::{self, Launcher};
-use crate::{HOLDER, abandoned};
+use crate::{HOLDER, abandoned, apart};
 use ostler_core::record::{Request, Session};
 use ostler_store::folder::{After, Folder, RunFolder};
 use ostler_store::home::{Home, Place};
@@ -14,7 +14,7 @@ use ostler_sys::notify::Watcher;
 use ostler_sys::pause::{self, Point};
 use ostler_sys::process::{Identity, Pidfd};
 use ostler_sys::spawn::StartError;
-use ostler_sys::{lock, socket};
+use ostler_sys::{lock, socket, spawn};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
@@ -220,9 +220,21 @@ fn put_files(run: &RunFolder, files: &[(&str, Vec<u8>)]) -> Result<(), StoreErro
     files.iter().try_for_each(|(name, bytes)| run.dir().replace(name, bytes, Sync::No).map_err(StoreError::io(*name)))
 }
 
+/// Its process has ended, and it goes on by itself later: a helper has to be there for that.
+fn waits(folder: &Folder, run: &RunFolder) -> Result<bool, StoreError> {
+    let state = ostler_view::look::fold(folder, run, &run.record()?, &folder.session()?)?.state;
+    Ok(state.phase() == ostler_core::view::Phase::Waiting)
+}
+
 /// A connection to the keeper of a session that has not ended. Where both helpers are gone and the agent is not, a
 /// replacement is started first. `None`: nobody is there any more.
-pub fn reach(place: &Place, launcher: &Launcher) -> Result<Option<OwnedFd>, LaunchError> {
+///
+/// A replacement starts further runs of the session, so it has the environment of its program.
+pub fn reach(
+    place: &Place,
+    launcher: &Launcher,
+    environment: &dyn Fn(&Session) -> Vec<CString>,
+) -> Result<Option<OwnedFd>, LaunchError> {
     let folder = place.open()?;
     if let Some(socket) = socket::reach(folder.dir())? {
         return Ok(Some(socket));
@@ -245,7 +257,7 @@ pub fn reach(place: &Place, launcher: &Launcher) -> Result<Option<OwnedFd>, Laun
     {
         return reopen(place, &folder, &keeper);
     }
-    if !alive {
+    if !alive && !waits(&folder, &run)? {
         return Ok(None);
     }
     // One holder at a time: where it lives, its next keeper makes the socket anew when it is told; one that is just dying
@@ -258,9 +270,9 @@ pub fn reach(place: &Place, launcher: &Launcher) -> Result<Option<OwnedFd>, Laun
         if reached.is_some() || !holder.has_exited()? {
             return Ok(reached);
         }
-        return reach(place, launcher);
+        return reach(place, launcher, environment);
     }
-    rescue(&folder, number, launcher)?;
+    rescue(&folder, number, launcher, environment)?;
     Ok(socket::reach(folder.dir())?)
 }
 
@@ -291,7 +303,12 @@ fn until_reachable(place: &Place, folder: &Folder, helper: &Pidfd) -> Result<Opt
 }
 
 /// Starts a replacement holder, once: of many who find the agent alone, one does it and the others wait for it.
-fn rescue(folder: &Folder, run: u32, launcher: &Launcher) -> Result<(), LaunchError> {
+fn rescue(
+    folder: &Folder,
+    run: u32,
+    launcher: &Launcher,
+    environment: &dyn Fn(&Session) -> Vec<CString>,
+) -> Result<(), LaunchError> {
     let file = folder.dir().file("rescue.lock", OFlags::RDWR | OFlags::CREATE)?;
     let _held = lock::exclusive(file)?;
     if socket::reach(folder.dir())?.is_some() {
@@ -308,7 +325,10 @@ fn rescue(folder: &Folder, run: u32, launcher: &Launcher) -> Result<(), LaunchEr
         handles.put(handles::AGENT, pidfd.into());
     }
     let number = run.to_string();
-    let holder = Helper { word: HOLDER, flags: &["--replacement", "--run", &number], more: &[] };
-    handles.start_helper(&holder, &environment())?;
+    let session = folder.session()?;
+    let flags = ["--replacement", "--run", &number, apart::FLAG, session.id.as_str()];
+    let started = handles.start_helper(&Helper { word: HOLDER, flags: &flags, more: &[] }, &environment(&session))?;
+    // It goes on in a copy of itself.
+    spawn::collect(started.pid);
     Ok(())
 }

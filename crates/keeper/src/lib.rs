@@ -21,8 +21,10 @@
 //! client's side of starting a session, [`wire`] what clients and keeper say to each other.
 
 use ostler_core::limits::OutputBounds;
+use ostler_core::moment::Wanted;
 
 mod abandoned;
+mod apart;
 mod begin;
 mod contain;
 mod control;
@@ -31,6 +33,7 @@ mod handles;
 pub mod holder;
 mod hook;
 pub mod keeper;
+mod later;
 pub mod launch;
 pub mod launcher;
 pub mod program;
@@ -47,15 +50,33 @@ pub const KEEPER: &str = "__keeper";
 pub const SNAPSHOT: &str = "__snapshot";
 pub const INQUIRY: &str = "__inquiry";
 pub const SCREEN: &str = "__screen";
+/// The word for a process that sends notifications.
+pub const NOTIFY: &str = "__notify";
+/// The word for a process that takes a snapshot of the working tree.
+pub const TURN: &str = "__turn";
+/// The word for a process that prepares a run which begins by itself ([`keeper::preparing`]).
+pub const PREPARE: &str = "__prepare";
+/// The word for a process that has another agent continue ([`keeper::handing_over`]).
+pub const HANDOVER: &str = "__handover";
 /// The word for a process that launches a session for another one ([`launcher`]).
 pub const LAUNCH: &str = "__launch";
 
 /// Which ostler this is.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Reads what config.toml says about output now; `None` when it cannot be read. A keeper asks only while output is held, so
-/// that a limit can be raised under a session that runs.
-pub type Settings = fn() -> Option<OutputBounds>;
+/// Reads what config.toml says about output now; `None` when it cannot be read.
+pub type ReadBounds = fn() -> Option<OutputBounds>;
+
+/// What a keeper asks of config.toml while its session runs. Each is read when it is needed, so that a change is in force at once.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Asked only while output is held, so that a limit can be raised under a session that runs.
+    pub output: ReadBounds,
+    /// Of which moments a person is to be told; `None` when of none. Asked only when there is one.
+    pub notify: fn() -> Option<Wanted>,
+    /// Whether snapshots of the working tree are to be taken. Asked when one is due.
+    pub snapshots: fn() -> bool,
+}
 
 /// Enters a helper process if that is what these arguments ask for. Called first thing in `main`, before argument
 /// parsing, threads or any runtime: a helper should be as small as it can be.
@@ -70,6 +91,7 @@ pub fn enter(arguments: &[String], settings: Settings) -> Option<i32> {
         Some(INQUIRY) => Some(keeper::inquiry::main(rest)),
         Some(SCREEN) => Some(keeper::screen::main(rest)),
         Some(LAUNCH) => Some(launcher::main(rest)),
+        Some(later::LATER) => Some(later::main(rest)),
         Some(_) | None => None,
     }
 }

@@ -5,11 +5,9 @@
 //! that group is listed, killed and measured like any other. Limits are the manager's business there, so they are read
 //! back: it may not have the controllers itself, and then says nothing.
 
-mod dbus;
-
-use dbus::{Connection, Incoming, Method, Reader, Writer};
 use ostler_sys::cgroup::bounds::Limit;
 use ostler_sys::cgroup::{PREFIX, mounts};
+use ostler_sys::dbus::{Connection, Incoming, Method, Reader, Writer};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -97,7 +95,7 @@ fn wait_for(connection: &mut Connection, serial: u32, unit: &str) -> io::Result<
                     (false, _) => {}
                 }
             }
-            Incoming::Error { .. } | Incoming::Signal { .. } | Incoming::Other => {}
+            Incoming::Error { .. } | Incoming::Signal { .. } | Incoming::Return { .. } | Incoming::Other => {}
         }
     }
 }

@@ -16,6 +16,9 @@ pub enum Call {
     Watch {
         #[serde(default, skip_serializing_if = "is_false")]
         state_only: bool,
+        /// I show the session to a person.
+        #[serde(default, skip_serializing_if = "is_false")]
+        attended: bool,
     },
     /// I have put a request into the inbox; tell me what became of it.
     #[serde(rename = "wish")]
@@ -30,6 +33,8 @@ pub enum Call {
     },
     /// My window has this size now.
     Resize { rows: u16, columns: u16 },
+    /// The program that had to wait runs now. The slot of its queue comes with this packet.
+    Begun,
     /// Make way for a keeper started from this binary.
     Upgrade { binary: String },
     #[serde(other)]
@@ -50,6 +55,10 @@ pub enum Reply {
     Request { id: String, refused: Option<String> },
     /// I have this many of your keys.
     Keys { received: u64 },
+    /// A person is to be told of this, in the terminal. As the agent wrote it: not fit for a terminal yet.
+    Notify { title: String, text: String },
+    /// The holder and I have the slot of the queue.
+    HasSlot,
     /// I am leaving; my replacement will answer on a new connection.
     Upgrading,
     /// I am not, and why.
@@ -109,7 +118,7 @@ mod tests {
 
     #[test]
     fn clients_and_keepers_of_before_understand_and_are_understood() {
-        let watch = Call::Watch { state_only: false };
+        let watch = Call::Watch { state_only: false, attended: false };
         assert_eq!(encode(&watch), br#"{"op":"watch"}"#);
         assert_eq!(parse(br#"{"op":"watch"}"#), Incoming::Call(watch));
         let changed = Reply::Changed { output_only: false };

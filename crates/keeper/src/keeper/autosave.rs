@@ -17,13 +17,15 @@ pub(super) struct Autosave {
     every_ms: Option<u64>,
     due_ms: Option<u64>,
     turn_ran: bool,
+    /// The transcripts of conversations that were left (`/clear`): what is written late of them is copied with that of the new one.
+    left: Vec<String>,
     /// What was told last, which is not told twice.
     told: Option<String>,
 }
 
 impl Autosave {
     pub(super) fn new(every_ms: Option<u64>) -> Autosave {
-        Autosave { every_ms, due_ms: None, turn_ran: false, told: None }
+        Autosave { every_ms, due_ms: None, turn_ran: false, left: Vec::new(), told: None }
     }
 
     fn is_wanted(&self) -> bool {
@@ -71,19 +73,31 @@ impl Keeper {
     /// Copies what is new of the transcript. A disk without room for it has other worries, and shows them; a copy is then
     /// made with the next turn.
     pub(super) fn save_now(&mut self) -> Result<(), KeeperError> {
-        let transcript = proof::own_transcript(&self.record, &self.state);
-        let Some(transcript) = transcript.filter(|_| self.autosave.is_wanted()) else {
+        if !self.autosave.is_wanted() {
             return Ok(());
-        };
-        let words = match self.copy_if_there_is_room(Path::new(transcript)) {
-            Ok(saving) => saving.and_then(|saving| saving.words(self.session.id)),
-            Err(StoreError::Io { error, .. }) if is_full_disk(&error) => None,
-            Err(error) => Some(format!("its transcript cannot be copied: {error}")),
-        };
-        match self.autosave.news(words) {
-            Some(text) => self.note(Event::Alarm { text }),
-            None => Ok(()),
         }
+        let own = proof::own_transcript(&self.record, &self.state).cloned();
+        let all: Vec<String> = self.autosave.left.iter().cloned().chain(own).collect();
+        for transcript in all {
+            let words = match self.copy_if_there_is_room(Path::new(&transcript)) {
+                Ok(saving) => saving.and_then(|saving| saving.words(self.session.id)),
+                Err(StoreError::Io { error, .. }) if is_full_disk(&error) => None,
+                Err(error) => Some(format!("its transcript cannot be copied: {error}")),
+            };
+            if let Some(text) = self.autosave.news(words) {
+                self.note(Event::Alarm { text })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The same before the agent goes over to another conversation.
+    pub(super) fn save_before_leaving(&mut self) -> Result<(), KeeperError> {
+        self.save_now()?;
+        let own = proof::own_transcript(&self.record, &self.state).cloned();
+        let new = own.filter(|own| !self.autosave.left.contains(own));
+        self.autosave.left.extend(new);
+        Ok(())
     }
 
     fn copy_if_there_is_room(&self, transcript: &Path) -> Result<Option<Saving>, StoreError> {

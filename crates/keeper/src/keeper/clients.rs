@@ -25,6 +25,8 @@ pub struct Client {
     /// How many of its keys we have, when it has not been told yet.
     received: Option<Untold>,
     pub attached: Option<Attached>,
+    /// It shows the session to a person without being attached to its terminal.
+    attended: bool,
 }
 
 struct Untold {
@@ -66,11 +68,22 @@ impl Changes {
 
 /// Something a client wants of the keeper.
 pub enum Wanted {
-    Request { id: String },
-    Keys { position: u64, keys: Vec<u8> },
+    Request {
+        id: String,
+    },
+    Keys {
+        position: u64,
+        keys: Vec<u8>,
+    },
     Window,
     Attached,
-    Upgrade { binary: String },
+    Upgrade {
+        binary: String,
+    },
+    /// The program that had to wait runs, with this slot.
+    Begun {
+        slot: Option<OwnedFd>,
+    },
 }
 
 #[derive(Default)]
@@ -87,7 +100,7 @@ impl Clients {
     pub fn welcome(&mut self, listener: &OwnedFd) -> io::Result<()> {
         while let Some(socket) = socket::accept(listener)? {
             let (watches, behind) = (Watches::Nothing, Changes::default());
-            self.list.push(Client { socket, watches, behind, received: None, attached: None });
+            self.list.push(Client { socket, watches, behind, received: None, attached: None, attended: false });
         }
         Ok(())
     }
@@ -111,7 +124,8 @@ impl Clients {
             let Some(client) = self.list.get_mut(index) else {
                 return Ok(None);
             };
-            let length = match socket::receive(&client.socket, &mut self.buffer)? {
+            let (packet, file) = socket::receive_with_file(&client.socket, &mut self.buffer)?;
+            let length = match packet {
                 Packet::Done(length) => length,
                 Packet::NotNow => return Ok(None),
                 Packet::HungUp => {
@@ -120,7 +134,8 @@ impl Clients {
                 }
             };
             match wire::parse(&self.buffer[..length]) {
-                Incoming::Call(Call::Watch { state_only }) => {
+                Incoming::Call(Call::Watch { state_only, attended }) => {
+                    client.attended = attended;
                     client.watches = if state_only { Watches::State } else { Watches::Everything };
                     client.tell(Changes::ALL, 0)?;
                 }
@@ -137,6 +152,7 @@ impl Clients {
                         return Ok(Some(Wanted::Window));
                     }
                 }
+                Incoming::Call(Call::Begun) => return Ok(Some(Wanted::Begun { slot: file })),
                 Incoming::Call(Call::Upgrade { binary }) => return Ok(Some(Wanted::Upgrade { binary })),
                 Incoming::Keys { position, keys } => {
                     return Ok(Some(Wanted::Keys { position, keys: keys.to_vec() }));
@@ -206,6 +222,19 @@ impl Clients {
         self.list.len().saturating_sub(1)
     }
 
+    /// Whether a person looks at the session.
+    pub fn are_attached(&self) -> bool {
+        self.list.iter().any(Client::is_attached)
+    }
+
+    /// Tells those to whom a person looks. One that has no room for it now misses it: it looks at the session anyway.
+    pub fn notify(&self, title: String, text: String) {
+        let notify = wire::encode(&Reply::Notify { title, text });
+        for client in self.list.iter().filter(|client| client.is_attached()) {
+            let _ = socket::transmit(&client.socket, &notify);
+        }
+    }
+
     /// The window that counts: that of the newest client which may type.
     pub fn window(&self) -> Option<(u16, u16)> {
         let mut writers = self.list.iter().filter_map(|client| client.attached.as_ref()).filter(|who| !who.read_only);
@@ -214,6 +243,10 @@ impl Clients {
 }
 
 impl Client {
+    fn is_attached(&self) -> bool {
+        self.attended || self.attached.is_some()
+    }
+
     /// Who is told of its keys looks for output as well, whether or not that has come: so one packet tells of both.
     fn tell(&mut self, changes: Changes, now_ms: u64) -> io::Result<()> {
         let mut changes =
@@ -243,8 +276,8 @@ mod tests {
     /// The keeper's clients, of which there is one, and that one's end of the connection.
     fn one_client() -> (Clients, OwnedFd) {
         let (socket, theirs) = socket::pair().unwrap();
-        let client =
-            Client { socket, watches: Watches::Nothing, behind: Changes::default(), received: None, attached: None };
+        let (watches, behind) = (Watches::Nothing, Changes::default());
+        let client = Client { socket, watches, behind, received: None, attached: None, attended: false };
         (Clients { list: vec![client], ..Clients::default() }, theirs)
     }
 

@@ -74,7 +74,7 @@ impl Keeper {
             return Ok(());
         }
         self.prove_before_leaving(native_id)?;
-        self.save_now()?;
+        self.save_before_leaving()?;
         self.record.transcript = proof::find_transcript(self.agent, native_id, &self.session.cwd);
         self.record.written_before = 0;
         Ok(self.run.write_record(&self.record)?)
@@ -141,7 +141,7 @@ impl Keeper {
     }
 
     /// A replaced keeper does not say again what the journal ends with.
-    fn alarm_once(&mut self, text: String) -> Result<(), KeeperError> {
+    pub(super) fn alarm_once(&mut self, text: String) -> Result<(), KeeperError> {
         if self.state.alarm.as_ref() == Some(&text) {
             return Ok(());
         }

@@ -50,7 +50,7 @@ impl Keeper {
                 let Some(message) = self.state.mail.queue.iter().find(|message| message.n == n).copied() else {
                     return Ok(false);
                 };
-                if self.types_by_sight() && !self.prompt_takes()? {
+                if self.types_by_sight() && !self.prompt_takes()? || !self.is_without_dialog()? {
                     return Ok(false);
                 }
                 self.look_for_foreign_processes()?;
@@ -77,10 +77,24 @@ impl Keeper {
                 self.note(Event::NoTurn)?;
                 Ok(true)
             }
+            Effect::Withdraw => {
+                self.withdraw()?;
+                Ok(true)
+            }
             Effect::NextRun => {
                 self.next_run()?;
                 Ok(false)
             }
+            Effect::Limit { reached } => {
+                self.note(self.state.event_at(reached))?;
+                // Before any signal, as with a request of a person.
+                self.journal.sync()?;
+                Ok(true)
+            }
+            Effect::EndWait => self.end_wait(),
+            Effect::Continue => self.continue_turn(),
+            Effect::HandOver => self.hand_over_to_agent(),
+            Effect::WakeAtTime { second } => self.wait_until(second),
             Effect::Interrupt => {
                 self.interrupt()?;
                 pause::at(Point::InterruptSent);
@@ -324,6 +338,7 @@ impl Keeper {
         if let Some(message) = self.state.without_answer() {
             self.take_back(message)?;
         }
+        self.stop_preparing()?;
         self.count_at_the_end()?;
         self.leave_conversation();
         self.save_now()?;

@@ -2,11 +2,14 @@
 
 use super::{Keeper, KeeperError};
 use crate::control::{self, Heard, News};
-use crate::handles::{self, Helper};
+use crate::handles::{self, Handles, Helper};
 use crate::{HOLDER, holder};
+use jiff::Timestamp;
+use ostler_agents::job::STEPS;
 use ostler_core::event::{Event, StopHow};
 use ostler_core::life::SYSTEM;
 use ostler_core::outcome::Exit;
+use ostler_store::folder::Folder;
 use ostler_sys::clock::since_boot_ms;
 use ostler_sys::pause::{self, Point};
 use ostler_sys::process::{Identity, Pidfd};
@@ -39,12 +42,24 @@ pub(super) struct HolderLink {
 
 /// What to do about a holder that is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Replace {
+pub(super) enum Replace {
     Now,
     Later,
 }
 
 impl HolderLink {
+    /// The one that has signed its record, if it lives.
+    pub fn of(folder: &Folder) -> Result<HolderLink, KeeperError> {
+        let mut link = HolderLink::default();
+        if let Some(process) = folder.holder()?.map(|holder| holder.process)
+            && let Some(pidfd) = Pidfd::open(&process)?
+            && !pidfd.has_exited()?
+        {
+            link.found(process.pid(), pidfd.into());
+        }
+        Ok(link)
+    }
+
     /// There is one, which somebody else has started.
     pub fn found(&mut self, pid: i32, process: OwnedFd) {
         (self.pid, self.process) = (Some(pid), Some(process));
@@ -66,7 +81,7 @@ impl HolderLink {
     }
 
     /// It is gone.
-    fn gone(&mut self, now_ms: u64) -> Replace {
+    pub fn gone(&mut self, now_ms: u64) -> Replace {
         self.process = None;
         if let Some(since_ms) = self.since_ms.take() {
             self.deaths = if now_ms.saturating_sub(since_ms) < YOUNG_MS { self.deaths + 1 } else { 0 };
@@ -78,13 +93,13 @@ impl HolderLink {
         Replace::Now
     }
 
-    fn replaced(&mut self, started: Started, now_ms: u64) {
+    pub fn replaced(&mut self, started: Started, now_ms: u64) {
         self.found(started.pid, started.pidfd);
         (self.since_ms, self.due_ms) = (Some(now_ms), None);
     }
 
     /// There is no process or descriptor for another one.
-    fn try_later(&mut self, now_ms: u64) {
+    pub fn try_later(&mut self, now_ms: u64) {
         self.due_ms = Some(now_ms + NO_HOLDER_MS);
     }
 }
@@ -104,10 +119,23 @@ impl Keeper {
             None => None,
         };
         if let Some(exit) = exit {
+            // What it did before is known first.
+            self.look_at_claim()?;
             self.agent_exited = true;
-            self.note(Event::Exited { exit })?;
+            let progress = self.has_taken_steps();
+            self.note(Event::Exited { exit, progress })?;
         }
         Ok(())
+    }
+
+    /// Whether the driver of a job has written down a step since this run began. Where the clock was set meanwhile the answer may be
+    /// wrong, and a pause too long or too short.
+    fn has_taken_steps(&self) -> bool {
+        let (Some(_), Some(began)) = (&self.session.job, self.record.started) else {
+            return false;
+        };
+        let written = self.folder.dir().changed(STEPS).ok().flatten();
+        written.and_then(|date| Timestamp::new(date.seconds, i32::try_from(date.nanos).ok()?).ok()) >= Some(began)
     }
 
     pub(super) fn hear_holder(&mut self) -> Result<(), KeeperError> {
@@ -141,7 +169,7 @@ impl Keeper {
             Replace::Now => {}
             Replace::Later => return Ok(()),
         }
-        match self.start_holder() {
+        match start_holder(&mut self.handles, self.run.number) {
             Ok(started) => {
                 pause::at(Point::HolderReplaced);
                 let pid = started.pid;
@@ -168,16 +196,6 @@ impl Keeper {
         Ok(())
     }
 
-    fn start_holder(&mut self) -> io::Result<Started> {
-        let (theirs, ours) = socket::pair()?;
-        let me = Pidfd::open(&Identity::me()?)?.ok_or_else(|| io::Error::other("no pidfd of ourselves"))?;
-        let number = self.run.number.to_string();
-        let more = [(holder::LINE, theirs.as_fd()), (holder::KEEPER_PROCESS, me.as_fd())];
-        let holder = Helper { word: HOLDER, flags: &["--replacement", "--run", &number], more: &more };
-        self.handles.put(handles::HOLDER_LINE, ours);
-        self.handles.start_helper(&holder, &handles::environment()).map_err(|error| io::Error::other(error.to_string()))
-    }
-
     pub(super) fn request_shutdown(&mut self, why: &str) -> Result<(), KeeperError> {
         if self.state.stop.is_none() {
             self.note(Event::StopRequested {
@@ -190,6 +208,17 @@ impl Keeper {
         }
         Ok(())
     }
+}
+
+/// Starts a replacement for the holder of this run, which has us as its keeper.
+pub(super) fn start_holder(handles: &mut Handles, number: u32) -> io::Result<Started> {
+    let (theirs, ours) = socket::pair()?;
+    let me = Pidfd::open(&Identity::me()?)?.ok_or_else(|| io::Error::other("no pidfd of ourselves"))?;
+    let number = number.to_string();
+    let more = [(holder::LINE, theirs.as_fd()), (holder::KEEPER_PROCESS, me.as_fd())];
+    let holder = Helper { word: HOLDER, flags: &["--replacement", "--run", &number], more: &more };
+    handles.put(handles::HOLDER_LINE, ours);
+    handles.start_helper(&holder, &handles::environment()).map_err(|error| io::Error::other(error.to_string()))
 }
 
 #[cfg(test)]

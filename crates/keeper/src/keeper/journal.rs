@@ -5,6 +5,7 @@ use super::{About, Keeper, KeeperError, entry};
 use crate::abandoned;
 use ostler_core::event::{Entry, Event};
 use ostler_core::life::{State, step};
+use ostler_core::moment;
 use ostler_store::folder::Folder;
 use ostler_store::journal::Journal;
 use ostler_store::{StoreError, spare};
@@ -60,6 +61,11 @@ impl Log {
         self.journal.sync()
     }
 
+    /// Something has happened that is not in it yet.
+    pub fn touch(&self) -> Result<(), StoreError> {
+        self.journal.touch()
+    }
+
     /// Where it ends.
     pub fn end(&self) -> Result<(u64, u64), StoreError> {
         self.journal.end()
@@ -101,7 +107,19 @@ impl Keeper {
     }
 
     pub(super) fn note_about(&mut self, about: About, event: Event) -> Result<(), KeeperError> {
-        self.write(entry(self.record.run, about, event))
+        let Some((moment, wanted)) = self.moment_of(&event) else {
+            return self.write(entry(self.record.run, about, event));
+        };
+        // Of its end a client tells by itself: it may have seen the outcome, and be gone, before we get to tell it.
+        let text = (!matches!(event, Event::Ended { .. })).then(|| moment::text_of(&event));
+        self.write(entry(self.record.run, About { notify: Some(moment), ..about }, event))?;
+        self.tell(moment, &wanted, text);
+        Ok(())
+    }
+
+    /// The same of an event of which nobody is told: it ends a run, and the session goes on.
+    pub(super) fn note_silently(&mut self, event: Event) -> Result<(), KeeperError> {
+        self.write(entry(self.record.run, About::default(), event))
     }
 
     /// Journal first, then state.
@@ -112,6 +130,7 @@ impl Keeper {
         self.state = step(state, &entry).0;
         if matches!(entry.event, Event::TurnEnded { .. }) {
             self.count_what_is_open();
+            self.turn_snapshots.turn_ended(self.state.turns);
         }
         self.clients.state_changed();
         Ok(())

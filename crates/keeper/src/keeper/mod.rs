@@ -16,29 +16,39 @@
 //! * [`proof`] sees whether a turn is saved, [`autosave`] copies transcripts, [`counting`] learns what was used from agents that do not
 //!   tell.
 //! * [`journal`] writes down what happens, [`progress`] lets readers of a long session begin near its end.
-//! * [`holder_link`] is what is known of the holder.
+//! * [`holder_link`] is what is known of the holder. [`next_run`] makes a run that begins by itself, [`ordering`] has it started.
 //! * [`requests`] works through the inbox, [`effects`] does what the life cycle wants. [`tree`] and [`inquiry`] serve the hard
 //!   parts of ending: nothing left behind, nothing lost.
+//! * [`queued`] sees whether a program that has to wait was started, and withdraws it.
+//! * [`moments`] has a person told, and [`turn_snapshots`] has the working tree kept, each by a process of its own.
 //! * [`conversation_lock`] sees to it that nobody else writes to the conversation, or that it is said; [`native_id`] learns which one
 //!   it is from agents that only draw.
 
 mod autosave;
 mod clients;
+mod continuing;
 mod conversation_lock;
 mod counting;
+mod dialogs;
 mod effects;
+pub mod errand;
+pub mod handing_over;
 mod holder_link;
 mod input;
 pub mod inquiry;
 mod journal;
+mod moments;
 mod native_id;
 mod next_run;
+mod ordering;
 mod output;
 mod own_record;
 mod poll;
+pub mod preparing;
 mod progress;
 mod prompting;
 mod proof;
+mod queued;
 mod reader;
 mod requests;
 mod retrying;
@@ -49,32 +59,39 @@ pub mod snapshots;
 mod streams;
 mod taken;
 mod terminal;
+mod timers;
 mod tree;
+mod turn_snapshots;
 mod typing;
 mod upgrade;
 
+pub use moments::{start_sender, start_sender_in};
 pub use tree::started_by;
 
-use crate::control::{self, Order};
 use crate::files::{enter_folder, helper_record};
 use crate::handles::{self, Handles};
-use crate::{Settings, VERSION};
+use crate::{Settings, VERSION, holder};
 use autosave::Autosave;
 use clients::Clients;
 use conversation_lock::ConversationLock;
 use counting::Counting;
+use errand::Errand;
 use holder_link::HolderLink;
 use input::Input;
 use journal::Log;
+use moments::Senders;
 use native_id::Naming;
+use ordering::Ordering;
 use ostler_agents::Agent;
 use ostler_agents::speak::Opening;
 use ostler_core::event::{Entry, Event};
-use ostler_core::life::State;
+use ostler_core::life::{CONNECTION_LOST, State};
+use ostler_core::moment::Moment;
 use ostler_core::record::{Mode, Session};
+use ostler_core::start_when::Begin;
 use ostler_store::feed::Feed;
 use ostler_store::folder::{Folder, RunFolder};
-use ostler_store::journal::Journal;
+use ostler_store::journal::{self as stored_journal, Journal};
 use ostler_store::progress::{self as stored_progress, Past};
 use ostler_store::{RunRecord, StoreError, inbox, limits};
 use ostler_sys::cgroup::Group;
@@ -88,6 +105,7 @@ use ostler_view::look;
 use output::Output;
 use own_record::OwnRecordWatch;
 use poll::Woken;
+use preparing::Preparing;
 use progress::Noted;
 use proof::Proof;
 use reader::Reader;
@@ -99,6 +117,8 @@ use std::io;
 use std::path::Path;
 use streams::Hold;
 use terminal::Terminal;
+use timers::Timers;
+use turn_snapshots::TurnSnapshots;
 
 /// How long killed processes may take to be gone from their cgroup.
 const EMPTY_MS: u64 = 5000;
@@ -150,11 +170,12 @@ struct About {
     out: Option<u64>,
     request: Option<String>,
     inbox: Option<u64>,
+    notify: Option<Moment>,
 }
 
 fn entry(run: u32, about: About, event: Event) -> Entry {
-    let About { out, request, inbox } = about;
-    Entry { at: clock::now(), ms: since_boot_ms(), run, out, request, inbox, event }
+    let About { out, request, inbox, notify } = about;
+    Entry { at: clock::now(), ms: since_boot_ms(), run, out, request, inbox, notify, event }
 }
 
 /// What was done for what woke us.
@@ -176,7 +197,7 @@ struct Keeper {
     handles: Handles,
     signals: Signals,
     /// Held for as long as we live.
-    _lock: Held,
+    lock: Held,
     holder: HolderLink,
 
     journal: Log,
@@ -194,6 +215,12 @@ struct Keeper {
     naming: Naming,
     counting: Counting,
     autosave: Autosave,
+    senders: Senders,
+    timers: Timers,
+    turn_snapshots: TurnSnapshots,
+    preparing: Preparing,
+    handing_over: Option<Errand>,
+    settings: Settings,
     /// What was told of limits, which is not told twice.
     struck: Option<String>,
 
@@ -206,31 +233,48 @@ struct Keeper {
 impl Keeper {
     /// Becomes the keeper of a session: waits for the lock, folds the journal, and says so.
     fn take_over(arguments: &[String], settings: Settings) -> Result<Keeper, KeeperError> {
-        let handles = Handles::from_arguments(arguments)?;
+        let mut handles = Handles::from_arguments(arguments)?;
         let folder = enter_folder(&handles)?;
         let lock_file = folder.dir().file("keeper.lock", OFlags::RDWR | OFlags::CREATE)?;
         let held = lock::exclusive(lock_file)?;
         pause::at(Point::KeeperLocked);
-        let signals = Signals::take(&[Signal::TERM, Signal::HUP, Signal::INT])?;
+        let mut signals = Signals::take(&[Signal::TERM, Signal::HUP, Signal::INT])?;
         folder.even_when_full(|| folder.write_keeper(&helper_record().map_err(full_or("keeper.json"))?))?;
         pause::at(Point::KeeperSigned);
 
         let session = folder.session()?;
         let run = folder.run(folder.newest_run()?)?;
-        let record = run.record()?;
+        let mut record = run.record()?;
         let agent = ostler_agents::find_for(&session.agent, &record.plan)
             .ok_or_else(|| KeeperError::Agent(session.agent.clone()))?;
+        // The holder whose process we were started for, before that process.
+        let of = holder::option(arguments, holder::OF).and_then(|pid| pid.parse().ok());
+        if record.agent.is_none() && record.not_started.is_none() {
+            // A predecessor made the next run and did not get to order it, or to see it started.
+            let holder = HolderLink::of(&folder)?;
+            Ordering { folder: &folder, run: &run, handles: &mut handles, signals: &mut signals, holder }
+                .carry_out()?;
+            record = run.record()?;
+            if of.is_none() {
+                return Err(KeeperError::NoProcess);
+            }
+        }
         if record.not_started.is_some() {
-            next_run::conclude_not_started(&folder, &run, &session, &record, &handles)?;
+            next_run::conclude_not_started(&folder, &run, &session, &record, &handles, settings)?;
             return Err(KeeperError::NoProcess);
         }
         let Some(process) = record.agent.clone() else {
-            // A predecessor made the next run and did not get to order it.
-            if let Some(line) = handles.get(handles::HOLDER_LINE) {
-                control::order(line, Order::StartRun)?;
-            }
             return Err(KeeperError::NoProcess);
         };
+        if of.is_some() && of != record.holder {
+            // That holder was killed, and another one has started the process, and a keeper for it.
+            return Err(KeeperError::NoProcess);
+        }
+        if of.is_some()
+            && let Some(agent) = Pidfd::open(&process)?
+        {
+            handles.put(handles::AGENT, agent.into());
+        }
         let Past { state, bad_lines, behind, .. } = stored_progress::past(folder.dir(), &record.plan)?;
         let input = || {
             let file = run.dir().file("in", OFlags::RDWR | OFlags::CREATE).map_err(full_or("in"))?;
@@ -239,7 +283,7 @@ impl Keeper {
         let mut keeper = Keeper {
             journal: Log::new(folder.even_when_full(|| Journal::open(folder.dir()))?, behind),
             noted: Noted::with(bad_lines),
-            output: Output::new(&record, run.dir(), &handles, settings)?,
+            output: Output::new(&record, run.dir(), &handles, settings.output)?,
             input: Input::new(folder.even_when_full(input)?, &handles)?,
             terminal: Terminal::new(Snapshots::new(&run)),
             reader: Reader::default(),
@@ -251,13 +295,19 @@ impl Keeper {
             counting: Counting::default(),
             // Who has no conversation has no transcript, and no clock runs for it.
             autosave: Autosave::new(record.autosave_ms.filter(|_| record.plan.speaks().converses())),
+            senders: Senders::default(),
+            timers: Timers::default(),
+            turn_snapshots: TurnSnapshots::of(&session, &record.plan),
+            preparing: Preparing::default(),
+            handing_over: None,
+            settings,
             struck: None,
             agent_exited: false,
             wake_ms: None,
             done: false,
             group: record.cgroup.as_deref().map(Path::new).and_then(Group::open),
             holder: HolderLink::default(),
-            _lock: held,
+            lock: held,
             folder,
             run,
             session,
@@ -268,6 +318,8 @@ impl Keeper {
             signals,
             state,
         };
+        keeper.send_what_was_noted();
+        keeper.snapshot_at_takeover();
         keeper.begin()?;
         pause::at(Point::KeeperReady);
         keeper.prepare_the_next();
@@ -289,19 +341,34 @@ impl Keeper {
         self.count_what_is_open();
         let me = Identity::me()?;
         self.note(Event::KeeperStarted { pid: me.pid(), start: Some(me.start()), version: VERSION.to_owned() })?;
-        match self.folder.holder()?.map(|holder| holder.process) {
-            Some(process) => match Pidfd::open(&process)? {
-                Some(pidfd) if !pidfd.has_exited()? => {
-                    self.holder.found(process.pid(), pidfd.into());
-                }
-                Some(_) | None => self.replace_holder()?,
-            },
-            None => self.replace_holder()?,
+        self.holder = HolderLink::of(&self.folder)?;
+        if self.holder.process().is_none() {
+            self.replace_holder()?;
         }
+        self.say_that_connection_is_lost()?;
+        self.look_at_claim()?;
         self.check_exit()?;
+        self.end_pause_of_another_boot()?;
         self.drop_again()?;
         self.resume_half_done()?;
         self.work_inbox()
+    }
+
+    /// Of an agent that was found without helpers nobody has the pipes any more. What it still does, nobody hears; said once.
+    fn say_that_connection_is_lost(&mut self) -> Result<(), KeeperError> {
+        let plan = &self.record.plan;
+        let connected = plan.mode() == Mode::Terminal || self.handles.get(handles::STDOUT_READ).is_some();
+        if connected || !plan.speaks().converses() || !self.state.is_running() {
+            return Ok(());
+        }
+        let said = stored_journal::newest(self.folder.dir(), |entry| match entry.event {
+            Event::Alarm { text } if text == CONNECTION_LOST => Some(entry.run),
+            _ => None,
+        })?;
+        if said == Some(self.record.run) {
+            return Ok(());
+        }
+        self.note(Event::Alarm { text: CONNECTION_LOST.to_owned() })
     }
 
     /// What opens the conversation is the same no matter who says it, and goes in before everything else.
@@ -342,18 +409,27 @@ impl Keeper {
             if inbox::size(self.folder.dir())? > self.state.inbox {
                 self.work_inbox()?;
             }
-            self.mind_conversation()?;
+            if self.state.begin == Begin::Begun {
+                self.mind_conversation()?;
+            } else {
+                self.look_at_claim()?;
+            }
             self.act()?;
+            self.start_sender_when_due();
+            self.take_turn_snapshot_when_due();
             if self.done {
                 return Ok(());
             }
-            self.say_that_no_answer_comes()?;
-            self.name_conversation_when_due()?;
-            self.count_when_due()?;
-            self.autosave()?;
-            self.snapshot_when_due()?;
-            self.say_what_struck()?;
-            self.raise_retry_alarm_when_due()?;
+            // While its program waits there is nothing to look at, and no clock runs.
+            if self.state.begin == Begin::Begun {
+                self.say_that_no_answer_comes()?;
+                self.name_conversation_when_due()?;
+                self.count_when_due()?;
+                self.autosave()?;
+                self.snapshot_when_due()?;
+                self.say_what_struck()?;
+                self.raise_retry_alarm_when_due()?;
+            }
             self.replace_holder_when_due()?;
             self.clients.tell(since_boot_ms())?;
             self.note_progress_when_due();
@@ -407,6 +483,11 @@ impl Keeper {
             Woken::Agent => {
                 self.agent_exited = true;
                 self.check_exit()?;
+                if !self.state.has_exited() {
+                    // A holder that is stopped does not say how. Readers take a keeper that sleeps beside an unchanged journal
+                    // for the keeper of an agent that lives (`view/src/living.rs`).
+                    self.journal.touch()?;
+                }
             }
             Woken::Listener => {
                 if let Some(listener) = self.handles.get(handles::LISTENER) {
@@ -420,6 +501,11 @@ impl Keeper {
                 let taken = self.terminal.snapshots.taken(&self.run);
                 self.trim(taken)?;
             }
+            Woken::Sender(index) => self.sender_ended(index),
+            Woken::Timer => self.timers.take(),
+            Woken::TurnSnapshot => self.turn_snapshots.ended(),
+            Woken::Preparing => self.preparing_changed()?,
+            Woken::HandingOver => self.handover_ended()?,
             // What these bring is moved at the top of the loop.
             Woken::Output | Woken::Room => {}
         }

@@ -1,18 +1,20 @@
-//! The next process of a session whose agent takes one message each: a further message is a further run.
+//! The next process of a session, begun by itself: a further message for an agent that takes one each, or a run that went wrong
+//! and is started again.
 //!
 //! In this order, so that nobody ever sees the session as ended in between: the folder of the next run, then the outcome
-//! of this one, then the order to the holder, who has the environment and everything else that a process needs. Our
-//! replacement is the keeper of the new run.
+//! of this one, then the order to the holder, who has the environment and everything else that a process needs. It starts the
+//! keeper of the new run as well, and we leave when both are there (`ordering`).
 
 use super::effects::finish;
+use super::moments::{self, moment_of};
+use super::ordering::Ordering;
 use super::{About, Keeper, KeeperError, entry};
-use crate::control::{self, Order};
-use crate::handles::{self, Handles};
-use crate::program;
+use crate::handles::Handles;
+use crate::{Settings, program};
 use ostler_agents::launch::Launching;
 use ostler_core::event::Event;
 use ostler_core::outcome::judge;
-use ostler_core::record::Session;
+use ostler_core::record::{Session, Speaks};
 use ostler_store::folder::{After, Folder, RunFolder};
 use ostler_store::journal::{self, Journal};
 use ostler_store::{RunRecord, StoreError, limits};
@@ -21,12 +23,20 @@ use ostler_sys::pause::{self, Point};
 use ostler_view::proof::Begun;
 use ostler_view::{closing, look, proof};
 use std::io;
+use std::path::Path;
 use uuid::Uuid;
+
+/// What goes into the folder of a run, by name.
+type Files = Vec<(&'static str, Vec<u8>)>;
 
 impl Keeper {
     pub(super) fn next_run(&mut self) -> Result<(), KeeperError> {
+        if !self.is_prepared()? {
+            return Ok(());
+        }
         let number = self.run.number + 1;
-        match self.folder.begin_run(&self.next_record(number)?, After::Running) {
+        let (record, files) = self.next_record(number)?;
+        match self.folder.begin_run_with(&record, &files, After::Running) {
             Ok(_) => {}
             // A predecessor got as far as this.
             Err(StoreError::Io { error, .. }) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -36,22 +46,32 @@ impl Keeper {
         let outcome = judge(&self.state, since_boot_ms());
         let outcome = closing::publish(&self.folder, &self.run, &self.session, &self.record, &self.state, outcome)?;
         pause::at(Point::NextRunPublished);
-        self.note(Event::Ended { outcome })?;
+        self.note_silently(Event::Ended { outcome })?;
         limits::clear(&self.record);
         self.order_run()
     }
 
-    /// Has the holder start the newest run, and makes way for its keeper.
-    pub(super) fn order_run(&mut self) -> Result<(), KeeperError> {
-        if let Some(line) = self.handles.get(handles::HOLDER_LINE) {
-            control::order(line, Order::StartRun)?;
+    /// Has the holder start the next run, and makes way for its keeper.
+    fn order_run(&mut self) -> Result<(), KeeperError> {
+        let next = self.folder.run(self.run.number + 1)?;
+        let holder = std::mem::take(&mut self.holder);
+        let replaced = Ordering {
+            folder: &self.folder,
+            run: &next,
+            handles: &mut self.handles,
+            signals: &mut self.signals,
+            holder,
         }
-        pause::at(Point::NextRunOrdered);
+        .carry_out()?;
+        if let Some(pid) = replaced {
+            self.note_silently(Event::HolderReplaced { pid })?;
+        }
         self.done = true;
         Ok(())
     }
 
-    fn next_record(&self, number: u32) -> Result<RunRecord, KeeperError> {
+    /// How the next process is started: a command like the one before, an agent by its own way of resuming.
+    fn next_record(&self, number: u32) -> Result<(RunRecord, Files), KeeperError> {
         let own_binary = std::env::current_exe()?.to_string_lossy().into_owned();
         let session = ostler_core::record::Session { keep: self.record.plan.keep, ..self.session.clone() };
         let known = self.state.native_id.clone().or_else(|| self.record.native_id.clone());
@@ -60,22 +80,33 @@ impl Keeper {
             proof::begun(self.agent, native_id, &self.session.cwd, transcript).unwrap_or(Begun::Yes)
         });
         let known = known.map(|known| if begun == Begun::InNameOnly { Uuid::new_v4().to_string() } else { known });
-        let mut how = self.agent.launch(&Launching {
+        let native_id = known.clone().unwrap_or_else(|| Uuid::new_v4().to_string());
+        // We work in the session's folder.
+        let folder = std::env::current_dir()?.join(format!("runs/{number}"));
+        let one_turn = self.record.plan.speaks() == Speaks::OneTurn;
+        let launching = Launching {
             session: &session,
             own_binary: &own_binary,
-            native_id: known.as_deref().unwrap_or_default(),
+            // One that takes one message each tells its name later, and gets none from us.
+            native_id: if one_turn { known.as_deref().unwrap_or_default() } else { &native_id },
             resume: begun == Begun::Yes,
             linger_ms: self.record.plan.linger_ms,
             variable: &|name| std::env::var(name).ok(),
-            // Only agents in a terminal are started with these, and of those there is no next run.
-            folder: "",
-            file: &|_| None,
-            knows: &|_| false,
-        });
+            folder: &folder.to_string_lossy(),
+            file: &|name| std::fs::read_to_string(Path::new(&self.session.cwd).join(name)).ok(),
+            // It is the same program: an option that it was started with before is one that it knows.
+            knows: &|option| self.record.argv.iter().any(|word| word.split('=').next() == Some(option)),
+        };
+        let mut how = self.agent.launch(&launching);
+        let files = self.agent.files(&launching);
+        let known = if one_turn { known } else { how.native_id.clone().or(known) };
+        // A person's own agents end as their configuration says, which was looked up before the first run.
+        how.plan.ending = self.record.plan.ending.clone();
+        how.plan.rules = self.record.plan.rules.clone();
         if let (Some(program), Some(before)) = (how.argv.first_mut(), self.record.argv.first()) {
             *program = program::resolve_again(self.agent, program, before);
         }
-        Ok(RunRecord {
+        let record = RunRecord {
             run: number,
             argv: how.argv,
             plan: how.plan,
@@ -90,8 +121,13 @@ impl Keeper {
             serial: None,
             holder: None,
             launcher: None,
+            continues: Some(self.record.continues.unwrap_or(self.record.run)),
+            variables: how.variables,
+            // The session has waited, and has its slot until it ends.
+            start_when: None,
             ..self.record.clone()
-        })
+        };
+        Ok((record, files))
     }
 
     /// Notes where the transcript is, once the agent has told its name for the conversation.
@@ -116,20 +152,27 @@ pub(super) fn conclude_not_started(
     session: &Session,
     record: &RunRecord,
     handles: &Handles,
+    settings: Settings,
 ) -> Result<(), KeeperError> {
     let mut journal = folder.even_when_full(|| Journal::open(folder.dir()))?;
-    let mut note = |event| {
-        let entry = entry(record.run, About::default(), event);
+    let mut note = |event, notify| {
+        let entry = entry(record.run, About { notify, ..About::default() }, event);
         folder.even_when_full(|| journal.append(&entry))
     };
     let known = journal::read(folder.dir(), 0)?.entries.iter().any(|entry| entry.run == record.run);
     if let (false, Some(reason)) = (known, &record.not_started) {
-        note(Event::NotStarted { reason: reason.clone() })?;
+        note(Event::NotStarted { reason: reason.clone() }, None)?;
     }
     let state = look::fold(folder, run, record, session)?.state;
     if state.outcome.is_none() {
         let outcome = closing::publish(folder, run, session, record, &state, judge(&state, since_boot_ms()))?;
-        note(Event::Ended { outcome })?;
+        let event = Event::Ended { outcome };
+        let notify = moment_of(settings, &state, &event, false).map(|(moment, _)| moment);
+        note(event, notify)?;
+    }
+    if (settings.notify)().is_some_and(|wanted| wanted.by_sender) {
+        // One that cannot be started now is started by the next moment of this home.
+        let _ = moments::start(handles, folder);
     }
     finish(folder, run, record, handles)
 }

@@ -6,7 +6,7 @@
 use super::room::{Allowed, Now, Room};
 use super::streams::{Hold, Streams};
 use super::{Keeper, KeeperError};
-use crate::Settings;
+use crate::ReadBounds;
 use crate::handles::{self, Handles};
 use ostler_core::event::Event;
 use ostler_core::life::Held;
@@ -75,7 +75,7 @@ pub(super) enum Pumped {
 }
 
 impl Output {
-    pub fn new(record: &RunRecord, run: &Dir, handles: &Handles, settings: Settings) -> io::Result<Output> {
+    pub fn new(record: &RunRecord, run: &Dir, handles: &Handles, settings: ReadBounds) -> io::Result<Output> {
         let mode = record.plan.mode();
         let bounds = OutputBounds { limit: record.output_limit, min_free: record.min_free_space };
         Ok(Output {
@@ -408,7 +408,7 @@ mod tests {
             Fixture { run, handles, agent: stdout.write, _folder: folder }
         }
 
-        fn output(&self, speaks: Speaks, settings: Settings) -> Output {
+        fn output(&self, speaks: Speaks, settings: ReadBounds) -> Output {
             let bounds = OutputBounds { limit: Some(LIMIT), min_free: Some(0) };
             Output {
                 streams: Streams::new(Mode::Headless, &self.run, &self.handles).unwrap(),

@@ -6,7 +6,7 @@ use super::{Keeper, KeeperError};
 use jiff::Timestamp;
 use ostler_core::life::event_of;
 use ostler_core::record::Speaks;
-use ostler_sys::clock::since_boot_ms;
+use ostler_sys::clock::{self, since_boot_ms};
 use ostler_sys::notify::Watcher;
 use std::path::PathBuf;
 
@@ -24,7 +24,8 @@ pub(super) struct OwnRecordWatch {
 impl Keeper {
     /// Folds in what the agent's own record tells, when it may tell something new.
     pub(super) fn consult_own_record(&mut self) -> Result<(), KeeperError> {
-        let message_waits = !self.state.is_ready() && !self.state.mail.queue.is_empty();
+        let message_waits =
+            (!self.state.is_ready() || self.terminal.dialog.is_awaited()) && !self.state.mail.queue.is_empty();
         let of_interest = self.state.turn_is_told() || message_waits;
         let runs = self.record.plan.speaks() == Speaks::Hooks && self.state.is_running();
         if !runs || !of_interest {
@@ -58,7 +59,7 @@ impl Keeper {
             watch.due_ms = Some(watch.due_ms.map_or(now_ms + again_ms, |due| due.min(now_ms + again_ms)));
         }
         for fact in told.facts {
-            if let Some(event) = event_of(fact, &self.state) {
+            if let Some(event) = event_of(fact.resolved(clock::now()), &self.state) {
                 self.note(event)?;
             }
         }
@@ -76,7 +77,7 @@ impl Keeper {
         Ok(())
     }
 
-    fn watch_own_record(&self, now_ms: u64) -> Option<OwnRecordWatch> {
+    pub(super) fn watch_own_record(&self, now_ms: u64) -> Option<OwnRecordWatch> {
         if self.agent.tells_in_a_file() {
             // We work in the session's folder. Its neighbours, which we write to ourselves, are not watched.
             let file = PathBuf::from(format!("runs/{}/hooks", self.run.number));

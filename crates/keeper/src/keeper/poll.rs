@@ -24,28 +24,31 @@ pub(super) enum Woken {
     Proof,
     OwnRecord,
     Snapshot,
+    Sender(usize),
+    Timer,
+    TurnSnapshot,
+    Preparing,
+    HandingOver,
 }
 
 impl Keeper {
     pub(super) fn poll(&self) -> io::Result<Vec<Woken>> {
         let mut kinds = Vec::new();
         let mut fds = Vec::new();
-        for (kind, handle, flags) in self.watched() {
-            kinds.push(kind);
-            fds.push(PollFd::from_borrowed_fd(handle, flags));
-        }
         let full = (!self.journal.is_written()).then_some(FULL_DISK_MS);
         let full = full.into_iter().chain(self.output.again_ms()).min().map(|ms| since_boot_ms() + ms);
         let typing = self.terminal.due_ms();
         let own_record = self.own_record.as_ref().and_then(|watch| watch.due_ms);
-        let due = [self.wake_ms, full, typing, own_record, self.clients.due_ms()];
-        let timeout = due.into_iter().flatten().min().map(|ms| {
-            let wait = ms.saturating_sub(since_boot_ms());
-            Timespec {
-                tv_sec: i64::try_from(wait / 1000).unwrap_or(i64::MAX),
-                tv_nsec: i64::try_from(wait % 1000).unwrap_or(0) * 1_000_000,
-            }
+        let due = [self.wake_ms, full, typing, own_record, self.clients.due_ms(), self.sender_due_ms()];
+        let timeout = self.timers.timeout_ms(due.into_iter().flatten().min()).map(|wait| Timespec {
+            tv_sec: i64::try_from(wait / 1000).unwrap_or(i64::MAX),
+            tv_nsec: i64::try_from(wait % 1000).unwrap_or(0) * 1_000_000,
         });
+        // Only now: a timer may just have been made.
+        for (kind, handle, flags) in self.watched() {
+            kinds.push(kind);
+            fds.push(PollFd::from_borrowed_fd(handle, flags));
+        }
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
@@ -66,9 +69,16 @@ impl Keeper {
             (Woken::Proof, self.proof.watcher().map(AsFd::as_fd)),
             (Woken::OwnRecord, own_record.map(AsFd::as_fd)),
             (Woken::Snapshot, self.terminal.snapshots.process().map(AsFd::as_fd)),
+            (Woken::TurnSnapshot, self.turn_snapshots.process().map(AsFd::as_fd)),
+            (Woken::Preparing, self.preparing.process().map(AsFd::as_fd)),
+            (Woken::HandingOver, self.handing_over.as_ref().map(|errand| errand.process().as_fd())),
         ];
         let mut watched: Vec<_> =
             single.into_iter().filter_map(|(kind, handle)| Some((kind, handle?, PollFlags::IN))).collect();
+        watched.extend(self.timers.watched().map(|(kind, timer)| (kind, timer, PollFlags::IN)));
+        // The newest first, as with clients.
+        let senders: Vec<_> = self.senders.processes().enumerate().collect();
+        watched.extend(senders.into_iter().rev().map(|(n, sender)| (Woken::Sender(n), sender.as_fd(), PollFlags::IN)));
         if !self.terminal.snapshots.are_behind(self.output.end()) {
             let sources = self.output.sources(&self.handles);
             watched.extend(sources.into_iter().map(|source| (Woken::Output, source.as_fd(), PollFlags::IN)));

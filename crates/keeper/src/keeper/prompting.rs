@@ -369,12 +369,12 @@ impl Keeper {
         }
     }
 
-    fn say_why_it_waits(&mut self, why: Option<String>) -> Result<(), KeeperError> {
+    pub(super) fn say_why_it_waits(&mut self, why: Option<String>) -> Result<(), KeeperError> {
         if self.state.mail.waits != why { self.note(Event::MessageWaits { why }) } else { Ok(()) }
     }
 }
 
-fn dialog(agent: &str, id: &str) -> String {
+pub(super) fn dialog(agent: &str, id: &str) -> String {
     format!("{agent} shows a dialog; answer it: ostler attach {id}")
 }
 

@@ -12,6 +12,7 @@ use ostler_core::record::{Mode, Plan, Session};
 use ostler_store::StoreError;
 use ostler_store::pieces::Pieces;
 use ostler_store::progress::Heard;
+use ostler_sys::clock;
 use ostler_sys::dir::Dir;
 use ostler_view::agent_feed::AgentFeed;
 
@@ -147,7 +148,7 @@ impl Keeper {
             }
             // A line is understood with the last that it tells: killed before that, we are told again.
             let out = told.peek().is_none_or(|(next, _)| *next != end).then_some(end);
-            if let Some(event) = event_of(fact, &self.state) {
+            if let Some(event) = event_of(fact.resolved(clock::now()), &self.state) {
                 self.note_about(About { out, ..About::default() }, event)?;
             }
         }

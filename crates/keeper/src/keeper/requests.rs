@@ -5,6 +5,7 @@ use ostler_agents::speak::Answer;
 use ostler_core::event::Event;
 use ostler_core::fact::Ask;
 use ostler_core::record::{Channel, Mode, RequestKind};
+use ostler_core::view::Phase;
 use ostler_store::inbox::{self, Placed};
 use ostler_store::journal;
 use ostler_sys::pause::{self, Point};
@@ -14,7 +15,9 @@ impl Keeper {
         let (requests, _) = inbox::read(self.folder.dir(), self.state.inbox)?;
         for Placed { request, at, end } in requests {
             // A request about a process does not carry over to the next one; a message does.
-            let stale = request.run != self.record.run
+            // The next run of a session that goes on by itself is to its clients the same one.
+            let since = self.record.continues.unwrap_or(self.record.run);
+            let stale = !(since..=self.record.run).contains(&request.run)
                 && !matches!(
                     request.kind,
                     RequestKind::Message { .. } | RequestKind::Withdraw { .. } | RequestKind::Again { .. }
@@ -26,7 +29,10 @@ impl Keeper {
             };
             let is_stop = matches!(event, Event::StopRequested { .. });
             pause::at(Point::RequestGranted);
-            self.note_about(About { out: self.heard(), request: Some(request.id), inbox: Some(end) }, event)?;
+            self.note_about(
+                About { out: self.heard(), request: Some(request.id), inbox: Some(end), ..About::default() },
+                event,
+            )?;
             if is_stop {
                 // Before any signal: whatever happens now, nothing resurrects this session.
                 self.journal.sync()?;
@@ -68,8 +74,14 @@ impl Keeper {
             RequestKind::Answer { request, allow, always, text } => {
                 self.answer(by, request, &Answer { allow, always, text })?
             }
-            RequestKind::Interrupt if self.state.turn_running() => Event::InterruptRequested { by },
+            RequestKind::Ask { ask } => match &self.session.job {
+                Some(_) => Event::Asked { ask },
+                None => refused("only a job asks by a request".to_owned()),
+            },
+            RequestKind::Interrupt if self.state.turn_running() => Event::InterruptRequested { by, why: None },
             RequestKind::Interrupt => refused("no turn is running".to_owned()),
+            RequestKind::GoOn if self.state.phase() == Phase::Waiting => Event::WaitOver { by },
+            RequestKind::GoOn => refused("it does not wait".to_owned()),
             RequestKind::Stop { how, grace_ms, why } => Event::StopRequested { by, why, how, grace_ms },
             RequestKind::Unknown => refused("this version of ostler does not know the request".to_owned()),
         })
@@ -100,10 +112,13 @@ impl Keeper {
         if answer.always && always.is_none() {
             return Ok(refused("it offers nothing to allow for longer; allow it once, without --always".to_owned()));
         }
-        let Some(bytes) = self.agent.answer(&ask, answer) else {
-            return Ok(refused("it takes no text with that; use --allow or --deny alone".to_owned()));
-        };
-        self.input.put(&answer_name(&ask), bytes)?;
+        // A job reads the answer where it was written: in its inbox.
+        if self.session.job.is_none() {
+            let Some(bytes) = self.agent.answer(&ask, answer) else {
+                return Ok(refused("it takes no text with that; use --allow or --deny alone".to_owned()));
+            };
+            self.input.put(&answer_name(&ask), bytes)?;
+        }
         Ok(Event::Answered { request: ask.request, by, allowed: answer.allow, always })
     }
 }

@@ -8,7 +8,7 @@
 //! go far below together. While output is held, and only then, a timer asks again, and reads the settings again.
 
 use super::streams::Hold;
-use crate::Settings;
+use crate::ReadBounds;
 use ostler_core::limits::{OutputBounds, default_min_free};
 use ostler_core::record::Mode;
 use ostler_sys::dir::Space;
@@ -29,7 +29,7 @@ pub(super) struct Room {
     mode: Mode,
     limit: Option<u64>,
     min_free: Option<u64>,
-    settings: Settings,
+    settings: ReadBounds,
     /// What may move before the file system is looked at again, and when it was looked at.
     left: u64,
     looked_ms: u64,
@@ -61,7 +61,7 @@ pub(super) enum Allowed {
 }
 
 impl Room {
-    pub fn new(mode: Mode, bounds: OutputBounds, settings: Settings) -> Room {
+    pub fn new(mode: Mode, bounds: OutputBounds, settings: ReadBounds) -> Room {
         Room {
             mode,
             limit: bounds.limit,

@@ -54,6 +54,14 @@ impl Keeper {
                     // It has another number now; what else it wants is heard at once in the next round.
                     return Ok(Handled::Something);
                 }
+                Wanted::Begun { slot } => {
+                    if let Some(slot) = slot {
+                        self.keep_slot(slot);
+                        // A waiting process of before does not listen.
+                        let _ = self.clients.say(index, &Reply::HasSlot);
+                    }
+                    self.look_at_claim()?;
+                }
                 Wanted::Upgrade { binary } => {
                     self.make_way(index, &binary)?;
                     return Ok(Handled::Something);

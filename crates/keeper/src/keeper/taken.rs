@@ -10,7 +10,7 @@ use ostler_store::{RunRecord, inbox, journal};
 use ostler_sys::dir::position;
 use ostler_sys::pipes;
 use ostler_view::fate::{Ended, Fate};
-use ostler_view::proof;
+use ostler_view::proof::{self, Kept};
 use std::io;
 
 impl Keeper {
@@ -27,12 +27,27 @@ impl Keeper {
 
     /// A message with which the process of this run died.
     pub(super) fn take_back(&mut self, message: Message) -> Result<(), KeeperError> {
-        let record = self.record.clone();
-        let fate = match self.is_unread(message)? {
-            true => Fate::NotTaken,
-            false => self.fate(&record, message, &self.given())?,
-        };
-        self.settle(&record, message, fate)
+        let fate = self.fate_of(message)?;
+        self.settle(&self.record.clone(), message, fate)
+    }
+
+    /// What became of the newest message.
+    pub(super) fn fate_of(&self, message: Message) -> Result<Fate, KeeperError> {
+        match self.is_unread(message)? {
+            true => Ok(Fate::NotTaken),
+            false => self.fate(&self.record, message, &self.given()),
+        }
+    }
+
+    /// Whether the agent had written it down and has removed it from the conversation since.
+    pub(super) fn was_taken_back(&self, message: Message) -> Result<bool, KeeperError> {
+        let mark = proof::mark_of(self.agent, &self.folder, self.record.plan.mode(), message)?;
+        match (Kept::of(&self.record, &self.state), mark) {
+            (Some(Kept::File { path, from }), Some(mark)) => {
+                Ok(!proof::conversation_has(self.agent, &path, from, &[mark])?)
+            }
+            (Some(Kept::File { .. } | Kept::Database { .. }) | None, _) => Ok(false),
+        }
     }
 
     /// What was true when the newest message was given.

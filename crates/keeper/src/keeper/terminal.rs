@@ -1,5 +1,6 @@
 //! What only a terminal session has: a window, a screen of which snapshots are taken, and messages that are typed.
 
+use super::dialogs::AwaitedDialog;
 use super::prompting::Prompting;
 use super::screen::ScreenWatch;
 use super::snapshots::Snapshots;
@@ -20,6 +21,8 @@ pub(super) struct Terminal {
     /// The message that is being typed into a prompt that has to be seen, and the end of one that is typed without looking.
     pub prompting: Prompting,
     pub keys_to_come: Option<KeysToCome>,
+    /// A message waits for a dialog to be closed.
+    pub dialog: AwaitedDialog,
 }
 
 impl Terminal {
@@ -30,6 +33,7 @@ impl Terminal {
             snapshots,
             prompting: Prompting::default(),
             keys_to_come: None,
+            dialog: AwaitedDialog::default(),
         }
     }
 

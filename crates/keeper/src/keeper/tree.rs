@@ -33,9 +33,7 @@ impl Tree<'_> {
             return self.contained(group);
         }
         let all = Processes::look()?;
-        let me = rustix::process::getpid().as_raw_nonzero().get();
-        let ours = |pid: i32| pid == me || Some(pid) == self.holder || Some(pid) == self.snapshot;
-        let foreign = |stat: &Stat| ours(stat.pid) || self.is_anothers(stat.pid);
+        let foreign = |stat: &Stat| self.is_helper(stat.pid) || self.is_anothers(stat.pid);
         // Its number may be somebody else's by now, and what is below that is not ours.
         let agent = Stat::read(self.agent.pid())?.filter(|stat| stat.identity() == *self.agent).map(|stat| stat.pid);
         let roots: Vec<i32> = agent.into_iter().chain(self.holder).collect();
@@ -46,16 +44,23 @@ impl Tree<'_> {
 
     fn contained(&self, group: &Group) -> io::Result<Vec<Identity>> {
         let mut found = Vec::new();
-        for pid in group.processes()?.into_iter().filter(|&pid| pid != self.agent.pid()) {
+        let apart = |pid: &i32| *pid != self.agent.pid() && !self.is_helper(*pid);
+        for pid in group.processes()?.into_iter().filter(apart) {
             found.extend(Stat::read(pid)?.filter(|stat| !stat.is_zombie()).map(|stat| stat.identity()));
         }
         Ok(found)
     }
 
+    /// A replacement that could not leave the group of the process that started it is in there with the agent.
+    fn is_helper(&self, pid: i32) -> bool {
+        let me = rustix::process::getpid().as_raw_nonzero().get();
+        pid == me || Some(pid) == self.holder || Some(pid) == self.snapshot
+    }
+
     fn is_anothers(&self, pid: i32) -> bool {
         let mine = format!("ostler-{}-", self.session);
         let in_other_group = groups_of(pid).iter().any(|group| !group.starts_with(&mine));
-        in_other_group || is_helper_of_another(pid) || self.is_agent_of_another(pid)
+        in_other_group || is_helper_of_another(pid) || self.is_agent_of_another(pid) || is_sender(pid)
     }
 
     /// The agent of an inner session becomes our holder's child when its own holder dies. The lock that it inherited says
@@ -73,7 +78,9 @@ impl Tree<'_> {
 
     /// Tells all of it to go. A fork in flight is met by the next look.
     pub fn end(&self, processes: &[Identity], forced: bool) -> io::Result<()> {
-        if forced && self.group.is_some_and(Group::kill) && processes.is_empty() {
+        let without_us =
+            |group: &&Group| group.processes().is_ok_and(|all| !all.iter().any(|&pid| self.is_helper(pid)));
+        if forced && self.group.filter(without_us).is_some_and(Group::kill) && processes.is_empty() {
             return Ok(());
         }
         for process in processes {
@@ -103,12 +110,22 @@ fn is_helper_of_another(pid: i32) -> bool {
         .is_some_and(|helper| Identity::of(pid).is_ok_and(|process| process.as_ref() == Some(&helper.process)))
 }
 
+/// A process that sends notifications or takes a snapshot of the working tree becomes our holder's child when the keeper that started
+/// it dies. It is our own program, which does nothing else under these words and ends by itself.
+fn is_sender(pid: i32) -> bool {
+    let ours = |word: &String| word == crate::NOTIFY || word == crate::TURN;
+    command_line(pid).get(1).is_some_and(ours) && process_table::is_this_program(pid)
+}
+
 /// Everything that a process of somebody else's has started and that is alive, but for sessions of ostler that it has started:
 /// those outlive it.
 pub fn started_by(process: &Identity) -> io::Result<Vec<Identity>> {
     let known = groups_of(process.pid());
-    let foreign =
-        |stat: &Stat| groups_of(stat.pid).iter().any(|group| !known.contains(group)) || is_helper_of_another(stat.pid);
+    let foreign = |stat: &Stat| {
+        groups_of(stat.pid).iter().any(|group| !known.contains(group))
+            || is_helper_of_another(stat.pid)
+            || is_sender(stat.pid)
+    };
     let all = Processes::look()?;
     // Its number may be somebody else's by now, and what is below that is not to be touched.
     if Stat::read(process.pid())?.is_none_or(|stat| stat.identity() != *process) {
@@ -136,4 +153,55 @@ pub fn describe(processes: &[Identity]) -> Vec<String> {
         .collect();
     names.sort();
     names
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use ostler_sys::cgroup;
+    use ostler_sys::spawn::{Leads, Program, Start, Started, collect};
+    use rustix::fd::AsFd;
+    use std::ffi::CString;
+
+    fn sleeper(group: &Group) -> (Started, Identity) {
+        let text = |words: &[&str]| words.iter().map(|word| CString::new(*word).unwrap()).collect::<Vec<_>>();
+        let started = Start {
+            program: Program::Named("sleep"),
+            arguments: &text(&["sleep", "600"]),
+            environment: &text(&["PATH=/usr/bin:/bin"]),
+            folder: None,
+            descriptors: &[],
+            leads: Leads::Session,
+            cgroup: Some(group.as_fd()),
+        }
+        .start()
+        .unwrap();
+        assert!(started.contained);
+        let process = Identity::of(started.pid).unwrap().unwrap();
+        (started, process)
+    }
+
+    #[test]
+    fn a_holder_in_the_group_of_its_agent_is_not_left_behind_and_not_ended_with_it() {
+        let made = cgroup::base().and_then(|base| Group::make(&base, &format!("tree-test-{}", std::process::id())));
+        // Where we may make no group, nobody can be in one.
+        let Some(group) = made else { return };
+        let ((agent_child, agent), (holder_child, holder)) = (sleeper(&group), sleeper(&group));
+        let (tool_child, tool) = sleeper(&group);
+        let session = SessionId::from_random(7);
+        let pid = Some(holder.pid());
+        let tree = Tree { session, group: Some(&group), holder: pid, agent: &agent, snapshot: None };
+        assert_eq!(tree.left().unwrap(), [tool]);
+        tree.end(&tree.left().unwrap(), true).unwrap();
+        collect(tool_child.pid);
+        tree.end(&tree.left().unwrap(), true).unwrap();
+        let lives = |process: &Identity| !Pidfd::open(process).unwrap().unwrap().has_exited().unwrap();
+        assert!(lives(&holder) && lives(&agent) && tree.left().unwrap().is_empty());
+        // Without a helper in it, all of it ends at once.
+        Tree { holder: None, ..tree }.end(&[], true).unwrap();
+        collect(agent_child.pid);
+        collect(holder_child.pid);
+        group.remove();
+    }
 }

@@ -226,18 +226,31 @@ fn session() -> Session {
         labels: Default::default(),
         parent: None,
         fork: None,
+        origin: None,
+        read_only: false,
         adopted: None,
         model: None,
         arguments: SCRIPT.map(str::to_owned).into(),
         prompt: None,
         attended: false,
         limits: ostler_core::limits::Limits::default(),
+        rules: ostler_core::rules::Rules::default(),
+        worktree: None,
+        job: None,
+        driven: false,
+        group: None,
         created: Timestamp::now(),
     }
 }
 
 fn record() -> RunRecord {
-    let plan = Plan { channel: Channel::Command, keep: false, ending: Ending::Terminate, linger_ms: 2000 };
+    let plan = Plan {
+        channel: Channel::Command,
+        keep: false,
+        ending: Ending::Terminate,
+        linger_ms: 2000,
+        rules: ostler_core::rules::Rules::default(),
+    };
     RunRecord::new(1, SCRIPT.map(str::to_owned).into(), plan)
 }
 

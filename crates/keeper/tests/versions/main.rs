@@ -36,7 +36,10 @@ fn main() {
     if std::env::var_os(NEWER_KEEPER).is_some() && arguments.get(1).map(String::as_str) == Some(ostler_keeper::KEEPER) {
         speak_as_a_newer_keeper(&arguments);
     }
-    if let Some(code) = ostler_keeper::enter(&arguments, || None) {
+    if let Some(code) = ostler_keeper::enter(
+        &arguments,
+        ostler_keeper::Settings { output: || None, notify: || None, snapshots: || false },
+    ) {
         std::process::exit(code);
     }
     if arguments.iter().any(|argument| argument == "--list") {

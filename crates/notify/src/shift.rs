@@ -1,0 +1,61 @@
+//! The threads of a sender end together. One that has nothing to do while another waits for a server must stay: more may come for its way, and
+//! no other process sends that.
+
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Mutex, PoisonError};
+
+/// What the threads of the ways know of each other.
+pub(crate) struct Shift {
+    state: Mutex<ShiftState>,
+    /// Readable when the shift is over. Where there is none, they look again after a while.
+    over: Option<OwnedFd>,
+}
+
+#[derive(Default)]
+struct ShiftState {
+    /// So many threads look for what waits, or send it.
+    busy: usize,
+    is_over: bool,
+}
+
+impl Shift {
+    pub fn new() -> Shift {
+        let over = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).ok();
+        Shift { state: Mutex::default(), over }
+    }
+
+    pub fn begin_work(&self) {
+        self.with(|state| state.busy += 1);
+    }
+
+    pub fn end_work(&self) {
+        self.with(|state| state.busy -= 1);
+    }
+
+    /// Whether a thread that found that nothing waits may end: when none is at work, and then all of them.
+    pub fn ends(&self) -> bool {
+        let ends = self.with(|state| {
+            state.is_over |= state.busy == 0;
+            state.is_over
+        });
+        if let Some(over) = self.over.as_ref().filter(|_| ends) {
+            // Nothing is lost when it cannot be written: it is readable then.
+            let _ = rustix::io::write(over, &1u64.to_ne_bytes());
+        }
+        ends
+    }
+
+    pub fn is_over(&self) -> bool {
+        self.with(|state| state.is_over)
+    }
+
+    /// To be waited for.
+    pub fn over(&self) -> Option<BorrowedFd<'_>> {
+        self.over.as_ref().map(AsFd::as_fd)
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&mut ShiftState) -> T) -> T {
+        work(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

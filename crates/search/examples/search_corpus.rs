@@ -10,8 +10,8 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Messages of one conversation.
-const LENGTH: usize = 110;
+/// Messages of one conversation; a million of them make more than 10,000 files.
+const LENGTH: usize = 77;
 const WORDS: usize = 60_000;
 /// The words of a conversation's own.
 const OWN: usize = 600;

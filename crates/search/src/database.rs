@@ -5,7 +5,7 @@
 
 use crate::error::{SearchError, is_damage};
 use ostler_sys::lock::{self, Held};
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 use rustix::fs::{CWD, Mode, OFlags};
 use std::fs::File;
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The form of the tables, and of what stands in them. Raised also when a decoder finds more in a transcript than before.
-const VERSION: i64 = 1;
+const VERSION: i64 = 4;
 
 const TABLES: &str = "
 CREATE TABLE sources (
@@ -37,10 +37,15 @@ CREATE INDEX passages_source ON passages (source);
 CREATE TABLE sessions (id TEXT PRIMARY KEY, stamp TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE conversations (agent TEXT, native_id TEXT, session TEXT, PRIMARY KEY (agent, native_id, session)) WITHOUT ROWID;
 CREATE INDEX conversations_session ON conversations (session);
-CREATE TABLE databases (path TEXT PRIMARY KEY, stamp TEXT NOT NULL) WITHOUT ROWID;
+CREATE INDEX sources_sessions ON sources (key) WHERE kind = 2;
+CREATE TABLE folders (path TEXT PRIMARY KEY, sum INTEGER) WITHOUT ROWID;
+CREATE TABLE databases (path TEXT PRIMARY KEY, stamp TEXT) WITHOUT ROWID;
 CREATE VIRTUAL TABLE words USING fts5 (text, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii');
 INSERT INTO words (words, rank) VALUES ('hashsize', 16777216);
 ";
+
+/// Stands in the file from the end of its first update on: before, what is in it is only a part.
+const WHOLE: i64 = 1;
 
 /// How long another process may keep the database to itself, in between its transactions.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -48,6 +53,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const WAIT: Duration = Duration::from_millis(200);
 
 const INDEX: &str = "index.sqlite";
+const LOG: &str = "index.sqlite-wal";
+/// The files of the database.
+const FILES: [&str; 3] = [INDEX, LOG, "index.sqlite-shm"];
+/// A log of so many bytes is read and checked within a millisecond.
+const LONG_LOG: u64 = 1 << 20;
 const LOCK: &str = "lock";
 /// Has the boot in which much is written without waiting for the disk: in a later one, the index is not to be trusted.
 const WRITING: &str = "writing";
@@ -88,11 +98,20 @@ impl Folder {
         lock::exclusive_within(file, limit).map_err(SearchError::io(&path))
     }
 
+    /// The right to write, however long another process has it.
+    pub fn lock_when_free(&self) -> Result<Held, SearchError> {
+        let path = self.path.join(LOCK);
+        private(&path).and_then(lock::exclusive).map_err(SearchError::io(&path))
+    }
+
     /// The index as it is, or `None` when there is none that can be read by this version.
     pub fn existing(&self) -> Result<Option<Connection>, SearchError> {
         // What is not a file in its place is in the way of one.
         if !std::fs::symlink_metadata(self.index()).is_ok_and(|about| about.is_file()) {
             return Ok(None);
+        }
+        for name in FILES {
+            allow_owner(&self.path.join(name)).map_err(|error| SearchError::Damaged { error: error.to_string() })?;
         }
         let connection = open(&self.index())?;
         let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
@@ -121,7 +140,7 @@ impl Folder {
 
     /// Deletes the index; the lock stays.
     pub fn delete(&self) -> io::Result<()> {
-        for name in [INDEX, "index.sqlite-wal", "index.sqlite-shm", "index.sqlite-journal", WRITING] {
+        for name in FILES.into_iter().chain(["index.sqlite-journal", WRITING]) {
             match std::fs::remove_file(self.path.join(name)) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -154,6 +173,18 @@ impl Folder {
         std::fs::remove_file(&path).map_err(SearchError::io(&path))
     }
 
+    /// Moves the log into the file when it has grown. Each search that is the only one reads the whole log when it begins.
+    pub fn shorten_log(&self, connection: &Connection) -> Result<(), SearchError> {
+        if std::fs::metadata(self.path.join(LOG)).is_ok_and(|about| about.len() > LONG_LOG) {
+            // Not while another search reads it: the next update comes by again.
+            connection.busy_timeout(Duration::ZERO)?;
+            let moved = connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
+            connection.busy_timeout(PATIENCE)?;
+            moved?;
+        }
+        Ok(())
+    }
+
     /// Whether an update that did not wait for the disk was cut off by the end of the machine's power. One that was only killed
     /// has left everything with the kernel.
     fn is_unfinished(&self) -> bool {
@@ -168,8 +199,22 @@ pub(crate) enum Wait {
     Long,
 }
 
+/// Lets the owner read and write a file that somebody has closed to everybody. It fails when that is not ours.
+fn allow_owner(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    match std::fs::symlink_metadata(path) {
+        Ok(about) if about.is_file() && about.permissions().mode() & 0o600 != 0o600 => {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))
+        }
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
 /// A file that only its owner can read.
 fn private(path: &Path) -> io::Result<OwnedFd> {
+    allow_owner(path)?;
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let mode = Mode::RUSR | Mode::WUSR;
     let file = rustix::fs::openat(CWD, path, flags, mode)?;
@@ -177,22 +222,37 @@ fn private(path: &Path) -> io::Result<OwnedFd> {
     Ok(file)
 }
 
+/// Whether everything that there was to read has once been read into it.
+pub(crate) fn is_whole(connection: &Connection) -> Result<bool, SearchError> {
+    let noted: i64 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+    Ok(noted == WHOLE)
+}
+
+/// Notes that it is. It costs a write only the first time.
+pub(crate) fn note_whole(connection: &Connection) -> Result<(), SearchError> {
+    if !is_whole(connection)? {
+        connection.execute_batch(&format!("PRAGMA application_id = {WHOLE}"))?;
+    }
+    Ok(())
+}
+
 fn open(path: &Path) -> Result<Connection, SearchError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(PATIENCE)?;
     connection.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY;")?;
-    // The log is moved into the file when it has grown, not whenever a search ends.
+    // The log is moved into the file when it has grown (`shorten_log`), not whenever a search ends.
     connection.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     Ok(connection)
 }
 
 impl From<rusqlite::Error> for SearchError {
     fn from(error: rusqlite::Error) -> SearchError {
-        if is_damage(&error) {
-            SearchError::Damaged { error: error.to_string() }
-        } else {
-            SearchError::Index { error: error.to_string() }
+        let text = error.to_string();
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => SearchError::Full { error: text },
+            Some(_) | None if is_damage(&error) => SearchError::Damaged { error: text },
+            Some(_) | None => SearchError::Index { error: text },
         }
     }
 }

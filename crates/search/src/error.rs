@@ -1,4 +1,4 @@
-//! What can go wrong with a search. A transcript that cannot be read is not among it: it is passed over.
+//! What can go wrong with a search. A transcript that cannot be read is not among it: it is passed over, and counted.
 
 use rusqlite::ErrorCode;
 use std::io;
@@ -18,6 +18,12 @@ pub enum SearchError {
     /// The index is damaged; it is made again.
     #[error("the search index is damaged: {error}")]
     Damaged {
+        /// In SQLite's words.
+        error: String,
+    },
+    /// There is no room for the index.
+    #[error("the search index cannot be written: {error}")]
+    Full {
         /// In SQLite's words.
         error: String,
     },
@@ -41,7 +47,19 @@ impl SearchError {
     pub(crate) fn is_damage(&self) -> bool {
         match self {
             SearchError::Damaged { .. } => true,
-            SearchError::Io { .. } | SearchError::Index { .. } | SearchError::Store(_) => false,
+            SearchError::Full { .. } | SearchError::Io { .. } | SearchError::Index { .. } | SearchError::Store(_) => {
+                false
+            }
+        }
+    }
+
+    pub(crate) fn is_full_disk(&self) -> bool {
+        match self {
+            SearchError::Full { .. } => true,
+            SearchError::Io { error, .. } => {
+                matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+            }
+            SearchError::Damaged { .. } | SearchError::Index { .. } | SearchError::Store(_) => false,
         }
     }
 }

@@ -8,7 +8,9 @@ use crate::passages::Places;
 use crate::query::Terms;
 use crate::rows;
 use crate::snippet::{self, Piece};
-use crate::update::{Kind, first_id};
+use crate::source::Kind;
+use crate::unread::Collected;
+use crate::update::first_id;
 use jiff::Timestamp;
 use ostler_agents::Agent;
 use ostler_core::id::SessionId;
@@ -83,27 +85,39 @@ pub struct Hit {
 /// For how long passages are read that turn out not to have what is searched for.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What was found, and whether that is all.
-pub(crate) struct Found {
-    pub hits: Vec<Hit>,
-    pub complete: bool,
+/// Whether anything is in the index.
+pub(crate) fn has_any(connection: &Connection) -> Result<bool, SearchError> {
+    Ok(connection.query_row("SELECT EXISTS (SELECT 1 FROM passages)", [], |row| row.get(0))?)
 }
 
-/// The newest messages that have what is searched for.
-pub(crate) fn find(connection: &Connection, query: &Query) -> Result<Found, SearchError> {
+/// The newest messages that have what is searched for, and whether these are all.
+pub(crate) fn find(
+    connection: &Connection,
+    query: &Query,
+    unread: &mut Collected,
+) -> Result<(Vec<Hit>, bool), SearchError> {
     let terms = Terms::parse(query.words.iter().map(String::as_str));
     let Some(expression) = terms.expression() else {
-        return Ok(Found { hits: Vec::new(), complete: true });
+        return Ok((Vec::new(), true));
     };
-    let mut finder =
-        Finder { query, terms, files: HashMap::new(), hits: Vec::new(), seen: HashSet::new(), of_each: HashMap::new() };
+    let mut finder = Finder {
+        query,
+        terms,
+        below: query.below.as_deref().map(real),
+        folders: HashMap::new(),
+        files: HashMap::new(),
+        unread,
+        hits: Vec::new(),
+        seen: HashSet::new(),
+        of_each: HashMap::new(),
+    };
     let (sql, values) = question(query, expression);
     let mut statement = connection.prepare(&sql)?;
     let mut rows = statement.query(params_from_iter(values))?;
     let begun = Instant::now();
     let mut complete = true;
     while let Some(row) = rows.next()? {
-        let Some(candidate) = Candidate::of(row)? else { continue };
+        let candidate = Candidate::of(row)?;
         if finder.has_enough(candidate.id) {
             break;
         }
@@ -113,11 +127,12 @@ pub(crate) fn find(connection: &Connection, query: &Query) -> Result<Found, Sear
         }
         finder.check(&candidate);
     }
-    let mut hits = finder.hits;
-    hits.sort_by_key(|hit| std::cmp::Reverse(hit.ms));
-    hits.truncate(query.most);
-    let hits = hits.into_iter().map(|hit| session_of(connection, hit)).collect::<Result<Vec<Hit>, SearchError>>()?;
-    Ok(Found { hits, complete })
+    let hits = finder
+        .newest()
+        .into_iter()
+        .map(|hit| session_of(connection, hit))
+        .collect::<Result<Vec<Hit>, SearchError>>()?;
+    Ok((hits, complete))
 }
 
 /// The SQL for the passages that may have what is searched for, and its values.
@@ -167,12 +182,14 @@ struct Candidate {
 }
 
 impl Candidate {
-    /// `None` for what this version does not know.
-    fn of(row: &Row<'_>) -> Result<Option<Candidate>, SearchError> {
+    /// An index of this version has nothing that this version does not know: anything else is damage.
+    fn of(row: &Row<'_>) -> Result<Candidate, SearchError> {
         let (role, kind) = (Role::of_number(row.get(1)?), Kind::of_number(row.get(4)?));
         let places = serde_json::from_slice(row.get_ref(2)?.as_bytes().map_err(rusqlite::Error::from)?).ok();
-        let (Some(role), Some(kind), Some(places)) = (role, kind, places) else { return Ok(None) };
-        Ok(Some(Candidate {
+        let (Some(role), Some(kind), Some(places)) = (role, kind, places) else {
+            return Err(SearchError::Damaged { error: "a passage that cannot be read".to_owned() });
+        };
+        Ok(Candidate {
             id: row.get(0)?,
             role,
             places,
@@ -183,48 +200,88 @@ impl Candidate {
             native_id: row.get(7)?,
             title: row.get(8)?,
             cwd: row.get(9)?,
-        }))
+        })
+    }
+}
+
+/// A path without links, as far as it exists.
+fn real(path: &Path) -> PathBuf {
+    let known = path.ancestors().find_map(|known| Some((known, std::fs::canonicalize(known).ok()?)));
+    match known {
+        Some((known, found)) => found.join(path.strip_prefix(known).unwrap_or(Path::new(""))),
+        None => path.to_owned(),
     }
 }
 
 /// A hit that is not described yet.
 struct Raw {
     ms: i64,
+    source: i64,
     hit: Hit,
 }
 
 struct Finder<'a> {
     query: &'a Query,
     terms: Terms,
+    below: Option<PathBuf>,
+    /// Whether these folders are below that one.
+    folders: HashMap<String, bool>,
     files: HashMap<i64, Option<File>>,
+    unread: &'a mut Collected,
     hits: Vec<Raw>,
     /// What was found already: agents write some messages twice.
     seen: HashSet<(i64, Role, Option<Timestamp>, String)>,
-    of_each: HashMap<i64, usize>,
+    /// The times of the hits of each source.
+    of_each: HashMap<i64, Vec<i64>>,
 }
 
 impl Finder<'_> {
     /// Whether no passage from this one on can have a newer message than the last that is shown.
     fn has_enough(&self, id: i64) -> bool {
-        let newer = self.hits.iter().filter(|hit| first_id(hit.ms) >= id).count();
-        self.hits.len() >= self.query.most && newer >= self.query.most
+        let most = self.query.most_of_each;
+        self.hits.len() >= self.query.most
+            && self.of_each.keys().map(|source| self.newer(*source, id).min(most)).sum::<usize>() >= self.query.most
+    }
+
+    /// How many messages of a source were found that are newer than any in the passages from this one on.
+    fn newer(&self, source: i64, id: i64) -> usize {
+        self.of_each.get(&source).map_or(0, |times| times.iter().filter(|ms| first_id(**ms) >= id).count())
+    }
+
+    /// The hits to show.
+    fn newest(self) -> Vec<Raw> {
+        let mut hits = self.hits;
+        hits.sort_by_key(|hit| std::cmp::Reverse(hit.ms));
+        let mut shown: HashMap<i64, usize> = HashMap::new();
+        hits.retain(|hit| {
+            let count = shown.entry(hit.source).or_default();
+            *count += 1;
+            *count <= self.query.most_of_each
+        });
+        hits.truncate(self.query.most);
+        hits
+    }
+
+    fn is_below(&mut self, cwd: Option<&str>) -> bool {
+        let (Some(below), Some(cwd)) = (&self.below, cwd) else { return self.below.is_none() };
+        if let Some(known) = self.folders.get(cwd) {
+            return *known;
+        }
+        let is_below = Path::new(cwd).starts_with(below) || real(Path::new(cwd)).starts_with(below);
+        self.folders.insert(cwd.to_owned(), is_below);
+        is_below
     }
 
     fn check(&mut self, candidate: &Candidate) {
-        let below = |folder: &PathBuf| candidate.cwd.as_ref().is_some_and(|cwd| Path::new(cwd).starts_with(folder));
-        if self.query.below.as_ref().is_some_and(|folder| !below(folder)) {
+        let most = self.query.most_of_each;
+        if !self.is_below(candidate.cwd.as_deref()) || self.newer(candidate.source, candidate.id) >= most {
             return;
         }
-        let full = |finder: &Finder<'_>| {
-            finder.of_each.get(&candidate.source).copied().unwrap_or(0) >= finder.query.most_of_each
-        };
-        if full(self) {
-            return;
-        }
+        let mut found = 0;
         let passage_ms = candidate.id / 1024;
         // The newest message of a passage is its last.
         for message in self.messages(candidate).into_iter().rev().filter(|message| message.role == candidate.role) {
-            if full(self) {
+            if found >= most {
                 return;
             }
             if self.query.since.is_some_and(|since| message.at.is_some_and(|at| at < since)) {
@@ -236,9 +293,12 @@ impl Finder<'_> {
             if !self.seen.insert((candidate.source, message.role, message.at, shown)) {
                 continue;
             }
-            *self.of_each.entry(candidate.source).or_default() += 1;
+            found += 1;
+            let ms = message.at.map_or(passage_ms, Timestamp::as_millisecond);
+            self.of_each.entry(candidate.source).or_default().push(ms);
             self.hits.push(Raw {
-                ms: message.at.map_or(passage_ms, Timestamp::as_millisecond),
+                ms,
+                source: candidate.source,
                 hit: Hit {
                     agent: candidate.agent.clone(),
                     native_id: candidate.native_id.clone(),
@@ -272,7 +332,9 @@ impl Finder<'_> {
         match &candidate.places {
             Places::Texts(_) => texts(&candidate.places, candidate.role),
             Places::Lines(lines) => {
-                let file = self.files.entry(candidate.source).or_insert_with(|| discover::open(&candidate.key));
+                let unread = &mut *self.unread;
+                let open = || unread.note(&candidate.key, discover::open(&candidate.key)).flatten();
+                let file = self.files.entry(candidate.source).or_insert_with(open);
                 file.as_ref().map(|file| of_lines(agent, file, lines, &self.terms)).unwrap_or_default()
             }
             Places::Rows(ids) => of_rows(agent, &candidate.key, ids, &self.terms),

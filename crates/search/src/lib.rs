@@ -3,7 +3,7 @@
 //! Theory of operation:
 //!
 //! * The index is derived. A search brings it up to date itself ([`update`]), one at a time by a kernel lock; a search that
-//!   finds another one at work uses what is there. A damaged index is made again.
+//!   finds another one at work uses what is there, or waits where that is not a whole index yet. A damaged index is made again.
 //! * Transcripts are read through the decoders of `agents`, so that what is found is what `logs` shows.
 //! * The index has no text, only which words stand in which [`passages`]. Passages that may match are read again where they
 //!   stand ([`find`]), so that a hit is always what the transcript says now.
@@ -14,7 +14,9 @@
 mod database;
 mod discover;
 mod error;
+mod files;
 mod find;
+mod known;
 mod lines;
 mod message;
 mod passages;
@@ -22,17 +24,22 @@ mod query;
 mod rows;
 mod sessions;
 mod snippet;
+mod source;
 mod tokens;
+mod unread;
 mod update;
 
 pub use error::SearchError;
 pub use find::{Hit, Query};
 pub use message::Role;
 pub use snippet::Piece;
+pub use unread::Unread;
 
 use database::{Folder, Wait};
 use ostler_agents::Variable;
 use ostler_store::home::Home;
+use rusqlite::Connection;
+use unread::Collected;
 
 /// How far an update is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,19 +48,37 @@ pub struct Progress {
     pub read: u64,
     /// How many there are to read.
     pub all: u64,
+    /// There is no whole index yet, and another search is making it: this one waits for that.
+    pub waits: bool,
 }
 
 /// What a search has found.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Hits {
+pub struct Hits<H = Hit> {
     /// The newest first.
-    pub hits: Vec<Hit>,
+    pub hits: Vec<H>,
     /// False when there are so many messages to look at that the oldest were left out.
     pub complete: bool,
     /// Another search is updating the index, so that the newest messages may be missing.
     pub updating: bool,
+    /// Why the index could not be updated, so that the newest messages may be missing: a full disk.
+    pub not_updated: Option<String>,
+    /// What could not be read, so that its messages may be missing.
+    pub unread: Option<Unread>,
     /// Whether there was anything to look for: `false` when every word is excluded, or there is none.
     pub asked: bool,
+}
+
+impl<H> Hits<H> {
+    fn none() -> Hits<H> {
+        Hits { hits: Vec::new(), complete: true, updating: false, not_updated: None, unread: None, asked: true }
+    }
+
+    /// The same with other hits.
+    pub fn map<T>(self, change: impl FnMut(H) -> T) -> Hits<T> {
+        let Hits { hits, complete, updating, not_updated, unread, asked } = self;
+        Hits { hits: hits.into_iter().map(change).collect(), complete, updating, not_updated, unread, asked }
+    }
 }
 
 /// Searches. `tell` hears how far the update is that comes first.
@@ -65,7 +90,7 @@ pub fn search(
 ) -> Result<Hits, SearchError> {
     let asked = query::Terms::parse(query.words.iter().map(String::as_str)).expression().is_some();
     if !asked {
-        return Ok(Hits { hits: Vec::new(), complete: true, updating: false, asked });
+        return Ok(Hits { asked, ..Hits::none() });
     }
     let folder = Folder::open(home.root())?;
     match attempt(&folder, home, variable, query, tell) {
@@ -76,6 +101,8 @@ pub fn search(
             }
             attempt(&folder, home, variable, query, tell)
         }
+        // Somebody has deleted it meanwhile, perhaps with its folder.
+        Err(_) if !folder.index().exists() => attempt(&Folder::open(home.root())?, home, variable, query, tell),
         done => done,
     }
 }
@@ -87,20 +114,61 @@ fn attempt(
     query: &Query,
     tell: &mut dyn FnMut(Progress),
 ) -> Result<Hits, SearchError> {
-    let nothing = Hits { hits: Vec::new(), complete: true, updating: true, asked: true };
-    let (connection, updating) = match folder.lock(Wait::Short)? {
-        Some(held) => {
-            let mut connection = folder.for_update(&held)?;
-            update::update(&mut connection, folder, home, variable, tell)?;
-            (connection, false)
-        }
-        None => match folder.existing() {
-            Ok(Some(connection)) => (connection, true),
-            // Another search is just making it.
-            Ok(None) => return Ok(nothing),
-            Err(error) => return Err(error),
+    let found = |connection: &Connection, mut unread: Collected| -> Result<Hits, SearchError> {
+        let (hits, complete) = find::find(connection, query, &mut unread)?;
+        Ok(Hits { hits, complete, unread: unread.into_unread(), ..Hits::none() })
+    };
+    let held = match folder.lock(Wait::Short)? {
+        Some(held) => held,
+        // Another search is updating the index, or just making it.
+        None => match folder.existing()? {
+            Some(connection) if database::is_whole(&connection)? => {
+                return Ok(Hits { updating: true, ..found(&connection, Collected::default())? });
+            }
+            // That nothing is found in what is there of it would be no answer.
+            Some(_) | None => {
+                tell(Progress { waits: true, ..Progress::default() });
+                folder.lock_when_free()?
+            }
         },
     };
-    let found = find::find(&connection, query)?;
-    Ok(Hits { hits: found.hits, complete: found.complete, updating, asked: true })
+    let mut connection = folder.for_update(&held)?;
+    let mut unread = Collected::default();
+    let not_updated = match update::update(&mut connection, folder, home, variable, &mut unread, tell) {
+        Ok(()) => None,
+        // What is in the index already is better than nothing.
+        Err(error) if error.is_full_disk() && find::has_any(&connection)? => Some(error.to_string()),
+        Err(error) => return Err(error),
+    };
+    Ok(Hits { not_updated, ..found(&connection, unread)? })
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn an_index_that_is_deleted_during_its_update_is_made_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let projects = root.join("home/.claude/projects/-work");
+        fs::create_dir_all(&projects).unwrap();
+        let line = format!("{{\"type\":\"user\",\"message\":{{\"content\":\"zebra {}\"}}}}\n", "x".repeat(1 << 20));
+        // So much that the update does not wait for the disk until it ends.
+        fs::write(projects.join("11111111-408d-4262-88d9-97e7e2d532f0.jsonl"), line.repeat(9)).unwrap();
+        let variable = |name: &str| (name == "HOME").then(|| root.join("home").to_str().unwrap().to_owned());
+        let home = Home::at(root.join("ostler"));
+        let query = Query { words: vec!["zebra".to_owned()], ..Query::default() };
+        let mut deleted = false;
+        let mut tell = |_| {
+            if !std::mem::replace(&mut deleted, true) {
+                fs::remove_dir_all(root.join("ostler/search")).unwrap();
+            }
+        };
+        let found = search(&home, &variable, &query, &mut tell).unwrap();
+        assert_eq!((found.hits.len(), found.updating), (1, false), "{found:?}");
+        assert!(deleted && root.join("ostler/search/index.sqlite").exists());
+    }
 }

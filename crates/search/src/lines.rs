@@ -4,7 +4,7 @@
 use memchr::memchr;
 
 /// A longer line is not a message.
-const LONGEST: usize = 8 * 1024 * 1024;
+pub(crate) const LONGEST: usize = 8 * 1024 * 1024;
 
 /// Where reading stands.
 pub(crate) struct Lines {

@@ -48,8 +48,8 @@ impl Role {
 
 /// So much of what a tool gave back counts, in bytes: the rest is mostly files that are on the disk anyway.
 const TOOL_OUTPUT: usize = 3 * 1024;
-/// The same for what is said. No person writes or reads more at once.
-const SAID: usize = 256 * 1024;
+/// What is said counts whole: a longer message has no line of a transcript.
+const SAID: usize = crate::lines::LONGEST;
 
 /// A message.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,6 +109,7 @@ fn of_fact(fact: Fact, at: Option<Timestamp>) -> Option<Message> {
         | Fact::Asked(_)
         | Fact::AskClosed { .. }
         | Fact::Retrying(_)
+        | Fact::Limited(_)
         | Fact::Background { .. }
         | Fact::TurnEnded(_)
         | Fact::Unknown { .. }

@@ -4,10 +4,10 @@ use crate::discover::{self, Stamp};
 use crate::error::SearchError;
 use crate::message::Message;
 use crate::passages::{Builder, Place};
-use crate::update::{Kind, Update};
+use crate::source::Kind;
+use crate::update::Update;
 use ostler_agents::{Agent, Variable};
 use ostler_view::database::{self, Stored};
-use rusqlite::OptionalExtension;
 use std::path::Path;
 
 /// The key of a conversation in a database.
@@ -22,24 +22,19 @@ pub(crate) fn database_of(key: &str) -> Option<&Path> {
 
 /// Reads what has changed in the databases of all agents.
 pub(crate) fn update(update: &mut Update<'_>, variable: Variable<'_>) -> Result<(), SearchError> {
-    let mut known = update.known(Kind::Database)?;
+    let mut gone = update.databases()?;
     for (agent, path) in discover::databases(variable) {
         let Some(now) = stamp(&path) else { continue };
         let name = path.to_string_lossy().into_owned();
-        let before: Option<String> = update
-            .connection
-            .query_row("SELECT stamp FROM databases WHERE path = ?1", [&name], |row| row.get(0))
-            .optional()?;
-        if before.as_ref() == Some(&now) {
-            known.retain(|key, _| database_of(key) != Some(&path));
+        if gone.remove(&name).flatten().as_ref() == Some(&now) {
             continue;
         }
-        let Some(conversations) = agent.queries().and_then(|queries| database::conversations(queries, &path).ok())
-        else {
-            // Damaged, of another version, or in use just now: what is known of it stays.
-            known.retain(|key, _| database_of(key) != Some(&path));
-            continue;
-        };
+        let Some(queries) = agent.queries() else { continue };
+        let conversations = database::conversations(queries, &path);
+        // Damaged, of another version, or in use just now: what is known of it stays.
+        let Ok(conversations) = conversations.map_err(|error| update.unread.add(&path, &error)) else { continue };
+        update.begin_database(&name)?;
+        let mut known = update.known_of_database(&name)?;
         for stored in conversations {
             let found = known.remove(&key(&path, &stored.native_id));
             let is_same = found.is_some_and(|(_, stamp)| stamp.changed == changed(&stored) && stamp.size == 0);
@@ -47,14 +42,19 @@ pub(crate) fn update(update: &mut Update<'_>, variable: Variable<'_>) -> Result<
                 conversation(update, agent, &path, &stored, found.map(|(id, _)| id))?;
             }
         }
+        for (id, _) in known.into_values() {
+            update.forget(id)?;
+        }
         update.flush()?;
-        update.connection.execute(
-            "INSERT INTO databases VALUES (?1, ?2) ON CONFLICT (path) DO UPDATE SET stamp = ?2",
-            [&name, &now],
-        )?;
+        update.end_database(&name, &now)?;
     }
-    for (id, _) in known.into_values() {
-        update.forget(id)?;
+    // Another home, perhaps, or a disk that is not mounted now.
+    for path in gone.into_keys() {
+        update.begin_database(&path)?;
+        for (id, _) in update.known_of_database(&path)?.into_values() {
+            update.forget(id)?;
+        }
+        update.forget_database(&path)?;
     }
     Ok(())
 }

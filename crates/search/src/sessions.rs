@@ -4,7 +4,8 @@
 use crate::error::SearchError;
 use crate::message::Message;
 use crate::passages::{Builder, Place};
-use crate::update::{Kind, Update};
+use crate::source::Kind;
+use crate::update::Update;
 use ostler_core::event::Event;
 use ostler_store::folder::Folder;
 use ostler_store::home::{Home, SessionsDir};
@@ -20,7 +21,7 @@ pub(crate) fn update(update: &mut Update<'_>, home: &Home) -> Result<(), SearchE
     // What was read of transcripts decides about the records of sessions.
     update.flush()?;
     let mut known = known(update)?;
-    let own = update.known(Kind::Session)?;
+    let own = update.known_sessions()?;
     let mut changed = HashSet::new();
     for sessions in home.sessions_dirs(true)? {
         for &id in &sessions.ids {
@@ -53,10 +54,11 @@ fn known(update: &Update<'_>) -> Result<Known, SearchError> {
 }
 
 /// What tells whether a session has changed: its journal, and where its own records are read, the output of its newest run. One that is
-/// archived does not change.
+/// archived does not change, but it may have been restored, continued and archived again since the last look; it is a folder or one file.
 fn stamp(sessions: &SessionsDir, id: &str, own: bool) -> Option<String> {
     if sessions.archived {
-        return Some("archived".to_owned());
+        let journal = sessions.dir.stat(&format!("{id}/journal.jsonl")).ok().flatten();
+        return Some(format!("archived {:?} {journal:?}", sessions.dir.stat(id).ok()??));
     }
     let journal = sessions.dir.stat(&format!("{id}/journal.jsonl")).ok()?;
     let mut stamp = format!("{journal:?}");
@@ -110,7 +112,7 @@ SELECT id FROM sessions WHERE NOT EXISTS (
 
 /// Reads the records of the sessions whose transcripts are not found; those of others leave the index.
 fn records(update: &mut Update<'_>, home: &Home, changed: &HashSet<String>) -> Result<(), SearchError> {
-    let mut known = update.known(Kind::Session)?;
+    let mut known = update.known_sessions()?;
     let wanted: Vec<String> = {
         let mut rows = update.connection.prepare(WITHOUT_TRANSCRIPT)?;
         let ids = rows.query_map([], |row| row.get(0))?;

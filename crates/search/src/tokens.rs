@@ -1,5 +1,5 @@
-//! Words of a text, as the index knows them: runs of letters and digits, in lower case, without the accents of Latin letters.
-//! A character of a script that writes no spaces is a word of its own.
+//! Words of a text, as the index knows them: runs of letters and digits, in lower case, without accents. A character of a script
+//! that writes no spaces, and a pictogram, is a word of its own.
 //!
 //! Every text passes through here, so plain ASCII takes a short way.
 
@@ -31,16 +31,22 @@ pub fn each(text: &str, mut each: impl FnMut(&str, Range<usize>)) {
         let next = at + character.len_utf8();
         if is_combining(character) {
             // It belongs to the letter before it.
-        } else if !character.is_alphanumeric() {
-            word.end(at, &mut each);
         } else if stands_alone(character) {
             word.end(at, &mut each);
             word.begin(at);
             word.push(character);
             word.end(next, &mut each);
+        } else if !character.is_alphanumeric() {
+            word.end(at, &mut each);
         } else {
             word.begin(at);
-            character.to_lowercase().map(without_accent).for_each(|letter| word.push(letter));
+            // Of some capitals the small letter is a letter and a mark.
+            let letters = character.to_lowercase().filter(|letter| !is_combining(*letter));
+            letters.map(without_accent).for_each(|letter| match letter {
+                // In capitals it is written SS.
+                'ß' => "ss".chars().for_each(|letter| word.push(letter)),
+                letter => word.push(letter),
+            });
         }
         at = next;
     }
@@ -100,21 +106,53 @@ fn is_combining(character: char) -> bool {
     matches!(character, '\u{300}'..='\u{36f}')
 }
 
-/// Chinese and Japanese are written without spaces, Thai as well.
+/// Chinese and Japanese are written without spaces, Thai, Lao, Burmese and Khmer as well. Pictograms are written next to anything.
 fn stands_alone(character: char) -> bool {
-    matches!(character, '\u{e00}'..='\u{e7f}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
+    match character {
+        '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' => character.is_alphanumeric(),
+        '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}' => {
+            character.is_alphanumeric()
+        }
+        '\u{2600}'..='\u{27bf}' | '\u{1f300}'..='\u{1faff}' => true,
+        _ => false,
+    }
 }
 
 /// The letters from U+00E0 to U+017F as people type them who do not have them; a dot stays as it is.
-const PLAIN: &str = "aaaaaa.ceeeeiiii.nooooo.ouuuuy.y\
+const PLAIN: &[u8; 0xa0] = b"aaaaaa.ceeeeiiii.nooooo.ouuuuy.y\
                      aaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiiii..jjkk.lllllllll\
                      lnnnnnn...oooooo..rrrrrrssssssssttttttuuuuuuuuuuuuwwyyyzzzzzzs";
+/// The same from U+1E00 to U+1EFF, where the letters of Vietnamese are.
+const PLAIN_ADDITIONAL: &[u8; 0x100] =
+    b"aabbbbbbccddddddddddeeeeeeeeeeffgghhhhhhhhhhiiiikkkkkkllllllllmmmmmmnnnnnnnnoooooooopppp\
+                     rrrrrrrrssssssssssttttttttuuuuuuuuuuvvvvwwwwwwwwwwxxxxyyzzzzzzhtwy......\
+                     aaaaaaaaaaaaaaaaaaaaaaaaeeeeeeeeeeeeeeeeiiiioooooooooooooooooooooooouuuuuuuuuuuuuuyyyyyyyy......";
 
+/// A small letter as it is without its accent, which some programs write as a mark of its own behind it.
 fn without_accent(letter: char) -> char {
-    let place = (letter as u32).checked_sub(0xe0).and_then(|place| usize::try_from(place).ok());
-    match place.and_then(|place| PLAIN.as_bytes().get(place)) {
+    let of = |table: &[u8], first: u32| match table.get((letter as u32 - first) as usize) {
         Some(b'.') | None => letter,
         Some(&plain) => char::from(plain),
+    };
+    match letter {
+        '\u{e0}'..='\u{17f}' => of(PLAIN, 0xe0),
+        '\u{1e00}'..='\u{1eff}' => of(PLAIN_ADDITIONAL, 0x1e00),
+        'ά' => 'α',
+        'έ' => 'ε',
+        'ή' => 'η',
+        'ί' | 'ϊ' | 'ΐ' => 'ι',
+        'ό' => 'ο',
+        'ύ' | 'ϋ' | 'ΰ' => 'υ',
+        'ώ' => 'ω',
+        // At the end of a word only.
+        'ς' => 'σ',
+        'й' => 'и',
+        'ё' => 'е',
+        'ї' => 'і',
+        'ў' => 'у',
+        'ѓ' => 'г',
+        'ќ' => 'к',
+        _ => letter,
     }
 }
 
@@ -145,8 +183,19 @@ mod tests {
             words("Über façade e\u{301}te\u{301} NAÏVE Łódź žluť ŠŽ Ÿ"),
             ["uber", "facade", "ete", "naive", "lodz", "zlut", "sz", "y"]
         );
-        assert_eq!(words("straße ærø"), ["straße", "ærø".replace('ø', "o").as_str()]);
-        assert_eq!(PLAIN.len(), 0x180 - 0xe0);
+        assert_eq!(words("straße STRASSE STRAẞE ærø"), ["strasse", "strasse", "strasse", "æro"]);
+        assert_eq!(words("tiếng Việt Ệ"), ["tieng", "viet", "e"]);
+        assert_eq!(words("Ёлка Мой мои\u{306} ΟΔΟΣ οδός"), ["елка", "мои", "мои", "οδοσ", "οδοσ"]);
+    }
+
+    #[test]
+    fn a_capital_whose_small_letter_has_a_mark_is_that_letter() {
+        assert_eq!(words("İstanbul ISPARTA ısı"), ["istanbul", "isparta", "isi"]);
+    }
+
+    #[test]
+    fn a_pictogram_is_a_word() {
+        assert_eq!(words("done🎉 👍🏽!"), ["done", "🎉", "👍", "🏽"]);
     }
 
     #[test]

@@ -66,6 +66,9 @@ pub struct Conversation {
     unanswered: Vec<String>,
     /// The question that waits for an answer now.
     open_question: Option<usize>,
+    /// All of it has been in view; so far, its first so many rows.
+    question_seen: bool,
+    question_rows_seen: usize,
     /// While the view follows the end, it does not move past the first row of the open question.
     held: bool,
     /// There is more below a view that is held.
@@ -99,6 +102,8 @@ impl Conversation {
             asked: None,
             unanswered: Vec::new(),
             open_question: None,
+            question_seen: false,
+            question_rows_seen: 0,
             held: false,
             held_above_end: false,
             columns: 0,
@@ -176,6 +181,9 @@ impl Conversation {
             Fact::Retrying(retry) => {
                 self.end_with(Entry::Note(Tone::Quiet, format!("retrying: {}", retry.reason)), true);
             }
+            Fact::Limited(limit) => {
+                self.end_with(Entry::Note(Tone::Quiet, format!("{} reached", limit.what)), true);
+            }
             Fact::NotOpened { reason } => self.end_with(Entry::Note(Tone::Bad, reason.clone()), true),
             Fact::Native { .. }
             | Fact::Transcript { .. }
@@ -209,7 +217,14 @@ impl Conversation {
         });
         if self.open_question != Some(place) {
             (self.open_question, self.held) = (Some(place), self.follows);
+            (self.question_seen, self.question_rows_seen) = (false, 0);
         }
+    }
+
+    /// Whether all of the question that waits for an answer has been in view: nobody allows what cannot be seen.
+    #[must_use]
+    pub fn question_is_seen(&self) -> bool {
+        self.open_question.is_none() || self.question_seen
     }
 
     fn question(&mut self, ask: &Ask) -> usize {

@@ -6,6 +6,7 @@ pub use ostler_sys::pty::size;
 pub use ostler_sys::ready::{self, Interest};
 pub use ostler_sys::terminal::{Modes, forget_keys, is_there};
 use ostler_sys::terminal::{Read, Tty, Wrote, read_keys};
+pub use ostler_sys::terminal_guard::TerminalGuard;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};

@@ -102,6 +102,13 @@ pub fn rows_of(text: &str, columns: u16) -> Vec<String> {
     rows
 }
 
+/// A sentence in rows of so many columns, broken between words where that is possible.
+#[must_use]
+pub fn rows_of_words(text: &str, columns: u16) -> Vec<String> {
+    let lines = wrap(&[Span::raw(text)], usize::from(columns).max(1), &[], &[], Break::Words);
+    lines.iter().map(ToString::to_string).collect()
+}
+
 /// Breaks spans into rows of at most `columns`; `first` stands before the first row, `rest` before the others.
 pub fn wrap(
     spans: &[Span<'_>],

@@ -152,6 +152,7 @@ fn names(fact: &Fact, conversation: &str) -> bool {
         | Fact::AskClosed { .. }
         | Fact::Background { .. }
         | Fact::Retrying(_)
+        | Fact::Limited(_)
         | Fact::ReplyDue { .. }
         | Fact::TurnEnded(_)
         | Fact::Unknown { .. }

@@ -5,8 +5,10 @@ use crate::fate::{Ended, Fate};
 use crate::last;
 use crate::look::{Depth, fold, look_at, unrecorded_outcome};
 use crate::proof;
+use ostler_agents::job::STEPS;
 use ostler_core::event::{Entry, Event};
 use ostler_core::life::State;
+use ostler_core::moment;
 use ostler_core::outcome::{Closing, Kind, Outcome, Source};
 use ostler_core::record::{Mode, Session};
 use ostler_store::folder::{Folder, RunFolder, session_size};
@@ -15,6 +17,7 @@ use ostler_store::{RunRecord, StoreError, branch, limits};
 use ostler_sys::clock::{self, since_boot_ms};
 use ostler_sys::lock;
 use rustix::fs::OFlags;
+use serde_json::Value;
 use std::path::Path;
 
 /// Publishes the outcome and returns the one that counts: somebody else's, if theirs was first.
@@ -26,6 +29,14 @@ pub fn publish(
     state: &State,
     mut outcome: Outcome,
 ) -> Result<Outcome, StoreError> {
+    // The exit code of a driver says only whether its job is done.
+    if outcome.source == Source::Exit
+        && outcome.exit_code.is_some()
+        && session.job.is_some()
+        && let Some(words) = last_word_of_job(folder, outcome.kind)?
+    {
+        outcome.cause = words;
+    }
     let struck = limits::struck(session, record);
     if let Some(words) = &struck {
         outcome.cause = format!("{}; {words}", outcome.cause);
@@ -81,6 +92,15 @@ pub fn publish(
         folder.write_summary(run, closing.inbox);
     }
     Ok(Outcome { closing: None, ..published })
+}
+
+/// What a job has noted as its result, when that is the result.
+fn last_word_of_job(folder: &Folder, kind: Kind) -> Result<Option<String>, StoreError> {
+    let steps = folder.dir().read(STEPS).map_err(StoreError::io(STEPS))?.unwrap_or_default();
+    let ends = steps.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+    let end = ends.into_iter().find(|step| step["key"] == "end");
+    let noted = end.and_then(|step| serde_json::from_value::<(bool, String)>(step["value"].clone()).ok());
+    Ok(noted.filter(|(succeeded, _)| *succeeded == (kind == Kind::Succeeded)).map(|(_, words)| words))
 }
 
 /// So much of an answer has room in an outcome on a full disk.
@@ -150,18 +170,20 @@ pub fn record_if_lost(folder: &Folder) -> Result<(), StoreError> {
     let (session, record) = (folder.session()?, run.record()?);
     let mut state = fold(folder, &run, &record, &session)?.state;
     let outcome = unrecorded_outcome(folder, &run, &session, &record, &state)?;
-    let note = |event: Event| {
+    let note = |event: Event, notify| {
         let (at, ms, run) = (clock::now(), since_boot_ms(), run.number);
-        let entry = Entry { at, ms, run, out: None, request: None, inbox: None, event };
+        let entry = Entry { at, ms, run, out: None, request: None, inbox: None, notify, event };
         folder.even_when_full(|| Journal::open(folder.dir())?.append(&entry))
     };
     if let Some(event) = fate_of_last(folder, &session, &record, &state)? {
-        note(event)?;
+        note(event, None)?;
         state = fold(folder, &run, &record, &session)?.state;
     }
     let outcome = publish(folder, &run, &session, &record, &state, outcome)?;
     limits::clear(&record);
-    note(Event::Ended { outcome })?;
+    // Whether a person wants to be told is asked by the process that sends it.
+    let notify = moment::of_end(&outcome, state.stop.is_some()).first().copied();
+    note(Event::Ended { outcome }, notify)?;
     folder.tidy(&run);
     Ok(())
 }

@@ -269,7 +269,7 @@ impl<'a> Reader<'a> {
                 }
                 // One that the output tells of is found there.
                 Event::TurnEnded { end } if entry.out.is_none() => {
-                    let end = if self.broken_off { end.after_interrupt() } else { end };
+                    let end = if self.broken_off { end.after_interrupt(None) } else { end };
                     Item::Agent(Fact::TurnEnded(end))
                 }
                 _ => continue,

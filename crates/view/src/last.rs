@@ -180,6 +180,7 @@ fn said(fact: Fact) -> Option<String> {
         | Fact::AskClosed { .. }
         | Fact::Background { .. }
         | Fact::Retrying(_)
+        | Fact::Limited(_)
         | Fact::TurnEnded(_)
         | Fact::Unknown { .. }
         | Fact::LineTooLong { .. } => None,
@@ -230,7 +231,13 @@ mod tests {
             r#"{"type":"idle","sessionID":"ses_1"}"#.to_owned(),
         ];
         std::fs::write(place.path().join("runs/1/hooks"), lines.join("\n") + "\n").unwrap();
-        let plan = Plan { channel: Channel::Tty(Tty::Hooks), keep: false, ending: Ending::Hangup, linger_ms: 0 };
+        let plan = Plan {
+            channel: Channel::Tty(Tty::Hooks),
+            keep: false,
+            ending: Ending::Hangup,
+            linger_ms: 0,
+            rules: ostler_core::rules::Rules::default(),
+        };
         assert_eq!(line(&folder, &run, "opencode", &plan).unwrap().as_deref(), Some("all done"));
     }
 }

@@ -1,10 +1,12 @@
 //! What a list found out about a session that runs, for the next list: a view, the files that it was made from, and the
 //! processes that lived.
 //!
-//! The view counts as long as none of these files has changed and the kernel says, asked anew each time, that agent, holder and
-//! keeper live and the keeper is not stopped. What follows the clock is computed anew. Files that only grow have another size;
-//! what is replaced, and what appears, changes the date of its folder. A date tells nothing of a further change in the same
-//! moment, so a session is noted only when all of its files have been as they are for a while.
+//! The view counts as long as none of these files has changed and the kernel says, asked anew each time, that holder and keeper
+//! live and the keeper is not stopped. The end of the agent wakes the keeper, which changes the journal then, so a keeper that
+//! sleeps says that the agent lives; while it does not sleep, the kernel is asked for the agent too. What follows the clock is
+//! computed anew. Files that only grow have another size; what is replaced, and what appears, changes the date of its folder. A
+//! date tells nothing of a further change in the same moment, so a session is noted only when all of its files have been as they
+//! are for a while.
 
 use crate::helpers::Processes;
 use crate::look::{Depth, look_at_processes, look_to, own, seconds_since};
@@ -23,6 +25,9 @@ use std::path::{Path, PathBuf};
 
 /// For so long its files have to be unchanged.
 const MOMENT_S: i64 = 2;
+
+/// So many files are what the agent prints, the first of [`Files::all`].
+const OUTPUTS: usize = 2;
 
 /// A record of the index.
 #[derive(Debug, Serialize, Deserialize)]
@@ -74,8 +79,11 @@ impl Files {
         })
     }
 
-    /// Whether `right` says so of all of them, each by its name in its folder. Those that change most are asked for first.
-    fn all(self, id: SessionId, mut right: impl FnMut(&str) -> bool) -> bool {
+    /// Whether `right` says so of all of them, each by its name in its folder. Those that change most are asked for first. Not
+    /// among them are `session.json`, which is only ever replaced, so that its folder tells, and `run.json`, which is not changed
+    /// any more once the agent runs. `outputs`: also what the agent prints. A keeper that sleeps has read that, and what follows
+    /// from it is in the journal, apart from the last line.
+    fn all(self, id: SessionId, outputs: bool, mut right: impl FnMut(&str) -> bool) -> bool {
         let run = self.run;
         let mut path = String::with_capacity(64);
         let mut one = |below: std::fmt::Arguments<'_>| {
@@ -84,12 +92,9 @@ impl Files {
             let _ = write!(path, "{id}{below}");
             right(&path)
         };
-        one(format_args!("/runs/{run}/out"))
-            && one(format_args!("/runs/{run}/err"))
+        (!outputs || (one(format_args!("/runs/{run}/out")) && one(format_args!("/runs/{run}/err"))))
             && one(format_args!("/journal.jsonl"))
             && one(format_args!(""))
-            && one(format_args!("/session.json"))
-            && one(format_args!("/runs/{run}/run.json"))
             && (!self.inbox || one(format_args!("/inbox.jsonl")))
             && (!self.terminal || one(format_args!("/runs/{run}")))
             && (!self.hooks || one(format_args!("/runs/{run}/hooks")))
@@ -139,7 +144,7 @@ fn record(sessions: &Dir, depth: Depth, view: &View, processes: &Processes, begu
     settled(sessions.stamp(&format!("{}/runs/{}/out", view.id, view.run)).ok()?)?;
     let files = Files::of(sessions, view.id, view.run, processes.channel)?;
     let mut stamps = Vec::new();
-    let all_settled = files.all(view.id, |name| {
+    let all_settled = files.all(view.id, true, |name| {
         let stamp = settled(sessions.stamp(name).ok().flatten());
         stamps.extend(stamp.map(as_noted));
         stamp.is_some()
@@ -170,15 +175,21 @@ fn record(sessions: &Dir, depth: Depth, view: &View, processes: &Processes, begu
 pub fn still(index: &LiveIndex, sessions: &Dir, id: SessionId, depth: Depth) -> Option<View> {
     let noted = Noted::of(index, id, depth)?;
     // In this order: each of them is restarted or outlived by the one asked after it.
-    let same = noted.is_same(sessions, id) && noted.agent()?.lives_as(noted.serial).ok()?;
-    (same && noted.is_kept(noted.keeper()?.see().ok()?)).then(|| noted.view(depth)).flatten()
+    let same = noted.is_same(sessions, id, depth) && noted.is_kept(noted.keeper()?.see().ok()?)?;
+    if same {
+        index.confirm(id);
+    }
+    same.then(|| noted.view(depth)).flatten()
 }
 
 /// The same, with the keeper's process held, since before the look.
 fn still_held(index: &LiveIndex, sessions: &Dir, id: SessionId, depth: Depth) -> Option<(View, Pidfd)> {
     let noted = Noted::of(index, id, depth)?;
     let (keeper, seen) = noted.keeper()?.hold().ok()??;
-    let same = noted.is_kept(seen) && noted.is_same(sessions, id) && noted.agent()?.lives_as(noted.serial).ok()?;
+    let same = noted.is_kept(seen)? && noted.is_same(sessions, id, depth);
+    if same {
+        index.confirm(id);
+    }
     // Of a keeper that has ended since the descriptor tells.
     same.then(|| noted.view(depth)).flatten().map(|view| (view, keeper))
 }
@@ -198,19 +209,23 @@ impl Noted {
         Identity::of_this_boot(self.keeper.0, self.keeper.1)
     }
 
-    /// Whether the keeper, as it was seen, keeps it, and is the child of the holder that started the agent.
-    fn is_kept(&self, keeper: Seen) -> bool {
-        keeper.life == Life::Alive && keeper.parent == self.holder
+    /// Whether the agent lives and the keeper, as it was seen, keeps it, as the child of the holder that started the agent.
+    fn is_kept(&self, keeper: Seen) -> Option<bool> {
+        if keeper.life != Life::Alive || keeper.parent != self.holder {
+            return Some(false);
+        }
+        if keeper.sleeps { Some(true) } else { self.agent()?.lives_as(self.serial).ok() }
     }
 
-    /// Whether its files are what they were.
-    fn is_same(&self, sessions: &Dir, id: SessionId) -> bool {
-        let mut stamps = self.stamps.iter();
+    /// Whether the files are what they were that tell so much.
+    fn is_same(&self, sessions: &Dir, id: SessionId, depth: Depth) -> bool {
+        let outputs = depth.has_last();
+        let mut stamps = self.stamps.iter().skip(if outputs { 0 } else { OUTPUTS });
         let same = |name: &str| {
             let now = sessions.stamp(name).ok().flatten().map(as_noted);
             now.is_some() && now.as_ref() == stamps.next()
         };
-        self.files.all(id, same)
+        self.files.all(id, outputs, same)
     }
 
     /// The view, as it is now.
@@ -275,11 +290,12 @@ impl Live {
     }
 }
 
-/// Writes the index again with what was noted. What it had before stays only for sessions whose files have not changed.
+/// Writes the index again with what was noted. What it had before stays only for sessions whose files have not changed; those that
+/// this command has looked up are not asked for again.
 pub fn save(index: LiveIndex, home: &Path, sessions: &Dir) {
     index.save(home, |id, record| {
         let noted: Option<Noted> = serde_json::from_slice(record).ok();
-        noted.is_some_and(|noted| noted.is_same(sessions, id))
+        noted.is_some_and(|noted| noted.is_same(sessions, id, Depth::Listed))
     });
 }
 
@@ -313,6 +329,10 @@ mod tests {
 
     impl Stage {
         fn new(channel: Channel) -> Stage {
+            Stage::with_keeper(channel, Command::new("sleep").arg("600"))
+        }
+
+        fn with_keeper(channel: Channel, keeper: &mut Command) -> Stage {
             let home = tempfile::tempdir().unwrap();
             let id = SessionId::parse("q5b7k2mz").unwrap();
             let session = home.path().join("sessions").join(id.as_str());
@@ -320,7 +340,7 @@ mod tests {
             for name in ["session.json", "journal.jsonl", "runs/1/run.json", "runs/1/out", "runs/1/err"] {
                 std::fs::write(session.join(name), "{}").unwrap();
             }
-            let keeper = Command::new("sleep").arg("600").spawn().unwrap();
+            let keeper = keeper.spawn().unwrap();
             let processes = Processes {
                 agent: Identity::me().unwrap(),
                 serial: Serial::mine().unwrap().unwrap(),
@@ -395,7 +415,7 @@ mod tests {
             std::fs::rename(path.with_extension("new"), path).unwrap();
         };
         let removed = |path: PathBuf| std::fs::remove_file(path).unwrap();
-        for name in ["session.json", "journal.jsonl", "runs/1/run.json", "runs/1/out", "runs/1/err"] {
+        for name in ["journal.jsonl", "runs/1/out", "runs/1/err"] {
             for change in [&more as &dyn Fn(PathBuf), &replaced, &removed] {
                 let stage = Stage::new(Channel::Command);
                 stage.note(Depth::Listed, 10);
@@ -403,8 +423,8 @@ mod tests {
                 assert_eq!(stage.still(Depth::Listed), None, "{name}");
             }
         }
-        // What appears.
-        for name in ["inbox.jsonl", "renamed.json", "runs/1/last", "runs/1/hooks", "runs/1/size"] {
+        // What appears, or is replaced.
+        for name in ["session.json", "inbox.jsonl", "renamed.json", "runs/1/last", "runs/1/hooks", "runs/1/size"] {
             let stage = Stage::new(Channel::Tty(Tty::Hooks));
             stage.note(Depth::Listed, 10);
             assert!(stage.still(Depth::Listed).is_some(), "{name}");
@@ -431,6 +451,17 @@ mod tests {
     }
 
     #[test]
+    fn what_a_session_prints_matters_only_to_those_that_show_its_last_line() {
+        let stage = Stage::new(Channel::Command);
+        stage.note(Depth::Listed, 10);
+        std::fs::write(stage.path("runs/1/out"), "more").unwrap();
+        assert_eq!(stage.still(Depth::Listed), None);
+        assert!(stage.still(Depth::Awaited).is_some());
+        std::fs::write(stage.path("journal.jsonl"), "more").unwrap();
+        assert_eq!(stage.still(Depth::Awaited), None);
+    }
+
+    #[test]
     fn the_kernel_is_asked_for_its_processes_each_time() {
         let mut stage = Stage::new(Channel::Command);
         stage.note(Depth::Listed, 10);
@@ -447,7 +478,9 @@ mod tests {
         assert_eq!(stage.still(Depth::Listed), None, "its keeper is gone");
 
         let other = |change: &dyn Fn(&mut Processes)| {
-            let mut stage = Stage::new(Channel::Command);
+            // Of the agent one that sleeps says enough.
+            let mut never_sleeps = Command::new("sh");
+            let mut stage = Stage::with_keeper(Channel::Command, never_sleeps.args(["-c", "while :; do :; done"]));
             change(&mut stage.processes);
             stage.note(Depth::Listed, 10);
             stage.still(Depth::Listed).is_some()

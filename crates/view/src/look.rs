@@ -14,11 +14,12 @@ use jiff::Timestamp;
 use ostler_core::SCHEMA;
 use ostler_core::event::{Entry, Event};
 use ostler_core::id::SessionId;
-use ostler_core::life::{Conversation, Held, State, event_of, step};
+use ostler_core::life::{Conversation, Held, State, Until, event_of, step};
 use ostler_core::limits::counted;
 use ostler_core::outcome::{Closing, Exit, Outcome, Saved, judge};
 use ostler_core::record::{Channel, Plan, Session, Speaks};
 use ostler_core::spending::Spent;
+use ostler_core::start_when::{Claim, StartWhen, Waits};
 use ostler_core::view::{LastTurn, Phase, RetryingNow, View};
 use ostler_store::folder::{Folder, RunFolder};
 use ostler_store::home::Place;
@@ -211,6 +212,7 @@ pub(crate) fn blank(session: &Session, run: u32, archived: bool) -> View {
         run,
         turns: 0,
         queued: 0,
+        waits: None,
         message_waits: None,
         maybe_delivered: Vec::new(),
         quiet_s: 0,
@@ -222,17 +224,24 @@ pub(crate) fn blank(session: &Session, run: u32, archived: bool) -> View {
         cost_usd: None,
         retrying: None,
         last_turn: None,
+        resumes_at: None,
+        waits_for: None,
         outcome: None,
         asking: None,
         last: None,
         alarm: None,
         parent: session.parent,
+        origin: session.origin,
         archived,
         limits: session.limits,
         prompt: session.prompt.clone(),
         command: session.arguments.clone(),
         conversation_agent: None,
         labels: session.labels.clone(),
+        worktree: session.worktree.clone(),
+        job: session.job.clone(),
+        driven: session.driven,
+        group: session.group.clone(),
     }
 }
 
@@ -246,7 +255,13 @@ fn never_started(folder: &Folder, view: &mut View) -> Result<(), StoreError> {
         return Ok(());
     }
     let channel = Channel::of_program(view.mode);
-    let plan = Plan { channel, keep: false, ending: ostler_core::record::Ending::Terminate, linger_ms: 0 };
+    let plan = Plan {
+        channel,
+        keep: false,
+        ending: ostler_core::record::Ending::Terminate,
+        linger_ms: 0,
+        rules: ostler_core::rules::Rules::default(),
+    };
     let mut outcome = judge(&State::new(plan), 0);
     "the launch was cut off before the program started".clone_into(&mut outcome.cause);
     view.end(outcome);
@@ -338,6 +353,12 @@ fn see(
             }
             folded = fold(folder, run, record, session)?;
             fill(depth, view, &folded, session, record, folder, run)?;
+            if folded.state.phase() == Phase::Waiting {
+                // It has not ended: the next helper that is started for it goes on waiting.
+                view.enter(Phase::Waiting);
+                view.alarm = Some(format!("holder and keeper are gone; continue: ostler resume {} --now", view.id));
+                return Ok(Some(helpers));
+            }
             view.end(unrecorded_outcome(folder, run, session, record, &folded.state)?);
             return Ok(Some(helpers));
         }
@@ -351,12 +372,19 @@ fn see(
             if folded.unseen.any_waits() { Phase::Working } else { phase }
         }
         Phase::Working | Phase::Stopping if !view.alive && folded.state.awaits_last_words() => Phase::Working,
+        Phase::Waiting => Phase::Waiting,
+        // Killed before it ran the program: the holder of a session that goes on starts it again.
+        _ if !view.alive && !folded.noted && record.continues.is_some() => Phase::Starting,
         _ if !view.alive => Phase::Stopping,
         // A message that the keeper has not seen yet is a turn that waits.
         Phase::Idle if folded.unseen.any_waits() => Phase::Working,
-        phase @ (Phase::Starting | Phase::Working | Phase::Running | Phase::Idle | Phase::Asking | Phase::Stopping) => {
-            phase
-        }
+        phase @ (Phase::Queued
+        | Phase::Starting
+        | Phase::Working
+        | Phase::Running
+        | Phase::Idle
+        | Phase::Asking
+        | Phase::Stopping) => phase,
         Phase::Ended => Phase::Stopping,
     };
     if folded.state.phase() != phase || folded.state.since.is_none() {
@@ -398,6 +426,8 @@ pub fn unrecorded_outcome(
 pub struct Folded {
     pub state: State,
     pub bad_lines: u32,
+    /// The journal has the run; otherwise it is known from its record.
+    pub noted: bool,
     /// Messages that the keeper has not seen yet.
     pub unseen: Newer,
 }
@@ -405,19 +435,30 @@ pub struct Folded {
 /// The state of a session, as far as files tell: journal, then the end of the inbox, then the end of the output.
 pub fn fold(folder: &Folder, run: &RunFolder, record: &RunRecord, session: &Session) -> Result<Folded, StoreError> {
     let Past { mut state, bad_lines, heard, .. } = progress::past(folder.dir(), &record.plan)?;
-    if state.run < record.run && record.agent.is_some() {
+    let noted = state.run >= record.run;
+    if !noted && record.agent.is_some() {
         state = step(state, &started(record)).0;
-    } else if state.run < record.run && record.launcher.is_none() {
+    } else if !noted && record.launcher.is_none() {
         // The agent writes itself into the record before it runs: a further run without one has no process. While its
         // holder is about to start it, a reader says so by what lives.
         let reason = record.not_started.clone().unwrap_or_else(|| NEVER_STARTED.to_owned());
         state = step(state, &Entry { event: Event::NotStarted { reason }, ..started(record) }).0;
     }
+    if state.is_queued()
+        && let Some(claim) = run.claim()?
+    {
+        // The keeper has not noted it yet.
+        let (at, ms, event) = match claim {
+            Claim::Begun { at, ms } => (at, ms, Event::Begun),
+            Claim::Never { reason, stopped } => (clock::now(), since_boot_ms(), Event::NotBegun { reason, stopped }),
+        };
+        state = step(state, &Entry { at, ms, event, ..started(record) }).0;
+    }
     let unseen = newer_messages(folder, state.inbox)?;
     if record.plan.speaks().converses() {
         state = fold_output(state, run.dir(), session, &record.plan, heard.filter(|heard| heard.run == record.run))?;
     }
-    Ok(Folded { state, bad_lines, unseen })
+    Ok(Folded { state, bad_lines, noted, unseen })
 }
 
 /// The first entry of a run, from its record: the program runs before any keeper could have written so.
@@ -430,7 +471,11 @@ pub fn started(record: &RunRecord) -> Entry {
         out: None,
         request: None,
         inbox: None,
-        event: Event::Started { plan: record.plan.clone() },
+        notify: None,
+        event: match record.start_when {
+            None => Event::Started { plan: record.plan.clone(), continues: record.continues.is_some() },
+            Some(_) => Event::Queued { plan: record.plan.clone() },
+        },
     }
 }
 
@@ -463,7 +508,7 @@ fn fold_output(
     // Piece by piece, so that a long past is never in memory as a whole.
     while let Some(facts) = agent_feed.read(&mut pieces)? {
         for (out, fact) in facts {
-            let Some(event) = event_of(fact, &state) else {
+            let Some(event) = event_of(fact.resolved(clock::now()), &state) else {
                 continue;
             };
             let entry = Entry {
@@ -473,6 +518,7 @@ fn fold_output(
                 out: Some(out),
                 request: None,
                 inbox: None,
+                notify: None,
                 event,
             };
             state = step(state, &entry).0;
@@ -510,12 +556,17 @@ fn fill(
     view.queued = folded.unseen.with(u32::try_from(state.waiting()).unwrap_or(u32::MAX), &unclear);
     view.maybe_delivered = folded.unseen.still(&unclear);
     view.message_waits.clone_from(&state.mail.waits);
+    let when = record.start_when.as_ref().filter(|_| state.is_queued());
+    view.waits = when.map(|when| {
+        Box::new(Waits { when: StartWhen { at_ms: None, arrived: None, ..(**when).clone() }, place: None })
+    });
     view.asking = state.asks().first().cloned();
     view.retrying = state.retrying().map(|retrying| RetryingNow {
         reason: retrying.reason.clone(),
         attempt: retrying.attempt,
         for_s: since_boot_ms().saturating_sub(retrying.since_ms) / 1000,
     });
+    (view.waits_for, view.resumes_at) = waits(state);
     view.last_turn = state.last_turn().map(|turn| LastTurn { verdict: turn.verdict, reason: turn.reason.clone() });
     let streams = Streams::of(run.dir())?;
     view.last = match depth.has_last() {
@@ -549,6 +600,31 @@ fn fill(
         view.alarm.get_or_insert_with(|| format!("{program} does not answer; is it an ACP agent?"));
     }
     Ok(())
+}
+
+/// What a session waits for, and when it goes on by itself.
+fn waits(state: &State) -> (Option<String>, Option<Timestamp>) {
+    if state.phase() != Phase::Waiting {
+        return (None, None);
+    }
+    if let Some(wait) = &state.wait {
+        let until = match wait.until {
+            Until::Time { second } => Timestamp::from_second(second).ok(),
+            Until::Pause { ms } => Some(in_wall_time(ms)),
+        };
+        return (Some(wait.what.clone()), until);
+    }
+    if let Some(handover) = &state.handover {
+        return (Some(format!("hand-over to {}", handover.agent)), None);
+    }
+    (Some("restart".to_owned()), state.restarts_at_ms().map(in_wall_time))
+}
+
+/// The time of day, to the second, of a moment in milliseconds since boot.
+fn in_wall_time(ms: u64) -> Timestamp {
+    let ahead = i64::try_from(ms).unwrap_or(i64::MAX).saturating_sub(i64::try_from(since_boot_ms()).unwrap_or(0));
+    let then = clock::now().as_millisecond().saturating_add(ahead).saturating_add(500);
+    Timestamp::from_second(then / 1000).unwrap_or(Timestamp::MAX)
 }
 
 pub(crate) fn seconds_since(time: Timestamp) -> u64 {

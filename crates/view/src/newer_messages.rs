@@ -45,7 +45,12 @@ fn newer_than(dir: &Dir, position: u64) -> Result<Newer, StoreError> {
             RequestKind::Message { .. } => newer.messages = newer.messages.saturating_add(1),
             RequestKind::Withdraw { n } => newer.withdrawn.push(n),
             RequestKind::Again { n } => newer.again.push(n),
-            RequestKind::Answer { .. } | RequestKind::Interrupt | RequestKind::Stop { .. } | RequestKind::Unknown => {}
+            RequestKind::Answer { .. }
+            | RequestKind::Ask { .. }
+            | RequestKind::Interrupt
+            | RequestKind::GoOn
+            | RequestKind::Stop { .. }
+            | RequestKind::Unknown => {}
         }
     }
     Ok(newer)

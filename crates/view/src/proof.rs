@@ -2,6 +2,7 @@
 //! database.
 
 use crate::database;
+use ostler_agents::saved::Search;
 use ostler_agents::transcript::Location;
 use ostler_agents::{Agent, unsaved_on_exit};
 use ostler_core::fact::{Tokens, TurnEnd, Verdict};
@@ -135,7 +136,7 @@ pub fn begun_with(
     let Some(file) = found.and_then(|path| File::open(path).ok()) else {
         return Some(Begun::No);
     };
-    let begins = BufReader::new(file).split(b'\n').map_while(Result::ok).any(|line| agent.begins_with(&line));
+    let begins = agent.begins(&mut BufReader::new(file).split(b'\n').map_while(Result::ok));
     Some(if begins { Begun::Yes } else { Begun::InNameOnly })
 }
 
@@ -149,12 +150,20 @@ pub fn written_before(record: &RunRecord) -> u64 {
 
 /// Whether the transcript, from there on, holds all of them now. One that does not exist holds nothing.
 pub fn holds(agent: &dyn Agent, transcript: &Path, from: u64, marks: &[String]) -> io::Result<bool> {
+    finds(agent.search(marks), transcript, from)
+}
+
+/// Whether they are in what the conversation is now: an agent may have taken back what it had written down.
+pub fn conversation_has(agent: &dyn Agent, transcript: &Path, from: u64, marks: &[String]) -> io::Result<bool> {
+    finds(agent.search_conversation(marks), transcript, from)
+}
+
+fn finds(mut search: Box<dyn Search + '_>, transcript: &Path, from: u64) -> io::Result<bool> {
     let file = match File::open(transcript) {
         Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(marks.is_empty()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(search.is_over()),
         Err(error) => return Err(error),
     };
-    let mut search = agent.search(marks);
     backwards::lines(&file, from, |line| match search.line(line) {
         true => ControlFlow::Break(()),
         false => ControlFlow::Continue(()),

@@ -98,7 +98,10 @@ impl Sum {
     fn add(&mut self, entry: &Entry) {
         let mut used = Used::default();
         match &entry.event {
-            Event::Started { plan } => {
+            // A program that waits uses nothing before it begins.
+            Event::Begun => self.command_ms = self.command_ms.map(|_| entry.ms),
+            Event::NotBegun { .. } => self.command_ms = None,
+            Event::Started { plan, .. } | Event::Queued { plan } => {
                 self.spending.begin_run();
                 (self.turn_ms, self.asked_ms, self.waited_ms) = (None, None, 0);
                 let is_command = plan.channel == Channel::Command;
@@ -152,11 +155,20 @@ mod tests {
 
     fn entry(ms: u64, event: Event) -> Entry {
         let at = Timestamp::from_millisecond(i64::try_from(ms).unwrap()).unwrap();
-        Entry { at, ms, run: 1, out: None, request: None, inbox: None, event }
+        Entry { at, ms, run: 1, out: None, request: None, inbox: None, notify: None, event }
     }
 
     fn started(channel: Channel) -> Event {
-        Event::Started { plan: Plan { channel, keep: true, ending: Ending::Hangup, linger_ms: 0 } }
+        Event::Started {
+            plan: Plan {
+                channel,
+                keep: true,
+                ending: Ending::Hangup,
+                linger_ms: 0,
+                rules: ostler_core::rules::Rules::default(),
+            },
+            continues: false,
+        }
     }
 
     fn ended(tokens: u64, cost_usd: Option<f64>) -> Event {
@@ -185,7 +197,7 @@ mod tests {
                 entry(10_000, ended(10, Some(0.5))),
                 entry(20_000, Event::Feeding { n: 2, written: None, kept: None }),
                 entry(21_000, ended(20, Some(0.75))),
-                entry(30_000, Event::Exited { exit: Exit::UNKNOWN }),
+                entry(30_000, Event::Exited { exit: Exit::UNKNOWN, progress: false }),
             ]
             .into_iter(),
         );
@@ -196,7 +208,10 @@ mod tests {
 
     #[test]
     fn a_command_counts_with_the_time_that_it_ran() {
-        let entries = [entry(1000, started(Channel::Command)), entry(61_000, Event::Exited { exit: Exit::UNKNOWN })];
+        let entries = [
+            entry(1000, started(Channel::Command)),
+            entry(61_000, Event::Exited { exit: Exit::UNKNOWN, progress: false }),
+        ];
         let shares = shares(entries.into_iter());
         assert_eq!(shares[0].used, Used { ms: 60_000, ..Used::default() });
     }

@@ -223,6 +223,42 @@ fn the_open_question_stays_in_view_until_it_is_answered_or_the_person_scrolls() 
 }
 
 #[test]
+fn a_question_is_seen_when_all_of_it_has_been_in_view() {
+    let mut conversation = new();
+    assert!(conversation.question_is_seen());
+    conversation.asks(Some(&ask("short")));
+    assert!(!conversation.question_is_seen());
+    seen(&mut conversation, 40, 9);
+    assert!(conversation.question_is_seen());
+
+    let command: String = (0..30).map(|n| format!("echo {n}\n")).collect();
+    let input = serde_json::json!({ "command": command });
+    let long = Ask { input, ..ask("long") };
+    conversation.asks(Some(&long));
+    seen(&mut conversation, 40, 9);
+    assert!(!conversation.question_is_seen());
+    // Who goes to its end has not seen what is between.
+    conversation.to_end();
+    seen(&mut conversation, 40, 9);
+    assert!(!conversation.question_is_seen());
+    conversation.scroll_up(100);
+    for _ in 0..20 {
+        assert!(!conversation.question_is_seen());
+        seen(&mut conversation, 40, 9);
+        if conversation.follows() {
+            break;
+        }
+        conversation.page_down();
+    }
+    assert!(conversation.follows() && conversation.question_is_seen());
+    // It stays so in a window of another width.
+    seen(&mut conversation, 20, 9);
+    assert!(conversation.question_is_seen());
+    conversation.asks(Some(&ask("next")));
+    assert!(!conversation.question_is_seen());
+}
+
+#[test]
 fn only_what_is_seen_of_a_long_conversation_is_laid_out() {
     let mut conversation = new();
     for n in 0..20_000 {

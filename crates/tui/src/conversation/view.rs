@@ -176,11 +176,17 @@ impl Conversation {
         // A question that is in view at the end stays in view when more comes below it.
         self.held |= self.follows && self.question_row().is_some_and(|question| question >= end);
         let mut lines: Vec<(Option<usize>, Line<'static>)> = Vec::with_capacity(self.height);
+        // Over the last row of a view that is not at the end may stand that there is more below.
+        let clear = if self.follows() { self.height } else { self.height.saturating_sub(1) };
         while lines.len() < self.height && place.entry < self.entries.len() {
             let rows = self.rows_of(place.entry);
             let room = self.height - lines.len();
             // The free row before an entry belongs to nothing that could be unfolded.
             let gap = usize::from(self.has_gap(place.entry));
+            if self.open_question == Some(place.entry) {
+                let end = rows.len().min(place.row + clear.saturating_sub(lines.len()));
+                self.note_seen(place.row, end, gap, rows.len());
+            }
             let seen = rows.iter().enumerate().skip(place.row).take(room);
             lines.extend(seen.map(|(row, line)| ((row >= gap).then_some(place.entry), line.clone())));
             place = Place { entry: place.entry + 1, row: 0 };
@@ -196,10 +202,20 @@ impl Conversation {
         self.forget_far();
     }
 
+    /// These rows of the open question are in view. They count only where nothing before them has been passed over.
+    fn note_seen(&mut self, start: usize, end: usize, gap: usize, all: usize) {
+        if start <= self.question_rows_seen.max(gap) {
+            self.question_rows_seen = self.question_rows_seen.max(end);
+        }
+        self.question_seen |= self.question_rows_seen >= all;
+    }
+
     pub(super) fn measure(&mut self, area: Rect) {
         self.height = usize::from(area.height);
         if self.columns != usize::from(area.width) {
             self.columns = usize::from(area.width);
+            // Rows of another width are other rows.
+            self.question_rows_seen = 0;
             for place in self.kept.drain(..) {
                 if let Some(kept) = self.entries.get_mut(place) {
                     kept.rows = None;

@@ -65,6 +65,7 @@ impl Engine {
     pub fn archive(&self, archiving: Archiving, tell: &mut dyn FnMut(Notice)) -> Result<End> {
         let Archiving { place, asked } = archiving;
         let end = self.until_over(&place, asked, tell).map_err(|error| moved::or_else(&place, error))?;
+        self.wait_for_snapshot(place.id)?;
         self.put_away(&place, tell)?;
         Ok(end)
     }
@@ -145,7 +146,10 @@ impl Engine {
         }
         let still = take()?;
         let alarm = archived::noted(&place.open()?)?.map(|archived| archived.alarm(id)).transpose()?.flatten();
+        // A launch with a name takes note of all sessions while it holds this lock.
+        let names = self.home.lock_names()?;
         still.rename(&self.home.open_or_make(&self.home.sessions())?, id.as_str())?;
+        drop(names);
         pause::at(Point::RestoreMoved);
         Ok(Restored { alarm, damaged })
     }

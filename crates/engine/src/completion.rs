@@ -61,6 +61,23 @@ impl Engine {
         labels.filter(|label| label.starts_with(typed)).collect()
     }
 
+    /// `group:NAME` and `label:KEY=VALUE` of the newest sessions that begin like this. Not before a part of it was typed: there may be
+    /// many.
+    #[must_use]
+    pub fn selectors_like(&self, typed: &str) -> BTreeSet<String> {
+        if typed.is_empty()
+            || !["group:", "label:"].iter().any(|kind| kind.starts_with(typed) || typed.starts_with(kind))
+        {
+            return BTreeSet::new();
+        }
+        let sessions = self.sessions_like("", Among::Live).into_iter();
+        let words = sessions.flat_map(|session| {
+            let labels = session.labels.into_iter().map(|(key, value)| format!("label:{key}={value}"));
+            session.group.map(|group| format!("group:{group}")).into_iter().chain(labels)
+        });
+        words.filter(|word| word.starts_with(typed)).collect()
+    }
+
     /// Conversations that the agents keep and that begin like this, the newest first. By the names of files alone: none is opened but
     /// where the id is in the first lines, and no database.
     #[must_use]

@@ -2,7 +2,9 @@
 //! that is named, because a misspelt setting that is silently ignored is worse. See `mistakes`.
 
 mod mistakes;
+mod notify;
 pub mod own_agents;
+mod queues;
 
 use crate::environment::Environment;
 use crate::error::{Error, Result};
@@ -10,6 +12,9 @@ use crate::limits;
 use crate::units::{parse_duration, parse_size};
 pub use mistakes::Mistake;
 use ostler_core::limits::{Limits, OutputBounds};
+use ostler_core::rules::Rules;
+pub use ostler_notify::settings::Settings as Notify;
+use ostler_store::queue::{DEFAULT, QueueSettings};
 use own_agents::OwnAgent;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -28,6 +33,8 @@ struct File {
     output_limit: Option<String>,
     min_free_space: Option<String>,
     autosave: Option<String>,
+    snapshots: Option<String>,
+    snapshot_file_limit: Option<String>,
     retry_alarm: Option<String>,
     answer_within: Option<String>,
     archive_after: Option<String>,
@@ -36,6 +43,9 @@ struct File {
     limits: limits::Written,
     #[serde(default)]
     agents: BTreeMap<String, own_agents::Written>,
+    notify: Option<notify::Written>,
+    #[serde(default)]
+    queues: BTreeMap<String, queues::Written>,
 }
 
 /// The settings of config.toml.
@@ -59,6 +69,10 @@ pub struct Config {
     pub min_free_space: Option<u64>,
     /// How often the transcript is copied while a turn runs; `None`: never.
     pub autosave: Option<Duration>,
+    /// Snapshots of the working tree are taken at the end of each turn.
+    pub snapshots: bool,
+    /// Larger files are not in them.
+    pub snapshot_file_limit: u64,
     /// After how long a turn that only retries is an alarm; `None`: never.
     pub retry_alarm: Option<Duration>,
     /// How long an agent behind a protocol may take to answer before that is an alarm; `None`: for ever.
@@ -71,6 +85,12 @@ pub struct Config {
     pub limits: Limits,
     /// A person's own, by name.
     pub agents: BTreeMap<String, OwnAgent>,
+    /// What sessions of an agent do by themselves, by its name.
+    pub rules: BTreeMap<String, Rules>,
+    /// Of what a person is to be told, and how; `None`: of nothing.
+    pub notify: Option<Notify>,
+    /// The queues that there are, by name.
+    pub queues: BTreeMap<String, QueueSettings>,
     /// What is wrong with the file.
     pub mistakes: Vec<Mistake>,
 }
@@ -87,12 +107,17 @@ impl Default for Config {
             output_limit: Some(OUTPUT_LIMIT),
             min_free_space: None,
             autosave: Some(Duration::from_secs(5)),
+            snapshots: true,
+            snapshot_file_limit: 50 << 20,
             retry_alarm: Some(Duration::from_secs(300)),
             answer_within: Some(Duration::from_secs(60)),
             archive_after: None,
             purge_after: None,
             limits: Limits::default(),
             agents: BTreeMap::new(),
+            rules: BTreeMap::new(),
+            notify: None,
+            queues: BTreeMap::from([(DEFAULT.to_owned(), QueueSettings::default())]),
             mistakes: Vec::new(),
         }
     }
@@ -131,6 +156,7 @@ impl Config {
             None | Some("off") => Ok(None),
             Some(text) => parse_duration(text).map(Some),
         };
+        let agents = own_agents::check(file.agents)?;
         Ok(Config {
             default_agent: file.default_agent,
             detach_key: match file.detach_key {
@@ -165,6 +191,15 @@ impl Config {
                 Some("off") => None,
                 Some(text) => Some(parse_duration(text)?),
             },
+            snapshots: match file.snapshots.as_deref() {
+                None | Some("on") => true,
+                Some("off") => false,
+                Some(other) => return Err(format!("snapshots {other:?} is neither \"on\" nor \"off\"")),
+            },
+            snapshot_file_limit: match file.snapshot_file_limit {
+                None => default.snapshot_file_limit,
+                Some(text) => parse_size(&text)?,
+            },
             retry_alarm: match file.retry_alarm.as_deref() {
                 None => default.retry_alarm,
                 Some("off") => None,
@@ -178,7 +213,14 @@ impl Config {
             archive_after: age(file.archive_after)?,
             purge_after: age(file.purge_after)?,
             limits: file.limits.check().map_err(|words| format!("[limits]: {words}"))?,
-            agents: own_agents::check(file.agents)?,
+            agents: agents.own,
+            rules: agents.rules,
+            notify: file
+                .notify
+                .map(notify::Written::check)
+                .transpose()
+                .map_err(|words| format!("[notify]: {words}"))?,
+            queues: queues::check(file.queues)?,
             mistakes: Vec::new(),
         })
     }
@@ -245,6 +287,24 @@ pub fn output_bounds(environment: &Environment) -> Option<OutputBounds> {
     Some(OutputBounds { limit: config.output_limit, min_free: config.min_free_space })
 }
 
+/// What the file says about notifications now; `None` when it asks for none, or wrongly. A file in which the word is not even
+/// written is not parsed: keepers ask at the end of every turn.
+pub fn notify_settings(environment: &Environment) -> Option<Notify> {
+    let text = std::fs::read_to_string(path(&environment.lookup())?).ok()?;
+    if !text.contains("notify") {
+        return None;
+    }
+    let settings = Config::load(&environment.lookup()).notify?;
+    Some(notify::at_home(settings, &environment.lookup()))
+}
+
+/// Whether snapshots of working trees are to be taken now. A file in which the word is not even written is not parsed: keepers ask at
+/// the end of every turn.
+pub fn takes_snapshots(environment: &Environment) -> bool {
+    let text = path(&environment.lookup()).and_then(|path| std::fs::read_to_string(path).ok());
+    !text.is_some_and(|text| text.contains("snapshots")) || Config::load(&environment.lookup()).snapshots
+}
+
 fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
@@ -257,7 +317,7 @@ pub fn path(variable: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
 }
 
 /// The settings that there are.
-pub const KEYS: [&str; 15] = [
+pub const KEYS: [&str; 19] = [
     "default_agent",
     "detach_key",
     "ui",
@@ -267,12 +327,16 @@ pub const KEYS: [&str; 15] = [
     "output_limit",
     "min_free_space",
     "autosave",
+    "snapshots",
+    "snapshot_file_limit",
     "retry_alarm",
     "answer_within",
     "archive_after",
     "purge_after",
     "limits",
     "agents",
+    "notify",
+    "queues",
 ];
 
 /// `ctrl-a` … `ctrl-z`, and the five others that a terminal can send.

@@ -2,6 +2,7 @@
 
 use crate::error::Result;
 use crate::settings::Engine;
+use crate::turns::store_folder;
 use ostler_core::SCHEMA;
 use ostler_core::id::SessionId;
 use ostler_core::limits::default_min_free;
@@ -79,7 +80,8 @@ impl Engine {
         let mut counter = Counter::default();
         let mut sessions = Vec::new();
         for place in places {
-            let usage = counter.session(&place.path)?;
+            let mut usage = counter.session(&place.path)?;
+            usage.snapshots += counter.unlinked(&store_folder(&self.home, place.id))?;
             let name = place.open().and_then(|folder| folder.session()).ok().and_then(|session| session.name);
             sessions.push(SessionOnDisk { id: place.id, name, archived: place.archived, bytes: usage.total(), usage });
         }

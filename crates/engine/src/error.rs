@@ -13,6 +13,8 @@ use crate::session_ref::SessionRef;
 use ostler_core::id::SessionId;
 use ostler_core::outcome::Outcome;
 use ostler_core::record::Mode;
+use ostler_git::GitError;
+use ostler_git::loss::Loss;
 use ostler_keeper::launch::LaunchError;
 use ostler_store::StoreError;
 use ostler_store::home::NotFound;
@@ -28,6 +30,9 @@ pub enum Error {
     Output(io::Error),
     #[error("neither OSTLER_HOME nor HOME is set")]
     NoHome,
+    /// Nothing is configured that could be tried.
+    #[error("config.toml has no [notify]")]
+    NoNotifications,
     /// No session is named like this. `nearest`: the name that was probably meant.
     #[error("{error}")]
     NotFound { error: NotFound, nearest: Option<String> },
@@ -50,6 +55,63 @@ pub enum Error {
     // Starting sessions.
     #[error(transparent)]
     Unlaunchable(#[from] LaunchRefusal),
+    /// Git does not do it.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// Another session works in the same tree.
+    #[error("{session} works in the same tree")]
+    TreeInUse { session: SessionRef },
+    /// The session has no tree of its own.
+    #[error("{session} has no worktree of its own")]
+    NoWorktree { session: SessionRef },
+    /// An agent that is to review cannot be kept from writing.
+    #[error("{agent} has no mode in which it can only read")]
+    CannotOnlyRead { agent: String },
+    /// There is no conversation to continue.
+    #[error("{session} cannot be handed over, because commands and jobs have no conversation")]
+    NothingToHandOver { session: SessionRef },
+    /// Its turn is not over, or it asks something.
+    #[error("{session} is still at work")]
+    StillWorks { session: SessionRef },
+    /// Its worktree came from no branch, so it is not known where its work belongs.
+    #[error("{session} was not started from a branch")]
+    NoTarget { session: SessionRef },
+    /// It was started alone.
+    #[error("{session} is in no group")]
+    InNoGroup { session: SessionRef },
+    /// It was told to leave it, and has put everything back.
+    #[error("interrupted")]
+    Left,
+    /// Others move a branch faster than it can be built on.
+    #[error("the branch {branch} moves all the time")]
+    BranchMoves { branch: String },
+    /// Work would be lost with a worktree.
+    #[error("the worktree {name} {}", .loss.words())]
+    WouldLose { name: String, loss: Loss },
+    /// The session of a worktree has not ended.
+    #[error("{session} works in the worktree {name}")]
+    WorktreeInUse { name: String, session: SessionRef },
+    /// There is no snapshot of its working tree.
+    #[error("{session} has no snapshots of its files{}", .why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default())]
+    NoSnapshots { session: SessionRef, why: Option<String> },
+    /// There is none of this turn. `turns`: of which there are.
+    #[error("{session} has no snapshot of its files after turn {turn}")]
+    NoSnapshot { session: SessionRef, turn: u32, turns: String },
+    /// Files that are in no snapshot would have to be replaced.
+    #[error("{} would be replaced and cannot be brought back", .paths.join(", "))]
+    InTheWay { paths: Vec<String> },
+    /// There is nothing to undo.
+    #[error("the files of {session} were not put back before")]
+    NoRewind { session: SessionRef },
+    /// A check ended without a result.
+    #[error("the check was stopped, so nothing is known about {session}")]
+    CheckStopped { session: SessionRef },
+    /// It has had so many.
+    #[error("{session} has no turn {turn}")]
+    NoSuchTurn { session: SessionRef, turn: u32, turns: u32 },
+    /// Its transcript does not show where a turn begins.
+    #[error("the beginning of turn {turn} is not in the transcript of {session}")]
+    TurnNotFound { session: SessionRef, turn: u32 },
     #[error(transparent)]
     Unresumable(#[from] ResumeRefusal),
     #[error(transparent)]
@@ -103,6 +165,12 @@ pub enum Error {
     ArchivedWithName { session: SessionRef },
     #[error("{session} is a command and takes no messages")]
     TakesNoMessages { session: SessionRef },
+    #[error("{session} is a job and takes no messages")]
+    JobTakesNoMessages {
+        session: SessionRef,
+        /// A session of it that takes them.
+        running: Option<SessionId>,
+    },
     #[error("{session} has ended, so there is no terminal to type into")]
     NoTerminal { session: SessionRef },
     #[error("{session} does not report the end of its turns")]
@@ -164,6 +232,17 @@ pub enum Error {
     SocketInUse { id: SessionId },
     #[error("{} cannot be removed", .group.display())]
     GroupStays { group: PathBuf },
+
+    #[error("{word:?} means {count} sessions: {}", .named.join(", "))]
+    MeansSeveral { word: String, count: usize, named: Vec<String> },
+
+    // Jobs.
+    #[error("the driver of a job runs only in its own session")]
+    NotInASession,
+    #[error("{session} has no description of its job")]
+    NoJobSpec { session: SessionRef },
+    #[error("the command {command:?} cannot be started: {why}")]
+    CannotBeStarted { command: String, why: String },
 
     // Names.
     #[error("{:?} is not a valid name", beginning(.name))]

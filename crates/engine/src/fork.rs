@@ -5,10 +5,13 @@
 use crate::environment::Environment;
 use crate::error::Result;
 use crate::launch::{COMMAND, Launched, new_id};
+use crate::notice::Notice;
 use crate::prepare::prepare;
 use crate::resume::{ForkRefusal, begun};
 use crate::session_ref::SessionRef;
 use crate::settings::Engine;
+use crate::worktrees;
+use ostler_core::id::SessionId;
 use ostler_core::record::{self, Mode, Session, beginning_of};
 use ostler_core::view::{Phase, View};
 use ostler_store::checkpoints;
@@ -39,6 +42,10 @@ pub struct Fork {
     pub name: Option<String>,
     /// A person is there who can answer questions.
     pub attended: bool,
+    /// The id of the copy, when the caller has reserved one: repeated, the copy that was made is found.
+    pub id: Option<SessionId>,
+    /// It gets a git worktree of its own.
+    pub worktree: Option<worktrees::Asked>,
 }
 
 /// A session whose conversation can be copied.
@@ -53,8 +60,12 @@ pub struct Forkable<'e> {
 
 impl Engine {
     /// Starts a new session with a copy of a session's conversation. When this returns, its program runs.
-    pub fn fork(&self, place: &Place, request: Fork) -> Result<Launched> {
-        self.forkable(place)?.start(request)
+    pub fn fork(&self, place: &Place, request: Fork, tell: &mut dyn FnMut(Notice)) -> Result<Launched> {
+        if let Some(place) = request.id.map(|id| self.settled(id)).transpose()?.flatten() {
+            let session = place.open()?.session()?;
+            return Ok(Launched { place, session });
+        }
+        self.forkable(place)?.start(request, tell)
     }
 
     /// The first half of [`Engine::fork`], for a face that reads a message in between: refuses what cannot be copied.
@@ -93,11 +104,15 @@ impl Forkable<'_> {
         if request.message.is_none() && !request.keep && self.view.mode == Mode::Headless {
             return Err(ForkRefusal::MessageMissing { id: self.place.id }.into());
         }
+        let elsewhere = ostler_agents::find(&self.view.agent).is_some_and(|agent| agent.copies_elsewhere());
+        if request.worktree.is_some() && !elsewhere {
+            return Err(ForkRefusal::SameFolder { agent: self.view.agent.clone(), id: self.place.id }.into());
+        }
         Ok(())
     }
 
     /// Starts the copy.
-    pub fn start(self, request: Fork) -> Result<Launched> {
+    pub fn start(self, mut request: Fork, tell: &mut dyn FnMut(Notice)) -> Result<Launched> {
         self.check(&request)?;
         let Forkable { engine, place, view, native_id } = self;
         let agent = ostler_agents::find(&view.agent);
@@ -108,28 +123,36 @@ impl Forkable<'_> {
             return Err(ForkRefusal::TranscriptGone { agent: view.agent }.into());
         }
         // Of several that want one name at once, one gets it: nobody else looks until the session exists.
-        let _names = request.name.as_ref().map(|_| engine.home.lock_names()).transpose()?;
-        if let Some(name) = &request.name {
-            engine.check_name(name)?;
-        }
+        let tree_name = request.worktree.as_ref().and_then(|asked| asked.name.clone());
+        let _names = request.name.as_ref().or(tree_name.as_ref()).map(|_| engine.home.lock_names()).transpose()?;
+        request.name = engine.name_for(request.name, tree_name)?;
         let original = place.open()?.session()?;
         let mut tokens = view.tokens.unwrap_or_default();
         tokens += original.fork.as_ref().map(|fork| fork.tokens).unwrap_or_default();
         tokens += original.adopted.as_ref().map(|adopted| adopted.tokens).unwrap_or_default();
-        let session = Session {
-            id: new_id(),
+        let mut session = Session {
+            id: request.id.unwrap_or_else(new_id),
             name: request.name,
             keep: request.keep,
             parent: Some(original.id),
             fork: Some(record::Fork { native_id, transcript, tokens }),
+            origin: None,
             adopted: None,
             prompt: request.message.as_deref().map(beginning_of).or_else(|| original.prompt.clone()),
             attended: original.attended || request.attended,
+            rules: ostler_core::rules::Rules::default(),
             created: clock::now(),
             ..original
         };
-        let prepared = prepare(engine, &session, 1, &uuid::Uuid::new_v4().to_string(), false)?;
-        let place = engine.start(&session, &prepared, request.message.into_iter(), None)?;
+        let message = request.message;
+        let start = |session: &Session, _: &mut dyn FnMut(Notice)| {
+            let prepared = prepare(engine, session, 1, &uuid::Uuid::new_v4().to_string(), false)?;
+            engine.start(session, &prepared, message.into_iter(), None)
+        };
+        let place = match &request.worktree {
+            Some(asked) => engine.in_worktree(&mut session, asked, tell, start)?,
+            None => start(&session, tell)?,
+        };
         Ok(Launched { place, session })
     }
 }

@@ -40,6 +40,12 @@ pub enum Notice {
     LineUnreadable { id: SessionId },
     /// Changes are looked for every 200 ms, because the kernel watches no more files for this user.
     NoFileWatch { error: String },
+    /// Another session works in the same tree, so that each sees the other's changes.
+    SharedTree { session: SessionRef },
+    /// The submodules of a new worktree are empty.
+    EmptySubmodules { path: PathBuf },
+    /// There is no snapshot of the end of a session, so that its folder is compared as it is now.
+    DiffOfNow { session: SessionRef },
     /// The file system of the sessions is nearly full.
     LittleSpace { free: u64, folder: PathBuf },
 }
@@ -81,6 +87,20 @@ impl fmt::Display for Notice {
             Notice::LineUnreadable { id } => write!(f, "{id}: a line of its journal cannot be read; skipped"),
             Notice::NoFileWatch { error } => {
                 write!(f, "no file can be watched ({error}); polling every 200 ms instead")
+            }
+            Notice::SharedTree { session } => {
+                write!(f, "{session} works in the same tree; to keep them apart, start one with --worktree")
+            }
+            Notice::EmptySubmodules { path } => {
+                write!(
+                    f,
+                    "the submodules of the worktree are empty; fill them with: git -C {} submodule update --init",
+                    path.display()
+                )
+            }
+            Notice::DiffOfNow { session } => {
+                let words = "its last turn was cut off or has no snapshot, so this is its folder as it is now";
+                write!(f, "{session}: {words}, with what others have changed there since")
             }
             Notice::LittleSpace { free, folder } => {
                 write!(f, "only {} of disk space left for {}", size(*free), folder.display())

@@ -99,18 +99,29 @@ pub fn end_all_of(folder: &Folder, id: SessionId, run: u32, conversation: &str) 
     }
     let record = folder.run(run)?.record()?;
     let mut left = contained(&record, id)?;
+    left.extend(tools_of(conversation)?);
+    left.sort_by_key(Identity::pid);
+    left.dedup();
+    end(&record, &left)
+}
+
+/// The same for the tools of a conversation alone. What is in the cgroup of its last run its keeper has ended.
+pub fn end_tools_of(conversation: &str) -> Result<Vec<String>> {
+    end_processes(&tools_of(conversation)?)
+}
+
+/// The tools of a conversation whose agent is gone, with what they have started.
+fn tools_of(conversation: &str) -> Result<Vec<Identity>> {
     let tools: Vec<i32> = tools(&HashSet::new())?
         .iter()
         .filter(|tool| tool.conversation == conversation)
         .map(|tool| tool.who.pid())
         .collect();
+    let mut left: Vec<Identity> = tools.iter().filter_map(|&pid| Identity::of(pid).ok().flatten()).collect();
     if !tools.is_empty() {
-        left.extend(tools.iter().filter_map(|&pid| Identity::of(pid).ok().flatten()));
         left.extend(Processes::look()?.below(&tools, |_| false));
     }
-    left.sort_by_key(Identity::pid);
-    left.dedup();
-    end(&record, &left)
+    Ok(left)
 }
 
 /// The same for what is in the cgroup of its last run. The caller knows that it is not a copy of the session's folder that

@@ -23,20 +23,25 @@ pub enum Writer {
 }
 
 impl Writer {
-    fn words(&self) -> String {
+    /// In words for people.
+    pub fn words(&self) -> String {
         match self {
             Writer::Session(occupant) => occupant.words(),
             Writer::Foreign(foreign) => foreign.words(),
         }
     }
 
-    /// Its process, when the kernel is ending that already.
-    fn ending(&self) -> Result<Vec<Identity>> {
-        let process = match self {
+    /// Its process, as far as it is known.
+    pub fn process(&self) -> Option<&Identity> {
+        match self {
             Writer::Session(occupant) => occupant.process.as_ref(),
             Writer::Foreign(foreign) => Some(&foreign.identity),
-        };
-        Ok(match process {
+        }
+    }
+
+    /// The same, when the kernel is ending it already.
+    fn ending(&self) -> Result<Vec<Identity>> {
+        Ok(match self.process() {
             Some(process) if process.is_ending()? => vec![process.clone()],
             Some(_) | None => Vec::new(),
         })
@@ -80,6 +85,22 @@ pub fn name_sessions(
 
 /// Fails, naming the first of them, unless nobody has it but the session itself, whose helpers may yet have to leave.
 pub fn refuse_others(environment: &Environment, agent: &str, native_id: &str, own: Option<&Folder>) -> Result<()> {
+    match first_other(environment, agent, native_id, own)? {
+        None => Ok(()),
+        Some(Writer::Foreign(foreign)) => {
+            Err(shared(&foreign).unwrap_or_else(|| Error::Owned { owner: foreign.words() }))
+        }
+        Some(writer @ Writer::Session(_)) => Err(Error::Owned { owner: writer.words() }),
+    }
+}
+
+/// The first who has it and is not the session itself.
+pub fn first_other(
+    environment: &Environment,
+    agent: &str,
+    native_id: &str,
+    own: Option<&Folder>,
+) -> Result<Option<Writer>> {
     let own = own.map(|folder| rustix::fs::fstat(folder.dir())).transpose().map_err(std::io::Error::from)?;
     let is_own = |writer: &Writer| match writer {
         Writer::Session(occupant) => own.is_some_and(|own| occupant.folder_id == (own.st_dev, own.st_ino)),
@@ -88,15 +109,12 @@ pub fn refuse_others(environment: &Environment, agent: &str, native_id: &str, ow
     let deadline = Instant::now() + ENDING;
     loop {
         let writers = writers(environment, agent, native_id)?;
-        let Some(writer) = writers.iter().find(|writer| !is_own(writer)) else {
-            return Ok(());
+        let Some(writer) = writers.into_iter().find(|writer| !is_own(writer)) else {
+            return Ok(None);
         };
         // One that was killed a moment ago holds nothing for long.
         if !wait_for_one_of(&writer.ending()?, deadline)? {
-            return Err(match writer {
-                Writer::Foreign(foreign) => shared(foreign).unwrap_or_else(|| Error::Owned { owner: foreign.words() }),
-                Writer::Session(_) => Error::Owned { owner: writer.words() },
-            });
+            return Ok(Some(writer));
         }
     }
 }

@@ -53,6 +53,7 @@ pub fn prepare(engine: &Engine, session: &Session, run: u32, native_id: &str, re
     if let Some(ending) = own.and_then(|own| own.ending(session.mode)) {
         how.plan.ending = ending;
     }
+    how.plan.rules = session.rules.clone();
     check_installed(&engine.environment, agent)?;
     let behind = if how.plan.opens() { ostler_agents::acp::adapters::of_command(&session.arguments) } else { None };
     if let Some(program) = how.argv.first_mut() {
@@ -82,6 +83,17 @@ pub fn prepare(engine: &Engine, session: &Session, run: u32, native_id: &str, re
     Ok(Prepared { record, files, environment: environment(&engine.environment, session, &how.variables) })
 }
 
+impl Engine {
+    /// Refuses an agent that is not known, or whose program is not there.
+    pub fn check_agent(&self, name: &str) -> Result<()> {
+        if self.config.own_agent(name)?.is_some() {
+            return Ok(());
+        }
+        let agent = ostler_agents::find(name).ok_or_else(|| Error::UnknownAgent { agent: name.to_owned() })?;
+        check_installed(&self.environment, agent)
+    }
+}
+
 /// Refuses an agent whose program is not there.
 pub fn check_installed(environment: &Environment, agent: &dyn ostler_agents::Agent) -> Result<()> {
     if let Some(package) = agent.package()
@@ -105,12 +117,14 @@ fn refuse_shared_server(environment: &Environment, agent: &dyn ostler_agents::Ag
 }
 
 /// Ours, without the marks of an agent that we may have been started by, and with the session's id.
-fn environment(ours: &Environment, session: &Session, more: &[(String, String)]) -> Vec<CString> {
+pub fn environment(ours: &Environment, session: &Session, more: &[(String, String)]) -> Vec<CString> {
     let replaced = |name: &str| ["OSTLER_SESSION", HERE].contains(&name) || more.iter().any(|(set, _)| set == name);
     let kept = ours
         .variables()
         .iter()
         .filter(|(name, _)| name.to_str().is_none_or(|name| !is_nesting_mark(name) && !replaced(name)))
+        // They say which repository a command is about: that of the person, and not the session's own tree.
+        .filter(|(name, _)| session.worktree.is_none() || !ostler_git::git::points_at_repository(name))
         .map(|(name, value)| [name.as_bytes(), value.as_bytes()].join(&b'='));
     let set = more.iter().map(|(name, value)| format!("{name}={value}").into_bytes());
     kept.chain(set)

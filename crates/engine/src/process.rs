@@ -10,6 +10,13 @@ use rustix::process::Signal;
 pub use ostler_sys::clock::now;
 pub use ostler_sys::entry::nobody_reads_output;
 
+/// How a keeper reads config.toml.
+const SETTINGS: ostler_keeper::Settings = ostler_keeper::Settings {
+    output: || crate::config::output_bounds(&Environment::of_process()),
+    notify: || crate::config::notify_settings(&Environment::of_process()).map(|settings| settings.wanted),
+    snapshots: || crate::config::takes_snapshots(&Environment::of_process()),
+};
+
 /// Helper processes, the demo agent and replays are the binary of ostler itself, started with words that no person types. Runs such a
 /// process to its end and returns its exit code; `None` when the arguments are those of a person.
 ///
@@ -22,10 +29,20 @@ pub fn enter(arguments: &[String]) -> Option<u8> {
         // Its lock is its own: a tool that outlives it must not seem to be it.
         ostler_sys::descriptors::keep_from_children();
         ostler_demo::main(arguments.iter().skip(2).map(Into::into))
+    } else if word == Some(ostler_keeper::NOTIFY) {
+        ostler_notify::sender::main(arguments.get(2..).unwrap_or_default(), || {
+            crate::config::notify_settings(&Environment::of_process())
+        })
+    } else if word == Some(ostler_keeper::TURN) {
+        crate::turns::helper::main(arguments.get(2..).unwrap_or_default())
+    } else if word == Some(ostler_keeper::PREPARE) {
+        crate::resume::by_itself::main(arguments.get(2..).unwrap_or_default())
+    } else if word == Some(ostler_keeper::HANDOVER) {
+        crate::handover::at_limit::main(arguments.get(2..).unwrap_or_default())
     } else if word == Some(ostler_agents::replay::ENTRY) {
         ostler_replay::main(arguments.iter().skip(2).cloned())
     } else {
-        ostler_keeper::enter(arguments, || crate::config::output_bounds(&Environment::of_process()))?
+        ostler_keeper::enter(arguments, SETTINGS)?
     };
     Some(u8::try_from(code).unwrap_or(125))
 }
@@ -33,6 +50,12 @@ pub fn enter(arguments: &[String]) -> Option<u8> {
 /// Signals as a command needs them: a closed pipe ends it, and a file that may not grow is an error of the write.
 pub fn settle_signals() {
     ostler_sys::signals::default_action(Signal::PIPE);
+    ostler_sys::signals::ignore(Signal::XFSZ);
+}
+
+/// The same for the driver of a job: its readers are the helpers of its session, and it outlives them.
+pub fn settle_signals_of_driver() {
+    ostler_sys::signals::ignore(Signal::PIPE);
     ostler_sys::signals::ignore(Signal::XFSZ);
 }
 
@@ -51,3 +74,30 @@ pub fn window(terminal: impl AsFd) -> Option<(u16, u16)> {
 pub fn allow_descriptors(count: u64) {
     ostler_sys::descriptors::allow(count);
 }
+
+/// The request to end, as something to poll: the driver of a job ends its children before it leaves.
+#[derive(Debug)]
+pub struct Terminations(ostler_sys::signals::Signals);
+
+impl Terminations {
+    /// SIGTERM is read from a descriptor from now on. Call before any thread is started.
+    pub fn take() -> std::io::Result<Terminations> {
+        // Its lock is its own: what it starts must not seem to be it.
+        ostler_sys::descriptors::keep_from_children();
+        Ok(Terminations(ostler_sys::signals::Signals::take(&[Signal::TERM])?))
+    }
+
+    /// Whether one has come since the last call.
+    pub fn came(&self) -> std::io::Result<bool> {
+        Ok(self.0.next()?.is_some())
+    }
+}
+
+impl AsFd for Terminations {
+    fn as_fd(&self) -> rustix::fd::BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// The word that makes the binary of ostler the driver of a job.
+pub const JOB_ENTRY: &str = ostler_agents::job::ENTRY;

@@ -60,7 +60,9 @@ impl Engine {
         if purge.dry_run {
             return Ok(Purged::Would);
         }
+        self.forget_turns(place.id)?;
         delete(place, &still)?;
+        self.forget_notifications(place.id)?;
         Ok(Purged::Yes)
     }
 

@@ -4,11 +4,15 @@
 use crate::error::{Error, Result};
 use crate::request::look_and_record;
 use crate::session_watch::SessionWatch;
+use crate::settings::Engine;
 use ostler_core::event::Event;
 use ostler_core::fact::TurnEnd;
 use ostler_core::view::View;
 use ostler_store::home::Place;
 use ostler_store::journal;
+
+/// A process that is asked to end is not one that was killed.
+const SIGTERM: i32 = 15;
 
 /// How far a message has come.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,7 +21,7 @@ enum Stage {
     Unknown,
     Waits(u64),
     Fed(u64),
-    Replied(TurnEnd),
+    Replied(u64, TurnEnd),
     Withdrawn,
 }
 
@@ -29,7 +33,9 @@ impl Stage {
             (Stage::Waits(n), Event::Feeding { n: fed, .. }) if fed == n => Stage::Fed(n),
             (Stage::Fed(n), Event::Returned { n: returned, .. }) if returned == n => Stage::Waits(n),
             (Stage::Waits(n), Event::Withdrawn { n: gone, .. }) if gone == n => Stage::Withdrawn,
-            (Stage::Fed(_), Event::TurnEnded { end }) => Stage::Replied(end),
+            (Stage::Fed(n), Event::TurnEnded { end }) => Stage::Replied(n, end),
+            // The process died before it had taken the message in: the next one is given it.
+            (Stage::Replied(n, _), Event::Returned { n: returned, .. }) if returned == n => Stage::Waits(n),
             (same, _) => same,
         }
     }
@@ -44,6 +50,43 @@ pub enum Reply {
     ForNextRun,
     /// It asks first; see [`View::asking`].
     Asks(Box<View>),
+}
+
+impl Engine {
+    /// The end of the turn that answers a message, by the id of its request; `None` as long as there is none. The end of the session is
+    /// recorded first, so that what it says is complete.
+    pub fn reply_to(&self, place: &Place, request: &str) -> Result<Option<TurnEnd>> {
+        let read = journal::read(place.open()?.dir(), 0)?;
+        let stage = read.entries.into_iter().fold(Stage::Unknown, |stage, entry| {
+            let ours = entry.request.as_deref() == Some(request);
+            stage.after(entry.event, ours)
+        });
+        Ok(if let Stage::Replied(_, end) = stage { Some(end) } else { None })
+    }
+
+    /// Whether the turn that answers a message ended because others have killed its process. Where a process has one turn only, that is
+    /// the end of the turn and not of the session.
+    pub fn reply_was_cut_off(&self, place: &Place, request: &str) -> Result<bool> {
+        let (mut stage, mut signalled, mut killed) = (Stage::Unknown, None, None);
+        let mut cut_off = false;
+        for entry in journal::read(place.open()?.dir(), 0)?.entries {
+            match &entry.event {
+                Event::Signalled { .. } => signalled = Some(entry.run),
+                Event::Exited { exit, .. } => {
+                    let by_others = exit.code.is_none() && exit.signal != Some(SIGTERM) && signalled != Some(entry.run);
+                    killed = by_others.then_some(entry.run);
+                }
+                _ => {}
+            }
+            let ours = entry.request.as_deref() == Some(request);
+            let replied = matches!(stage, Stage::Replied(..));
+            stage = stage.after(entry.event, ours);
+            if !replied && matches!(stage, Stage::Replied(..)) {
+                cut_off = killed == Some(entry.run);
+            }
+        }
+        Ok(cut_off && matches!(stage, Stage::Replied(..)))
+    }
 }
 
 /// Waits for the end of the turn that answers this message. `journal_before`: how long the journal was before the message.
@@ -61,7 +104,7 @@ pub fn wait(place: &Place, request: &str, journal_before: u64) -> Result<Reply> 
             stage = stage.after(entry.event, ours);
         }
         match stage {
-            Stage::Replied(end) => return Ok(Reply::Turn(end)),
+            Stage::Replied(_, end) => return Ok(Reply::Turn(end)),
             Stage::Withdrawn => return Err(Error::Withdrawn { session: (&view).into() }),
             Stage::Unknown | Stage::Waits(_) | Stage::Fed(_) => {}
         }
@@ -100,9 +143,12 @@ mod tests {
             (Event::Returned { n: 2, place: 9 }, false),
             (Event::TurnEnded { end: end("neither") }, false),
             (Event::Feeding { n: 2, written: None, kept: None }, false),
+            (Event::TurnEnded { end: end("died with it") }, false),
+            (Event::Returned { n: 2, place: 9 }, false),
+            (Event::Feeding { n: 2, written: None, kept: None }, false),
             (Event::TurnEnded { end: end("second") }, false),
         ];
         let stage = events.into_iter().fold(Stage::Unknown, |stage, (event, ours)| stage.after(event, ours));
-        assert_eq!(stage, Stage::Replied(end("second")));
+        assert_eq!(stage, Stage::Replied(2, end("second")));
     }
 }

@@ -1,8 +1,9 @@
 //! Requests to a session: written to its inbox, so that they are durable, then granted or refused by its keeper.
 
 use crate::error::{Error, Result};
+use crate::prepare;
 use crate::settings::Engine;
-use ostler_core::record::{Request, RequestKind};
+use ostler_core::record::{Request, RequestKind, Session};
 use ostler_core::view::View;
 use ostler_keeper::launch;
 use ostler_keeper::wire::{self, Call, Reply};
@@ -55,6 +56,7 @@ pub fn record_if_ended(place: &Place, view: View) -> Result<View> {
 /// Makes a request and waits until it is accepted or refused. It is durable before this returns, whatever dies in between.
 pub fn make(engine: &Engine, place: &Place, kind: RequestKind) -> Result<Answered> {
     let view = look_and_record_to(Depth::Awaited, place)?;
+    engine.tell_if_lost(place, &view);
     if view.ended {
         return Ok(Answered::Ended(Box::new(view)));
     }
@@ -74,6 +76,28 @@ pub fn make_named(engine: &Engine, place: &Place, kind: RequestKind) -> Result<(
     Ok((write_down(engine, place, view, &request)?, request.id))
 }
 
+/// The same with a request whose id was reserved: one that is in the inbox already is not written again.
+pub(crate) fn make_once(engine: &Engine, place: &Place, id: &str, kind: RequestKind) -> Result<Answered> {
+    let view = look_and_record_to(Depth::Awaited, place)?;
+    let folder = place.open()?;
+    let (known, _) = inbox::read(folder.dir(), 0)?;
+    let request = match known.into_iter().find(|placed| placed.request.id == id) {
+        Some(placed) => placed.request,
+        None => {
+            return write_down(
+                engine,
+                place,
+                view.clone(),
+                &Request { id: id.to_owned(), ..engine.request(view.run, kind) },
+            );
+        }
+    };
+    if let Some(answered) = already_answered(place, id)? {
+        return Ok(answered);
+    }
+    if view.ended { Ok(Answered::Ended(Box::new(view))) } else { until_granted(engine, place, &folder, &request) }
+}
+
 fn write_down(engine: &Engine, place: &Place, view: View, request: &Request) -> Result<Answered> {
     let folder = place.open()?;
     if !folder.dir().is_ours()? {
@@ -85,11 +109,18 @@ fn write_down(engine: &Engine, place: &Place, view: View, request: &Request) -> 
     if view.ended { Ok(Answered::Ended(Box::new(view))) } else { until_granted(engine, place, &folder, request) }
 }
 
+/// A connection to the keeper of a session that has not ended. Where both helpers are gone, a replacement is started first, with the
+/// environment that the next run of the session would get from us. `None`: nobody is there any more.
+pub fn reach(engine: &Engine, place: &Place) -> Result<Option<OwnedFd>> {
+    let environment = |session: &Session| prepare::environment(&engine.environment, session, &[]);
+    Ok(launch::reach(place, &engine.launcher, &environment)?)
+}
+
 fn until_granted(engine: &Engine, place: &Place, folder: &Folder, request: &Request) -> Result<Answered> {
     // A holder, its keeper, and one that replaced either.
     let mut deaths = 3;
     loop {
-        let Some(socket) = launch::reach(place, &engine.launcher)? else {
+        let Some(socket) = reach(engine, place)? else {
             let view = look_and_record_to(Depth::Awaited, place)?;
             if view.ended {
                 return Ok(already_answered(place, &request.id)?.unwrap_or_else(|| Answered::Ended(Box::new(view))));

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use ostler_core::SCHEMA;
 use ostler_core::id::SessionId;
 use ostler_core::view::View;
-pub use ostler_search::{Piece, Progress, Query, Role};
+pub use ostler_search::{Piece, Progress, Query, Role, Unread};
 use ostler_view::look::{Depth, look_to};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -17,17 +17,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 /// What a search has found.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Hits {
-    /// The newest first.
-    pub hits: Vec<Hit>,
-    /// False when there were so many messages to read that the search has left out the oldest.
-    pub complete: bool,
-    /// Another search is updating the index, so that the newest messages may be missing.
-    pub updating: bool,
-    /// False when there was no word to look for.
-    pub asked: bool,
-}
+pub type Hits = ostler_search::Hits<Hit>;
 
 /// A message that has what was searched for.
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
@@ -60,6 +50,41 @@ pub struct Hit {
     pub read: Vec<String>,
     /// The transcript, or the database that has it.
     pub file: Option<PathBuf>,
+    /// What `command` does, for a face that does it itself.
+    #[serde(skip)]
+    pub next: Next,
+}
+
+/// What continues a conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Its session runs.
+    Attach(SessionId),
+    /// Its session has ended.
+    Resume(SessionId),
+    /// Its session is archived.
+    Restore(SessionId),
+    /// No session has it; the agent's own id.
+    Adopt(String),
+    /// Its session is damaged, and no other record of the conversation is known.
+    Doctor,
+}
+
+impl Next {
+    /// The commands that continue the conversation and that show it, word by word.
+    fn commands(&self) -> (Vec<String>, Vec<String>) {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
+        let (verb, id) = match self {
+            Next::Attach(id) => ("attach", id),
+            Next::Resume(id) => ("resume", id),
+            Next::Restore(id) => ("restore", id),
+            Next::Adopt(native_id) => {
+                return (words(&["ostler", "adopt", native_id]), words(&["ostler", "logs", "--foreign", native_id]));
+            }
+            Next::Doctor => return (words(&["ostler", "doctor"]), words(&["ostler", "doctor"])),
+        };
+        (words(&["ostler", verb, id.as_str()]), words(&["ostler", "logs", id.as_str()]))
+    }
 }
 
 impl Engine {
@@ -72,11 +97,10 @@ impl Engine {
     pub fn search_with_progress(&self, query: &Query, tell: &mut dyn FnMut(Progress)) -> Result<Hits> {
         let found = ostler_search::search(&self.home, &self.environment.lookup(), query, tell)?;
         let mut sessions = HashMap::new();
-        let hits = found.hits.into_iter().map(|hit| {
+        Ok(found.map(|hit| {
             let view = hit.session.and_then(|id| sessions.entry(id).or_insert_with(|| self.look_at(id)).as_ref());
             describe(hit, view)
-        });
-        Ok(Hits { hits: hits.collect(), complete: found.complete, updating: found.updating, asked: found.asked })
+        }))
     }
 
     /// The folder that a person means by this path, as agents know it.
@@ -93,23 +117,16 @@ impl Engine {
 }
 
 fn describe(hit: ostler_search::Hit, view: Option<&View>) -> Hit {
-    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
-    let (command, read) = match (view, &hit.native_id) {
-        (Some(view), _) => {
-            let id = view.id.as_str();
-            let verb = match (view.archived, view.ended) {
-                (true, _) => "restore",
-                (false, true) => "resume",
-                (false, false) => "attach",
-            };
-            (words(&["ostler", verb, id]), words(&["ostler", "logs", id]))
-        }
-        (None, Some(native_id)) => {
-            (words(&["ostler", "adopt", native_id]), words(&["ostler", "logs", "--foreign", native_id]))
-        }
-        // The session is damaged, and no other record of the conversation is known.
-        (None, None) => (words(&["ostler", "doctor"]), words(&["ostler", "doctor"])),
+    let next = match (view, &hit.native_id) {
+        (Some(view), _) => match (view.archived, view.ended) {
+            (true, _) => Next::Restore(view.id),
+            (false, true) => Next::Resume(view.id),
+            (false, false) => Next::Attach(view.id),
+        },
+        (None, Some(native_id)) => Next::Adopt(native_id.clone()),
+        (None, None) => Next::Doctor,
     };
+    let (command, read) = next.commands();
     Hit {
         schema: SCHEMA,
         session: view.map(|view| view.id),
@@ -125,5 +142,6 @@ fn describe(hit: ostler_search::Hit, view: Option<&View>) -> Hit {
         command,
         read,
         file: hit.file,
+        next,
     }
 }

@@ -4,13 +4,20 @@ use crate::error::{Error, Result};
 use crate::reply::{self, Reply};
 use crate::request::{self, Answered, look_and_record_to};
 use crate::session_ref::SessionRef;
+use crate::session_watch::SessionWatch;
 use crate::settings::Engine;
 use ostler_core::fact::Ask;
 use ostler_core::record::{Mode, Request, RequestKind, Speaks};
+use ostler_core::view::Phase;
 use ostler_store::home::Place;
 use ostler_store::{inbox, journal};
+use ostler_sys::ready::{self, Interest};
 use ostler_view::look;
 use ostler_view::look::Depth;
+use std::time::{Duration, Instant};
+
+/// How long an interrupt waits for the turn of a message that is on its way.
+const UNTIL_A_TURN: Duration = Duration::from_secs(10);
 
 /// What became of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +26,8 @@ pub enum Sent {
     Accepted,
     /// The session has ended; the message waits for its next run.
     ForNextRun,
+    /// The session is stopping; the message waits for its next run.
+    AfterStop,
 }
 
 /// An answer to a question of a session.
@@ -45,13 +54,13 @@ impl Answer {
 impl Engine {
     /// Sends a message. `now`: the running turn is interrupted for it.
     pub fn send(&self, place: &Place, text: String, now: bool) -> Result<Sent> {
-        check(place)?;
+        check(self, place)?;
         lasting(self, place, RequestKind::Message { text, now })
     }
 
     /// The same, and waits for the end of the turn that answers it.
     pub fn send_and_wait(&self, place: &Place, text: String, now: bool) -> Result<Reply> {
-        check(place)?;
+        check(self, place)?;
         let folder = place.open()?;
         let view = look_and_record_to(Depth::Awaited, place)?;
         if !folder.run(folder.newest_run()?)?.record()?.plan.speaks().converses() {
@@ -97,13 +106,38 @@ impl Engine {
         }
     }
 
-    /// Ends the running turn; the session goes on.
+    /// Ends the running turn; the session goes on. A session works also while its message is on its way to the agent: then the
+    /// turn is waited for, because a message that was delivered cannot be taken back before.
     pub fn interrupt(&self, place: &Place) -> Result<()> {
-        match request::make(self, place, RequestKind::Interrupt)? {
-            Answered::Accepted => Ok(()),
-            Answered::Refused(why) => Err(Error::NothingToInterrupt { session: SessionRef::at(place), why: Some(why) }),
-            Answered::Ended(_) => Err(Error::NothingToInterrupt { session: SessionRef::at(place), why: None }),
+        if self.is_job(place) {
+            let running = self.living_children(place)?;
+            let hint = match running.first() {
+                Some(child) => format!(" (to end that of its session: ostler interrupt {})", child.id),
+                None => String::new(),
+            };
+            let why = Some(format!("a job has no turn of its own{hint}"));
+            return Err(Error::NothingToInterrupt { session: SessionRef::at(place), why });
         }
+        let until = Instant::now() + UNTIL_A_TURN;
+        // Before it is asked: that a turn begins in between is told.
+        let mut watch = SessionWatch::state_only(place)?;
+        loop {
+            let why = match request::make(self, place, RequestKind::Interrupt)? {
+                Answered::Accepted => return Ok(()),
+                Answered::Refused(why) => Some(why),
+                Answered::Ended(_) => None,
+            };
+            if why.is_none() || !self.is_about_to_work(place)? || Instant::now() >= until {
+                return Err(Error::NothingToInterrupt { session: SessionRef::at(place), why });
+            }
+            ready::wait(&watch.fd().map(Interest::read).into_iter().collect::<Vec<_>>(), Some(until))?;
+            watch.take_news()?;
+        }
+    }
+
+    fn is_about_to_work(&self, place: &Place) -> Result<bool> {
+        let view = self.view_without_last(place)?;
+        Ok(matches!(view.state, Phase::Starting | Phase::Working) && view.message_waits.is_none())
     }
 
     /// The texts of those that wait to be delivered, in their order.
@@ -139,7 +173,9 @@ impl Engine {
                     waiting.iter_mut().filter(|waits| waits.n == n).for_each(|waits| waits.unclear = false)
                 }
                 RequestKind::Answer { .. }
+                | RequestKind::Ask { .. }
                 | RequestKind::Interrupt
+                | RequestKind::GoOn
                 | RequestKind::Stop { .. }
                 | RequestKind::Unknown => {}
             }
@@ -159,15 +195,34 @@ pub struct Waiting {
 }
 
 fn lasting(engine: &Engine, place: &Place, kind: RequestKind) -> Result<Sent> {
-    match request::make_lasting(engine, place, kind)? {
-        Answered::Accepted => Ok(Sent::Accepted),
+    let (answered, request) = request::make_named(engine, place, kind)?;
+    match answered {
+        Answered::Accepted => when_delivered(engine, place, &request),
         Answered::Refused(why) => Err(Error::Refused { session: SessionRef::at(place), why }),
         Answered::Ended(_) => Ok(Sent::ForNextRun),
     }
 }
 
+/// Whether what was accepted is delivered in this run. One that stops takes nothing more.
+fn when_delivered(engine: &Engine, place: &Place, request: &str) -> Result<Sent> {
+    let view = engine.view_without_last(place)?;
+    if !view.ended && view.state != Phase::Stopping {
+        return Ok(Sent::Accepted);
+    }
+    let waits = engine.waiting(place)?.into_iter().any(|waiting| waiting.request.id == request);
+    Ok(match (waits, view.ended) {
+        (false, _) => Sent::Accepted,
+        (true, true) => Sent::ForNextRun,
+        (true, false) => Sent::AfterStop,
+    })
+}
+
 /// Refuses a message that could never be delivered.
-fn check(place: &Place) -> Result<()> {
+fn check(engine: &Engine, place: &Place) -> Result<()> {
+    if engine.is_job(place) {
+        let running = engine.living_children(place)?.into_iter().map(|child| child.id).next();
+        return Err(Error::JobTakesNoMessages { session: SessionRef::at(place), running });
+    }
     let folder = place.open()?;
     let number = folder.newest_run()?;
     let plan = if number == 0 { None } else { Some(folder.run(number)?.record()?.plan) };

@@ -1,6 +1,7 @@
 //! Being told when something about one session may have changed.
 
 use crate::error::Result;
+use crate::notify::Told;
 use ostler_keeper::wire::{self, Call, Reply};
 use ostler_store::folder::Folder;
 use ostler_store::home::Place;
@@ -17,6 +18,8 @@ pub struct SessionWatch {
     folder: Option<Folder>,
     on: On,
     state_only: bool,
+    attended: bool,
+    told: Vec<Told>,
 }
 
 /// What may have changed.
@@ -42,16 +45,23 @@ enum On {
 impl SessionWatch {
     /// Subscribes. Look at the session after this, and again whenever `fd` is readable.
     pub fn new(place: &Place) -> Result<SessionWatch> {
-        SessionWatch::open(place, false)
+        SessionWatch::open(place, false, false)
+    }
+
+    /// The same for a face that shows the session to a person: it is told what a person is to be told of ([`SessionWatch::told`]), and
+    /// who wants to be told only while nobody is attached is not.
+    pub fn attended(place: &Place) -> Result<SessionWatch> {
+        SessionWatch::open(place, false, true)
     }
 
     /// The same, without being told of output that changes nothing about the session.
     pub fn state_only(place: &Place) -> Result<SessionWatch> {
-        SessionWatch::open(place, true)
+        SessionWatch::open(place, true, false)
     }
 
-    fn open(place: &Place, state_only: bool) -> Result<SessionWatch> {
-        let mut watch = SessionWatch { place: place.clone(), folder: Some(place.open()?), on: On::Nothing, state_only };
+    fn open(place: &Place, state_only: bool, attended: bool) -> Result<SessionWatch> {
+        let folder = Some(place.open()?);
+        let mut watch = SessionWatch { folder, attended, ..SessionWatch::on(place, On::Nothing, state_only) };
         watch.subscribe()?;
         Ok(watch)
     }
@@ -66,13 +76,22 @@ impl SessionWatch {
             return Ok(None);
         };
         let on = Pidfd::open(&keeper.process)?.map(On::Journal);
-        Ok(on.map(|on| SessionWatch { place: place.clone(), folder: Some(folder), on, state_only: true }))
+        Ok(on.map(|on| SessionWatch { folder: Some(folder), ..SessionWatch::on(place, on, true) }))
     }
 
     /// The same, for a keeper whose process is held already.
     #[must_use]
     pub fn beside_keeper(place: &Place, keeper: Pidfd) -> SessionWatch {
-        SessionWatch { place: place.clone(), folder: None, on: On::Journal(keeper), state_only: true }
+        SessionWatch::on(place, On::Journal(keeper), true)
+    }
+
+    fn on(place: &Place, on: On, state_only: bool) -> SessionWatch {
+        SessionWatch { place: place.clone(), folder: None, on, state_only, attended: false, told: Vec::new() }
+    }
+
+    /// What a person is to be told of since the last call.
+    pub fn told(&mut self) -> Vec<Told> {
+        std::mem::take(&mut self.told)
     }
 
     fn subscribe(&mut self) -> Result<()> {
@@ -87,7 +106,7 @@ impl SessionWatch {
 
     fn subscribe_in(&mut self, folder: &Folder) -> Result<()> {
         if let Some(socket) = socket::reach(folder.dir())?
-            && socket::transmit(&socket, &wire::encode(&Call::Watch { state_only: self.state_only }))? != Packet::HungUp
+            && socket::transmit(&socket, &wire::encode(&self.call()))? != Packet::HungUp
         {
             rustix::io::ioctl_fionbio(&socket, true).map_err(std::io::Error::from)?;
             self.on = On::Keeper(socket);
@@ -103,6 +122,10 @@ impl SessionWatch {
         Ok(())
     }
 
+    fn call(&self) -> Call {
+        Call::Watch { state_only: self.state_only, attended: self.attended }
+    }
+
     /// Readable when something may have changed; `None` when nothing of the session lives any more.
     #[must_use]
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
@@ -116,7 +139,7 @@ impl SessionWatch {
     /// Takes the news away, and finds the replacement of a keeper that is gone.
     pub fn take_news(&mut self) -> Result<News> {
         let news = match &self.on {
-            On::Keeper(socket) => drain(socket)?,
+            On::Keeper(socket) => drain(socket, &mut self.told)?,
             On::Agent(_) | On::Journal(_) | On::Nothing => None,
         };
         match news {
@@ -151,14 +174,17 @@ fn agent_of(folder: &Folder) -> Result<Option<Identity>> {
 }
 
 /// Reads everything; `None` when the other side is gone.
-fn drain(socket: &OwnedFd) -> Result<Option<News>> {
+fn drain(socket: &OwnedFd, told: &mut Vec<Told>) -> Result<Option<News>> {
     let mut buffer = vec![0; PACKET];
     let mut news = None;
     loop {
         match socket::receive(socket, &mut buffer)? {
             Packet::Done(length) => {
-                let output_only =
-                    matches!(serde_json::from_slice(&buffer[..length]), Ok(Reply::Changed { output_only: true }));
+                let reply = serde_json::from_slice(&buffer[..length]);
+                let output_only = matches!(reply, Ok(Reply::Changed { output_only: true }));
+                if let Ok(Reply::Notify { title, text }) = reply {
+                    told.push(Told { title, text });
+                }
                 let first = news.unwrap_or(News::Output);
                 news = Some(if output_only { first } else { News::Anything });
             }

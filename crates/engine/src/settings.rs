@@ -3,6 +3,8 @@
 use crate::config::Config;
 use crate::environment::Environment;
 use crate::error::{Error, Result};
+use crate::own_run::OwnJob;
+use crate::selecting::Several;
 use crate::session_ref::SessionRef;
 use crate::suggest::nearest;
 use ostler_core::id::{Selector, SessionId, is_name};
@@ -10,10 +12,12 @@ use ostler_core::record::{Request, RequestKind};
 use ostler_keeper::launcher::Launcher;
 use ostler_store::home::{Home, NotFound, Place};
 use ostler_sys::clock;
+use ostler_sys::threads::each_in_parallel;
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 /// Does everything that ostler can do, in one home with one set of settings.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Engine {
     /// Where the sessions are.
     pub home: Home,
@@ -38,8 +42,19 @@ impl Engine {
         Ok(Engine { launcher: Launcher::Program(program), ..Engine::open(environment)? })
     }
 
-    /// The session that a word names: an id, the beginning of one, a name, or `@last`.
+    /// The session that a word names: an id, the beginning of one, a name, or `@last`; or a group or a label that only one session has. In a
+    /// job of `up`, the name of a job of the same run is that job.
     pub fn select(&self, word: &str) -> Result<Place> {
+        if let Some(several) = Several::parse(word) {
+            return self.only_one(word, &several);
+        }
+        match self.job_of_own_run(word)? {
+            Some(OwnJob::Begun(place)) => return Ok(place),
+            Some(OwnJob::NotThere) => {
+                return Err(Error::NotFound { error: NotFound::None(word.to_owned()), nearest: None });
+            }
+            None => {}
+        }
         self.home.select(word).map_err(|error| {
             let nearest = if matches!(error, NotFound::None(_)) { self.nearest_name(word) } else { None };
             Error::NotFound { error, nearest }
@@ -49,8 +64,11 @@ impl Engine {
     /// The sessions that these words name in full, each once: an id, the beginning of one, or a whole name. For what cannot be undone,
     /// the beginning of a name is not enough: the session that had this whole name may just be gone.
     pub fn select_exactly(&self, words: &[String]) -> Result<Vec<Place>> {
-        for word in words {
+        for word in words.iter().filter(|word| Several::parse(word).is_none()) {
             let place = self.select(word)?;
+            if self.job_of_own_run(word)?.is_some() {
+                continue;
+            }
             let by_id = Selector::parse(word).is_some_and(|selector| selector.begins(place.id));
             let begun = |name: &String| name != word && name.starts_with(word.as_str());
             if let Some(name) = SessionRef::at(&place).name.filter(|name| !by_id && begun(name)) {
@@ -62,15 +80,13 @@ impl Engine {
 
     /// The name of a session that was probably meant. Looked up only when there is none of that name.
     fn nearest_name(&self, word: &str) -> Option<String> {
-        let places = self.home.live_places().ok()?;
-        let name = |place: &Place| place.open().and_then(|folder| folder.session()).ok()?.name;
-        let names: Vec<String> = places.iter().filter_map(name).collect();
+        let names = self.home.live_names().ok()?;
         nearest(word, names.iter().map(String::as_str)).map(str::to_owned)
     }
 
     /// The sessions that these words name, each once. Fails at the first word that names none.
     pub fn select_all(&self, words: &[String]) -> Result<Vec<Place>> {
-        each_once(words, |word| self.select(word))
+        each_once(words, |word| self.select_several(word))
     }
 
     /// The same for what is done with archived sessions: a word that names one means that one, also when another session has the
@@ -78,7 +94,10 @@ impl Engine {
     pub fn select_archived(&self, words: &[String]) -> Result<Vec<Place>> {
         let archived =
             |word: &str| self.home.select_archived(word).map_err(|error| Error::NotFound { error, nearest: None });
-        each_once(words, |word| archived(word)?.map_or_else(|| self.select(word), Ok))
+        each_once(words, |word| match self.select_several_archived(word)? {
+            Some(places) => Ok(places),
+            None => Ok(vec![archived(word)?.map_or_else(|| self.select(word), Ok)?]),
+        })
     }
 
     /// Who makes requests, for the journal: a person or another session, and the process.
@@ -112,13 +131,16 @@ impl Engine {
     }
 }
 
-fn each_once(words: &[String], select: impl Fn(&str) -> Result<Place>) -> Result<Vec<Place>> {
-    let mut places: Vec<Place> = Vec::new();
-    for word in words {
-        let place = select(word)?;
-        if !places.contains(&place) {
-            places.push(place);
-        }
-    }
-    Ok(places)
+/// From so many words on they are looked up by several threads.
+const MANY: usize = 64;
+
+pub(crate) fn each_once(words: &[String], select: impl Fn(&str) -> Result<Vec<Place>> + Sync) -> Result<Vec<Place>> {
+    let select = |word: &String| select(word);
+    let found: Result<Vec<Vec<Place>>> = if words.len() < MANY {
+        words.iter().map(select).collect()
+    } else {
+        each_in_parallel(8, words, select).into_iter().collect()
+    };
+    let mut seen = HashSet::new();
+    Ok(found?.into_iter().flatten().filter(|place| seen.insert((place.id, place.archived))).collect())
 }

@@ -1,9 +1,15 @@
 //! One session in full: its view, and what is too long for a list.
 
 use crate::error::Result;
+use crate::launch::COMMAND;
+use crate::queues::Places;
 use crate::settings::Engine;
+use crate::turns::TurnsKept;
+use crate::worktrees::Standing;
+use ostler_core::fact::Tokens;
 use ostler_core::id::SessionId;
 use ostler_core::record::Adopted;
+use ostler_core::review::Review;
 use ostler_core::spending::Spent;
 use ostler_core::view::View;
 use ostler_store::home::Place;
@@ -31,6 +37,10 @@ pub struct Details {
     pub spent: Vec<Spent>,
     /// The sessions that came from it.
     pub children: Vec<SessionId>,
+    /// What the sessions of a job have done together, those of its jobs included. `turns`, `tokens` and `cost_usd` of the job itself are its
+    /// driver's alone, so that sums over sessions count nothing twice.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total: Option<Total>,
     /// What it uses now, while it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
@@ -40,12 +50,47 @@ pub struct Details {
     /// Where it came from, when it was begun outside ostler.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adopted: Option<Adopted>,
+    /// Where its worktree stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changes: Option<Standing>,
+    /// What reviews have said about its changes, the oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reviews: Vec<Review>,
+    /// Of which turns there are snapshots of its files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub snapshots: Option<TurnsKept>,
     /// Its relatives, as they are now.
     #[serde(skip)]
     pub family: Family,
     /// Where its files are.
     #[serde(skip)]
     pub folder: PathBuf,
+}
+
+/// What several sessions have done together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Total {
+    /// How many there are. Checks are not counted.
+    pub sessions: u32,
+    /// All their turns.
+    pub turns: u32,
+    /// All their tokens, as far as agents tell them.
+    pub tokens: Option<Tokens>,
+    /// What they cost, as far as agents tell it.
+    pub cost_usd: Option<f64>,
+}
+
+impl Total {
+    fn add(&mut self, view: &View) {
+        self.sessions += 1;
+        self.turns = self.turns.saturating_add(view.turns);
+        if let Some(tokens) = view.tokens {
+            *self.tokens.get_or_insert_default() += tokens;
+        }
+        if let Some(usd) = view.cost_usd {
+            *self.cost_usd.get_or_insert_default() += usd;
+        }
+    }
 }
 
 /// What the processes of a session use.
@@ -75,7 +120,8 @@ impl Engine {
     }
 
     /// The same for a caller that has looked already.
-    pub fn details(&self, place: &Place, view: View, turns: Turns) -> Result<Details> {
+    pub fn details(&self, place: &Place, mut view: View, turns: Turns) -> Result<Details> {
+        Places::default().fill(&self.home, &mut view);
         let folder = place.open()?;
         let family = self.family(&view)?;
         let spent = match turns {
@@ -84,20 +130,50 @@ impl Engine {
         };
         Ok(Details {
             spent,
+            total: view.job.as_ref().map(|_| self.total(&family.children)).transpose()?,
             children: family.children.iter().map(|child| child.id).collect(),
             usage: usage(place, &view),
             in_force: in_force(place, &view),
             adopted: folder.session()?.adopted,
+            // Git may be gone, and the repository too.
+            changes: self.standing(&view).ok().flatten(),
+            reviews: self.reviews_among(&family.children)?,
+            snapshots: self.turns_kept(place)?,
             family,
             folder: place.path.clone(),
             view,
         })
     }
 
+    /// What the sessions of a job have done, given its children.
+    fn total(&self, children: &[View]) -> Result<Total> {
+        let mut total = Total::default();
+        let mut left = children.to_vec();
+        while let Some(child) = left.pop() {
+            if !child.driven {
+                continue;
+            }
+            if child.job.is_some() {
+                let further = self.home.children_of(child.id)?;
+                left.extend(further.iter().filter_map(|place| look_to(Depth::Standing, place).ok()));
+            } else if child.agent != COMMAND {
+                total.add(&child);
+            }
+        }
+        Ok(total)
+    }
+
     fn family(&self, view: &View) -> Result<Family> {
         let look = |place: &Place| look_to(Depth::Standing, place).ok();
         let parent = view.parent.map(|id| self.home.place_of(id)).transpose()?.flatten();
-        let children = self.home.children_of(view.id)?;
+        let mut children = self.home.children_of(view.id)?;
+        if view.job.is_some() {
+            // A copy that a job has made is also the child of the session that it is a copy of.
+            for id in self.begun_by_job(view.id)? {
+                let place = self.home.place_of(id)?.filter(|place| !children.contains(place));
+                children.extend(place);
+            }
+        }
         Ok(Family { parent: parent.as_ref().and_then(look), children: children.iter().filter_map(look).collect() })
     }
 }

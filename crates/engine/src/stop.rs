@@ -5,6 +5,7 @@ mod damaged;
 pub use damaged::Helpers;
 
 use crate::error::{Error, Result};
+use crate::job::why_with_job;
 use crate::list::{Listed, list};
 use crate::notice::Notice;
 use crate::orphans;
@@ -26,6 +27,9 @@ use std::time::Duration;
 /// So many sessions are asked to end at the same time.
 const AT_ONCE: usize = 16;
 
+/// What the driver of a job needs beside the grace of its children.
+const CHILDREN: Duration = Duration::from_secs(5);
+
 /// How sessions are to end.
 #[derive(Clone, Debug)]
 pub struct Stop {
@@ -43,6 +47,15 @@ impl Stop {
         let grace_ms = u64::try_from(self.grace.as_millis()).unwrap_or(u64::MAX);
         RequestKind::Stop { how: self.how, grace_ms, why: self.why.clone() }
     }
+
+    /// The same for a job, whose driver ends its children first: each of them may take all of the grace.
+    fn of_job(&self) -> Stop {
+        let grace = match self.how {
+            StopHow::Kill => self.grace,
+            StopHow::Interrupt | StopHow::AfterTurn => self.grace * 2 + CHILDREN,
+        };
+        Stop { grace, ..self.clone() }
+    }
 }
 
 /// A session that was asked to end.
@@ -51,6 +64,14 @@ pub struct Stopping {
     pub place: Place,
     grace: Duration,
     asked: Asked,
+    /// For the children of a job that its driver could not end.
+    children: Option<Children>,
+}
+
+/// What ends the children of a job.
+struct Children {
+    engine: Engine,
+    stop: Stop,
 }
 
 /// Which process was asked.
@@ -128,9 +149,14 @@ impl Engine {
     pub fn ask_to_stop(&self, place: Place, stop: &Stop) -> Result<Stopping> {
         let asked = match damaged::tell_helpers(&place)? {
             Some(helpers) => Asked::Helpers(helpers),
+            None if self.is_job(&place) => {
+                let asked = Asked::Keeper(request::make(self, &place, stop.of_job().kind())?);
+                let children = Some(Children { engine: self.clone(), stop: stop.clone() });
+                return Ok(Stopping { place, grace: stop.of_job().grace, asked, children });
+            }
             None => Asked::Keeper(request::make(self, &place, stop.kind())?),
         };
-        Ok(Stopping { place, grace: stop.grace, asked })
+        Ok(Stopping { place, grace: stop.grace, asked, children: None })
     }
 }
 
@@ -153,6 +179,13 @@ impl Stopping {
         if end.was_over && is_lost && !place.archived && damaged::still_runs(&place)? {
             for process in orphans::end_contained(&place.open()?, place.id, end.view.run)? {
                 tell(Notice::EndedOrphan { session: SessionRef::at(&place), process });
+            }
+        }
+        // The driver has ended them. One that was killed on its way has not, and a launch of its may have been under way.
+        if let Some(Children { engine, stop }) = self.children {
+            let stop = Stop { why: why_with_job(place.id), ..stop };
+            for child in engine.living_children(&place)? {
+                engine.ask_to_stop(child, &stop)?.wait(tell)?;
             }
         }
         Ok(Stopped::Ended(end))

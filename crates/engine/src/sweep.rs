@@ -38,9 +38,10 @@ pub struct Swept {
 }
 
 impl Engine {
-    /// Sweeps when the settings want it and it is due. `started`: the session that was started just now, which is followed to
-    /// its end.
+    /// Sweeps when the settings want it and it is due, and sees to it that notifications which wait are sent. `started`: the session
+    /// that was started just now, which is followed to its end.
     pub fn sweep_when_due(&self, started: SessionId, tell: &mut dyn FnMut(Notice)) -> Result<Swept> {
+        self.send_what_waits()?;
         match self.config.archive_after.is_none() && self.config.purge_after.is_none() {
             true => Ok(Swept::default()),
             false => sweep_once(self, started, tell),
@@ -119,6 +120,7 @@ fn purge_archived(engine: &Engine, age: Duration) -> Result<usize> {
                 }
             };
             purge::delete(&place, &still)?;
+            engine.forget_notifications(place.id)?;
             swept += 1;
         }
     }

@@ -1,6 +1,7 @@
 //! Durations, times and sizes as people write them.
 
-use jiff::civil::{Date, DateTime};
+use crate::queues::StartTime;
+use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use std::time::Duration;
@@ -61,6 +62,38 @@ pub fn parse_since(text: &str, now: Timestamp) -> Result<Timestamp, String> {
     zoned.map(|zoned| zoned.timestamp()).map_err(|_| wrong())
 }
 
+/// A time to start at, as a person writes it: `+2h`, `15:00` (today, or tomorrow when that is over), `tomorrow 9:00`, a day with or
+/// without a time, RFC 3339. One without a time zone is local.
+pub fn parse_start_time(text: &str, now: Timestamp) -> Result<StartTime, String> {
+    let text = text.trim();
+    let wrong =
+        || format!("{text:?} is not a time to start at (examples: 15:00, tomorrow 9:00, 2026-11-18T09:00, +2h)");
+    if let Some(duration) = text.strip_prefix('+') {
+        return parse_duration(duration).map(StartTime::In).map_err(|_| wrong());
+    }
+    if let Ok(time) = text.parse::<Timestamp>() {
+        return Ok(StartTime::At(time));
+    }
+    let here = TimeZone::system();
+    let today = now.to_zoned(here.clone()).date();
+    let time_of = |text: &str| {
+        let padded = if text.find(':') == Some(1) { format!("0{text}") } else { text.to_owned() };
+        (padded.contains(':') && !padded.contains('-')).then(|| padded.parse::<Time>().ok()).flatten()
+    };
+    let on = |date: Date, time: Time| date.to_datetime(time).to_zoned(here.clone()).map(|zoned| zoned.timestamp());
+    let found = if let Some(time) = time_of(text) {
+        let first = on(today, time).map_err(|_| wrong())?;
+        if first > now { Ok(first) } else { today.tomorrow().and_then(|date| on(date, time)) }
+    } else if let Some(rest) = text.strip_prefix("tomorrow") {
+        let time = if rest.is_empty() { Some(Time::midnight()) } else { time_of(rest.trim()) }.ok_or_else(wrong)?;
+        today.tomorrow().and_then(|date| on(date, time))
+    } else {
+        let civil = text.parse::<DateTime>().or_else(|_| text.parse::<Date>().map(|date| date.at(0, 0, 0, 0)));
+        civil.and_then(|civil| civil.to_zoned(here)).map(|zoned| zoned.timestamp())
+    };
+    found.map(StartTime::At).map_err(|_| wrong())
+}
+
 /// A time that names one checkpoint also among those to come.
 #[must_use]
 pub fn to_the_millisecond(at: Timestamp) -> String {
@@ -97,6 +130,32 @@ mod tests {
         }
         for text in ["", "x", "5x", "s", "-1s", "1h30", "1e400s"] {
             assert!(parse_duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn times_to_start_at_are_read_as_people_write_them() {
+        let zone = TimeZone::system();
+        let local = |text: &str| text.parse::<DateTime>().unwrap().to_zoned(zone.clone()).unwrap().timestamp();
+        let now = local("2026-11-17T14:30");
+        let read = |text: &str| parse_start_time(text, now);
+        for (text, wanted) in [
+            ("15:00", "2026-11-17T15:00"),
+            ("9:05", "2026-11-18T09:05"),
+            ("14:30", "2026-11-18T14:30"),
+            ("15:00:30", "2026-11-17T15:00:30"),
+            ("tomorrow 9:00", "2026-11-18T09:00"),
+            ("tomorrow", "2026-11-18T00:00"),
+            ("2020-01-01T00:00", "2020-01-01T00:00"),
+            ("2026-12-24 18:00", "2026-12-24T18:00"),
+            ("2026-12-24", "2026-12-24T00:00"),
+        ] {
+            assert_eq!(read(text), Ok(StartTime::At(local(wanted))), "{text}");
+        }
+        assert_eq!(read("2026-11-17T15:00:00Z"), Ok(StartTime::At("2026-11-17T15:00:00Z".parse().unwrap())));
+        assert_eq!(read("+2h"), Ok(StartTime::In(Duration::from_secs(7200))));
+        for text in ["", "2h", "+", "+soon", "25:00", "tomorrow noon", "noon", "9", "tomorrows 9:00"] {
+            assert!(read(text).is_err(), "{text}");
         }
     }
 

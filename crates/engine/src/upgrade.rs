@@ -2,11 +2,12 @@
 //! descriptors stay with the holder, and what a keeper knows is in files.
 
 use crate::error::{Error, Result};
+use crate::request::reach;
 use crate::session_ref::SessionRef;
 use crate::settings::Engine;
+use ostler_keeper::VERSION;
 use ostler_keeper::launcher::Launcher;
 use ostler_keeper::wire::{self, Call, Reply};
-use ostler_keeper::{VERSION, launch};
 use ostler_store::HelperRecord;
 use ostler_store::home::Place;
 use ostler_sys::descriptors;
@@ -73,7 +74,7 @@ fn replace(engine: &Engine, place: &Place) -> Result<Option<(String, HelperRecor
     let mut asked = false;
     loop {
         // Starts a replacement where both helpers are gone.
-        let Some(keeper) = launch::reach(place, &engine.launcher)? else {
+        let Some(keeper) = reach(engine, place)? else {
             return Ok(None);
         };
         let now = folder.keeper()?;
@@ -87,7 +88,7 @@ fn replace(engine: &Engine, place: &Place) -> Result<Option<(String, HelperRecor
             }
             return Err(Error::OldKeeperStays { id: place.id, version: after.version, new: VERSION });
         }
-        let message = if asked { &Call::Watch { state_only: false } } else { &request };
+        let message = if asked { &Call::Watch { state_only: false, attended: false } } else { &request };
         if socket::transmit(&keeper, &wire::encode(message))? == Packet::HungUp {
             continue;
         }
@@ -96,7 +97,15 @@ fn replace(engine: &Engine, place: &Place) -> Result<Option<(String, HelperRecor
                 return Err(Error::KeeperStays { session: SessionRef::at(place), why });
             }
             Some(Reply::Upgrading) => asked = true,
-            Some(Reply::Changed { .. } | Reply::Request { .. } | Reply::Keys { .. } | Reply::Unknown) | None => {}
+            Some(
+                Reply::Changed { .. }
+                | Reply::Request { .. }
+                | Reply::Keys { .. }
+                | Reply::HasSlot
+                | Reply::Notify { .. }
+                | Reply::Unknown,
+            )
+            | None => {}
         }
         if Instant::now() >= deadline {
             return Err(Error::NoNewKeeper { session: SessionRef::at(place), seconds: LIMIT.as_secs() });
@@ -106,7 +115,7 @@ fn replace(engine: &Engine, place: &Place) -> Result<Option<(String, HelperRecor
 
 /// Whether the process at the other end of this connection keeps the session.
 fn answers(keeper: &OwnedFd, deadline: Instant) -> Result<bool> {
-    let sent = socket::transmit(keeper, &wire::encode(&Call::Watch { state_only: false }))?;
+    let sent = socket::transmit(keeper, &wire::encode(&Call::Watch { state_only: false, attended: false }))?;
     Ok(sent != Packet::HungUp && hear(keeper, deadline)?.is_some())
 }
 

@@ -13,12 +13,16 @@ use ostler_view::look::Depth;
 impl Engine {
     /// Everything that can be told of a session in short. The end of one that ended while it had no keeper is recorded.
     pub fn view(&self, place: &Place) -> Result<View> {
-        look_and_record(place)
+        let view = look_and_record(place)?;
+        self.tell_if_lost(place, &view);
+        Ok(view)
     }
 
     /// The same without its last line, which costs most: for a terminal session the screen is drawn for it.
     pub fn view_without_last(&self, place: &Place) -> Result<View> {
-        look_and_record_to(Depth::Standing, place)
+        let view = look_and_record_to(Depth::Standing, place)?;
+        self.tell_if_lost(place, &view);
+        Ok(view)
     }
 
     /// What the session was asked to be, when it was launched.

@@ -93,6 +93,7 @@ impl Engine {
     /// Waits for all of these sessions, or for the first of them.
     pub fn wait(&self, places: Vec<Place>, wait: &Wait) -> Result<(Over, Vec<Waited>)> {
         let (over, mut waited) = self.wait_until(places, wait)?;
+        waited.iter().for_each(|one| self.tell_if_lost(&one.place, &one.view));
         if wait.last {
             waited.iter_mut().try_for_each(Waited::look_closely)?;
         }
@@ -181,7 +182,10 @@ impl Waited {
         view: View,
         (watch, greeted_at, journal): (SessionWatch, Option<u64>, Option<notify::Watch>),
     ) -> Waited {
-        let runs = matches!(view.state, Phase::Starting | Phase::Working | Phase::Asking | Phase::Stopping);
+        let runs = matches!(
+            view.state,
+            Phase::Queued | Phase::Starting | Phase::Working | Phase::Waiting | Phase::Asking | Phase::Stopping
+        );
         let turns_before = (until == Until::Turn && runs).then_some(view.turns);
         let (changed, reached, asks) = (false, None, false);
         Waited { place, watch, view, changed, greeted_at, journal, turns_before, reached, asks }
@@ -239,7 +243,14 @@ impl Waited {
             Phase::Stopping if self.view.asking.is_some() => {
                 self.state()?.stop.is_some_and(|stop| stop.how == StopHow::AfterTurn)
             }
-            Phase::Starting | Phase::Working | Phase::Running | Phase::Idle | Phase::Stopping | Phase::Ended => false,
+            Phase::Queued
+            | Phase::Starting
+            | Phase::Working
+            | Phase::Running
+            | Phase::Waiting
+            | Phase::Idle
+            | Phase::Stopping
+            | Phase::Ended => false,
         })
     }
 

@@ -204,9 +204,18 @@ impl Watch<'_> {
                 None => self.begins && !self.select.ended,
             };
             let unchanged = known && index.still(&sessions_dir.dir, id).is_some();
-            if self.meet(sessions_dir.place(id)) && !unchanged {
-                self.look_at(id)?;
+            if !self.meet(sessions_dir.place(id)) || unchanged {
+                continue;
             }
+            // Of a session at rest the summary says all that a watch has to know, at a tenth of the cost of a look.
+            let at_rest = if known && self.begins { index.learn(&sessions_dir.dir, id) } else { None };
+            match (at_rest, self.known.get_mut(&id)) {
+                (Some(closing), Some((_, known))) => *known = Known::EndedBefore { run: closing.run },
+                (Some(_) | None, _) => self.look_at(id)?,
+            }
+        }
+        if self.begins {
+            index.save(self.engine.home.root());
         }
         Ok(())
     }
@@ -252,6 +261,7 @@ impl Watch<'_> {
             // Damaged, or gone: then the news of that come by themselves. One broken folder stops no watch.
             Err(_) => return Ok(()),
         };
+        self.engine.tell_if_lost(place, &view);
         let listed = Listed::Good(Box::new(view));
         if !self.filter.admits(&listed) {
             return Ok(());

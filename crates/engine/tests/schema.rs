@@ -3,9 +3,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot read a file has failed")]
 
+use ostler_core::compared::Compared;
 use ostler_core::outcome::Outcome;
+use ostler_core::review::Review;
 use ostler_core::view::View;
 use ostler_engine::logs::ItemObject;
+use ostler_engine::notify::Message;
 use ostler_engine::search::Hit;
 use ostler_engine::watch::Change;
 use schemars::{JsonSchema, generate::SchemaSettings};
@@ -27,6 +30,9 @@ fn what_programs_read_changes_only_when_that_is_announced() {
         ("change", schema::<Change>()),
         ("item", schema::<ItemObject<'_>>()),
         ("hit", schema::<Hit>()),
+        ("review", schema::<Review>()),
+        ("notification", schema::<Message>()),
+        ("compared", schema::<Compared>()),
     ] {
         let file = folder.join(format!("{name}.json"));
         if std::env::var_os("UPDATE_SCHEMA").is_some() {

@@ -112,6 +112,8 @@ fn describe(engine: &Engine, found: &Found, about: &about::About, request: &Adop
         labels: BTreeMap::new(),
         parent,
         fork: None,
+        origin: None,
+        read_only: false,
         adopted: Some(Adopted {
             at,
             by: engine.actor(),
@@ -125,6 +127,11 @@ fn describe(engine: &Engine, found: &Found, about: &about::About, request: &Adop
         prompt: about.prompt.as_deref().map(beginning_of),
         attended: request.attended,
         limits: limits::for_new(engine, &request.limits, parent)?,
+        rules: ostler_core::rules::Rules::default(),
+        worktree: None,
+        job: None,
+        driven: false,
+        group: None,
         created: at,
     })
 }
@@ -181,8 +188,16 @@ fn copy_past(run: &RunFolder, stored: &Stored) -> Result<()> {
 
 fn note(folder: &Folder, session: &Session, repaired: Option<&Repaired>) -> std::result::Result<(), StoreError> {
     let mut journal = Journal::open(folder.dir())?;
-    let entry =
-        |event| Entry { at: clock::now(), ms: since_boot_ms(), run: 1, out: None, request: None, inbox: None, event };
+    let entry = |event| Entry {
+        at: clock::now(),
+        ms: since_boot_ms(),
+        run: 1,
+        out: None,
+        request: None,
+        inbox: None,
+        notify: None,
+        event,
+    };
     if let Some(Repaired { changes, backup }) = repaired {
         let backup = backup.to_string_lossy().into_owned();
         journal.append(&entry(Event::Repaired { changes: changes.clone(), backup }))?;

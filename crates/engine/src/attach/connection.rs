@@ -2,9 +2,9 @@
 //! window. It breaks when the keeper dies, and is opened again to the next one under the same name.
 
 use crate::error::{Error, Result};
-use crate::request::look_and_record_to;
-use ostler_keeper::launch;
-use ostler_keeper::launcher::Launcher;
+use crate::notify::Told;
+use crate::request::{look_and_record_to, reach};
+use crate::settings::Engine;
 use ostler_keeper::wire::{self, Call, Reply};
 use ostler_store::home::Place;
 use ostler_sys::ready::Interest;
@@ -37,6 +37,7 @@ pub(super) enum Received {
     Keys {
         received: u64,
     },
+    Told(Told),
     Nothing,
     /// The keeper is gone, or goes.
     Broken,
@@ -53,7 +54,7 @@ pub(super) enum Sent {
 impl Connection {
     /// Connects to the keeper of a session, and starts one where there is none. `None`: it has ended.
     pub fn open(
-        launcher: &Launcher,
+        engine: &Engine,
         place: &Place,
         client: &Client,
         (rows, columns): (u16, u16),
@@ -61,7 +62,7 @@ impl Connection {
         let hello =
             wire::encode(&Call::Attach { client: client.name.clone(), rows, columns, read_only: client.read_only });
         loop {
-            let Some(socket) = launch::reach(place, launcher)? else {
+            let Some(socket) = reach(engine, place)? else {
                 if look_and_record_to(Depth::Awaited, place)?.ended {
                     return Ok(None);
                 }
@@ -111,10 +112,11 @@ impl Connection {
             match serde_json::from_slice(&self.buffer[..length]) {
                 Ok(Reply::Changed { output_only }) => return Ok(Received::Changed { output_only }),
                 Ok(Reply::Keys { received }) => return Ok(Received::Keys { received }),
+                Ok(Reply::Notify { title, text }) => return Ok(Received::Told(Told { title, text })),
                 // It hangs up by itself, and its replacement is found when it has.
                 Ok(Reply::Upgrading) => {}
                 // Meant for others, or from a newer version.
-                Ok(Reply::Request { .. } | Reply::Staying { .. } | Reply::Unknown) | Err(_) => {}
+                Ok(Reply::Request { .. } | Reply::Staying { .. } | Reply::HasSlot | Reply::Unknown) | Err(_) => {}
             }
         }
     }

@@ -12,6 +12,7 @@ mod keys;
 mod output;
 
 use crate::error::Result;
+use crate::notify::Told;
 use crate::settings::Engine;
 use connection::{Client, Connection, Received, Sent};
 use keys::Keys;
@@ -19,6 +20,7 @@ use ostler_screen::Screen;
 use ostler_store::home::Place;
 use ostler_sys::ready::Interest;
 use output::Output;
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 /// How long a keeper that has just been connected may take to give the program our window before we draw without it.
@@ -52,6 +54,7 @@ pub struct Attached<'a> {
     drawing: Drawing,
     keys: Keys,
     greeting: String,
+    told: VecDeque<Told>,
 }
 
 /// What there is to see.
@@ -69,7 +72,7 @@ impl Engine {
     pub fn attach(&self, place: &Place, attach: Attach) -> Result<Attached<'_>> {
         let folder = place.open()?;
         let client = Client { name: uuid::Uuid::new_v4().to_string(), read_only: attach.read_only };
-        let connection = Connection::open(&self.launcher, place, &client, attach.window.unwrap_or((0, 0)))?;
+        let connection = Connection::open(self, place, &client, attach.window.unwrap_or((0, 0)))?;
         Ok(Attached {
             engine: self,
             place: place.clone(),
@@ -80,6 +83,7 @@ impl Engine {
             drawing: Drawing::WaitsForWindow { until: Instant::now() + FOR_THE_WINDOW },
             keys: Keys::default(),
             greeting: attach.greeting,
+            told: VecDeque::new(),
         })
     }
 }
@@ -129,6 +133,11 @@ impl Attached<'_> {
     #[must_use]
     pub fn has_more_bytes(&self) -> bool {
         self.output.has_more()
+    }
+
+    /// The next thing that a person is to be told of, once. It is shown between two parts of the output.
+    pub fn next_told(&mut self) -> Option<Told> {
+        self.told.pop_front()
     }
 
     /// Types keys. They are sent now, or as soon as the keeper has those before them.
@@ -209,6 +218,7 @@ impl Attached<'_> {
         }
         match connection.receive()? {
             Received::Nothing => {}
+            Received::Told(told) => self.told.push_back(told),
             Received::Keys { received } => {
                 self.keys.acknowledge(received);
                 self.output.look_again();
@@ -235,7 +245,7 @@ impl Attached<'_> {
             Some(_) => None,
             None => {
                 let window = self.window.unwrap_or((0, 0));
-                Connection::open(&self.engine.launcher, &self.place, &self.client, window)?
+                Connection::open(self.engine, &self.place, &self.client, window)?
             }
         };
         self.keys.start_again();

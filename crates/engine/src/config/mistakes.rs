@@ -4,7 +4,7 @@
 //! A mistake makes the commands fail that need its setting, and no others: `stop`, `ls` or `doctor` must work also, and
 //! most of all, when something is wrong.
 
-use super::{Config, File, KEYS};
+use super::{Config, File, KEYS, notify};
 use crate::installed;
 use crate::suggest::nearest;
 use serde::Deserialize;
@@ -14,7 +14,18 @@ use toml::{Spanned, Table, Value};
 
 /// Settings that a launch does without. All others say what a session is started with: without them it would be another
 /// one than the person wants.
-const NOT_FOR_LAUNCHES: [&str; 6] = ["default_agent", "detach_key", "ui", "grace", "archive_after", "purge_after"];
+const NOT_FOR_LAUNCHES: [&str; 10] = [
+    "default_agent",
+    "detach_key",
+    "ui",
+    "grace",
+    "archive_after",
+    "purge_after",
+    "notify",
+    "queues",
+    "snapshots",
+    "snapshot_file_limit",
+];
 
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +43,8 @@ enum Affects {
     /// The file cannot be read at all.
     Everything,
     Setting(String),
+    /// One of `[notify]`; the others of it hold.
+    Notify(String),
     /// `[agents.NAME]`
     Agent(String),
     /// A setting that does not exist, and is like none that does.
@@ -52,9 +65,13 @@ impl Mistake {
 
     /// What happens because of it.
     pub fn consequence(&self) -> &'static str {
-        match self.affects {
+        match &self.affects {
             Affects::Everything => "all settings use their defaults",
+            Affects::Setting(name) if name == "notify" => "no notification is sent",
+            Affects::Setting(name) if name == "ui" => "using \"off\"",
             Affects::Setting(_) => "using the default",
+            Affects::Notify(name) if notify::WAYS.contains(&name.as_str()) => "nothing is sent this way",
+            Affects::Notify(_) => "using the default of this one setting",
             Affects::Agent(_) => "this agent cannot be started",
             Affects::Nothing => "it is ignored",
         }
@@ -65,7 +82,7 @@ impl Mistake {
         match &self.affects {
             Affects::Everything => true,
             Affects::Setting(name) => !NOT_FOR_LAUNCHES.contains(&name.as_str()),
-            Affects::Agent(_) | Affects::Nothing => false,
+            Affects::Notify(_) | Affects::Agent(_) | Affects::Nothing => false,
         }
     }
 
@@ -137,6 +154,38 @@ pub fn read(text: &str, path: &Path) -> (Config, Vec<Mistake>) {
                     let at = place.get_ref().get(agent.as_str());
                     let line = line_of_culprit(text, at, described, &alone).unwrap_or(line);
                     mistakes.push(mistake(Some(line), words, Affects::Agent(agent.clone())));
+                }
+                good.insert(name.to_owned(), right.into());
+            }
+            ("notify", Value::Table(settings)) => {
+                let mut right = Table::new();
+                for (setting, value) in settings {
+                    let alone = |value: Value| one("notify", one(setting, value).into());
+                    let at = place.get_ref().as_table().and_then(|table| table.get_key_value(setting.as_str()));
+                    let line = at.map_or(line, |(key, _)| line_at(text, key.span().start));
+                    let meant = nearest(setting, notify::KEYS);
+                    let (words, affects) =
+                        match (check(alone(value.clone())), notify::KEYS.contains(&setting.as_str()), meant) {
+                            (None, ..) => {
+                                right.insert(setting.clone(), value.clone());
+                                continue;
+                            }
+                            (Some(words), true, _) => {
+                                let words = words.trim_start_matches("[notify]: ");
+                                let named = if words.contains(setting) {
+                                    words.to_owned()
+                                } else {
+                                    format!("{setting}: {words}")
+                                };
+                                (named, Affects::Notify(setting.clone()))
+                            }
+                            (Some(_), false, Some(meant)) => (
+                                format!("there is no setting {setting:?}; did you mean {meant}?"),
+                                Affects::Notify(meant.to_owned()),
+                            ),
+                            (Some(_), false, None) => (format!("there is no setting {setting:?}"), Affects::Nothing),
+                        };
+                    mistakes.push(mistake(Some(line), format!("[notify]: {words}"), affects));
                 }
                 good.insert(name.to_owned(), right.into());
             }
@@ -231,6 +280,41 @@ mod tests {
         assert_eq!(places, [(2, false), (3, false), (5, true), (10, true), (17, false)], "{mistakes:?}");
         assert!(mistakes.iter().any(|(_, words, _)| words.contains("did you mean limits?")), "{mistakes:?}");
         assert!(mistakes.iter().any(|(_, words, _)| words.starts_with("grace: ")), "{mistakes:?}");
+    }
+
+    #[test]
+    fn a_mistake_about_notifications_is_about_one_setting_and_the_others_hold() {
+        let text = "[notify]\nmin_duration = '30 secs.'\nquiet = '18:00-18:00'\nsound = true\ndesktp = true\nterminal = true\n\
+                    command = ['true']\n[notify.webhook]\nurl = 'ftp://x'\n";
+        let (config, mistakes) = read(text, Path::new("config.toml"));
+        let told = config.notify.as_ref();
+        assert!(
+            told.is_some_and(|told| told.wanted.in_terminals && told.command.is_some() && told.webhook.is_none()),
+            "{told:?}"
+        );
+        let mut said: Vec<String> = mistakes
+            .iter()
+            .map(|mistake| format!("{}; {}", mistake.place_and_words(), mistake.consequence()))
+            .collect();
+        said.sort();
+        let expected = [
+            ("config.toml line 2: [notify]: min_duration: ", "; using the default of this one setting"),
+            ("config.toml line 3: [notify]: quiet ", "; using the default of this one setting"),
+            ("config.toml line 4: [notify]: there is no setting \"sound\"", "; it is ignored"),
+            (
+                "config.toml line 5: [notify]: there is no setting \"desktp\"; did you mean desktop?",
+                "; nothing is sent this way",
+            ),
+            ("config.toml line 8: [notify]: webhook: ", "; nothing is sent this way"),
+        ];
+        assert_eq!(said.len(), expected.len(), "{said:#?}");
+        for (said, (begin, end)) in said.iter().zip(expected) {
+            assert!(said.starts_with(begin) && said.ends_with(end), "{said}");
+        }
+        assert!(!mistakes.iter().any(|mistake| mistake.keeps_from_launching() || mistake.is_of_setting("notify")));
+        let consequence = |text| read(text, Path::new("config.toml")).1.first().map(Mistake::consequence);
+        assert_eq!(consequence("notify = true"), Some("no notification is sent"));
+        assert_eq!(consequence("ui = 'bogus'"), Some("using \"off\""));
     }
 
     #[test]

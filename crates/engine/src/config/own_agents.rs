@@ -2,8 +2,10 @@
 //! speaks a protocol, and how it likes to be ended. Without a protocol it is kept as a command is; only its name and its
 //! ending are its own.
 
+use crate::rules;
 use ostler_core::id::is_name;
 use ostler_core::record::{Ending, Mode};
+use ostler_core::rules::Rules;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -52,11 +54,34 @@ enum Way {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Written {
-    command: Vec<String>,
+    command: Option<Vec<String>>,
     mode: Option<Mode>,
     protocol: Option<ProtocolWord>,
     end: Option<EndWord>,
     end_text: Option<String>,
+    restart: Option<String>,
+    timeout: Option<String>,
+    turn_timeout: Option<String>,
+    budget: Option<f64>,
+    max_turns: Option<u32>,
+    on_limit: Option<String>,
+}
+
+impl Written {
+    /// What its sessions do by themselves.
+    fn rules(&self) -> rules::Written {
+        let Written { restart, timeout, turn_timeout, budget, max_turns, on_limit, .. } = self.clone();
+        rules::Written { restart, timeout, turn_timeout, budget, max_turns, on_limit }
+    }
+
+    /// Nothing but rules, as for an agent that ostler knows.
+    fn has_only_rules(&self) -> bool {
+        self.command.is_none()
+            && self.mode.is_none()
+            && self.protocol.is_none()
+            && self.end.is_none()
+            && self.end_text.is_none()
+    }
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -92,9 +117,29 @@ impl OwnAgent {
     }
 }
 
+/// A person's own agents, and the rules of these and others, by name.
+#[derive(Debug, Default)]
+pub struct Agents {
+    /// A person's own.
+    pub own: BTreeMap<String, OwnAgent>,
+    /// What sessions of an agent do by themselves.
+    pub rules: BTreeMap<String, Rules>,
+}
+
 /// Checks what was written; the error is in words.
-pub fn check(written: BTreeMap<String, Written>) -> Result<BTreeMap<String, OwnAgent>, String> {
-    written.into_iter().map(|(name, written)| Ok((name.clone(), check_one(&name, written)?))).collect()
+pub fn check(written: BTreeMap<String, Written>) -> Result<Agents, String> {
+    let mut agents = Agents::default();
+    for (name, written) in written {
+        let rules = written.rules().check().map_err(|words| format!("[agents.{name}] {words}"))?;
+        if !rules.is_none() {
+            agents.rules.insert(name.clone(), rules);
+        }
+        if !(written.has_only_rules() && ostler_agents::find(&name).is_some()) {
+            let own = check_one(&name, written)?;
+            agents.own.insert(name, own);
+        }
+    }
+    Ok(agents)
 }
 
 fn check_one(name: &str, written: Written) -> Result<OwnAgent, String> {
@@ -104,9 +149,12 @@ fn check_one(name: &str, written: Written) -> Result<OwnAgent, String> {
         return wrong("is not a valid name; use letters, digits, dots, dashes and underscores");
     }
     if ostler_agents::find(name).is_some() {
-        return wrong("is the name of a built-in agent; choose another name");
+        return wrong(
+            "is the name of a built-in agent; choose another name, or set only its rules (timeout, budget, …)",
+        );
     }
-    if written.command.first().is_none_or(String::is_empty) {
+    let command = written.command.unwrap_or_default();
+    if command.first().is_none_or(String::is_empty) {
         return wrong("has no program (example: command = [\"prog\", \"argument\"])");
     }
     let protocol = match written.protocol {
@@ -131,7 +179,7 @@ fn check_one(name: &str, written: Written) -> Result<OwnAgent, String> {
         (Some(EndWord::Hangup), None) => Way::Signal(Ending::Hangup),
         (Some(EndWord::EndOfInput), None) => Way::EndOfInput,
     };
-    Ok(OwnAgent { command: written.command, mode: written.mode.unwrap_or(Mode::Headless), protocol, end })
+    Ok(OwnAgent { command, mode: written.mode.unwrap_or(Mode::Headless), protocol, end })
 }
 
 #[cfg(test)]

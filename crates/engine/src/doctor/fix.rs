@@ -1,5 +1,5 @@
 //! `doctor --fix`: only what is safe. It removes what is of no use (a socket without a process behind it, an empty cgroup, a
-//! folder that no list shows), and records ends that were not recorded. Each thing is looked at again, under the lock that
+//! folder that no list shows), and records ends that were not recorded, and has notifications sent that wait. Each thing is looked at again, under the lock that
 //! keeps others away, before it is touched. It signals no process and touches no file that is not ostler's own.
 
 use super::{Finding, Level};
@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::purge;
 use crate::quiesced::{NotQuiesced, Quiesced};
 use crate::request::look_and_record;
+use crate::settings::Engine;
 use ostler_core::limits::counted;
 use ostler_store::home::Place;
 use ostler_sys::cgroup::Group;
@@ -24,13 +25,15 @@ pub enum Fix {
     RemoveGroups(Vec<PathBuf>),
     /// The end of a session that nobody wrote down.
     Record(Place),
+    /// So many notifications wait, and nothing sends them.
+    Send(u64),
 }
 
 /// Fixes what can be fixed; what cannot be is as bad as before, with the reason.
-pub fn fix(findings: Vec<Finding>) -> Vec<Finding> {
+pub fn fix(engine: &Engine, findings: Vec<Finding>) -> Vec<Finding> {
     let one = |finding: Finding| match &finding.fix {
         None => finding,
-        Some(fix) => match apply(fix) {
+        Some(fix) => match apply(engine, fix) {
             Ok(done) => Finding { level: Level::Fixed, what: done, remedy: None, fix: None, ..finding },
             Err(error) => Finding { what: format!("{}; not fixed: {error}", finding.what), fix: None, ..finding },
         },
@@ -38,7 +41,7 @@ pub fn fix(findings: Vec<Finding>) -> Vec<Finding> {
     findings.into_iter().map(one).collect()
 }
 
-fn apply(fix: &Fix) -> Result<String> {
+fn apply(engine: &Engine, fix: &Fix) -> Result<String> {
     match fix {
         Fix::RemoveHidden(folder) => {
             purge::remove(folder)?;
@@ -70,10 +73,15 @@ fn apply(fix: &Fix) -> Result<String> {
         Fix::Record(place) => {
             let view = look_and_record(place)?;
             if place.open()?.dir().stat("sock")?.is_some() {
-                apply(&Fix::RemoveSocket(place.clone()))?;
+                apply(engine, &Fix::RemoveSocket(place.clone()))?;
             }
             let kind = view.outcome.map_or("nothing", |outcome| outcome.kind.word());
             Ok(format!("recorded how {} ended: {kind}", place.id))
+        }
+        Fix::Send(waiting) => {
+            engine.config.notify.as_ref().ok_or(Error::NoNotifications)?;
+            engine.send_what_waits()?;
+            Ok(format!("sending {}", counted(*waiting, "notification that waits", "notifications that wait")))
         }
     }
 }

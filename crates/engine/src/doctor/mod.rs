@@ -15,6 +15,7 @@ mod journals;
 mod kernel;
 mod limits;
 mod logout;
+mod notifications;
 mod sessions;
 mod strays;
 mod tools;
@@ -110,6 +111,7 @@ impl Engine {
         add("logout", logout::check_this_machine(environment));
         add("agents", agents::check(environment));
         add("config", config::check(environment));
+        add("notifications", notifications::check(home)?);
         add("foreign", foreign::check(environment, home)?);
         add("tools", tools::check(environment, home, &helpers)?);
         Ok(findings)

@@ -1,7 +1,7 @@
 //! Whether a request can be done, and what it comes to: the agent's mode, its arguments, the conversation that it goes on with.
 
 use super::refusal::{LaunchRefusal, OnlyForAgents};
-use super::{COMMAND, Launch};
+use super::{COMMAND, JOB, Launch};
 use crate::config::own_agents::{OwnAgent, Protocol};
 use crate::error::{Error, Result};
 use crate::settings::Engine;
@@ -39,6 +39,7 @@ pub fn check(engine: &Engine, request: &Launch) -> Result<Checked> {
     let agent =
         ostler_agents::find(&request.agent).ok_or_else(|| Error::UnknownAgent { agent: request.agent.clone() })?;
     Ok(match agent.name() {
+        JOB => job(request),
         COMMAND => command(request),
         "acp" => behind_protocol(request, agent.name(), request.arguments.clone()),
         _ => known_agent(request, agent),
@@ -59,6 +60,14 @@ fn known_agent(request: &Launch, agent: &dyn Agent) -> Refused<Checked> {
         None => (None, request.arguments.clone()),
     };
     Ok(Checked { mode, arguments, conversation })
+}
+
+/// Nobody names it: a job is launched by the command that it is for.
+fn job(request: &Launch) -> Refused<Checked> {
+    match request.job {
+        Some(_) => Ok(Checked { mode: Mode::Headless, arguments: request.arguments.clone(), conversation: None }),
+        None => Err(LaunchRefusal::NotAJob),
+    }
 }
 
 fn command(request: &Launch) -> Refused<Checked> {

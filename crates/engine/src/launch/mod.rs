@@ -11,7 +11,7 @@ mod prompt;
 pub mod recorded;
 mod refusal;
 
-pub use prompt::read_prompt;
+pub use prompt::{prompt_files, read_prompt};
 pub use refusal::{LaunchRefusal, OnlyForAgents};
 
 use crate::error::Result;
@@ -19,11 +19,15 @@ use crate::limits;
 use crate::notice::Notice;
 use crate::owners::refuse_others;
 use crate::prepare::{Prepared, prepare};
+use crate::queues::StartLater;
 use crate::settings::Engine;
+use crate::worktrees;
 use check::Checked;
 use ostler_core::SCHEMA;
 use ostler_core::id::SessionId;
-use ostler_core::record::{Mode, RequestKind, Session, beginning_of};
+use ostler_core::record::{Mode, Origin, RequestKind, Session, beginning_of};
+use ostler_core::rules::Rules;
+use ostler_core::worktree::Worktree;
 use ostler_keeper::launch;
 use ostler_store::home::Place;
 use ostler_sys::clock;
@@ -57,13 +61,58 @@ pub struct Launch {
     pub labels: BTreeMap<String, String>,
     /// What it may use of the machine.
     pub limits: limits::Asked,
+    /// Restarts and limits of its turns, as a person has decided them beforehand.
+    pub rules: Rules,
     /// Further arguments of the agent's own, or the command.
     pub arguments: Vec<String>,
     /// What a program reads that takes no messages: a pipe or a file.
     pub piped: Option<OwnedFd>,
     /// A person is there who can answer questions.
     pub attended: bool,
+    /// It gets a git worktree of its own.
+    pub worktree: Option<worktrees::Asked>,
+    /// It is refused when another session works in the same tree.
+    pub exclusive: bool,
+    /// The session that it comes from.
+    pub relative: Option<Relative>,
+    /// Its agent may only read.
+    pub read_only: bool,
+    /// The id that was reserved for it. A launch that is repeated with the same id finds the session that the first one made; one that
+    /// was killed on its way is done again. So there are never two.
+    pub id: Option<SessionId>,
+    /// It drives other sessions: the kind of job, and what that has to know. The agent is [`JOB`].
+    pub job: Option<Job>,
+    /// The group that it is started in.
+    pub group: Option<String>,
+    /// Its program starts later.
+    pub start: StartLater,
 }
+
+/// Where a session comes from that continues or judges the work of another one.
+#[derive(Clone, Debug)]
+pub struct Relative {
+    /// The other session.
+    pub parent: SessionId,
+    /// What it is to that.
+    pub origin: Origin,
+    /// The tree of the other session, in which it works too.
+    pub worktree: Option<Box<Worktree>>,
+}
+
+/// A job: which one, and what its driver reads when it starts ([`Engine::job_spec`]).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// A word for people and for the driver: `loop`.
+    pub kind: String,
+    /// JSON.
+    pub spec: Vec<u8>,
+}
+
+/// The agent of a job: ostler itself.
+pub const JOB: &str = ostler_agents::job::NAME;
+
+/// What a job has to know, in the folder of its first run.
+pub(crate) const SPEC: &str = "job.json";
 
 /// A session that was launched.
 #[derive(Debug)]
@@ -81,25 +130,66 @@ impl Engine {
     }
 
     /// Launches a session. When this returns, its program runs and its helpers exist.
-    pub fn launch(&self, request: Launch, tell: &mut dyn FnMut(Notice)) -> Result<Launched> {
+    pub fn launch(&self, mut request: Launch, tell: &mut dyn FnMut(Notice)) -> Result<Launched> {
         let checked = check::check(self, &request)?;
-        // Of several that want one name at once, one gets it: nobody else looks until the session exists.
-        let _names = request.name.as_ref().map(|_| self.home.lock_names()).transpose()?;
-        if let Some(name) = &request.name {
-            self.check_name(name)?;
+        if let Some(id) = request.id
+            && let Some(place) = self.settled(id)?
+        {
+            let session = place.open()?.session()?;
+            return Ok(Launched { place, session });
         }
-        let session = self.describe(&request, &checked)?;
+        self.check_start(&request.start)?;
+        let tree_name = request.worktree.as_ref().and_then(|asked| asked.name.clone());
+        // Of several that want one name at once, one gets it: nobody else looks until the session exists.
+        let _names = request.name.as_ref().or(tree_name.as_ref()).map(|_| self.home.lock_names()).transpose()?;
+        request.name = self.name_for(request.name, tree_name)?;
+        let mut session = self.describe(&request, &checked)?;
         if let Some(conversation) = &checked.conversation {
             refuse_others(&self.environment, &session.agent, conversation, None)?;
         }
         let resume = checked.conversation.is_some();
         let native_id = checked.conversation.unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
-        let prepared = prepare(self, &session, 1, &native_id, resume)?;
-        let messages = request.prompt.into_iter().chain(request.further);
-        let place = self.start(&session, &prepared, messages, request.piped)?;
+        // A job takes no messages: its prompt is a part of what it is told.
+        let told = request.job.is_none();
+        let messages: Vec<String> = request.prompt.into_iter().chain(request.further).filter(|_| told).collect();
+        let start = |session: &Session, _: &mut dyn FnMut(Notice)| {
+            let mut prepared = prepare(self, session, 1, &native_id, resume)?;
+            prepared.files.extend(request.job.map(|job| (SPEC, job.spec)));
+            prepared.record.start_when = self.start_when(&request.start)?;
+            if prepared.record.start_when.is_some() {
+                self.check_program(session, &prepared.record)?;
+            }
+            self.start(session, &prepared, messages.into_iter(), request.piped)
+        };
+        let place = match &request.worktree {
+            Some(asked) => {
+                if request.id.is_some() {
+                    self.remove_abandoned_tree(&session, asked)?;
+                }
+                self.in_worktree(&mut session, asked, tell, start)?
+            }
+            None => {
+                self.look_for_others(&session, request.exclusive, tell)?;
+                let addition = session.name.as_ref().and_then(|_| self.home.begin_addition());
+                let place = start(&session, tell)?;
+                if let Some(addition) = addition {
+                    addition.done(session.id);
+                }
+                place
+            }
+        };
         // Only now: a refused launch has its own message, and the first session creates the home whose disk is looked at.
         self.tell_when_low(tell);
         Ok(Launched { place, session })
+    }
+
+    /// What a new session is called. The caller holds the lock on names.
+    pub(crate) fn name_for(&self, name: Option<String>, tree: Option<String>) -> Result<Option<String>> {
+        match name {
+            Some(name) => self.check_name(&name).map(|()| Some(name)),
+            // A person who has named the tree means the session by that name, too, if no other has it.
+            None => Ok(tree.filter(|name| self.check_name(name).is_ok())),
+        }
     }
 
     /// Starts the first run of a session, with these messages in its inbox.
@@ -120,23 +210,34 @@ impl Engine {
     fn describe(&self, request: &Launch, checked: &Checked) -> Result<Session> {
         let cwd = self.working_folder(request.cwd.as_deref())?;
         let parent = self.own_session();
+        let relative = request.relative.as_ref();
         Ok(Session {
             schema: SCHEMA,
-            id: new_id(),
+            id: request.id.unwrap_or_else(new_id),
             name: request.name.clone(),
             agent: request.agent.clone(),
             cwd,
             mode: checked.mode,
             keep: request.keep,
             labels: request.labels.clone(),
-            parent,
+            parent: relative.map(|relative| relative.parent).or(parent),
             fork: None,
+            origin: relative.map(|relative| relative.origin),
+            read_only: request.read_only,
             adopted: None,
             model: request.model.clone(),
             arguments: checked.arguments.clone(),
             prompt: request.prompt.as_deref().map(beginning_of),
             attended: request.attended,
             limits: limits::for_new(self, &request.limits, parent)?,
+            rules: request.rules.clone(),
+            worktree: relative.and_then(|relative| relative.worktree.clone()),
+            job: request.job.as_ref().map(|job| job.kind.clone()),
+            driven: match parent {
+                Some(id) => self.home.place_of(id)?.is_some_and(|place| self.is_job(&place)),
+                None => false,
+            },
+            group: request.group.clone(),
             created: clock::now(),
         })
     }

@@ -9,6 +9,8 @@ use std::path::PathBuf;
 pub enum LaunchRefusal {
     #[error("the prompt is empty")]
     PromptEmpty,
+    #[error("there is no queue {name:?}")]
+    NoSuchQueue { name: String, known: Vec<String> },
     #[error("the prompt is longer than 16 MiB")]
     PromptTooLong,
     #[error("{agent} needs a prompt")]
@@ -25,6 +27,9 @@ pub enum LaunchRefusal {
     OnlyForAgents { what: OnlyForAgents },
     #[error("the command is empty")]
     EmptyCommand,
+    /// The driver of a job cannot be started by itself.
+    #[error("a job is started by its own command, such as `ostler loop`")]
+    NotAJob,
     /// An agent behind a protocol without the program that speaks it.
     #[error("{agent} needs a program")]
     NeedsProgram { agent: String },

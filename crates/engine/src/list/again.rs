@@ -15,5 +15,5 @@ pub fn look_again(engine: &Engine, ids: &[SessionId]) -> Result<Vec<Listed>> {
     let path = engine.home.sessions().join(first.as_str());
     let sessions_dir = SessionsDir::with(&Place { id: first, path, archived: false })?;
     let overview = Overview::over(&sessions_dir, None)?;
-    Ok(ids.iter().filter_map(|&id| look_at(&overview, &sessions_dir, id)).collect())
+    ids.iter().filter_map(|&id| look_at(&overview, &sessions_dir, id).transpose()).collect()
 }

@@ -10,9 +10,11 @@ pub use again::look_again;
 pub use filter::{Filter, STATES, Sort};
 
 use crate::error::{Error, Result};
+use crate::queues::Places;
 use crate::settings::Engine;
 use filter::Order;
 use ostler_core::id::SessionId;
+use ostler_core::outcome::Kind;
 use ostler_core::view::{Damaged, Phase, View};
 use ostler_store::ended::EndedIndex;
 use ostler_store::home::{KnownDir, SessionsDir};
@@ -52,6 +54,8 @@ pub struct Found<T> {
     pub more: usize,
     /// Only some were asked for.
     pub filtered: bool,
+    /// Ended without a failure, and only named: see [`Wanted::rest_later`].
+    pub rest: Vec<SessionId>,
 }
 
 /// Which sessions to list.
@@ -65,6 +69,9 @@ pub struct Wanted {
     pub sort: Sort,
     /// So many at most.
     pub most: Option<usize>,
+    /// Those that are known to have ended without a failure are only named, in no order: for a face that shows the others first and
+    /// has these looked at afterwards. Their folders are not opened.
+    pub rest_later: bool,
 }
 
 impl Wanted {
@@ -101,7 +108,7 @@ pub fn find_and<T: Send>(engine: &Engine, wanted: &Wanted, keep: impl Fn(Listed)
     let more = wanted.cut(&mut listed);
     // Only counted: nothing in there is opened.
     let archived = if wanted.all { 0 } else { engine.home.count_archived()? };
-    Ok(Found { listed, older: seen.older, archived, more, filtered: wanted.is_filtered() })
+    Ok(Found { listed, older: seen.older, archived, more, filtered: wanted.is_filtered(), rest: seen.rest })
 }
 
 fn in_order<T>(places: Vec<Vec<(Order, T)>>) -> Vec<T> {
@@ -114,14 +121,37 @@ fn in_order<T>(places: Vec<Vec<(Order, T)>>) -> Vec<T> {
 struct Seen<P> {
     places: Vec<P>,
     older: usize,
+    rest: Vec<SessionId>,
+}
+
+/// What is known of a session without its folder.
+enum Known {
+    /// Not enough: it is looked at.
+    TooLittle,
+    /// It ended too long ago to be shown.
+    Older,
+    /// It ended without a failure, and is only named.
+    Rest,
 }
 
 /// Looks at all of them with as many threads as the machine has, of which each puts what it sees into a place of its own;
-/// one damaged folder stops nobody.
+/// one damaged folder stops nobody. Where that takes more files than may be open, one thread does it.
 fn survey<P: Default + Send>(
     engine: &Engine,
     wanted: &Wanted,
     put: impl Fn(&mut P, Order, Listed) + Sync,
+) -> Result<Seen<P>> {
+    match survey_with(8, engine, wanted, &put) {
+        Err(Error::Store(error)) if error.is_out_of_descriptors() => survey_with(1, engine, wanted, &put),
+        other => other,
+    }
+}
+
+fn survey_with<P: Default + Send>(
+    threads: usize,
+    engine: &Engine,
+    wanted: &Wanted,
+    put: &(impl Fn(&mut P, Order, Listed) + Sync),
 ) -> Result<Seen<P>> {
     // Only what is not shown can do without its folder.
     let hides = !wanted.all && !wanted.is_filtered();
@@ -142,58 +172,78 @@ fn survey<P: Default + Send>(
             Listed::Bad(_) => true,
         };
         let matches = wanted.filter.admits(one);
-        if let (true, false, Listed::Good(view)) = (matches, recent, one) {
-            older.fetch_add(1, Ordering::Relaxed);
-            if let Some(sessions_dir) = sessions_dirs.first().filter(|_| !view.archived) {
+        if let (true, Listed::Good(view)) = (matches, one) {
+            older.fetch_add(usize::from(!recent), Ordering::Relaxed);
+            let learns = !recent || (wanted.rest_later && view.ended);
+            if let Some(sessions_dir) = sessions_dirs.first().filter(|_| learns && !view.archived) {
                 index.learn(&sessions_dir.dir, view.id);
             }
         }
         matches && recent
     };
-    // Ended too long ago to be shown, and nothing has happened to it since: its folder is not opened.
-    let hidden = |sessions_dir: &SessionsDir, id: SessionId| {
+    // Ended, and nothing has happened to it since: its folder is not opened.
+    let known = |sessions_dir: &SessionsDir, id: SessionId| {
         let ended = if hides { index.still(&sessions_dir.dir, id) } else { None };
-        ended.is_some_and(|ended| now - ended.ended.as_second() >= RECENT_S)
+        match ended.map(|ended| (now - ended.ended.as_second() >= RECENT_S, ended.kind)) {
+            Some((true, _)) => Known::Older,
+            Some((false, Some(Kind::Succeeded | Kind::Interrupted | Kind::Stopped))) if wanted.rest_later => {
+                Known::Rest
+            }
+            Some((false, _)) | None => Known::TooLittle,
+        }
     };
     let sessions: usize = sessions_dirs.iter().map(|sessions_dir| sessions_dir.ids.len()).sum();
     let live = (sessions >= live::WORTH_IT).then(|| LiveIndex::read(engine.home.root()));
     // Those that run take longest and may lie side by side, so nobody is given more than a handful at a time.
     let given: Vec<(&SessionsDir, AtomicUsize)> =
         sessions_dirs.iter().map(|sessions_dir| (sessions_dir, AtomicUsize::new(0))).collect();
+    let places = Places::default();
     let work = || {
-        let mut place = P::default();
+        let (mut place, mut rest) = (P::default(), Vec::new());
         for (sessions_dir, next) in &given {
             let overview = Overview::over(sessions_dir, live.as_ref())?;
             while let Some(handful) = sessions_dir.ids.chunks(HANDFUL).nth(next.fetch_add(1, Ordering::Relaxed)) {
                 for &id in handful {
-                    if hidden(sessions_dir, id) {
-                        older.fetch_add(1, Ordering::Relaxed);
-                    } else if let Some(one) = look_at(&overview, sessions_dir, id).filter(shown) {
-                        put(&mut place, Order::of(wanted.sort, id, &one), one);
+                    match known(sessions_dir, id) {
+                        Known::Older => {
+                            older.fetch_add(1, Ordering::Relaxed);
+                        }
+                        Known::Rest => rest.push(id),
+                        Known::TooLittle => {
+                            if let Some(mut one) = look_at(&overview, sessions_dir, id)?.filter(shown) {
+                                if let Listed::Good(view) = &mut one {
+                                    places.fill(&engine.home, view);
+                                }
+                                put(&mut place, Order::of(wanted.sort, id, &one), one);
+                            }
+                        }
                     }
                 }
             }
         }
-        Ok(place)
+        Ok((place, rest))
     };
-    let places = parallel(if sessions < TWO_THREADS { 1 } else { 8 }, work).into_iter().collect::<Result<Vec<P>>>()?;
+    let seen =
+        parallel(if sessions < TWO_THREADS { 1 } else { threads }, work).into_iter().collect::<Result<Vec<_>>>()?;
+    let (places, rest): (Vec<P>, Vec<Vec<SessionId>>) = seen.into_iter().unzip();
     index.save(engine.home.root());
     if let (Some(live), Some(sessions_dir)) = (live, sessions_dirs.iter().find(|sessions_dir| !sessions_dir.archived)) {
         living::save(live, engine.home.root(), &sessions_dir.dir);
     }
-    Ok(Seen { places, older: older.into_inner() })
+    Ok(Seen { places, older: older.into_inner(), rest: rest.concat() })
 }
 
-/// `None` for a folder that was purged or archived while we looked.
-fn look_at(overview: &Overview<'_>, sessions_dir: &SessionsDir, id: SessionId) -> Option<Listed> {
-    match overview.look(id) {
+/// `None` for a folder that was purged or archived while we looked. That no file can be opened is not the session's fault.
+fn look_at(overview: &Overview<'_>, sessions_dir: &SessionsDir, id: SessionId) -> Result<Option<Listed>> {
+    Ok(match overview.look(id) {
         Ok(view) => Some(Listed::Good(Box::new(view))),
+        Err(error) if error.is_out_of_descriptors() => return Err(error.of(id).into()),
         Err(_) if !sessions_dir.place(id).path.exists() => None,
         Err(error) => {
             let damage = error.without_session().to_string();
             Some(Listed::Bad(Damaged::new(id.as_str(), overview.is_locked(id), damage, sessions_dir.archived)))
         }
-    }
+    })
 }
 
 /// What one thread has seen, as JSON: one text, and where in it each session stands.

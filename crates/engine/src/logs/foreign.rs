@@ -16,8 +16,8 @@ const PIECE: usize = 256 * 1024;
 
 impl Engine {
     /// Gives everything that was said and done in a conversation that an agent keeps, in order. `word`: the agent's own id of it, the
-    /// beginning of that, or its transcript.
-    pub fn foreign_log(&self, word: &str, each: &mut dyn FnMut(Piece<'_>)) -> Result<()> {
+    /// beginning of that, or its transcript. Returns how many lines of the transcript are damaged, and tell nothing.
+    pub fn foreign_log(&self, word: &str, each: &mut dyn FnMut(Piece<'_>)) -> Result<u64> {
         let stored = locate(self, word)?;
         let unreadable =
             |error: std::io::Error| Error::Unreadable { path: stored.file.clone(), error: error.to_string() };
@@ -52,7 +52,7 @@ impl Engine {
             }
         }
         reading.finish(&mut give);
-        Ok(())
+        Ok(reading.damaged())
     }
 }
 

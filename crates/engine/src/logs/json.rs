@@ -51,6 +51,8 @@ pub enum ItemObject<'a> {
     AskClosed { request: &'a str },
     /// The model's server did not answer, and the agent tries again.
     Retrying { reason: &'a str, attempt: Option<u32> },
+    /// The agent has reached a usage limit, which ends its turn; when it is reset, in seconds since 1970, where it says so.
+    Limited { limit: &'a str, resets_at: Option<i64> },
     /// A task beside the turns runs, or has ended.
     Background { task: &'a str, runs: bool },
     /// The turn is over.
@@ -106,6 +108,7 @@ impl<'a> From<&'a Fact> for ItemObject<'a> {
             Fact::Asked(ask) => ItemObject::Asked { ask },
             Fact::AskClosed { request } => ItemObject::AskClosed { request },
             Fact::Retrying(retry) => ItemObject::Retrying { reason: &retry.reason, attempt: retry.attempt },
+            Fact::Limited(limit) => ItemObject::Limited { limit: &limit.what, resets_at: limit.resets_at },
             Fact::Background { task, runs } => ItemObject::Background { task, runs: *runs },
             Fact::TurnEnded(end) => ItemObject::TurnEnded { end },
             Fact::Unknown { kind } => ItemObject::Unknown { name: kind },

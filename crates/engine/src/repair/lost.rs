@@ -4,7 +4,6 @@
 //! A transcript that somebody put back or repaired on purpose is the measure from then on, whatever older copies have.
 
 use super::file::Original;
-use super::note;
 use crate::error::{Error, Result};
 use crate::units::to_the_millisecond;
 use ostler_agents::repair::Format;
@@ -54,9 +53,8 @@ impl Loss {
 }
 
 impl Kept<'_> {
-    /// Puts back what can be; returns what cannot. Each goes to `tell`, with where the file as it was is now, and into the
-    /// journal of the run, where there is one to note it in. The caller holds `keeper.lock` then.
-    pub fn bring_back(&self, run: Option<u32>, tell: &mut dyn FnMut(&str, &Path)) -> Result<Option<Loss>> {
+    /// Puts back what can be; returns what cannot. Each goes to `tell`, with where the file as it was is now.
+    pub fn bring_back(&self, tell: &mut dyn FnMut(&str, &Path) -> Result<()>) -> Result<Option<Loss>> {
         // Each round makes the transcript hold all of one more copy.
         for _ in checkpoints::earlier(self.folder, self.transcript)? {
             let Some(loss) = self.look()? else {
@@ -66,10 +64,7 @@ impl Kept<'_> {
                 break;
             }
             let backup = self.repair(&loss)?;
-            tell(&loss.words, &backup);
-            if let Some(run) = run {
-                note(self.folder, run, vec![loss.words], &backup)?;
-            }
+            tell(&loss.words, &backup)?;
         }
         self.look()
     }

@@ -38,10 +38,10 @@ pub fn owner(engine: &Engine, format: Format, native_id: &str) -> Result<Option<
 /// The caller holds `keeper.lock`. One that cannot be repaired is the agent's to judge: it may know better, and says so.
 pub fn before_resume(
     engine: &Engine,
-    folder: &Folder,
     session: &Session,
     run: &RunRecord,
     tell: &mut dyn FnMut(Notice),
+    note: Note<'_>,
 ) -> Result<()> {
     let (Some(format), Some(transcript)) = (Format::of_agent(&session.agent), run.transcript.as_deref()) else {
         return Ok(());
@@ -65,9 +65,11 @@ pub fn before_resume(
     for change in &changes {
         tell(Notice::Repaired { change: change.clone(), backup: None });
     }
-    // The run before it: this one has not begun.
-    note(folder, run.run.saturating_sub(1), changes, &written.backup)
+    note(changes, &written.backup)
 }
+
+/// Takes down what was changed, and where the file as it was is now.
+pub type Note<'n> = &'n mut dyn FnMut(Vec<String>, &Path) -> Result<()>;
 
 /// What was changed, in words.
 pub fn changes(findings: &[Finding]) -> Vec<String> {
@@ -84,6 +86,7 @@ pub fn note(folder: &Folder, run: u32, changes: Vec<String>, backup: &Path) -> R
         out: None,
         request: None,
         inbox: None,
+        notify: None,
         event: Event::Repaired { changes, backup: backup.to_string_lossy().into_owned() },
     })?;
     Ok(journal.sync()?)

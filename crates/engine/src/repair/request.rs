@@ -180,9 +180,10 @@ impl Engine {
         let folder = self.select(view.id.as_str())?.open()?;
         let kept = Kept { folder: &folder, id: view.id, transcript: &target.file, file, format: Some(target.format) };
         let mut lost = Lost::Nothing;
-        let left = kept.bring_back((!dry_run).then_some(view.run), &mut |words, backup| {
+        let left = kept.bring_back(&mut |words, backup| {
             lost = if dry_run { Lost::ToPutBack } else { Lost::PutBack };
             tell(Step::FromCopy { words: words.to_owned(), backup: (!dry_run).then(|| backup.to_owned()) });
+            if dry_run { Ok(()) } else { note(&folder, view.run, vec![words.to_owned()], backup) }
         })?;
         if let Some(loss) = left {
             tell(Step::Lacks { words: loss.words });

@@ -23,7 +23,9 @@ pub fn keep(engine: &Engine, original: Session, native_id: &str, transcript: &Pa
         keep: false,
         parent: Some(original.id),
         fork: None,
+        origin: None,
         adopted: None,
+        rules: ostler_core::rules::Rules::default(),
         created: clock::now(),
         ..original
     };

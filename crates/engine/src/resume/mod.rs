@@ -1,9 +1,11 @@
 //! Resuming: the next run of the same conversation.
 //!
+//! * `by_itself`: the same care for a run that the keeper starts by itself, in a process that the keeper starts for it.
 //! * `refusal`: what can be wrong with a request.
 //! * `transcript`: what is repaired, restored and copied before the agent reads its transcript.
 //! * `same_minute`: an agent that must not be resumed in the minute in which its conversation began.
 
+pub(crate) mod by_itself;
 mod refusal;
 mod same_minute;
 mod transcript;
@@ -12,7 +14,7 @@ pub use refusal::{ForkRefusal, ResumeRefusal};
 
 use crate::environment::Environment;
 use crate::error::Result;
-use crate::launch::Launched;
+use crate::launch::{COMMAND, Launched};
 use crate::moved;
 use crate::notice::Notice;
 use crate::orphans;
@@ -20,17 +22,23 @@ use crate::owners::{refuse_others, still_runs};
 use crate::prepare::{Prepared, prepare};
 use crate::quiesced::{NotQuiesced, Quiesced, until_settled};
 use crate::repair;
+use crate::request::{self, Answered};
+use crate::rules::{Asked, For};
 use crate::session_ref::SessionRef;
 use crate::settings::Engine;
+use crate::worktrees;
 use ostler_core::event::Event;
-use ostler_core::record::{Mode, RequestKind};
-use ostler_core::view::View;
+use ostler_core::record::{Mode, RequestKind, Session};
+use ostler_core::rules::Rules;
+use ostler_core::start_when::StartWhen;
+use ostler_core::view::{Phase, View};
 use ostler_keeper::launch;
 use ostler_store::folder::Folder;
 use ostler_store::home::Place;
 use ostler_store::{checkpoints, inbox, journal};
 use ostler_view::proof;
 use ostler_view::proof::Begun;
+use std::path::Path;
 
 /// How a session goes on.
 #[derive(Clone, Debug, Default)]
@@ -43,6 +51,12 @@ pub struct Resume {
     pub takeover: bool,
     /// A person is there who can answer questions.
     pub attended: bool,
+    /// From now on it works in a git worktree of its own.
+    pub worktree: Option<worktrees::Asked>,
+    /// Restarts and limits from here on: they are the next run's, and those of runs that follow it by themselves. `None`: those that it had.
+    pub rules: Option<Rules>,
+    /// What its program waits for before it starts; `None`: nothing.
+    pub start_when: Option<Box<StartWhen>>,
 }
 
 /// A session with a conversation, as it was found. It may still be running.
@@ -64,6 +78,29 @@ impl Engine {
         resumable.start(request, tell)
     }
 
+    /// Has a session that waits for a usage limit, or for its next run, continue at once.
+    pub fn go_on(&self, place: &Place) -> Result<()> {
+        match request::make(self, place, RequestKind::GoOn)? {
+            Answered::Accepted => Ok(()),
+            Answered::Refused(_) | Answered::Ended(_) => {
+                let view = until_settled(place)?;
+                let (session, command) = (SessionRef::from(&view), view.agent == COMMAND);
+                Err(match view.state {
+                    Phase::Queued => ResumeRefusal::Queued { session, command },
+                    Phase::Starting
+                    | Phase::Working
+                    | Phase::Running
+                    | Phase::Waiting
+                    | Phase::Idle
+                    | Phase::Asking
+                    | Phase::Stopping
+                    | Phase::Ended => ResumeRefusal::DoesNotWait { session },
+                }
+                .into())
+            }
+        }
+    }
+
     /// The first half of [`Engine::resume`], for a face that asks a person something in between: refuses what has no conversation
     /// to continue.
     pub fn resumable(&self, place: &Place) -> Result<Resumable<'_>> {
@@ -72,10 +109,28 @@ impl Engine {
         if place.archived {
             return Err(ResumeRefusal::Archived { session }.into());
         }
-        if view.agent == crate::launch::COMMAND {
+        if view.agent == COMMAND {
             return Err(ResumeRefusal::Command { session }.into());
         }
         Ok(Resumable { engine: self, place: place.clone(), view })
+    }
+}
+
+impl Engine {
+    /// Starts the run after this one, of a session that is continued by a rule: also of a command, which a person starts anew instead.
+    /// `None`: it has begun already. What begins it is the making of its folder, so that of several who try, one does.
+    pub(crate) fn continue_by_rule(
+        &self,
+        place: &Place,
+        after: u32,
+        request: Resume,
+        tell: &mut dyn FnMut(Notice),
+    ) -> Result<Option<Launched>> {
+        let view = until_settled(place).map_err(|error| moved::or_else(place, error))?;
+        if view.run != after {
+            return Ok(None);
+        }
+        Resumable { engine: self, place: place.clone(), view }.start(request, tell).map(Some)
     }
 }
 
@@ -85,6 +140,12 @@ impl Resumable<'_> {
         self.engine.take_over(&self.place, &self.view, tell)?;
         self.view = until_settled(&self.place)?;
         Ok(())
+    }
+
+    /// Its rules for the next run: what is asked for, else what it had. `waits`: at a usage limit, unless something else is asked for.
+    pub fn rules(&self, asked: &Asked, waits: bool) -> Result<Rules> {
+        let of = For { agent: &self.view.agent, mode: self.view.mode, waits };
+        self.engine.rules_of_resumed(asked, of, rules_before(&self.place.open()?, &self.view)?, &self.view)
     }
 
     /// Starts the next run.
@@ -101,7 +162,10 @@ impl Resumable<'_> {
         }
         let folder = place.open()?;
         let mut session = folder.session()?;
-        let waits = request.message.is_some() || view.queued > 0;
+        // The next run of a job goes on by its own record, and that of a command begins anew: they need no message.
+        let queued = request.start_when.is_some();
+        let waits =
+            queued || request.message.is_some() || view.queued > 0 || session.job.is_some() || session.agent == COMMAND;
         // One that ended before it had a conversation begins one, if there is something to say in it.
         if view.native_id.is_none() && session.fork.is_none() && session.mode == Mode::Terminal && !waits {
             return Err(ResumeRefusal::NeverBegun { session: SessionRef::from(&view) }.into());
@@ -116,7 +180,25 @@ impl Resumable<'_> {
         if !waits && !request.keep && session.mode == Mode::Headless {
             return Err(ResumeRefusal::MessageMissing { id: place.id }.into());
         }
+        if request.worktree.is_some() {
+            let agent = ostler_agents::find(&view.agent);
+            if !agent.is_some_and(|agent| agent.continues_elsewhere()) {
+                let copies = agent.is_some_and(|agent| agent.copies_elsewhere());
+                return Err(ResumeRefusal::SameFolder { agent: view.agent.clone(), id: place.id, copies }.into());
+            }
+        }
+        let recorded = session.clone();
         session.keep = request.keep;
+        // A job is started again by the rules that it was launched with.
+        if session.job.is_none() {
+            session.rules = match request.rules {
+                Some(rules) => rules,
+                None => {
+                    let of = For { agent: &view.agent, mode: view.mode, waits: true };
+                    engine.rules_of_resumed(&Asked::default(), of, rules_before(&folder, &view)?, &view)?
+                }
+            };
+        }
         // An agent that had to ask before has to ask again, no matter who watches: rights never widen.
         session.attended |= request.attended;
         let number = view.run + 1;
@@ -130,39 +212,86 @@ impl Resumable<'_> {
             Err(NotQuiesced::Runs) => return Err(still_running()),
             Err(NotQuiesced::Failed(error)) => return Err(error),
         };
-        transcript::bring_back(&engine.environment, &folder, &view, tell)?;
-        transcript::bring_back_lost(&folder, &view, tell)?;
-        let begun = begun(&engine.environment, &folder, &view)?;
-        let native_id = match &view.native_id {
-            Some(known) if begun != Begun::InNameOnly => known.clone(),
-            // A copy that was never made has no name yet, and is made now; so is what ended before the agent named it.
-            Some(_) | None => uuid::Uuid::new_v4().to_string(),
-        };
-        let mut prepared = prepare(engine, &session, number, &native_id, begun == Begun::Yes)?;
-        if prepared.record.plan.opens() && prepared.record.behind.is_none() && view.run > 0 {
-            // What the program has told about itself, where its command tells nothing: the lock needs it before the start.
-            prepared.record.behind = folder.run(view.run)?.record()?.behind;
-        }
-        let Prepared { record, files, environment } = &prepared;
-        for process in orphans::end_all_of(&folder, place.id, view.run, &native_id)? {
-            tell(Notice::EndedLeftover { session: SessionRef::from(&view), process });
-        }
-        // Some agents rewrite a transcript when they resume it, and so may we.
-        transcript::save(&folder, &view, record, checkpoints::save)?;
-        repair::before_resume(engine, &folder, &session, record, tell)?;
-        // What was repaired, and what was told, is no surprise to anyone.
-        transcript::save(&folder, &view, record, checkpoints::settle)?;
-        let next = launch::Resume { session: &session, run: record, files, environment };
-        if !launch::resume(&place, next, &engine.launcher)? {
+        // Another run has begun since it was looked at, and is over.
+        if quiesced.view.as_ref().is_ok_and(|now| now.run != view.run) {
             return Err(still_running());
         }
+        let start = |session: &Session, tell: &mut dyn FnMut(Notice)| {
+            let next = Next { session, start_when: request.start_when.clone() };
+            next_run(engine, &place, &folder, &view, &next, tell).map(|()| place.clone())
+        };
+        match &request.worktree {
+            None => start(&session, tell)?,
+            Some(asked) => engine.in_worktree(&mut session, asked, tell, |session, tell| {
+                let moved =
+                    Session { cwd: session.cwd.clone(), worktree: session.worktree.clone(), ..recorded.clone() };
+                folder.replace_session(&moved)?;
+                start(session, tell).inspect_err(|_| {
+                    // A record that stays says where the next run is to work; the tree goes, and it is made anew then.
+                    let _ = folder.replace_session(&recorded);
+                })
+            })?,
+        };
         drop(quiesced);
         if let Some(text) = request.message {
             inbox::append(&folder, &engine.request(number, RequestKind::Message { text, now: false }))?;
             // The keeper looks into the inbox when it starts and whenever it is woken; this wakes it.
-            drop(launch::reach(&place, &engine.launcher)?);
+            drop(request::reach(engine, &place)?);
         }
         Ok(Launched { place, session })
+    }
+}
+
+/// The rules of the newest run.
+fn rules_before(folder: &Folder, view: &View) -> Result<Rules> {
+    Ok(if view.run == 0 { folder.session()?.rules } else { folder.run(view.run)?.record()?.plan.rules })
+}
+
+/// What the next run is.
+struct Next<'a> {
+    session: &'a Session,
+    start_when: Option<Box<StartWhen>>,
+}
+
+/// Starts the next run. The caller has seen that there is no other, and keeps everybody else from starting one.
+fn next_run(
+    engine: &Engine,
+    place: &Place,
+    folder: &Folder,
+    view: &View,
+    Next { session, start_when }: &Next<'_>,
+    tell: &mut dyn FnMut(Notice),
+) -> Result<()> {
+    // The run before it: this one has not begun.
+    let note: repair::Note<'_> = &mut |changes, backup: &Path| repair::note(folder, view.run, changes, backup);
+    transcript::bring_back(&engine.environment, folder, view, tell, note)?;
+    transcript::bring_back_lost(folder, view, tell, note)?;
+    let begun = begun(&engine.environment, folder, view)?;
+    let native_id = match &view.native_id {
+        Some(known) if begun != Begun::InNameOnly => known.clone(),
+        // A copy that was never made has no name yet, and is made now; so is what ended before the agent named it.
+        Some(_) | None => uuid::Uuid::new_v4().to_string(),
+    };
+    let mut prepared = prepare(engine, session, view.run + 1, &native_id, begun == Begun::Yes)?;
+    prepared.record.start_when.clone_from(start_when);
+    if prepared.record.plan.opens() && prepared.record.behind.is_none() && view.run > 0 {
+        // What the program has told about itself, where its command tells nothing: the lock needs it before the start.
+        prepared.record.behind = folder.run(view.run)?.record()?.behind;
+    }
+    let Prepared { record, files, environment } = &prepared;
+    for process in orphans::end_all_of(folder, place.id, view.run, &native_id)? {
+        tell(Notice::EndedLeftover { session: SessionRef::from(view), process });
+    }
+    // Some agents rewrite a transcript when they resume it, and so may we.
+    transcript::save(folder, view, record, checkpoints::save)?;
+    repair::before_resume(engine, session, record, tell, note)?;
+    // What was repaired, and what was told, is no surprise to anyone.
+    transcript::save(folder, view, record, checkpoints::settle)?;
+    let next = launch::Resume { session, run: record, files, environment };
+    if launch::resume(place, next, &engine.launcher)? {
+        Ok(())
+    } else {
+        Err(still_runs(&engine.environment, place, view))
     }
 }
 

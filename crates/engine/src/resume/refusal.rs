@@ -18,6 +18,14 @@ pub enum ResumeRefusal {
     MaybeDelivered { id: SessionId, n: u64 },
     #[error("a message is missing")]
     MessageMissing { id: SessionId },
+    #[error("{session} does not wait for anything")]
+    DoesNotWait { session: SessionRef },
+    /// `command`: it has no conversation, and cannot be resumed later.
+    #[error("{session} is queued: it has not begun, so there is nothing to continue")]
+    Queued { session: SessionRef, command: bool },
+    /// It could not find its conversation from another folder.
+    #[error("{agent} continues a conversation only in the folder in which it began")]
+    SameFolder { agent: String, id: SessionId, copies: bool },
 }
 
 /// A request to copy a conversation that cannot be copied.
@@ -37,4 +45,6 @@ pub enum ForkRefusal {
     MessageMissing { id: SessionId },
     #[error("the transcript of this {agent} conversation is gone, so it cannot be copied")]
     TranscriptGone { agent: String },
+    #[error("{agent} copies a conversation only in the folder in which it began")]
+    SameFolder { agent: String, id: SessionId },
 }

@@ -4,7 +4,7 @@ use super::begun;
 use crate::environment::Environment;
 use crate::error::Result;
 use crate::notice::Notice;
-use crate::repair::{self, lost::Kept};
+use crate::repair::{Note, lost::Kept};
 use crate::session_ref::SessionRef;
 use jiff::Timestamp;
 use ostler_agents::repair::Format;
@@ -19,7 +19,13 @@ use std::path::Path;
 
 /// Puts the last copy of a transcript in its place when that is gone, or there is nothing in it: an agent may delete
 /// conversations of its own accord.
-pub fn bring_back(environment: &Environment, folder: &Folder, view: &View, tell: &mut dyn FnMut(Notice)) -> Result<()> {
+pub fn bring_back(
+    environment: &Environment,
+    folder: &Folder,
+    view: &View,
+    tell: &mut dyn FnMut(Notice),
+    note: Note<'_>,
+) -> Result<()> {
     let before = begun(environment, folder, view)?;
     let Some(transcript) = proof::own_file(folder, view)?.filter(|_| before != Begun::Yes) else {
         return Ok(());
@@ -35,7 +41,7 @@ pub fn bring_back(environment: &Environment, folder: &Folder, view: &View, tell:
                 backup: backup.clone(),
             });
             if let Some(backup) = backup {
-                repair::note(folder, view.run, vec![words], &backup)?;
+                note(vec![words], &backup)?;
             }
         }
         None if view.turns > 0 => tell(Notice::TranscriptGone { session: SessionRef::from(view) }),
@@ -45,15 +51,16 @@ pub fn bring_back(environment: &Environment, folder: &Folder, view: &View, tell:
 }
 
 /// Puts back what a transcript has lost and its copies have, and tells what cannot be put back.
-pub fn bring_back_lost(folder: &Folder, view: &View, tell: &mut dyn FnMut(Notice)) -> Result<()> {
+pub fn bring_back_lost(folder: &Folder, view: &View, tell: &mut dyn FnMut(Notice), note: Note<'_>) -> Result<()> {
     let Some(transcript) = proof::own_file(folder, view)?.filter(|path| Path::new(path).is_file()) else {
         return Ok(());
     };
     let format = Format::of_agent(&view.agent);
     let transcript = Path::new(&transcript);
     let kept = Kept { folder, id: view.id, transcript, file: transcript, format };
-    let lost = kept.bring_back(Some(view.run), &mut |words: &str, backup: &Path| {
+    let lost = kept.bring_back(&mut |words: &str, backup: &Path| {
         tell(Notice::Repaired { change: words.to_owned(), backup: Some(backup.to_owned()) });
+        note(vec![words.to_owned()], backup)
     })?;
     if let Some(lost) = lost {
         tell(Notice::TranscriptLacks { session: SessionRef::from(view), words: lost.words });

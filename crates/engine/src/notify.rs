@@ -1,0 +1,124 @@
+//! Notifications, as far as a person has to do with them: a test of every way, what was given up, and clearing it. Keepers note the
+//! moments and start the sender; see `ostler_notify`.
+
+use crate::error::{Error, Result};
+use crate::settings::Engine;
+use ostler_core::event::Event;
+use ostler_core::id::SessionId;
+use ostler_core::moment::{self, Moment};
+use ostler_core::outcome::Kind;
+use ostler_core::view::View;
+use ostler_keeper::keeper::{start_sender, start_sender_in};
+pub use ostler_notify::message::Message;
+use ostler_notify::spool::{LIFETIME, Record, Spool};
+use ostler_notify::ways::{self, NotSent};
+use ostler_store::home::Place;
+use ostler_sys::clock;
+
+/// What a keeper has told those who are attached. As the agent wrote it: a face makes it fit for a terminal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// Which session, and what has happened to it.
+    pub title: String,
+    /// What is asked, what was answered, or why it ended.
+    pub text: String,
+}
+
+/// What came of one way in a test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tested {
+    /// As it is written in config.toml.
+    pub way: &'static str,
+    /// What shows that it arrived, or why it did not.
+    pub result: std::result::Result<String, String>,
+}
+
+impl Engine {
+    /// Sends one notification each way that is configured, and reports each as soon as it is known.
+    pub fn test_notifications(&self, tell: &mut dyn FnMut(Tested)) -> Result<()> {
+        self.config.needs("notify")?;
+        let settings = crate::config::notify_settings(&self.environment).ok_or(Error::NoNotifications)?;
+        self.send_what_waits()?;
+        let message = self.test_notification();
+        for way in settings.ways() {
+            let result = ways::send(way, &settings, &message).map_err(|not| match not {
+                NotSent::NotConfigured => "it is not configured".to_owned(),
+                NotSent::Failed(words) => words,
+            });
+            tell(Tested { way: way.word(), result });
+        }
+        Ok(())
+    }
+
+    /// What a test sends.
+    #[must_use]
+    pub fn test_notification(&self) -> Message {
+        Message::test(format!("test-{}", uuid::Uuid::new_v4()), clock::now())
+    }
+
+    /// What a face that showed a session tells of its end, in the terminal that it was shown in.
+    #[must_use]
+    pub fn told_of_end(&self, view: &View) -> Option<Told> {
+        let wanted = &self.config.notify.as_ref()?.wanted;
+        let outcome = view.outcome.as_ref().filter(|_| wanted.in_terminals)?;
+        let moment = wanted.choose_end(outcome)?;
+        let text = moment::text_of(&Event::Ended { outcome: outcome.clone() });
+        Some(Told { title: format!("{} {}", view.title, moment.says()), text })
+    }
+
+    /// Gives up what waits to be sent and forgets what was given up. Returns how many notifications that were.
+    pub fn clear_notifications(&self) -> Result<usize> {
+        Ok(Spool::find(&self.home)?.map(|spool| spool.clear()).transpose()?.unwrap_or(0))
+    }
+
+    /// Deletes what is to be sent about a session that is deleted: it has words of the agent.
+    pub(crate) fn forget_notifications(&self, id: SessionId) -> Result<()> {
+        Ok(Spool::find(&self.home)?.map_or(Ok(()), |spool| spool.forget(id))?)
+    }
+
+    /// A person is told of a session that nobody was left to tell of. It does no harm to tell twice: the sender knows.
+    pub(crate) fn tell_if_lost(&self, place: &Place, view: &View) {
+        let lost = view.outcome.as_ref().is_some_and(|outcome| outcome.kind == Kind::Lost);
+        if !lost || place.archived || clock::now().duration_since(view.updated) > LIFETIME {
+            return;
+        }
+        let wants = |moment| self.config.notify.as_ref().is_some_and(|notify| notify.wanted.moments.contains(&moment));
+        if (wants(Moment::Lost) || wants(Moment::Ended))
+            && !self.is_told(view)
+            && let Ok(folder) = place.open()
+        {
+            // A sender that cannot be started now is started with the next moment.
+            let _ = start_sender(&self.launcher, &folder);
+        }
+    }
+
+    /// Whether a sender knows of the end of this session.
+    fn is_told(&self, view: &View) -> bool {
+        let known = Spool::find(&self.home).ok().flatten().map(|spool| spool.records()).unwrap_or_default();
+        known.iter().any(|record| record.message.session == view.id.as_str() && record.message.at >= view.updated)
+    }
+
+    /// Starts a sender where one was killed, perhaps after its session has ended, so that nobody else does. Cheap enough for every command:
+    /// without `[notify]` nothing is looked at, and one file where nothing waits.
+    pub fn revive_sender(&self) -> Result<()> {
+        match self.config.notify.is_some() && Spool::may_have_work(&self.home) {
+            true => self.send_what_waits(),
+            false => Ok(()),
+        }
+    }
+
+    /// Starts a sender where one was killed and something still waits.
+    pub(crate) fn send_what_waits(&self) -> Result<()> {
+        if self.config.notify.is_none() {
+            return Ok(());
+        }
+        let Some(spool) = Spool::find(&self.home)? else { return Ok(()) };
+        // Looked at before what waits: a sender that finds the lock taken by this look relies on us, and has put there what it would send.
+        let nobody_sends = spool.try_lock()?.map(drop).is_some();
+        if nobody_sends && spool.records().iter().any(Record::waits) {
+            // It exits at once when there is one by then.
+            let _ = start_sender_in(&self.launcher, &self.home);
+        }
+        Ok(())
+    }
+}

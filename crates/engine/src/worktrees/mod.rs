@@ -1,0 +1,247 @@
+//! Git worktrees of sessions: one that a session gets when it begins, a list of them, and how they go again.
+//!
+//! * `shared_tree`: sessions that work in one tree.
+//! * `branch_watch`: being told when a branch moves.
+//! * `check`: a command that has to succeed in a tree.
+//! * `land`: the work of a session comes to a branch.
+//! * `upkeep`: which there are, and removing them without losing work.
+
+mod branch_watch;
+mod check;
+mod land;
+mod shared_tree;
+mod upkeep;
+
+pub use branch_watch::BranchWatch;
+pub use check::FailedCheck;
+pub use land::{Land, Landing};
+pub use ostler_git::changes::Standing;
+pub use ostler_git::landing::How;
+pub use ostler_git::loss::Loss;
+pub use ostler_git::{GitError, repository::Repository};
+pub use upkeep::{Collected, Kept, Tree};
+
+use crate::error::{Error, Result};
+use crate::notice::Notice;
+use crate::prepare::check_installed;
+use crate::settings::Engine;
+use ostler_core::compared::Lines;
+use ostler_core::record::Session;
+use ostler_core::view::View;
+use ostler_core::worktree::Worktree;
+use ostler_git::changes::Changes;
+use ostler_git::git::Git;
+use ostler_git::saving::By;
+use ostler_git::worktree::{Planned, name_from};
+use ostler_store::home::Place;
+use ostler_sys::lock::{self, Held};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+/// A worktree that a session is to get.
+#[derive(Clone, Debug, Default)]
+pub struct Asked {
+    /// Its name; made of the session's name or id when there is none.
+    pub name: Option<String>,
+    /// The commit to begin with; what is checked out where the session is started when there is none.
+    pub base: Option<String>,
+    /// The branch that its work belongs to, when that is not known by the commit.
+    pub from: Option<String>,
+}
+
+/// What a tree begins with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// The commit.
+    pub commit: String,
+    /// The branch that it is the newest of.
+    pub branch: Option<String>,
+}
+
+impl Engine {
+    pub(crate) fn git(&self) -> Git {
+        Git::new(self.environment.variables())
+    }
+
+    /// The repository that a folder is in.
+    pub fn repository(&self, folder: &Path) -> Result<Repository> {
+        Ok(Repository::of(self.git(), folder)?)
+    }
+
+    /// What trees begin with that are made in a folder, from `base` or from what is checked out. Refuses a folder in which none can be made.
+    pub fn start_of_trees(&self, folder: &Path, base: Option<&str>) -> Result<Start> {
+        let planned = self.repository(folder)?;
+        let worktree = planned.plan(&format!("probe-{}", std::process::id()), base)?.worktree;
+        Ok(Start { commit: worktree.base, branch: worktree.from })
+    }
+
+    /// Makes a worktree and starts a session in it. When it cannot be started, the worktree goes again.
+    pub(crate) fn in_worktree(
+        &self,
+        session: &mut Session,
+        asked: &Asked,
+        tell: &mut dyn FnMut(Notice),
+        start: impl FnOnce(&Session, &mut dyn FnMut(Notice)) -> Result<Place>,
+    ) -> Result<Place> {
+        let repository = self.repository_of(session)?;
+        // Before anything is made.
+        if let Some(agent) = ostler_agents::find(&session.agent) {
+            check_installed(&self.environment, agent)?;
+        }
+        // Nobody tidies up between the worktree and the session that it is for.
+        let _kept = hold(&repository, BEGINNING, lock::shared)?;
+        let alone = hold(&repository, CHANGING, lock::exclusive)?;
+        repository.clear_unmade()?;
+        let mut planned = plan(&repository, session, asked)?;
+        if asked.from.is_some() {
+            planned.worktree.from.clone_from(&asked.from);
+        } else if let Some(old) = session.worktree.as_deref().filter(|_| asked.base.is_none()) {
+            // Where the work of the tree before it belongs, its work belongs, too.
+            planned.worktree.from.clone_from(&old.from);
+        }
+        let made = planned.make()?;
+        drop(alone);
+        session.worktree = Some(Box::new(planned.worktree.clone()));
+        let below = Path::new(&planned.worktree.path).join(&repository.prefix);
+        let cwd = if below.is_dir() { below } else { planned.worktree.path.clone().into() };
+        session.cwd = cwd.to_string_lossy().trim_end_matches('/').to_owned();
+        let started = start(session, tell).inspect_err(|_| {
+            let _alone = hold(&repository, CHANGING, lock::exclusive);
+            planned.undo();
+        })?;
+        if made.submodules {
+            tell(Notice::EmptySubmodules { path: planned.worktree.path.into() });
+        }
+        Ok(started)
+    }
+
+    /// The repository in which a session works, or in which it did while its tree was there.
+    fn repository_of(&self, session: &Session) -> Result<Repository> {
+        match self.repository(Path::new(&session.cwd)) {
+            Err(Error::Git(GitError::NotARepository { .. })) if session.worktree.is_some() => {
+                let tree = session.worktree.as_deref().map(|tree| tree.repository.as_str()).unwrap_or_default();
+                self.repository(Path::new(tree))
+            }
+            found => found,
+        }
+    }
+
+    /// Takes away the tree that a killed launch with the same reserved id has made: no session was ever in it, so there is no work in it.
+    pub(crate) fn remove_abandoned_tree(&self, session: &Session, asked: &Asked) -> Result<()> {
+        let repository = self.repository(Path::new(&session.cwd))?;
+        let name = asked.name.clone().unwrap_or_else(|| session.id.to_string());
+        let _alone = hold(&repository, BEGINNING, lock::exclusive)?;
+        let Ok(listed) = repository.worktree(&name) else { return Ok(()) };
+        let unused = self.sessions_by_tree(std::slice::from_ref(&listed))?.is_empty();
+        if unused && Loss::of(&repository, &listed)?.is_none() {
+            repository.remove(&listed)?;
+        }
+        Ok(())
+    }
+
+    /// Lets git show a person what a session has changed since it began: all of it, or a summary. Returns git's exit code.
+    pub fn show_changes(&self, place: &Place, summary: bool, tell: &mut dyn FnMut(Notice)) -> Result<i32> {
+        // Without a tree of its own, its snapshots tell what there was.
+        let Some(tree) = place.open()?.session()?.worktree else { return self.show_since_first(place, summary, tell) };
+        Ok(Changes::of(&self.git(), &tree)?.show(summary)?)
+    }
+
+    /// The same page by page, until the person leaves it. False: nothing has changed, and nothing was shown.
+    pub fn page_changes(&self, place: &Place) -> Result<bool> {
+        let session = place.open()?.session()?;
+        let Some(tree) = session.worktree else {
+            let changed = self.has_changed_since_first(place)?;
+            if changed {
+                self.show_since_first(place, false, &mut |_| {})?;
+            }
+            return Ok(changed);
+        };
+        // Left to itself, git tells its pager to exit at once when all fits on one screen.
+        let changes = Changes::of(&self.git().with("LESS", "R"), &tree)?;
+        if changes.count()? == 0 {
+            return Ok(false);
+        }
+        changes.show(false)?;
+        Ok(true)
+    }
+
+    /// How much a session has changed in its worktree; `None` when that is gone.
+    pub(crate) fn changed_lines(&self, tree: &Worktree) -> Result<Option<Lines>> {
+        if !Path::new(&tree.path).is_dir() {
+            return Ok(None);
+        }
+        let (files, added, deleted) = Changes::of(&self.git(), tree)?.lines()?;
+        Ok(Some(Lines { files, added, deleted }))
+    }
+
+    /// Where the worktree of a session stands; `None` when it has none, or none any more.
+    pub fn standing(&self, view: &View) -> Result<Option<Standing>> {
+        match &view.worktree {
+            Some(tree) => Ok(Standing::of(&self.git(), tree)?),
+            None => Ok(None),
+        }
+    }
+}
+
+fn plan<'a>(repository: &'a Repository, session: &Session, asked: &Asked) -> Result<Planned<'a>> {
+    let now = match session.worktree.as_deref().map(|tree| Path::new(&tree.path)) {
+        // What a conversation knows of its files, it finds in the next tree: also what is not committed.
+        Some(old) if asked.base.is_none() && old.is_dir() => {
+            let message = format!("Work of session {} so far", session.id);
+            // It may land with the work that comes after it.
+            Some(repository.commit_of_now(old, &message, By::Person { signed: false })?)
+        }
+        Some(_) | None => None,
+    };
+    let base = asked.base.as_deref().or(now.as_deref());
+    if let Some(name) = &asked.name {
+        return Ok(repository.plan(name, base)?);
+    }
+    let id = session.id.as_str();
+    let name = session.name.as_deref().map(name_from).filter(|name| !name.is_empty());
+    let mut names = match name {
+        Some(name) => vec![name.clone(), format!("{name}-{id}")],
+        None => vec![id.to_owned()],
+    };
+    // A session has another one when it goes on in another tree.
+    names.extend((2..100).map(|number| format!("{id}-{number}")));
+    let mut refused = None;
+    for name in names {
+        match repository.plan(&name, base) {
+            // A session of the same name was here before.
+            Err(error @ (GitError::BranchExists { .. } | GitError::FolderExists { .. } | GitError::BadName { .. })) => {
+                refused = Some(error)
+            }
+            Err(error @ GitError::BranchInTheWay { .. }) if is_of_one_name(&error) => refused = Some(error),
+            planned => return Ok(planned?),
+        }
+    }
+    Err(refused.unwrap_or_else(|| GitError::BadName { name: id.to_owned() }).into())
+}
+
+/// Whether a branch is in the way of one name, and not of every name.
+fn is_of_one_name(error: &GitError) -> bool {
+    matches!(error, GitError::BranchInTheWay { branch, wanted } if branch.starts_with(wanted))
+}
+
+/// Held by all whose worktree has no session yet, and by one process alone that removes some.
+const BEGINNING: &str = "ostler.beginning.lock";
+/// Held while a worktree is added or the list of them is read. Git does not do these at once: one that reads about a worktree
+/// which another is adding fails with "failed to read commondir".
+const CHANGING: &str = "ostler.changing.lock";
+
+/// The same without waiting: `None` when somebody has it.
+fn try_hold(repository: &Repository, name: &str) -> Result<Option<Held>> {
+    let path = repository.common.join(name);
+    let file: File = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+    Ok(lock::try_exclusive(file.into())?)
+}
+
+/// Takes a lock in the repository.
+fn hold(repository: &Repository, name: &str, lock: fn(OwnedFd) -> io::Result<Held>) -> Result<Held> {
+    let path = repository.common.join(name);
+    let file: File = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+    Ok(lock(file.into())?)
+}

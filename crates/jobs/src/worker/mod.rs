@@ -1,0 +1,212 @@
+//! `worker`: works on the newest state of a branch, lands what passes a check, and sleeps until the branch moves.
+//!
+//! Each round has a git tree of its own, on a new branch from the newest commit. What has landed is removed; what could not land stays
+//! where it is. The landings of workers that were started together wake none of them: otherwise they would wake each other for ever.
+//!
+//! * `roles`: the agents of a worker, and to which one an answer hands over.
+
+mod roles;
+
+pub use roles::{Mistake, Role, load, usual};
+
+use crate::{Driver, End, JobError, Waited};
+use ostler_core::limits::counted;
+use ostler_core::outcome::Kind;
+use ostler_core::record::Origin;
+use ostler_core::view::View;
+use ostler_engine::launch::Relative;
+use ostler_engine::worktrees::{self, Land, Landing, Repository};
+use ostler_engine::{Error, Launch, Place, Resume};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The kind of job.
+pub const KIND: &str = "worker";
+
+/// The label of the sessions of workers that were started together.
+pub const LABEL: &str = "worker";
+
+/// So many agents hand over to each other in a round at most.
+const HANDOVERS: u32 = 20;
+
+/// So many times a session whose process was killed by others is continued.
+const ATTEMPTS: u32 = 8;
+
+/// What a worker is told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Worker {
+    /// Those that were started together.
+    pub crew: String,
+    /// The branch that it works for.
+    pub branch: String,
+    /// What has to succeed before work lands.
+    pub check: Option<String>,
+    /// Its agents; the first one begins.
+    pub roles: Vec<Role>,
+}
+
+/// How a round ended, as it is noted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Ended {
+    words: String,
+    /// The commit of the branch that the worker knows.
+    knows: String,
+}
+
+/// Drives a worker.
+///
+/// # Errors
+/// When it is to stop, or when a step cannot be taken.
+pub fn drive(driver: &mut Driver, spec: Worker) -> Result<End, JobError> {
+    let repository = driver.engine().repository(&driver.folder())?;
+    for number in 1u64.. {
+        let key = format!("round {number}");
+        let ended: Ended = match driver.noted(&key)? {
+            Some(known) => known,
+            None => {
+                let ended = round(driver, &spec, &repository, number)?;
+                driver.note(&key, &ended)?;
+                ended
+            }
+        };
+        driver.progress(&format!("round {number}: {}", ended.words))?;
+        let moved = format!("after round {number}");
+        if driver.noted::<String>(&moved)?.is_none() {
+            let now = next_move(driver, &spec, &repository, ended.knows)?;
+            driver.note(&moved, &now)?;
+        }
+    }
+    Ok(End::succeeded("all rounds are over"))
+}
+
+/// Waits until others have moved the branch.
+fn next_move(
+    driver: &mut Driver,
+    spec: &Worker,
+    repository: &Repository,
+    mut known: String,
+) -> Result<String, JobError> {
+    loop {
+        let now = driver.wait_for_move(repository, &spec.branch, &known)?;
+        if driver.engine().moved_by_others(repository, &known, &now, &spec.crew)? {
+            return Ok(now);
+        }
+        known = now;
+    }
+}
+
+fn round(driver: &mut Driver, spec: &Worker, repository: &Repository, number: u64) -> Result<Ended, JobError> {
+    let Some(first) = spec.roles.first() else {
+        return Ok(Ended { words: "there is no agent".to_owned(), knows: String::new() });
+    };
+    let labels = BTreeMap::from([(LABEL.to_owned(), spec.crew.clone())]);
+    let launch = Launch {
+        agent: first.agent.clone(),
+        model: first.model.clone(),
+        prompt: Some(first.prompt.clone()),
+        worktree: Some(worktrees::Asked { base: Some(spec.branch.clone()), ..worktrees::Asked::default() }),
+        labels: labels.clone(),
+        rules: driver.child_rules(&first.agent, None)?,
+        ..driver.child_launch()
+    };
+    let entry = driver.child(&format!("round {number} agent 1"), launch)?;
+    let session = driver.engine().record(&entry)?;
+    let base = session.worktree.as_ref().map(|tree| tree.base.clone()).unwrap_or_default();
+    let mut view = finished(driver, &format!("round {number} agent 1"), &entry, &first.prompt)?;
+    let mut role = first;
+    for hop in 2..=HANDOVERS {
+        let said = view.outcome.as_ref().and_then(|outcome| outcome.text.clone()).unwrap_or_default();
+        let succeeded = view.outcome.as_ref().is_some_and(|outcome| outcome.kind == Kind::Succeeded);
+        if !succeeded {
+            let cause = view.outcome.map(|outcome| outcome.cause).unwrap_or_default();
+            return Ok(Ended { words: format!("{} failed ({}): {cause}", role.name, view.id), knows: base });
+        }
+        let Some(name) = roles::next(&said) else { break };
+        let Some(next) = spec.roles.iter().find(|role| role.name == name) else {
+            let words = format!("{} handed over to {name:?}, and there is no such agent ({})", role.name, view.id);
+            return Ok(Ended { words, knows: base });
+        };
+        let prompt = format!("{}\n\nThe agent before you, {}, said:\n\n{said}", next.prompt, role.name);
+        let key = format!("round {number} agent {hop}");
+        let launch = Launch {
+            agent: next.agent.clone(),
+            model: next.model.clone(),
+            prompt: Some(prompt.clone()),
+            cwd: Some(session.cwd.clone().into()),
+            labels: labels.clone(),
+            rules: driver.child_rules(&next.agent, None)?,
+            relative: Some(Relative { parent: entry.id, origin: Origin::Handover, worktree: session.worktree.clone() }),
+            ..Launch::default()
+        };
+        let place = driver.child(&key, launch)?;
+        view = finished(driver, &key, &place, &prompt)?;
+        role = next;
+    }
+    landed(driver, spec, repository, &entry, base)
+}
+
+/// Waits for the end of an agent. One whose process was killed by others is continued.
+fn finished(driver: &mut Driver, key: &str, place: &Place, prompt: &str) -> Result<View, JobError> {
+    let mut attempt = 1;
+    loop {
+        let interrupted = format!("{key} was interrupted #{attempt}");
+        if driver.noted::<bool>(&interrupted)?.is_none() {
+            let Waited::Ended(view) = driver.wait(place, None)? else { continue };
+            if driver.cut_off(place, &view)?.is_none() || attempt == ATTEMPTS {
+                return Ok(*view);
+            }
+            driver.note(&interrupted, &true)?;
+        }
+        driver.progress(&format!("{key}: was interrupted and goes on"))?;
+        attempt += 1;
+        let again = format!(
+            "The last turn was interrupted before it was over. The task was:\n\n{prompt}\n\nContinue where it stopped."
+        );
+        driver.send(&format!("{key} #{attempt}"), place, &again, Resume::default())?;
+    }
+}
+
+/// Lands the work of a round. What a killed driver has landed already is found landed.
+fn landed(
+    driver: &mut Driver,
+    spec: &Worker,
+    repository: &Repository,
+    entry: &Place,
+    base: String,
+) -> Result<Ended, JobError> {
+    let land = Land { into: Some(spec.branch.clone()), check: spec.check.clone(), ..Land::default() };
+    let landing = driver.land(entry, &land)?;
+    // A driver that was killed after landing has left nothing to land, or not even a tree to land from.
+    let before = match &landing {
+        Ok(Landing::Nothing { .. }) | Err(Error::Git(_)) => {
+            driver.engine().landed_since(repository, entry.id, &base, &spec.branch)?
+        }
+        Ok(_) | Err(_) => None,
+    };
+    let landing = match before.map_or(landing, Ok) {
+        Ok(landing) => landing,
+        Err(error @ (Error::Git(_) | Error::BranchMoves { .. } | Error::StillWorks { .. })) => {
+            return Ok(Ended { words: format!("could not land ({}): {error}", entry.id), knows: base });
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let kept = |words: String| format!("{words}; the work stays in the tree of {}", entry.id);
+    let (words, knows, goes) = match landing {
+        Landing::Landed { commit, files, .. } => {
+            let short = commit.get(..7).unwrap_or(&commit).to_owned();
+            (format!("landed {} as {short}", counted(files as u64, "changed file", "changed files")), commit, true)
+        }
+        Landing::Nothing { .. } => ("nothing to land".to_owned(), base, true),
+        Landing::Conflict { files, .. } => (kept(format!("a conflict in {}", files.join(", "))), base, false),
+        Landing::CheckFailed { check, .. } => (kept(format!("the check failed ({})", check.id)), base, false),
+        Landing::InTheWay { words, .. } => (kept(words), base, false),
+    };
+    if goes && let Some(tree) = driver.engine().record(entry)?.worktree {
+        // One that has something which is nowhere else stays.
+        match driver.engine().remove_worktree(repository, &tree.name, false) {
+            Ok(_) | Err(Error::WouldLose { .. } | Error::WorktreeInUse { .. } | Error::Git(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(Ended { words, knows })
+}

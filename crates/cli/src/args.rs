@@ -1,9 +1,19 @@
-//! The command line, as it is typed. All of it in one file, although that is long: a person who adds a flag sees how
-//! the other commands name and describe theirs, and the file holds nothing but these definitions.
+//! The command line, as it is typed: what every session has to do with is here, and what belongs to git, to jobs and to upkeep in a file
+//! each. They hold nothing but these definitions, so that a person who adds a flag sees how the other commands name and describe theirs.
+
+mod git;
+mod jobs;
+mod upkeep;
+
+pub use git::*;
+pub use jobs::*;
+pub use upkeep::*;
 
 use crate::dashes;
+use crate::rules::RuleArgs;
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 /// Keeps coding-agent sessions: start agents, close the laptop, come back tomorrow.
@@ -18,6 +28,8 @@ pub struct Cli {
 pub enum Command {
     /// Start a session and follow it to its end
     Run(Run),
+    /// Give an agent turn after turn, until a check passes
+    Loop(Loop),
     /// List sessions
     #[command(alias = "list", alias = "ps")]
     Ls(Ls),
@@ -48,7 +60,7 @@ pub enum Command {
     /// Show a session's screen and type into it; Ctrl-\ leaves it running
     Attach(Attach),
     /// End the running turn, keep the session
-    Interrupt(One),
+    Interrupt(Many),
     /// End a session properly: turn over, saved, nothing left running
     Stop(Stop),
     /// Give a session another name
@@ -59,11 +71,35 @@ pub enum Command {
     Adopt(Adopt),
     /// Start a new session from a copy of a conversation
     Fork(Fork),
+    /// Continue the work of a session with another agent
+    Handover(Handover),
     /// Repair an agent's transcript: torn lines, tool calls without results, branches of two writers
     Repair(Repair),
     /// List the saved copies of a session's transcript, or restore one
     #[command(args_conflicts_with_subcommands = true)]
     Checkpoints(Checkpoints),
+    /// Show what a session, or one of its turns, has changed, new files included
+    Diff(Diff),
+    /// Copy a session once per prompt, wait for all copies, and send their results back to it
+    Fan(Fan),
+    /// Work on the newest state of a branch, land what passes a check, and sleep until the branch moves
+    Worker(Worker),
+    /// Run the jobs of a file, each as soon as what it needs has succeeded
+    Up(Up),
+    /// Let another agent, which can only read, judge what a session has changed
+    Review(Review),
+    /// Bring the work of a session to its base branch, if a check passes
+    Land(Land),
+    /// Compare the sessions of a group: outcome, time, cost, changes, and what a check says
+    Compare(Compare),
+    /// Land the work of one session of a group and archive the others
+    Pick(Land),
+    /// Put files, and a copy of the conversation, back to the end of a turn
+    Rewind(Rewind),
+    /// Find the turn that broke something
+    Bisect(Bisect),
+    /// List the git worktrees of sessions, or remove them without losing work
+    Worktree(Worktree),
     /// Archive sessions (stops those that still run)
     Archive(Archive),
     /// Restore archived sessions
@@ -76,11 +112,17 @@ pub enum Command {
     Stats(Stats),
     /// Look for problems (damage, leftover processes, missing programs) and say what to do about each
     Doctor(Doctor),
+    /// Try the ways of telling a person that are configured, or clear what could not be told
+    Notify(Notify),
     /// Print everything that happens to every session, as JSON lines
     Events(Events),
     /// Replace the keepers of running sessions with this version of ostler
     Upgrade(Upgrade),
-    /// Explain a command, or a topic: exit-codes, ids, files, agents, config
+    /// Continue sessions that were meant to go on: after a reboot, or when all their processes were killed
+    Recover(Recover),
+    /// Have sessions continued at each login or boot, by a systemd user unit
+    InstallService(InstallService),
+    /// Explain a command, or a topic: exit-codes, ids, files, agents, config, jobs
     Help(Help),
     /// Print completions for a shell
     Completions {
@@ -119,7 +161,7 @@ impl Command {
     }
 }
 
-#[derive(Args)]
+#[derive(Args, Default)]
 #[command(
     override_usage = "ostler run [OPTIONS] [AGENT] [PROMPT] [-- ARGS…]\n       ostler run [OPTIONS] -- COMMAND…",
     after_help = "A quoted prompt that contains a space may begin with \"-\"; any other such prompt needs -p. What is \
@@ -152,6 +194,35 @@ pub struct Run {
     /// Working folder (default: the current one)
     #[arg(long, value_name = "FOLDER")]
     pub cwd: Option<PathBuf>,
+    /// Work in a git worktree of its own, .worktrees/NAME on the new branch ostler/NAME (default: the session's name or id)
+    #[arg(short = 'w', long, value_name = "NAME", num_args = 0..=1, group = "own-tree")]
+    #[expect(clippy::option_option, reason = "not asked for, asked for, and asked for with a name")]
+    pub worktree: Option<Option<String>>,
+    /// The commit or branch that the worktree begins with (default: what is checked out)
+    #[arg(long, value_name = "REF", requires = "own-tree")]
+    pub base: Option<String>,
+    /// Start a group: one session per agent, each in its own worktree, AGENT:2 for two of them (see ostler compare)
+    #[arg(long, value_name = "AGENT[:N],…", group = "own-tree", conflicts_with_all = ["terminal", "output", "exclusive"])]
+    pub on: Option<String>,
+    /// Start a group: all combinations of the axes in a TOML file (agent, model, prompt, and any key for {{key}} in the prompt)
+    #[arg(long, value_name = "FILE", group = "own-tree", conflicts_with_all = ["on", "terminal", "output", "exclusive"])]
+    pub matrix: Option<PathBuf>,
+    /// Refuse to start when another session works in the same git tree
+    #[arg(long, conflicts_with = "worktree")]
+    pub exclusive: bool,
+    /// Start when this queue has a free slot; until then the session is queued (default: the queue "default"; see ostler help config)
+    #[arg(long, value_name = "NAME", num_args = 0..=1, help_heading = "Start later")]
+    #[expect(clippy::option_option, reason = "not asked for, asked for, and asked for with a name")]
+    pub queue: Option<Option<String>>,
+    /// Before those of a lower priority in the queue (default: 0)
+    #[arg(long, value_name = "N", requires = "queue", allow_hyphen_values = true, help_heading = "Start later")]
+    pub priority: Option<i32>,
+    /// Start at this time: 15:00, "tomorrow 9:00", 2026-11-18T09:00, or +2h
+    #[arg(long, value_name = "TIME", help_heading = "Start later")]
+    pub at: Option<String>,
+    /// Start when this session has succeeded, or has ended as OUTCOME (may be repeated)
+    #[arg(long, value_name = "ID[=OUTCOME]", help_heading = "Start later")]
+    pub after: Vec<String>,
     /// Which model the agent should use
     #[arg(long, value_name = "MODEL")]
     pub model: Option<String>,
@@ -166,6 +237,8 @@ pub struct Run {
     pub output: Option<Output>,
     #[command(flatten)]
     pub limits: LimitArgs,
+    #[command(flatten)]
+    pub rules: RuleArgs,
 }
 
 /// What a followed session writes to standard output.
@@ -200,7 +273,7 @@ pub struct Message {
 }
 
 /// What a session may use at most, all of its processes together.
-#[derive(Args)]
+#[derive(Args, Default)]
 pub struct LimitArgs {
     /// At most this much memory, such as 2G; a process that would exceed it is killed
     #[arg(long, value_name = "SIZE")]
@@ -366,7 +439,7 @@ pub struct Search {
     pub ours: bool,
     /// At most this many messages (default: 20, of each conversation 3)
     #[arg(long, value_name = "N")]
-    pub most: Option<usize>,
+    pub most: Option<NonZeroUsize>,
     /// Print a JSON array
     #[arg(long)]
     pub json: bool,
@@ -503,26 +576,10 @@ pub struct Rename {
 }
 
 #[derive(Args)]
-pub struct One {
-    /// Session id or name, the unique beginning of one, or @last
-    pub id: String,
-}
-
-#[derive(Args)]
 pub struct Many {
     /// Session ids or names, unique beginnings of them, or @last
     #[arg(required = true, value_name = "ID")]
     pub ids: Vec<String>,
-}
-
-#[derive(Args)]
-pub struct Archive {
-    /// Session ids or names, unique beginnings of them, or @last
-    #[arg(value_name = "ID", required_unless_present = "idle")]
-    pub ids: Vec<String>,
-    /// All sessions that have ended or been idle for this long, such as 7d
-    #[arg(long, value_name = "T", conflicts_with = "ids")]
-    pub idle: Option<String>,
 }
 
 #[derive(Args)]
@@ -551,7 +608,12 @@ pub struct Stop {
 }
 
 #[derive(Args)]
-#[command(after_help = "Exit codes: as for run; 7 when another process is using the conversation.")]
+#[command(
+    after_help = "A resumed session keeps its limits, unless others are given; none lifts one (--timeout none). What is spent and how many \
+                  turns it had count on; when they are used up, resume is refused until a new --budget or --max-turns is given, which \
+                  counts from then.\n\n\
+                  Exit codes: as for run; 7 when another process is using the conversation."
+)]
 pub struct Resume {
     /// The session (default: a choice of the newest)
     pub id: Option<String>,
@@ -566,9 +628,22 @@ pub struct Resume {
     /// First end the process that is using the conversation, properly
     #[arg(long)]
     pub takeover: bool,
+    /// Have a session that waits for a usage limit or a restart continue at once
+    #[arg(long, conflicts_with_all = ["message_word", "message_option", "keep", "takeover", "detach", "output", "queue"])]
+    pub now: bool,
+    /// Start when this queue has a free slot; until then the session is queued (see ostler help config)
+    #[arg(long, value_name = "NAME")]
+    pub queue: Option<String>,
+    /// Before those of a lower priority in the queue (default: 0)
+    #[arg(long, value_name = "N", requires = "queue", allow_hyphen_values = true)]
+    pub priority: Option<i32>,
+    #[command(flatten)]
+    pub worktree: WorktreeArgs,
     /// Format of standard output (default: the conversation on a terminal, the final answer in a pipe)
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "detach")]
     pub output: Option<Output>,
+    #[command(flatten)]
+    pub rules: RuleArgs,
 }
 
 #[derive(Args)]
@@ -615,7 +690,10 @@ pub struct Adopt {
 }
 
 #[derive(Args)]
-#[command(after_help = "The original is not changed, and may be running. Exit codes: as for run.")]
+#[command(
+    after_help = "The original is not changed, and may be running. With --worktree the copy begins with the files of the original's own \
+                        worktree as they are, committed or not. Exit codes: as for run."
+)]
 pub struct Fork {
     /// The session to copy
     pub id: String,
@@ -630,109 +708,11 @@ pub struct Fork {
     /// Name of the session
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
+    #[command(flatten)]
+    pub worktree: WorktreeArgs,
     /// Format of standard output (default: the conversation on a terminal, the final answer in a pipe)
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "detach")]
     pub output: Option<Output>,
-}
-
-#[derive(Args)]
-#[command(
-    after_help = "Exit codes: 0 nothing to repair, or repaired; 1 cannot be repaired, or with --dry-run something to repair; \
-                        3 no such transcript; 7 a process is using the conversation."
-)]
-pub struct Repair {
-    /// A session, an agent's transcript file, or the agent's own id of a conversation
-    #[arg(value_name = "ID|FILE")]
-    pub id: String,
-    /// Only say what would be repaired
-    #[arg(long)]
-    pub dry_run: bool,
-    /// Split what two processes wrote at once into two conversations
-    #[arg(long)]
-    pub split: bool,
-}
-
-#[derive(Args)]
-pub struct Purge {
-    /// Ended or archived sessions
-    #[arg(value_name = "ID", required_unless_present = "archived")]
-    pub ids: Vec<String>,
-    /// All archived sessions
-    #[arg(long, conflicts_with = "ids")]
-    pub archived: bool,
-    /// Only those that ended longer ago than this
-    #[arg(long, value_name = "T")]
-    pub older_than: Option<String>,
-    /// Only say what would be deleted
-    #[arg(long)]
-    pub dry_run: bool,
-}
-
-#[derive(Args)]
-pub struct Du {
-    /// Only these sessions
-    #[arg(value_name = "ID")]
-    pub ids: Vec<String>,
-    /// List all of them, not only the largest
-    #[arg(long)]
-    pub all: bool,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Args)]
-#[command(
-    after_help = "Archived sessions count as well, deleted ones do not. TIME is how long turns took, without the time in which a \
-                  person was asked; of a command, how long it ran. An agent that does not say what it used counts with its \
-                  turns and its time."
-)]
-pub struct Stats {
-    /// Count only what came after this time: an age such as 7d, or a time such as 2026-11-16 (default: 30d)
-    #[arg(long, value_name = "T")]
-    pub since: Option<String>,
-    /// Count everything since the first session
-    #[arg(short, long, conflicts_with = "since")]
-    pub all: bool,
-    /// Print only this table, with all its rows
-    #[arg(long, value_enum)]
-    pub by: Option<By>,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// What sums are made by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum By {
-    /// The day on which a turn ended, in local time
-    Day,
-    /// The agent
-    Agent,
-    /// The folder in which a session works
-    Folder,
-}
-
-impl By {
-    pub const ALL: [By; 3] = [By::Day, By::Agent, By::Folder];
-
-    pub fn word(self) -> &'static str {
-        match self {
-            By::Day => "day",
-            By::Agent => "agent",
-            By::Folder => "folder",
-        }
-    }
-}
-
-#[derive(Args)]
-pub struct Doctor {
-    /// Fix what is safe to fix, and say what was done
-    #[arg(long)]
-    pub fix: bool,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
 }
 
 #[derive(Args)]
@@ -754,39 +734,6 @@ pub struct Help {
     /// A command or a topic; "topics" lists these
     #[arg(value_name = "COMMAND|TOPIC")]
     pub topic: Option<String>,
-}
-
-#[derive(Args)]
-pub struct Upgrade {
-    /// Only these sessions
-    #[arg(value_name = "ID")]
-    pub ids: Vec<String>,
-}
-
-#[derive(Debug, Args)]
-#[command(
-    after_help = "LAST MESSAGE is the last one in that copy; › marks a person's. A time from the list, its beginning, an age \
-                        such as 10m, or last says which one to restore."
-)]
-pub struct Checkpoints {
-    #[command(subcommand)]
-    pub action: Option<CheckpointsAction>,
-    /// Session id or name, the unique beginning of one, or @last
-    pub id: Option<String>,
-    /// Print one JSON object per line
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Debug, Subcommand)]
-pub enum CheckpointsAction {
-    /// Replace the transcript with one of the copies; the replaced file is kept as a backup
-    Restore {
-        /// Session id or name, the unique beginning of one, or @last
-        id: String,
-        /// A time from the list (or its beginning), an age such as 10m, or last
-        time: String,
-    },
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use std::ffi::OsString;
 const MARK: char = '\0';
 
 /// The commands that take a prompt or a message.
-const COMMANDS: [&str; 4] = ["run", "send", "resume", "fork"];
+const COMMANDS: [&str; 5] = ["run", "loop", "send", "resume", "fork"];
 
 /// The command whose words may each begin with a dash: what must not be there. It has no short flags but that for help.
 const SEARCH: &str = "search";
@@ -24,7 +24,7 @@ const SEARCH: &str = "search";
 /// Marks the words that are text. Everything behind `--` and the values of options stay as they are.
 pub fn mark(arguments: Vec<OsString>) -> Vec<OsString> {
     if arguments.get(1).is_some_and(|word| word == SEARCH) {
-        return arguments.into_iter().map(mark_excluded).collect();
+        return mark_excluded(arguments);
     }
     let takes_text = arguments.get(1).and_then(|word| word.to_str()).filter(|name| COMMANDS.contains(name));
     // Nearly always there is none, and then the definitions of the options are not needed.
@@ -44,12 +44,22 @@ pub fn mark(arguments: Vec<OsString>) -> Vec<OsString> {
 }
 
 /// `-word` and `-"two words"`, as they are typed to search.
-fn mark_excluded(word: OsString) -> OsString {
+fn mark_excluded(arguments: Vec<OsString>) -> Vec<OsString> {
     let is_word = |text: &str| text.starts_with('-') && !text.starts_with("--") && text != "-h" && text != "-";
-    match word.to_str().filter(|text| is_word(text)) {
-        Some(text) => format!("{MARK}{text}").into(),
-        None => word,
+    // Nearly always there is none, and then the definitions of the options are not needed.
+    if !arguments.iter().any(|word| word.to_str().is_some_and(is_word)) {
+        return arguments;
     }
+    let whole = Cli::command();
+    let Some(command) = whole.find_subcommand(SEARCH) else {
+        return arguments;
+    };
+    let end = arguments.iter().position(|word| word == "--").unwrap_or(arguments.len());
+    let marked = |(index, word): (usize, &OsString)| match word.to_str().filter(|text| is_word(text)) {
+        Some(text) if index < end && !takes_value(command, &arguments[index - 1]) => format!("{MARK}{text}").into(),
+        Some(_) | None => word.clone(),
+    };
+    arguments.iter().enumerate().map(marked).collect()
 }
 
 /// What a marked word says.
@@ -129,6 +139,8 @@ mod tests {
     fn every_word_with_one_dash_is_excluded_from_a_search() {
         let marked = marked(&["search", "a", "-not", "--json", "-h", "-\"x y\""]);
         assert_eq!(marked, ["search", "a", "\0-not", "--json", "-h", "\0-\"x y\""]);
+        let values = ["search", "a", "--since", "-5d", "--in", "-folder", "--", "-not"];
+        assert_eq!(self::marked(&values), values);
     }
 
     #[test]

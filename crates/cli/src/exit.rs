@@ -6,6 +6,7 @@ mod adopting;
 mod every_error;
 mod resuming;
 mod starting;
+mod worktrees;
 
 use crate::commands::ls::tilde;
 use ostler_core::outcome::{Kind, Outcome, Saved};
@@ -13,7 +14,7 @@ use ostler_engine::Error;
 use ostler_engine::logs::LogRefusal;
 use ostler_engine::moved::Moved;
 use ostler_engine::{LaunchError, SearchError};
-use ostler_engine::{NotFound, StoreError, is_full_disk};
+use ostler_engine::{NotFound, StoreError, is_full_disk, is_out_of_descriptors};
 use std::fmt;
 
 /// What `run`, `wait`, `stop` and `resume` say with their exit code.
@@ -125,6 +126,7 @@ fn in_options(error: &Error) -> Option<String> {
 fn advice(error: &Error) -> (Code, String) {
     match error {
         Error::NoHome => (Code::Ours, "set one of them".to_owned()),
+        Error::NoNotifications => (Code::Usage, "ostler help notify has an example".to_owned()),
         Error::Output(_) | Error::System(_) | Error::Unreadable { .. } | Error::CannotCompare { .. } => {
             (Code::Ours, String::new())
         }
@@ -135,6 +137,34 @@ fn advice(error: &Error) -> (Code, String) {
         Error::DiskFull => (Code::Ours, "free some space".to_owned()),
         Error::Limit(_) => (Code::Usage, String::new()),
         Error::Unlaunchable(refusal) => starting::advice(refusal),
+        Error::Git(error) => worktrees::advice(error),
+        Error::TreeInUse { session } => {
+            (Code::Refused, format!("add --worktree, or stop it first: ostler stop {}", session.id))
+        }
+        Error::NoWorktree { .. } => (Code::Usage, "start sessions with --worktree to see their changes".to_owned()),
+        Error::StillWorks { session } => {
+            (Code::Refused, format!("wait for it, or stop it: ostler wait --until turn {}", session.id))
+        }
+        Error::CannotOnlyRead { .. } => (Code::Usage, "name another agent with --by".to_owned()),
+        Error::NothingToHandOver { .. } => (Code::Usage, "see ostler handover --help".to_owned()),
+        Error::NoTarget { .. } => (Code::Usage, "name a branch with --into".to_owned()),
+        Error::InNoGroup { session } => (Code::Usage, format!("land it alone: ostler land {}", session.id)),
+        Error::Left => (Code::Stopped, "nothing has changed".to_owned()),
+        Error::NoSnapshots { .. } => (
+            Code::Usage,
+            "they are taken of agents in a git repository, unless config.toml says snapshots = \"off\"".to_owned(),
+        ),
+        Error::NoSnapshot { turns, .. } => (Code::Usage, format!("there are some after these: {turns}")),
+        Error::InTheWay { .. } => (Code::Failed, "nothing has changed; move them away first".to_owned()),
+        Error::NoRewind { .. } => (Code::Usage, "nothing has changed".to_owned()),
+        Error::CheckStopped { .. } => (Code::Stopped, "run it again".to_owned()),
+        Error::NoSuchTurn { turns, .. } => (Code::Usage, format!("it has had turns 1 to {turns}")),
+        Error::TurnNotFound { session, .. } => {
+            (Code::Failed, format!("only its files can go back: ostler rewind {} --turn N --files", session.id))
+        }
+        Error::BranchMoves { .. } => (Code::Failed, "try again later".to_owned()),
+        Error::WouldLose { name, loss } => worktrees::about_loss(name, loss),
+        Error::WorktreeInUse { session, .. } => (Code::Refused, format!("stop it first: ostler stop {}", session.id)),
         Error::Unresumable(refusal) => resuming::advice(refusal),
         Error::Unforkable(refusal) => resuming::about_copy(refusal),
         Error::Unadoptable(refusal) => adopting::advice(refusal),
@@ -164,6 +194,12 @@ fn advice(error: &Error) -> (Code, String) {
             (Code::Usage, format!("restore it first: ostler restore {}", session.id))
         }
         Error::Archived { session } => (Code::Failed, format!("restore it first: ostler restore {}", session.id)),
+        Error::JobTakesNoMessages { running: Some(id), .. } => {
+            (Code::Failed, format!("send it to the session that runs for it: ostler send {id} MESSAGE"))
+        }
+        Error::JobTakesNoMessages { session, running: None } => {
+            (Code::Failed, format!("no session runs for it now; see how far it is: ostler show {}", session.id))
+        }
         Error::TakesNoMessages { .. } => (Code::Failed, "to type into it, start it with: ostler run -t".to_owned()),
         Error::NoTerminal { .. } | Error::Withdrawn { .. } | Error::EndedAndAsksNothing { .. } => {
             (Code::Failed, String::new())
@@ -201,6 +237,10 @@ fn advice(error: &Error) -> (Code, String) {
         Error::OldKeeperStays { id, .. } => (Code::Ours, format!("see ostler show {id}")),
         Error::KeeperStays { .. } => (Code::Ours, "try again later".to_owned()),
         Error::NoNewKeeper { .. } => (Code::Ours, "try again".to_owned()),
+        Error::MeansSeveral { .. } => (Code::Usage, "name one of them".to_owned()),
+        Error::NotInASession => (Code::Usage, "start it with the command of the job".to_owned()),
+        Error::CannotBeStarted { .. } => (Code::Usage, "check how it is written".to_owned()),
+        Error::NoJobSpec { .. } => (Code::Ours, "see ostler doctor".to_owned()),
         Error::NotAName { name } => (Code::Usage, name_rule(name)),
         Error::LooksLikeId { .. } => (Code::Usage, "choose another name".to_owned()),
         Error::NameTaken { id, .. } => {
@@ -249,6 +289,7 @@ fn no_log(refusal: &LogRefusal) -> (Code, String) {
 /// The index is derived: it may always be deleted.
 fn searching(error: &SearchError) -> (Code, String) {
     let advice = match error {
+        SearchError::Full { .. } => "free some disk space",
         SearchError::Io { error, .. } if is_full_disk(error) => "free some disk space",
         SearchError::Io { .. } => "check who owns it, or set OSTLER_HOME",
         SearchError::Damaged { .. } | SearchError::Index { .. } => {
@@ -276,6 +317,7 @@ fn hint(error: &StoreError) -> &'static str {
         StoreError::Of { error, .. } => hint(error),
         StoreError::Newer { .. } => "use that version of ostler or a newer one",
         StoreError::Io { error, .. } if is_full_disk(error) => "free some disk space",
+        StoreError::Io { error, .. } if is_out_of_descriptors(error) => "raise the limit of open files: ulimit -n 1024",
         StoreError::Io { error, .. } if error.kind() == std::io::ErrorKind::PermissionDenied => {
             "check its owner, or set OSTLER_HOME"
         }

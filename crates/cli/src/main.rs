@@ -8,6 +8,7 @@ mod context;
 mod dashes;
 mod exit;
 mod follow;
+mod rules;
 mod say;
 mod ui;
 mod usage;
@@ -16,7 +17,9 @@ ostler_engine::entry!(program);
 
 fn program() -> u8 {
     let arguments: Option<Vec<String>> = std::env::args_os().map(|word| word.into_string().ok()).collect();
-    if let Some(code) = arguments.as_deref().and_then(ostler_engine::process::enter) {
+    let enter =
+        |arguments: &[String]| ostler_engine::process::enter(arguments).or_else(|| ostler_jobs::enter(arguments));
+    if let Some(code) = arguments.as_deref().and_then(enter) {
         return code;
     }
     ostler_engine::process::settle_signals();

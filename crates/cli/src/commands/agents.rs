@@ -22,7 +22,7 @@ fn as_json(listed: &[AgentInfo]) -> String {
 }
 
 fn as_text(listed: &[AgentInfo], style: Style) -> String {
-    let head = |text: &str| Cell::painted(text, move |text| style.dim(text));
+    let head = |text: &str| Cell::painted(text, style, Style::dim);
     let mut rows = vec![["", "AGENT", "VERSION", "WORKS", "PROGRAM"].map(head).into()];
     rows.extend(listed.iter().map(|one| {
         let (mark, program) = match (&one.program, one.npm_package) {
@@ -33,13 +33,12 @@ fn as_text(listed: &[AgentInfo], style: Style) -> String {
             (None, Some(package)) => ("-", format!("not installed: npm install -g {package}")),
             (None, None) => ("-", "not installed".to_owned()),
         };
-        let colour = one.installed;
         vec![
-            Cell::painted(mark, move |text| if colour { style.green(text) } else { style.dim(text) }),
-            Cell::painted(&one.name, move |text| style.bold(text)),
+            Cell::painted(mark, style, if one.installed { Style::green } else { Style::dim }),
+            Cell::painted(&one.name, style, Style::bold),
             Cell::new(one.version.as_deref().unwrap_or("-")),
             Cell::new(&words(one.abilities)),
-            Cell::painted(&program, move |text| style.dim(text)),
+            Cell::painted(&program, style, Style::dim),
         ]
     }));
     lay_out(&rows, None)

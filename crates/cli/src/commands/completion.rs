@@ -66,7 +66,7 @@ fn with_values(mut command: clap::Command) -> clap::Command {
         let values = match (name.as_str(), argument.get_id().as_str()) {
             ("restore", "ids") => ArgValueCompleter::new(|typed: &OsStr| sessions(typed, Among::Archived)),
             (_, "id" | "ids") => ArgValueCompleter::new(|typed: &OsStr| sessions(typed, Among::Live)),
-            ("run", "words") | ("ls" | "search", "agents") => ArgValueCompleter::new(agents),
+            ("run" | "loop", "words") | ("ls" | "search", "agents") => ArgValueCompleter::new(agents),
             ("adopt", "conversation") => ArgValueCompleter::new(conversations),
             (_, "labels") => ArgValueCompleter::new(labels),
             ("help", "topic") => ArgValueCompleter::new(topics),
@@ -94,6 +94,11 @@ fn sessions(typed: &OsStr, among: Among) -> Vec<CompletionCandidate> {
         if id.starts_with(&*typed) {
             let name = session.name.as_ref().map(|name| format!("{name} ")).unwrap_or_default();
             found.push(candidate(id, format!("{name}{about}"), found.len()));
+        }
+    }
+    if let Some(engine) = engine().filter(|_| among == Among::Live) {
+        for word in engine.selectors_like(&typed) {
+            found.push(candidate(&word, "several sessions".to_owned(), found.len()));
         }
     }
     if "@last".starts_with(&*typed) && !found.is_empty() {

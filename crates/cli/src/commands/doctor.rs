@@ -11,7 +11,7 @@ use ostler_engine::doctor::{Finding, Level, fix};
 
 pub fn run(context: &Context, args: &Doctor) -> Result<Code> {
     let findings = context.engine.doctor()?;
-    let findings = if args.fix { fix(findings) } else { findings };
+    let findings = if args.fix { fix(&context.engine, findings) } else { findings };
     let text = if args.json { as_json(&findings) } else { as_text(&findings, context.style) };
     say::text(&text)?;
     let needed = findings.iter().any(|finding| finding.level == Level::Problem);

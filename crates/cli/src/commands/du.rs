@@ -4,6 +4,7 @@ use crate::args::Du;
 use crate::context::Context;
 use crate::exit::{Code, Result};
 use crate::say::say;
+use crate::ui::style::Style;
 use crate::ui::table::{Cell, lay_out, window};
 use crate::ui::time::size;
 use ostler_core::limits::counted;
@@ -52,9 +53,8 @@ fn as_text(context: &Context, home: &HomeOnDisk, shown: usize) -> String {
     let sessions = counted(home.sessions.len() as u64, "session", "sessions");
     row(&all, &format!("total: {sessions}, {} archived", home.archived()));
     let style = context.style;
-    let mut table = vec![cells(&TITLES.map(str::to_owned), &rows, "SESSION", |cell| {
-        Cell::painted(cell, move |text| style.dim(text))
-    })];
+    let mut table =
+        vec![cells(&TITLES.map(str::to_owned), &rows, "SESSION", |cell| Cell::painted(cell, style, Style::dim))];
     table.extend(rows.iter().map(|(sizes, what)| cells(sizes, &rows, what, Cell::new)));
     let mut text = lay_out(&table, window());
     if let (Some(free), Some(all), Some(min_free)) = (home.disk_free, home.disk_size, home.min_free_space) {

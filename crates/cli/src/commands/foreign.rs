@@ -42,18 +42,18 @@ fn as_json(foreign: &[Foreign]) -> String {
 }
 
 fn table(foreign: &[Foreign], style: Style) -> String {
-    let head = |text: &str| Cell::painted(text, move |text| style.dim(text));
+    let head = |text: &str| Cell::painted(text, style, Style::dim);
     let mut rows = vec![["AGENT", "PID", "AGE", "STATUS", "TERMINAL", "CONVERSATION", "WHERE"].map(head).into()];
     rows.extend(foreign.iter().map(|Foreign { owner, .. }| {
         let or_dash = |text: &Option<String>| Cell::new(text.as_deref().unwrap_or("-"));
         vec![
             Cell::new(&owner.agent),
-            Cell::painted(&owner.pid.to_string(), move |text| style.bold(text)),
+            Cell::painted(&owner.pid.to_string(), style, Style::bold),
             Cell::new(&age(now().as_second() - owner.since.as_second())),
             or_dash(&owner.status),
             or_dash(&owner.terminal),
             or_dash(&owner.native_id),
-            Cell::painted(&owner.cwd.as_deref().map_or("-".to_owned(), tilde), move |text| style.dim(text)),
+            Cell::painted(&owner.cwd.as_deref().map_or("-".to_owned(), tilde), style, Style::dim),
         ]
     }));
     lay_out(&rows, window())

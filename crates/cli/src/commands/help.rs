@@ -10,7 +10,7 @@ use ostler_engine::installed;
 use ostler_engine::suggest::nearest;
 
 /// Name, what it is about, text.
-const TOPICS: [(&str, &str, &str); 5] = [
+const TOPICS: [(&str, &str, &str); 7] = [
     (
         "exit-codes",
         "what run, resume, fork, wait and stop exit with",
@@ -34,6 +34,11 @@ const TOPICS: [(&str, &str, &str); 5] = [
   k3         the beginning of an id or a name, if it is unique
   tests      its name (run --name tests)
   @last      the newest session
+  group:NAME         all sessions of a group
+  label:KEY=VALUE    all sessions with this label (run --label KEY=VALUE)
+
+Commands that take several sessions take any number of these. group: and label: mean sessions that are not archived; a
+command for one session takes them when only one matches. ostler send group:NAME \"…\" sends to all of them.
 
 Commands for a conversation (adopt, who, repair) also take the agent's own id of it.
 ",
@@ -80,6 +85,8 @@ Without an agent and with --, anything can be kept: ostler run -- make test
   grace = \"10s\"                     how long stop waits before it kills
   linger = \"2s\"                     how long processes left behind by a program may take to exit
   autosave = \"5s\"                   how often the transcript is copied while a turn runs; \"off\"
+  snapshots = \"off\"                 take no snapshots of an agent's files at the end of its turns
+  snapshot_file_limit = \"50MiB\"     larger files are not in them
   output_limit = \"2GiB\"             how much a run without a terminal may print; \"off\"
   terminal_output_limit = \"64MiB\"   how much output of a terminal is kept
   min_free_space = \"1GiB\"           sessions write no output while less disk space is free; \"off\"
@@ -96,12 +103,79 @@ Without an agent and with --, anything can be kept: ostler run -- make test
   mode = \"terminal\"                 if it draws on a terminal
   end = \"SIGINT\"                    how to end it: SIGTERM, SIGINT, SIGHUP or stdin; or end_text = \"/quit\"
 
+  [queues.NAME]                     for ostler run --queue NAME; \"default\" for --queue alone
+  slots = 4                         so many of its sessions run at once
+  min_free_memory = \"2GiB\"         the next one starts only while so much memory is free
+  max_load = 8.0                    and only while the load of the machine is below this
+
+  [agents.{1}]                      for every new session of this agent: timeout = \"2h\", turn_timeout = \"10m\",
+                                    budget = 5.0, max_turns = 20, restart = \"on-failure\", on_limit = \"wait\"
+
+  [notify]                          be told when a session asks, fails or ends: ostler help notify
+
 All settings: ",
+    ),
+    (
+        "jobs",
+        "sessions that drive other sessions, and go on after any kill",
+        "A job is a session whose program is ostler: it starts others and waits for them. ls lists those below it; wait, logs,
+show, stop and events work on it. Whatever is killed, it goes on where it was, and takes no step twice.
+
+  ostler loop AGENT \"…\" --until CMD    turn after turn, until CMD exits with 0
+  ostler up                            the jobs of ostler.toml, each as soon as what it needs has succeeded:
+
+    [defaults]
+    agent = \"{1}\"
+    [job.fix]
+    prompt = \"make the tests pass\"
+    worktree = true
+    loop = { until = \"make test\", max = 8 }
+    [job.review]
+    review = { of = \"fix\", by = \"{2}\" }
+    [job.land]
+    needs = [\"review\"]
+    run = \"ostler land fix\"
+
+  ostler fan ID \"…\" \"…\"                copies a session once per prompt, and sends the results back to it
+  ostler worker --agents FILE.md       works on the newest state of a branch, whenever that moves
+  ostler stop ID                       stops its sessions, then the job
+  ostler answer ID --text \"…\"          answers what it asks, and it continues
+  ostler resume ID                     continues a job that was stopped
+  ostler recover                       continues jobs after a reboot; ostler install-service: at each login
+
+A session of a job that is stopped by a person stops only itself; the job takes it as failed.
+Exit codes are those of ostler wait: 0 reached, 1 a limit ended it or it failed, 4 it asks, 5 lost, 6 stopped.
+",
+    ),
+    (
+        "notify",
+        "being told when a session needs you",
+        "  [notify]
+  moments = [\"asking\", \"failed\", \"ended\"]   also: turn, lost, unproven, limit, budget; all when not set
+  desktop = true                    through the notification service of the desktop
+  terminal = true                   in the terminals of those who are attached
+  command = [\"my-notify\"]         a program; it gets JSON on standard input, and OSTLER_NOTIFY_TITLE, _TEXT, ...
+  only_detached = true              not while somebody is attached to the session
+  min_duration = \"30s\"            not for turns and runs that took less time
+  quiet = \"22:00-07:00\"           not in these hours
+  timeout = \"10s\"                 how long one attempt may take
+
+  [notify.webhook]                  JSON, with X-Ostler-Delivery (the same on a retry)
+  url = \"https://example.org/hook\"
+  secret_file = \"~/.hook-secret\"  signs it: X-Hub-Signature-256; or secret_env = \"NAME\"
+
+  [notify.ntfy]
+  url = \"https://ntfy.example.org/topic\"
+  token_file = \"~/.ntfy-token\"    or token_env = \"NAME\"
+
+What fails is tried again with growing pauses and given up after an hour: ostler doctor says so.
+ostler notify test sends one each way; ostler notify clear drops what waits.
+",
     ),
 ];
 
 /// What stands below the `--help` of a command, by its name.
-const EXAMPLES: [(&str, &[&str]); 31] = [
+const EXAMPLES: &[(&str, &[&str])] = &[
     (
         "run",
         &[
@@ -110,6 +184,9 @@ const EXAMPLES: [(&str, &[&str]); 31] = [
             "ostler run -d {2} \"update the docs\"           in the background; prints the id",
             "git diff | ostler run {1} \"review this\"       with piped input",
             "answer=$(ostler run {3} \"1+1?\")               the final answer for a script",
+            "ostler run -w -d {1} \"fix the login\"          in a git worktree of its own; see ostler diff",
+            "ostler run -d --queue {1} \"fix the typos\"     when the queue has a free slot; see ostler help config",
+            "ostler run -d --at 22:00 -- make test         tonight; --after ID: when that session has succeeded",
             "ostler run -- make test                       keep any command",
         ],
     ),
@@ -135,7 +212,7 @@ const EXAMPLES: [(&str, &[&str]); 31] = [
         &[
             "ostler search redis timeout                   messages with both words, the newest first",
             "ostler search \"connection refused\" -docker   a phrase, and a word that must not be there",
-            "ostler search migrat* --in . --since 7d       this folder, the last week, any ending",
+            "ostler search \"migrat*\" --in . --since 7d     this folder, the last week, any ending",
             "ostler search panic --role tool --json        what tools printed, as JSON",
         ],
     ),
@@ -169,9 +246,85 @@ const EXAMPLES: [(&str, &[&str]); 31] = [
             "ostler adopt --takeover 3f8e \"go on\"          end the process that has it open first",
         ],
     ),
+    ("fan", &["ostler fan tests \"look for races\" \"look for leaks\" \"look for wrong errors\""]),
+    (
+        "worker",
+        &[
+            "ostler worker --agents todo.md fix.md --check \"make test\"",
+            "ostler worker -n 3 --branch main --agents todo.md",
+        ],
+    ),
+    (
+        "up",
+        &[
+            "ostler up --dry-run                            what would be done, in which order",
+            "ostler up --watch                              run ostler.toml; a line for each job",
+            "ostler up nightly.toml --only tests",
+        ],
+    ),
+    (
+        "review",
+        &[
+            "ostler review login --by {2}                   exit code 0 only when it passes",
+            "ostler review login --prompt security.md --json",
+        ],
+    ),
+    ("handover", &["ostler handover tests --to {2} \"go on with the tests\""]),
     ("fork", &["ostler fork tests \"try it with threads instead\""]),
     ("repair", &["ostler repair --dry-run tests", "ostler repair tests"]),
     ("checkpoints", &["ostler checkpoints tests", "ostler checkpoints restore tests 10m"]),
+    (
+        "diff",
+        &[
+            "ostler diff @last",
+            "ostler diff --stat tests",
+            "ostler diff tests --turn 3                    what the third turn changed",
+        ],
+    ),
+    (
+        "land",
+        &[
+            "ostler land login --check \"make test\"         as one commit on the branch that it came from",
+            "ostler land login --into main --rebase        its commits one by one",
+            "ostler land login --dry-run                   is there a conflict?",
+        ],
+    ),
+    (
+        "rewind",
+        &[
+            "ostler rewind tests --turn 3                  files, and a copy of the conversation",
+            "ostler rewind tests --turn 0 --files          as they were at the start",
+            "ostler rewind tests --undo                    the files as they were before that",
+        ],
+    ),
+    (
+        "compare",
+        &[
+            "ostler run --on {1},{2}:2 --name login \"fix the login\"    a group of three",
+            "ostler compare login --check \"make test\"",
+        ],
+    ),
+    ("pick", &["ostler pick login-{2}-2 --check \"make test\""]),
+    ("bisect", &["ostler bisect tests --check \"make test\""]),
+    (
+        "worktree",
+        &[
+            "ostler worktree ls",
+            "ostler worktree rm tests                      refused when work would be lost",
+            "ostler worktree gc --dry-run                  which ones are finished and have nothing to lose",
+        ],
+    ),
+    (
+        "loop",
+        &[
+            "ostler loop {1} \"make the tests pass\" --until \"make test\"",
+            "ostler loop {1} -f PROMPT.md --max 5 --budget 2 -d --name nightly",
+            "ostler loop -w --same {1} \"fix the login\" --until \"npm test\" --timeout 1h",
+            "ostler loop {1} --prompt-command ./next-task    the prompt is made anew for each turn",
+        ],
+    ),
+    ("recover", &["ostler recover", "ostler recover --dry-run"]),
+    ("install-service", &["ostler install-service", "ostler install-service --uninstall"]),
     ("archive", &["ostler archive tests", "ostler archive --idle 7d"]),
     ("restore", &["ostler restore tests"]),
     ("purge", &["ostler purge tests", "ostler purge --archived --older-than 30d --dry-run"]),
@@ -184,6 +337,7 @@ const EXAMPLES: [(&str, &[&str]); 31] = [
         ],
     ),
     ("doctor", &["ostler doctor", "ostler doctor --fix"]),
+    ("notify", &["ostler notify test", "ostler notify clear"]),
     (
         "events",
         &[

@@ -5,24 +5,37 @@ mod agents;
 mod answer;
 mod archive;
 mod attach;
+mod bisect;
 pub mod checkpoints;
+mod compare;
 mod completion;
 mod dashboard;
+mod diff;
 mod doctor;
 mod du;
 mod events;
+mod fan;
 mod foreign;
 mod fork;
+mod handover;
 pub mod help;
 mod interrupt;
+mod job_follow;
+mod land;
 mod logs;
+mod looping;
 pub mod ls;
+mod notify;
+mod pick;
 mod purge;
+mod recover;
 mod reference;
 mod rename;
 mod repair;
 mod restore;
 mod resume;
+mod review;
+mod rewind;
 mod run;
 mod search;
 mod send;
@@ -30,13 +43,16 @@ mod several;
 mod show;
 mod stats;
 mod stop;
+mod up;
 mod upgrade;
 mod wait;
 mod who;
+mod worker;
+mod worktree;
 
 pub use ostler_engine::logs::to_json;
 
-use crate::args::{Cli, Command};
+use crate::args::{Cli, Command, NotifyAction};
 use crate::context::Context;
 use crate::dashes;
 use crate::exit::{Code, Failure, Result};
@@ -72,16 +88,40 @@ fn dispatch(cli: Cli) -> Result<Code> {
         // Lists all that is wrong itself.
         Some(Command::Doctor(_)) => {}
         // Warns once nothing else is wrong.
-        Some(Command::Run(_)) => context.engine.config.needs_for_launch()?,
-        Some(Command::Resume(_) | Command::Fork(_) | Command::Adopt(_)) => {
+        Some(Command::Run(_) | Command::Loop(_) | Command::Up(_) | Command::Fan(_) | Command::Worker(_)) => {
+            context.engine.config.needs_for_launch()?
+        }
+        Some(Command::Resume(args)) if args.queue.is_some() => {
             context.engine.config.needs_for_launch()?;
+            context.engine.config.needs("queues")?;
+            context.warn();
+        }
+        Some(
+            Command::Resume(_)
+            | Command::Fork(_)
+            | Command::Handover(_)
+            | Command::Review(_)
+            | Command::Adopt(_)
+            | Command::Rewind(_),
+        ) => {
+            context.engine.config.needs_for_launch()?;
+            context.warn();
+        }
+        Some(Command::Notify(args)) if matches!(args.action, NotifyAction::Test) => {
+            context.engine.config.needs("notify")?;
             context.warn();
         }
         Some(_) | None => context.warn(),
     }
+    match &cli.command {
+        // They see to it themselves, or say that it has to be done.
+        Some(Command::Doctor(_) | Command::Notify(_)) => {}
+        Some(_) | None => context.engine.revive_sender()?,
+    }
     match cli.command {
         None => ls::bare(&context),
         Some(Command::Run(args)) => run::run(&context, args),
+        Some(Command::Loop(args)) => looping::run(&context, args),
         Some(Command::Ls(args)) => ls::run(&context, &args),
         Some(Command::Agents(args)) => agents::run(&context, &args),
         Some(Command::Who(args)) => who::run(&context, &args),
@@ -95,19 +135,34 @@ fn dispatch(cli: Cli) -> Result<Code> {
         Some(Command::Interrupt(args)) => interrupt::run(&context, &args),
         Some(Command::Stop(args)) => stop::run(&context, &args),
         Some(Command::Checkpoints(args)) => checkpoints::run(&context, &args),
+        Some(Command::Diff(args)) => diff::run(&context, &args),
+        Some(Command::Land(args)) => land::run(&context, &args),
+        Some(Command::Compare(args)) => compare::run(&context, &args),
+        Some(Command::Pick(args)) => pick::run(&context, &args),
+        Some(Command::Rewind(args)) => rewind::run(&context, &args),
+        Some(Command::Bisect(args)) => bisect::run(&context, &args),
+        Some(Command::Worktree(args)) => worktree::run(&context, &args),
         Some(Command::Archive(args)) => archive::run(&context, &args),
         Some(Command::Rename(args)) => rename::run(&context, &args),
         Some(Command::Resume(args)) => resume::run(&context, args),
         Some(Command::Adopt(args)) => adopt::run(&context, args),
         Some(Command::Fork(args)) => fork::run(&context, args),
+        Some(Command::Handover(args)) => handover::run(&context, args),
+        Some(Command::Fan(args)) => fan::run(&context, args),
+        Some(Command::Worker(args)) => worker::run(&context, args),
+        Some(Command::Up(args)) => up::run(&context, &args),
+        Some(Command::Review(args)) => review::run(&context, &args),
         Some(Command::Repair(args)) => repair::run(&context, &args),
         Some(Command::Restore(args)) => restore::run(&context, &args),
         Some(Command::Purge(args)) => purge::run(&context, &args),
         Some(Command::Du(args)) => du::run(&context, &args),
         Some(Command::Stats(args)) => stats::run(&context, &args),
         Some(Command::Doctor(args)) => doctor::run(&context, &args),
+        Some(Command::Notify(args)) => notify::run(&context, &args),
         Some(Command::Events(args)) => events::run(&context, &args),
         Some(Command::Upgrade(args)) => upgrade::run(&context, &args),
+        Some(Command::Recover(args)) => recover::run(&context, &args),
+        Some(Command::InstallService(args)) => recover::install(&context, &args),
         Some(Command::Ui) => dashboard::run(&context),
         Some(Command::Completions { .. } | Command::Man { .. } | Command::Help(_)) => Ok(Code::Succeeded),
     }

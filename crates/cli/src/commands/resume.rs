@@ -7,27 +7,46 @@ use super::run::{Watching, after_start, message_of, with_piped};
 use crate::args::Resume as Args;
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
-use crate::say::notice;
+use crate::say::{notice, say};
 use crate::ui::called::called;
 use ostler_core::record::Mode;
 use ostler_core::view::View;
 use ostler_engine::Place;
 use ostler_engine::Resume;
+use ostler_engine::queues::StartLater;
+use ostler_engine::rules::Asked;
+use ostler_engine::worktrees;
 
 pub fn run(context: &Context, args: Args) -> Result<Code> {
     let id = args.id.map_or_else(|| newest::choose(context), Ok)?;
     let place = context.engine.select(&id)?;
+    if args.now {
+        return now(context, &place);
+    }
     let watching = Watching::new(args.detach, args.output);
     let message = || message_of(&args.message)?.map(with_piped).transpose();
-    go_on(context, &place, message, Going { watching, keep: args.keep, takeover: args.takeover })
+    let going = Going {
+        watching,
+        keep: args.keep,
+        takeover: args.takeover,
+        rules: args.rules.asked(),
+        worktree: args.worktree.asked(),
+        start: StartLater { queue: args.queue.clone(), priority: args.priority.unwrap_or(0), ..StartLater::default() },
+    };
+    go_on(context, &place, message, going)
 }
 
 /// How a session goes on.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Going {
     pub watching: Watching,
     pub keep: bool,
     pub takeover: bool,
+    pub rules: Asked,
+    /// From now on it works in a tree of its own.
+    pub worktree: Option<worktrees::Asked>,
+    /// Its program may wait for a slot of a queue.
+    pub start: StartLater,
 }
 
 /// Starts the next run of a session. `message`: what it is told, read only once it is known that there is one to tell it to.
@@ -37,9 +56,17 @@ pub fn go_on(
     message: impl FnOnce() -> Result<Option<String>>,
     going: Going,
 ) -> Result<Code> {
-    let Going { watching, keep, takeover } = going;
+    let Going { watching, keep, takeover, rules, worktree, start } = going;
     let mut resumable = context.engine.resumable(place)?;
     let message = message()?;
+    if message.is_some() && resumable.view.job.is_some() {
+        let words = format!(
+            "{} is a job and takes no message; continue it without one: ostler resume {}",
+            called(&resumable.view),
+            place.id
+        );
+        return Err(Failure::usage(words));
+    }
     if takeover {
         resumable.take_over(&mut notice)?;
     }
@@ -52,9 +79,23 @@ pub fn go_on(
     if view.ended && view.mode == Mode::Terminal {
         check_terminal(place, view, watching)?;
     }
-    let request = Resume { message, keep: keep || opens, takeover, attended: watching.attended };
+    let waits = watching.waits_at_limit() || keep || opens || view.mode == Mode::Terminal;
+    let ended = view.ended;
+    // One that runs is refused below, whatever its rules are.
+    let rules = if ended { Some(resumable.rules(&rules, waits)?) } else { None };
+    let attended = watching.attended;
+    let keep = keep || opens;
+    let start_when = context.engine.start_when(&start)?;
+    let request = Resume { message, keep, takeover, attended, rules, worktree, start_when };
     let resumed = resumable.start(request, &mut notice)?;
     after_start(context, place, &resumed.session, watching)
+}
+
+/// Has a session that waits go on at once.
+fn now(context: &Context, place: &Place) -> Result<Code> {
+    context.engine.go_on(place)?;
+    say!("{}: continues now", place.id)?;
+    Ok(Code::Succeeded)
 }
 
 fn check_terminal(place: &Place, view: &View, watching: Watching) -> Result<()> {

@@ -1,6 +1,6 @@
 //! `ostler search`: messages with certain words, in every conversation on the machine.
 
-use super::ls::tilde;
+use super::ls::{suggest_agents, tilde};
 use crate::args::{Role, Search};
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
@@ -8,9 +8,11 @@ use crate::say::{self, tell};
 use crate::ui::style::Style;
 use crate::ui::table::{cut, window};
 use crate::ui::time::{age, parse_since, size};
+use ostler_core::limits::counted;
 use ostler_engine::process::now;
-use ostler_engine::search::{self, Hit, Hits, Piece, Progress, Query};
+use ostler_engine::search::{self, Hit, Hits, Piece, Progress, Query, Unread};
 use ostler_screen::printable;
+use std::num::NonZeroUsize;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// From so much on that has to be read first, a person is told why it takes long.
@@ -20,6 +22,9 @@ pub fn run(context: &Context, args: &Search) -> Result<Code> {
     let query = query(context, args)?;
     let mut told = false;
     let found = context.engine.search_with_progress(&query, &mut |progress: Progress| {
+        if progress.waits {
+            tell!("ostler: another search is making the search index; waiting for it");
+        }
         if progress.all > MUCH && !told {
             told = true;
             tell!(
@@ -35,6 +40,9 @@ pub fn run(context: &Context, args: &Search) -> Result<Code> {
         say::text(&shown(&found.hits, context.style, window()))?;
     }
     remark(&found, args);
+    if found.hits.is_empty() {
+        suggest_agents(context, &args.agents);
+    }
     Ok(if found.hits.is_empty() { Code::Failed } else { Code::Succeeded })
 }
 
@@ -58,9 +66,9 @@ fn query(context: &Context, args: &Search) -> Result<Query> {
         below,
         roles: args.roles.iter().map(role).collect(),
         ours: args.ours,
-        most: args.most.unwrap_or(usual.most),
+        most: args.most.map_or(usual.most, NonZeroUsize::get),
         // Somebody who asks for many asks for all.
-        most_of_each: args.most.unwrap_or(usual.most_of_each),
+        most_of_each: args.most.map_or(usual.most_of_each, NonZeroUsize::get),
     })
 }
 
@@ -69,8 +77,8 @@ fn as_phrase(word: &str) -> String {
     let is_question = word.contains(['"', '*']) || word.contains(" -");
     match word.strip_prefix('-') {
         _ if is_question || !word.trim().contains(char::is_whitespace) => word.to_owned(),
-        Some(unwanted) => format!("-\"{unwanted}\""),
-        None => format!("\"{word}\""),
+        Some(unwanted) if !unwanted.starts_with(char::is_whitespace) => format!("-\"{unwanted}\""),
+        Some(_) | None => format!("\"{word}\""),
     }
 }
 
@@ -81,6 +89,14 @@ fn remark(found: &Hits, args: &Search) {
     }
     if found.updating {
         tell!("ostler: another search is updating the index; the newest messages may be missing");
+    }
+    if let Some(why) = &found.not_updated {
+        tell!("ostler: {why}; the newest messages may be missing; free some disk space");
+    }
+    if let Some(Unread { count, path, why }) = &found.unread {
+        let counted = counted(*count, "file or folder", "files or folders");
+        let path = printable(&tilde(&path.to_string_lossy())).into_owned();
+        tell!("ostler: {counted} of conversations could not be read, and may have more: {path}: {why}");
     }
     if !found.asked {
         tell!("ostler: nothing to search for; give at least one word that must be there");
@@ -156,7 +172,7 @@ fn line(hit: &Hit, style: Style, width: Option<usize>) -> String {
 }
 
 /// A snippet in so many columns, with the first word that was searched for.
-fn fit(pieces: &[Piece], room: usize) -> Vec<Piece> {
+pub fn fit(pieces: &[Piece], room: usize) -> Vec<Piece> {
     let all: usize = pieces.iter().map(|piece| piece.text.width()).sum();
     let mut pieces = pieces.to_vec();
     if all > room
@@ -212,7 +228,7 @@ fn commands(hit: &Hit, style: Style, width: Option<usize>) -> String {
 }
 
 /// Words as a shell takes them.
-fn command_line(words: &[String]) -> String {
+pub fn command_line(words: &[String]) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%".contains(c);
     let quoted = words.iter().map(|word| match word.chars().all(plain) {
         true => word.clone(),

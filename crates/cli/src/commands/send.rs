@@ -1,6 +1,7 @@
 //! `ostler send`: a durable message, delivered at the end of the running turn.
 
 use super::run::message_of;
+use super::several;
 use super::wait::report_question;
 use crate::args::Send;
 use crate::context::Context;
@@ -12,11 +13,18 @@ use ostler_core::fact::{TurnEnd, Verdict};
 use ostler_core::record::RequestKind;
 use ostler_engine::Place;
 use ostler_engine::reply::Reply;
+use ostler_engine::selecting::Several;
 use ostler_engine::send::{Sent, Waiting};
 use serde_json::json;
 
 pub fn run(context: &Context, args: Send) -> Result<Code> {
     let engine = &context.engine;
+    let is_message = !args.list && args.withdraw.is_none() && args.again.is_none() && !args.wait;
+    if is_message && Several::parse(&args.id).is_some() {
+        let message = message_of(&args.message)?.unwrap_or_default();
+        let places = engine.select_several(&args.id)?;
+        return Ok(several::each(places, |place| said(&place, engine.send(&place, message.clone(), args.now)?)));
+    }
     let place = engine.select(&args.id)?;
     let (id, name) = (place.id, called_at(&place));
     if args.list {
@@ -31,6 +39,9 @@ pub fn run(context: &Context, args: Send) -> Result<Code> {
         match engine.send_again(&place, n)? {
             Sent::Accepted => say!("{name}: message {n} is queued again")?,
             Sent::ForNextRun => say!("{name}: message {n} is queued again; send it now: ostler resume {id}")?,
+            Sent::AfterStop => {
+                say!("{name}: message {n} is queued again; send it when it has stopped: ostler resume {id}")?
+            }
         }
         return Ok(Code::Succeeded);
     }
@@ -43,9 +54,17 @@ pub fn run(context: &Context, args: Send) -> Result<Code> {
             Reply::ForNextRun => Sent::ForNextRun,
         },
     };
+    said(&place, sent)
+}
+
+fn said(place: &Place, sent: Sent) -> Result<Code> {
+    let (id, name) = (place.id, called_at(place));
     match sent {
         Sent::Accepted => say!("{name}: accepted")?,
         Sent::ForNextRun => say!("{name}: accepted; the session has ended, send it now: ostler resume {id}")?,
+        Sent::AfterStop => {
+            say!("{name}: accepted; the session is stopping, send it when it has stopped: ostler resume {id}")?;
+        }
     }
     Ok(Code::Succeeded)
 }

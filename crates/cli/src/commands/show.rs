@@ -3,7 +3,7 @@
 mod family;
 
 use super::attach::longer;
-use super::ls::{is_retrying, no_answer, retry_words, state_word, tilde};
+use super::ls::{is_retrying, no_answer, retry_words, state_word, tilde, waits_words};
 use crate::args::Show;
 use crate::context::Context;
 use crate::exit::{Code, Failure, Result};
@@ -22,9 +22,12 @@ use ostler_core::record::{Adopted, Mode};
 use ostler_core::spending::Spent;
 use ostler_core::view::{LastTurn, View};
 use ostler_core::visible::visible;
+use ostler_core::worktree::Worktree;
 use ostler_engine::Place;
 use ostler_engine::process::now;
-use ostler_engine::show::{Details, Turns, Usage};
+use ostler_engine::show::{Details, Total, Turns, Usage};
+use ostler_engine::turns::{TurnsKept, ranges};
+use ostler_engine::worktrees::Standing;
 use serde_json::Value;
 
 pub fn run(context: &Context, args: &Show) -> Result<Code> {
@@ -54,13 +57,21 @@ fn in_words(usage: Usage) -> String {
     memory.into_iter().chain(processes).chain(cpu).collect::<Vec<_>>().join(", ")
 }
 
+/// What the sessions of a job have done together.
+fn total_words(total: &Total) -> String {
+    let sessions = counted(total.sessions.into(), "session", "sessions");
+    let used = spending(total.tokens, total.cost_usd).map(|used| format!(", {used}")).unwrap_or_default();
+    format!("{} in {sessions}{used}", total.turns)
+}
+
 fn describe(context: &Context, details: &Details) -> String {
-    let Details { view, spent, usage, in_force, adopted, family, folder, .. } = details;
+    let Details { view, spent, total, usage, in_force, adopted, changes, reviews, snapshots, family, folder, .. } =
+        details;
     let style = context.style;
     let mut rows: Vec<Vec<Cell>> = Vec::new();
     let mut row = |name: &str, value: &str| {
         if !value.is_empty() {
-            rows.push(vec![Cell::painted(name, move |text| style.dim(text)), Cell::new(value)]);
+            rows.push(vec![Cell::painted(name, style, Style::dim), Cell::new(value)]);
         }
     };
     let or_none = |pid: Option<i32>| pid.map_or("none".to_owned(), |pid| pid.to_string());
@@ -69,6 +80,7 @@ fn describe(context: &Context, details: &Details) -> String {
     let retrying = retrying.map(|now| format!(", {}", retry_words(now))).unwrap_or_default();
     let no_answer = no_answer(view).map(|words| format!(", {words}")).unwrap_or_default();
     row("state", &format!("{}{retrying}{no_answer}", state_word(view).1));
+    row("", &waits_words(view).unwrap_or_default());
     row("alarm", view.alarm.as_deref().unwrap_or(""));
     if let Some(ask) = &view.asking {
         for (place, line) in describe_ask(ask).into_iter().enumerate() {
@@ -86,6 +98,15 @@ fn describe(context: &Context, details: &Details) -> String {
     row("in force", in_force.unwrap_or(""));
     row("mode", if view.mode == Mode::Terminal { "terminal" } else { "headless" });
     row("where", &tilde(&view.cwd));
+    if let Some(tree) = &view.worktree {
+        row("worktree", &worktree_words(tree, *changes));
+    }
+    for review in reviews {
+        for (place, line) in super::review::lines(review).into_iter().enumerate() {
+            let by = format!("{} ({} by {})", line, review.id, review.by);
+            row(if place == 0 { "review" } else { "" }, &visible(if place == 0 { &by } else { &line }));
+        }
+    }
     row("created", &format!("{} ago", age(now().as_second() - view.created.as_second())));
     row("adopted", &adopted.as_ref().map(origin).unwrap_or_default());
     if !view.ended {
@@ -103,7 +124,11 @@ fn describe(context: &Context, details: &Details) -> String {
     }
     row("limits", &view.limits.words());
     row("runs", &view.run.to_string());
-    row("turns", &view.turns.to_string());
+    match total {
+        None => row("turns", &view.turns.to_string()),
+        Some(total) => row("turns", &total_words(total)),
+    }
+    row("snapshots", &snapshots.as_ref().map(snapshot_words).unwrap_or_default());
     row("last turn", &view.last_turn.as_ref().filter(|_| !view.ended).map(turn_words).unwrap_or_default());
     if view.queued > 0 {
         let messages = if view.queued == 1 { "message" } else { "messages" };
@@ -127,6 +152,47 @@ fn describe(context: &Context, details: &Details) -> String {
     describe_spending(&mut row, view, spent);
     row("last", view.last.as_deref().and_then(|last| last.lines().next()).unwrap_or(""));
     lay_out(&rows, None)
+}
+
+/// `ostler/fix from main (1a2b3c4): 2 commits ahead, 1 behind, 3 files changed`.
+fn worktree_words(tree: &Worktree, changes: Option<Standing>) -> String {
+    let base = tree.base.get(..7).unwrap_or(&tree.base);
+    let from = tree.from.as_ref().map_or_else(|| base.to_owned(), |from| format!("{from} ({base})"));
+    let now = match changes {
+        Some(Standing { ahead, behind, changed }) => {
+            let changed = counted(changed as u64, "file", "files");
+            format!("{} ahead, {behind} behind, {changed} changed", counted(ahead as u64, "commit", "commits"))
+        }
+        None => "its folder is gone".to_owned(),
+    };
+    format!("{} from {from}: {now}", tree.branch)
+}
+
+/// `of turns 0–4; without big.bin (too large)`.
+fn snapshot_words(kept: &TurnsKept) -> String {
+    const NAMED: usize = 3;
+    let turns = match &kept.turns[..] {
+        [] => "none".to_owned(),
+        [0] => "of the start".to_owned(),
+        turns => format!("after turns {}", ranges(turns.to_vec())),
+    };
+    let turns = match &kept.mixed[..] {
+        [] => turns,
+        mixed => format!("{turns} (with changes of the next turn: {})", ranges(mixed.to_vec())),
+    };
+    let problem = match (&kept.gave_up, &kept.failed) {
+        (Some(why), _) => format!("; no more are taken: {why}"),
+        (None, Some(why)) => format!("; the newest was not taken: {why}"),
+        (None, None) => String::new(),
+    };
+    let named = kept.skipped.iter().take(NAMED).map(|one| format!("{} ({})", visible(&one.path), one.why.words()));
+    let named = named.collect::<Vec<_>>().join(", ");
+    let more = kept.skipped.len().saturating_sub(NAMED);
+    match (named.is_empty(), more) {
+        (true, _) => format!("{turns}{problem}"),
+        (false, 0) => format!("{turns}{problem}; without {named}"),
+        (false, _) => format!("{turns}{problem}; without {named} and {more} more"),
+    }
 }
 
 /// Where an adopted session came from.

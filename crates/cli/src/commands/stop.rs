@@ -25,7 +25,7 @@ pub fn run(context: &Context, args: &Stop) -> Result<Code> {
     };
     let places = match args.all || args.here {
         true => running(context, args.here)?,
-        false => args.ids.iter().map(|id| Ok(context.engine.select(id)?)).collect::<Result<Vec<_>>>()?,
+        false => context.engine.select_all(&args.ids)?,
     };
     if places.is_empty() {
         tell!("ostler: no session is running{}; nothing was stopped", if args.here { " here" } else { "" });

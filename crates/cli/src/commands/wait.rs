@@ -11,11 +11,18 @@ use ostler_core::fact::Verdict;
 use ostler_core::outcome::Kind;
 use ostler_core::view::{Phase, View};
 use ostler_engine::wait::{self, Over, Reached, Waited};
+use std::time::Instant;
 
 pub fn run(context: &Context, args: &Wait) -> Result<Code> {
     let duration = |text: &Option<String>| text.as_deref().map(parse_duration).transpose().map_err(Failure::usage);
     let limit = duration(&args.timeout)?.or(duration(&args.poll)?);
-    let places = args.ids.iter().map(|id| Ok(context.engine.select(id)?)).collect::<Result<Vec<_>>>()?;
+    // A group has ended when its job has, also with members that do not exist yet.
+    let to_the_end = args.until == Until::Ended && !args.any;
+    let select = || match to_the_end {
+        true => context.engine.select_to_the_end(&args.ids),
+        false => context.engine.select_all(&args.ids),
+    };
+    let mut places = select()?;
     if args.until == Until::Asking && args.through_questions {
         return Err(Failure::usage("--until asking waits for a question; remove --through-questions"));
     }
@@ -24,10 +31,21 @@ pub fn run(context: &Context, args: &Wait) -> Result<Code> {
         Until::Turn => wait::Until::Turn,
         Until::Asking => wait::Until::Asking,
     };
-    let wait = wait::Wait { until, any: args.any, through_questions: args.through_questions, limit, last: args.json };
-    // The folder of each and a connection to its keeper, and some for the looks.
-    ostler_engine::process::allow_descriptors(2 * places.len() as u64 + 128);
-    let (over, waited) = context.engine.wait(places, &wait)?;
+    let deadline = limit.map(|limit| Instant::now() + limit);
+    let mut wait =
+        wait::Wait { until, any: args.any, through_questions: args.through_questions, limit, last: args.json };
+    let (over, waited) = loop {
+        // The folder of each and a connection to its keeper, and some for the looks.
+        ostler_engine::process::allow_descriptors(2 * places.len() as u64 + 128);
+        let before = places.len();
+        let (over, waited) = context.engine.wait(places, &wait)?;
+        places = if over == Over::Reached && to_the_end { select()? } else { Vec::new() };
+        // Members of a group that were started meanwhile.
+        if places.len() <= before {
+            break (over, waited);
+        }
+        wait.limit = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+    };
     match over {
         Over::Reached => report(args, &waited),
         Over::Asks => report_questions(args, &waited),

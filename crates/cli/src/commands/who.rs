@@ -24,7 +24,7 @@ fn as_text(answer: &Users, word: &str, style: Style) -> String {
     if answer.owners.is_empty() {
         return format!("no process is using {}\n", ostler_screen::printable(word));
     }
-    let head = |text: &str| Cell::painted(text, move |text| style.dim(text));
+    let head = |text: &str| Cell::painted(text, style, Style::dim);
     let mut rows = vec![["PID", "WHOSE", "AGE", "TERMINAL", "KNOWN BY", "COMMAND"].map(head).into()];
     rows.extend(answer.owners.iter().map(|owner| {
         let whose = match owner.session {
@@ -34,7 +34,7 @@ fn as_text(answer: &Users, word: &str, style: Style) -> String {
         };
         let certain = if owner.native_id.is_some() || owner.ours { "" } else { ", perhaps another conversation" };
         vec![
-            Cell::painted(&owner.pid.to_string(), move |text| style.bold(text)),
+            Cell::painted(&owner.pid.to_string(), style, Style::bold),
             Cell::new(&whose),
             Cell::new(&age(now().as_second() - owner.since.as_second())),
             Cell::new(owner.terminal.as_deref().unwrap_or("-")),

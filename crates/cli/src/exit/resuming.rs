@@ -14,6 +14,23 @@ pub fn advice(refusal: &ResumeRefusal) -> (Code, String) {
         ResumeRefusal::MessageMissing { id } => {
             format!("say what to do next: ostler resume {id} \"…\", or add --keep")
         }
+        ResumeRefusal::DoesNotWait { session } => format!("see ostler show {}", session.id),
+        ResumeRefusal::Queued { session, command: false } => {
+            let id = session.id;
+            format!(
+                "it starts by itself (ostler show {id}); to start it at once: ostler stop {id}, then ostler resume {id}"
+            )
+        }
+        ResumeRefusal::Queued { session, command: true } => {
+            let id = session.id;
+            format!(
+                "it starts by itself (ostler show {id}); to start it at once: ostler stop {id}, then run it without a queue"
+            )
+        }
+        ResumeRefusal::SameFolder { id, copies: true, .. } => {
+            format!("copy it into a worktree: ostler fork --worktree {id} \"…\"")
+        }
+        ResumeRefusal::SameFolder { copies: false, .. } => "resume it without --worktree".to_owned(),
     };
     (Code::Usage, hint)
 }
@@ -31,6 +48,7 @@ pub fn about_copy(refusal: &ForkRefusal) -> (Code, String) {
         ForkRefusal::MessageMissing { id } => {
             format!("say what the copy should do: ostler fork {id} \"…\", or add --keep")
         }
+        ForkRefusal::SameFolder { .. } => "fork it without --worktree".to_owned(),
     };
     (Code::Usage, hint)
 }

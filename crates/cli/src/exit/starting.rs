@@ -3,6 +3,7 @@
 use super::Code;
 use ostler_engine::installed::PROTOCOL_EXAMPLE;
 use ostler_engine::launch::{LaunchRefusal, OnlyForAgents};
+use ostler_engine::suggest::nearest;
 
 /// What is wrong, in the options of the command line.
 pub fn in_options(refusal: &LaunchRefusal) -> Option<String> {
@@ -27,6 +28,10 @@ pub fn in_options(refusal: &LaunchRefusal) -> Option<String> {
 pub fn advice(refusal: &LaunchRefusal) -> (Code, String) {
     let hint = match refusal {
         LaunchRefusal::PromptEmpty => "say what to do".to_owned(),
+        LaunchRefusal::NoSuchQueue { name, known } => match nearest(name, known.iter().map(String::as_str)) {
+            Some(meant) => format!("did you mean {meant}?"),
+            None => format!("add [queues.{name}] to config.toml"),
+        },
         LaunchRefusal::PromptTooLong => "save it in a file and tell the agent to read that".to_owned(),
         LaunchRefusal::NeedsPrompt { agent, .. } => {
             format!("for example: ostler run {agent} \"fix the failing test\"")
@@ -35,6 +40,7 @@ pub fn advice(refusal: &LaunchRefusal) -> (Code, String) {
             format!("its own arguments go after --: ostler run {agent} -- …")
         }
         LaunchRefusal::OnlyForAgents { .. } => "remove it".to_owned(),
+        LaunchRefusal::NotAJob => "see ostler help jobs".to_owned(),
         LaunchRefusal::EmptyCommand => "name one: ostler run -- COMMAND".to_owned(),
         LaunchRefusal::NeedsProgram { agent } => {
             format!("for example: ostler run {agent} \"fix the failing test\" -- {}", PROTOCOL_EXAMPLE)

@@ -151,6 +151,10 @@ impl Talk {
                 let line = format!("a line of {} is too long to show; see ostler logs --raw", size(*bytes));
                 about.push_str(&format!("  {}\n", style.dim(&line)));
             }
+            Fact::Limited(limit) => {
+                self.end_streamed(said);
+                about.push_str(&format!("  {}\n", style.dim(&format!("{} reached", printable(&limit.what)))));
+            }
             Fact::Retrying(retry) => {
                 self.end_streamed(said);
                 let line = format!("retrying: {}", printable(&retry.reason));

@@ -1,10 +1,11 @@
 //! Columns that line up, whatever the width of a character, within the width of the window.
 
+use super::style::Style;
 use std::io::IsTerminal;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-type Paint = Box<dyn Fn(&str) -> String>;
-type Fit = Box<dyn Fn(usize) -> String>;
+type Paint = fn(Style, &str) -> String;
+type Fit = Box<dyn Fn(usize) -> String + Send>;
 
 /// How wide the window is, if standard output is one.
 pub fn window() -> Option<usize> {
@@ -19,7 +20,9 @@ pub fn window() -> Option<usize> {
 /// One cell: what is shown, and how it looks once it has its width.
 pub struct Cell {
     text: String,
-    paint: Option<Paint>,
+    /// Of the text: a long table asks for it several times.
+    width: usize,
+    paint: Option<(Style, Paint)>,
     /// Makes it fit into so many columns, in place of a cut at its end.
     fit: Option<Fit>,
 }
@@ -27,37 +30,52 @@ pub struct Cell {
 impl Cell {
     /// Untrusted text is made printable here, so that no column can break the screen.
     pub fn new(text: &str) -> Cell {
-        Cell { text: ostler_screen::printable(text).into_owned(), paint: None, fit: None }
+        let text = ostler_screen::printable(text).into_owned();
+        Cell { width: text.width(), text, paint: None, fit: None }
     }
 
     /// Of something that knows itself how to be shown in so many columns.
-    pub fn fitting(columns: usize, fit: impl Fn(usize) -> String + 'static) -> Cell {
+    pub fn fitting(columns: usize, fit: impl Fn(usize) -> String + Send + 'static) -> Cell {
         let whole = fit(columns);
         Cell { fit: Some(Box::new(fit)), ..Cell::new(&whole) }
     }
 
-    pub fn painted(text: &str, paint: impl Fn(&str) -> String + 'static) -> Cell {
-        Cell { paint: Some(Box::new(paint)), ..Cell::new(text) }
+    pub fn painted(text: &str, style: Style, paint: Paint) -> Cell {
+        Cell { paint: Some((style, paint)), ..Cell::new(text) }
+    }
+
+    /// The same, further to the right behind a sign of ours.
+    #[must_use]
+    pub fn indented(mut self, sign: &str) -> Cell {
+        self.text.insert_str(0, sign);
+        self.width += sign.width();
+        self
     }
 
     pub fn width(&self) -> usize {
-        self.text.width()
+        self.width
     }
 
     /// The same in this width at most.
     #[must_use]
     pub fn cut(mut self, room: usize) -> Cell {
-        self.text = match &self.fit {
-            Some(fit) if self.width() > room => fit(room),
-            Some(_) | None => cut(&self.text, room),
-        };
+        if self.width > room {
+            self.text = match &self.fit {
+                Some(fit) => fit(room),
+                None => cut(&self.text, room),
+            };
+            self.width = self.text.width();
+        }
         self
     }
 
-    fn show(&self, text: &str) -> String {
-        match &self.paint {
-            Some(paint) => paint(text),
-            None => text.to_owned(),
+    /// Writes it as it looks, in this width at most.
+    fn show(&self, room: usize, into: &mut String) {
+        let short = (self.width > room).then(|| cut(&self.text, room));
+        let text = short.as_deref().unwrap_or(&self.text);
+        match self.paint {
+            Some((style, paint)) if style.colour => into.push_str(&paint(style, text)),
+            Some(_) | None => into.push_str(text),
         }
     }
 }
@@ -66,7 +84,7 @@ impl Cell {
 pub fn lay_out(rows: &[Vec<Cell>], width: Option<usize>) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns)
-        .map(|column| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.text.width()).max().unwrap_or(0))
+        .map(|column| rows.iter().filter_map(|row| row.get(column)).map(Cell::width).max().unwrap_or(0))
         .collect();
     let mut text = String::new();
     for row in rows {
@@ -75,10 +93,10 @@ pub fn lay_out(rows: &[Vec<Cell>], width: Option<usize>) -> String {
             let last = column + 1 == row.len();
             if last {
                 let room = width.map_or(usize::MAX, |width| width.saturating_sub(used));
-                text.push_str(&cell.show(&cut(&cell.text, room)));
+                cell.show(room, &mut text);
             } else {
-                text.push_str(&cell.show(&cell.text));
-                let gap = widths[column] - cell.text.width() + 2;
+                cell.show(usize::MAX, &mut text);
+                let gap = widths[column] - cell.width + 2;
                 text.extend(std::iter::repeat_n(' ', gap));
                 used += widths[column] + 2;
             }

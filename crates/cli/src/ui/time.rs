@@ -24,12 +24,14 @@ pub fn duration(milliseconds: u64) -> String {
 pub fn stays_true(state: Phase, since: Timestamp, now: Timestamp) -> Option<Duration> {
     let millis = u64::try_from(now.duration_since(since).as_millis()).unwrap_or(0);
     let step = match state {
-        Phase::Idle | Phase::Ended => return None,
-        Phase::Asking if millis >= 60_000 => 60_000,
-        Phase::Asking | Phase::Starting | Phase::Working | Phase::Running | Phase::Stopping if millis < 3_600_000 => {
+        Phase::Idle | Phase::Waiting | Phase::Ended => return None,
+        Phase::Asking | Phase::Queued if millis >= 60_000 => 60_000,
+        Phase::Queued | Phase::Asking | Phase::Starting | Phase::Working | Phase::Running | Phase::Stopping
+            if millis < 3_600_000 =>
+        {
             1000
         }
-        Phase::Asking | Phase::Starting | Phase::Working | Phase::Running | Phase::Stopping => 60_000,
+        Phase::Queued | Phase::Asking | Phase::Starting | Phase::Working | Phase::Running | Phase::Stopping => 60_000,
     };
     Some(Duration::from_millis(step - millis % step))
 }
@@ -38,6 +40,13 @@ pub fn stays_true(state: Phase, since: Timestamp, now: Timestamp) -> Option<Dura
 pub fn clock(since: Timestamp, now: Timestamp) -> String {
     let format = if now.duration_since(since).as_secs() < 20 * 3600 { "%H:%M" } else { "%-d %b" };
     since.to_zoned(TimeZone::system()).strftime(format).to_string()
+}
+
+/// When something will be: the time of the day, with the day when that is not today.
+pub fn start_time(at: Timestamp, now: Timestamp) -> String {
+    let zoned = at.to_zoned(TimeZone::system());
+    let today = now.to_zoned(TimeZone::system()).date() == zoned.date();
+    zoned.strftime(if today { "%H:%M" } else { "%Y-%m-%d %H:%M" }).to_string()
 }
 
 /// How long ago, in one unit: `12s`, `4m`, `3h`, `9d`.

@@ -7,6 +7,7 @@ use ostler_core::view::Phase;
 use ostler_mock_llm::agents::Agent;
 use ostler_sys::pause::{self, Point, Role};
 use ostler_testkit::Session;
+use std::time::{Duration, Instant};
 
 /// Waits until nothing that was sent waits any more.
 fn all_has_arrived(session: &Session<'_>) {
@@ -49,6 +50,26 @@ for_every_agent!(takes_messages_whenever_they_come:
     opencode_takes_messages_in_a_terminal Opencode,
 );
 
+/// Chooses the second entry of a dialog of codex, as a person does: until it is seen to be chosen. Every key is put in (that is our
+/// part), but on a busy machine the dialog did not react to them in 12 of 160 runs (load 8 to 20); why is not known.
+fn chooses_the_second(person: &mut Person, session: &Session<'_>) {
+    let put_in = || std::fs::read(session.run_file("in")).map_or(0, |bytes| bytes.len());
+    for _ in 0..20 {
+        let before = put_in();
+        person.types(b"\x1b[B");
+        session.until("the key is put in", || (put_in() > before).then_some(()));
+        let end = Instant::now() + Duration::from_secs(5);
+        while !person.shows("› 2.") && Instant::now() < end {
+            person.looks(end.saturating_duration_since(Instant::now()));
+        }
+        if person.shows("› 2.") {
+            break;
+        }
+    }
+    person.sees("› 2.");
+    person.types(b"\r");
+}
+
 /// Codex offers another model as it starts: keys would choose it.
 #[test]
 fn a_dialog_of_codex_is_not_answered_by_a_message() {
@@ -77,7 +98,7 @@ fn a_dialog_of_codex_is_not_answered_by_a_message() {
 
     let mut person = Person::runs(&fixture.harness, (40, 120), &["attach", session.id()]);
     person.sees("Use existing model");
-    person.types(b"\x1b[B\r");
+    chooses_the_second(&mut person, &session);
     all_has_arrived(&session);
     person.sees("say hello");
     person.types(b"\x1c");

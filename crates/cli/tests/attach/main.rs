@@ -12,6 +12,7 @@ mod hostile_questions;
 mod keys_survive_keepers;
 mod leaving_only_detaches;
 mod lists;
+mod notices;
 mod one_screen_for_all;
 mod opening;
 mod person;

@@ -6,6 +6,7 @@ use ostler_chaos::agents::Agents;
 use ostler_chaos::fixture::Fixture;
 use ostler_chaos::inject::kill_at_once;
 use ostler_chaos::{attempt, points};
+use ostler_core::view::Phase;
 use ostler_sys::pause::{Point, Role, token};
 use ostler_sys::process::{Life, Pidfd};
 use ostler_testkit::{Who, patience};
@@ -32,6 +33,48 @@ fn a_keeper_that_stands_still_at_a_point_goes_on_where_it_stood() {
     });
     session.kill(Who::Holder);
     session.signal(Who::Keeper, Signal::CONT);
+    fixture.settle();
+    fixture.judge(witness, &["succeeded"]);
+}
+
+/// The next process is killed before it runs the program, and its holder has not seen that yet. The session does not
+/// end: the holder starts the process again.
+#[test]
+fn a_next_process_that_dies_before_it_runs_is_said_to_be_starting() {
+    let fixture = Fixture::new(program(), Agents::Turns).unwrap();
+    fixture.hold(Role::Holder, Point::AgentNoted);
+    fixture.launch(None);
+    let session = fixture.session();
+    let witness = fixture.look_on();
+    let (text, client) = fixture.start_sending();
+    let agent = fixture.next_agent_stands_at(Point::AgentNoted);
+    session.signal(Who::Holder, Signal::STOP);
+    Pidfd::open(&agent).unwrap().unwrap().signal(Signal::KILL).unwrap();
+    let view = session.until_look("the process is gone", |view| !view.alive);
+    assert_eq!(view.state, Phase::Starting, "{view:?}");
+    session.signal(Who::Holder, Signal::CONT);
+    assert!(fixture.sent(text, &client.finish()), "accepted");
+    fixture.settle();
+    fixture.judge(witness, &["succeeded"]);
+}
+
+/// Its next process was ordered, and the holder dies before it has done anything about it.
+#[test]
+fn a_holder_that_dies_with_an_order_is_replaced_by_one_that_carries_it_out() {
+    let fixture = Fixture::new(program(), Agents::Turns).unwrap();
+    fixture.hold(Role::Keeper, Point::NextRunMade);
+    fixture.hold(Role::Keeper, Point::NextRunOrdered);
+    fixture.launch(None);
+    let session = fixture.session();
+    let witness = fixture.look_on();
+    let (text, client) = fixture.start_sending();
+    fixture.keeper_stands_at(Point::NextRunMade);
+    session.signal(Who::Holder, Signal::STOP);
+    session.signal(Who::Keeper, Signal::CONT);
+    fixture.keeper_stands_at(Point::NextRunOrdered);
+    session.kill(Who::Holder);
+    session.signal(Who::Keeper, Signal::CONT);
+    assert!(fixture.sent(text, &client.finish()), "accepted");
     fixture.settle();
     fixture.judge(witness, &["succeeded"]);
 }

@@ -7,7 +7,7 @@ fn commands_and_flags() {
     let harness = harness();
     for (words, hint) in [
         (&["lss"][..], "did you mean ostler ls?"),
-        (&["lo"], "did you mean ostler logs?"),
+        (&["lo"], "did you mean ostler loop or ostler logs?"),
         (&["arch"], "did you mean ostler archive?"),
         (&["-x"], "ostler has no flag -x; see ostler --help"),
         (&["stop"], "ostler stop ID, or stop every running session: --all, or those in this folder: --here"),

@@ -1,8 +1,10 @@
 //! A program with threads of its own watches sessions, follows a conversation, answers, and shows a terminal session.
 
 use super::{alone, command, demo, engine, harness, kill, launch};
+use ostler_core::id::SessionId;
 use ostler_engine::attach::{Attach, Attached};
 use ostler_engine::content::{Item, Runs};
+use ostler_engine::list::{Listed, Wanted, find_and};
 use ostler_engine::ready::{self, Interest};
 use ostler_engine::send::Answer;
 use ostler_engine::session_watch::SessionWatch;
@@ -11,7 +13,10 @@ use ostler_engine::wait::{Over, Until, Wait};
 use ostler_engine::watch::{Change, Select, Watch};
 use ostler_engine::{Engine, Launch, Place};
 use ostler_testkit::{Who, patience};
+use rustix::fs::inotify;
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem::MaybeUninit;
+use std::path::Path;
 use std::time::Instant;
 
 fn of_task(task: &str, prompt: &str) -> Launch {
@@ -80,6 +85,104 @@ fn many_sessions_are_watched_while_threads_launch_them_and_what_one_asks_is_answ
     assert_eq!(waited.unwrap(), [true]);
     assert_eq!(next(&mut watch), Change::Gone { id: *first });
     assert_eq!(next(&mut again), Change::Gone { id: *first });
+}
+
+/// The files that are opened in the folder of each of these sessions while something is done.
+fn opened_in(places: &[Place], doing: impl FnOnce()) -> BTreeSet<String> {
+    let fd = inotify::init(inotify::CreateFlags::NONBLOCK | inotify::CreateFlags::CLOEXEC).unwrap();
+    for place in places {
+        inotify::add_watch(&fd, &place.path, inotify::WatchFlags::OPEN).unwrap();
+    }
+    doing();
+    let mut space = [MaybeUninit::uninit(); 4096];
+    let mut reader = inotify::Reader::new(&fd, &mut space);
+    let mut names = BTreeSet::new();
+    while let Ok(event) = reader.next() {
+        // The folder itself has no name.
+        names.extend(event.file_name().map(|name| name.to_string_lossy().into_owned()));
+    }
+    names
+}
+
+#[test]
+fn of_sessions_at_rest_a_watch_opens_one_file_and_tells_what_happens_to_them_later() {
+    let _alone = alone();
+    let harness = harness();
+    let engine = engine(&harness);
+    let places: Vec<Place> = (0..3).map(|_| launch(&engine, demo("say one")).unwrap()).collect();
+    for place in &places {
+        harness.run(&["wait", place.id.as_str()]).exits(0);
+        let at_rest = || place.path.join("outcome.json").exists().then_some(());
+        patience::until("it is at rest", &[], at_rest);
+    }
+    let mut watch = None;
+    let opened = opened_in(&places, || watch = Some(engine.watch(Select::all()).unwrap()));
+    assert_eq!(opened, BTreeSet::from(["outcome.json".to_owned()]));
+    let mut watch = watch.unwrap();
+    assert_eq!(watch.next_change().unwrap(), None, "they were over before");
+    // Its next run is another matter.
+    harness.run(&["resume", "-d", places[0].id.as_str(), "say two"]).exits(0);
+    assert!(matches!(next(&mut watch), Change::Appeared { view } if view.id == places[0].id && view.run == 2));
+    loop {
+        if let Change::Ended { view } = next(&mut watch) {
+            assert_eq!((view.id, view.run), (places[0].id, 2));
+            break;
+        }
+    }
+}
+
+/// Copies the folder of a session that has ended, for a session with another id.
+fn copy(from: &Path, to: &Path, ids: (&str, &str)) {
+    std::fs::create_dir(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().flatten() {
+        let (path, copied) = (entry.path(), to.join(entry.file_name()));
+        if entry.file_type().unwrap().is_dir() {
+            copy(&path, &copied, ids);
+        } else if let Ok(text) = std::fs::read_to_string(&path) {
+            std::fs::write(copied, text.replace(ids.0, ids.1)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_list_that_leaves_the_rest_for_later_opens_no_session_that_ended_well() {
+    const COPIES: usize = 40;
+    let _alone = alone();
+    let mut harness = harness();
+    let engine = engine(&harness);
+    let well = launch(&engine, Launch { name: Some("well".to_owned()), ..command(&["true"]) }).unwrap();
+    let failed = launch(&engine, command(&["false"])).unwrap();
+    let lives = launch(&engine, command(&["sleep", "600"])).unwrap();
+    for (place, code) in [(&well, 0), (&failed, 1)] {
+        harness.run(&["wait", place.id.as_str()]).exits(code);
+        patience::until("it is at rest", &[], || place.path.join("outcome.json").exists().then_some(()));
+    }
+    let mut ended = vec![well.clone()];
+    for number in 0..COPIES {
+        let id = SessionId::parse(&format!("9{number:07}")).unwrap();
+        let path = well.path.with_file_name(id.as_str());
+        copy(&well.path, &path, (well.id.as_str(), id.as_str()));
+        ended.push(Place { id, path, archived: false });
+    }
+    // A few seconds later: what has changed just now is not written down.
+    let clock = harness.root().join("clock");
+    std::fs::write(&clock, "10").unwrap();
+    harness.set("OSTLER_CLOCK", &clock);
+    harness.run(&["show", "well"]).exits(0);
+    let wanted = Wanted { rest_later: true, ..Wanted::default() };
+    let mut found = None;
+    let id = |one: Listed| match one {
+        Listed::Good(view) => view.id,
+        Listed::Bad(damaged) => panic!("{}", damaged.damage),
+    };
+    let opened = opened_in(&ended, || found = Some(find_and(&engine, &wanted, id).unwrap()));
+    let found = found.unwrap();
+    assert_eq!(opened, BTreeSet::new());
+    assert_eq!(found.rest.iter().collect::<BTreeSet<_>>(), ended.iter().map(|place| &place.id).collect());
+    assert_eq!(BTreeSet::from_iter(found.listed), BTreeSet::from([failed.id, lives.id]));
+    // Without that all of them are looked at.
+    assert_eq!(find_and(&engine, &Wanted::default(), id).unwrap().listed.len(), COPIES + 3);
+    kill(&engine, vec![lives]);
 }
 
 #[test]

@@ -94,6 +94,34 @@ fn a_claude_that_ostler_keeps_is_no_foreign_process_and_who_names_both_when_a_fo
 }
 
 #[test]
+fn a_claude_that_is_started_again_by_its_rule_waits_for_a_foreign_process_that_has_its_conversation() {
+    let Some(home) = OneHome::new(Agent::Claude) else { return };
+    let work = home.work();
+    let rule = ["--keep", "--restart", "on-failure", "--cwd", work.to_str().unwrap(), "claude", "say one"];
+    let session = home.harness.detach(&rule);
+    home.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+    let native_id = session.show().native_id.unwrap();
+    let message = json!({"type": "user", "message": {"role": "user", "content": "hang"}});
+    let arguments: Vec<&str> = HEADLESS.into_iter().chain(["--resume", &native_id]).collect();
+    let mut foreign = home.start(&arguments, &format!("{message}\n"));
+    home.until_at(&foreign, &native_id);
+    session.kill(Who::Agent);
+    let waits = |view: &ostler_core::view::View| {
+        let named = format!("process {}", foreign.pid());
+        view.alarm.as_deref().is_some_and(|alarm| alarm.contains(&named) && alarm.contains("when it has ended"))
+    };
+    let view = session.until_look("it waits for the other process", waits);
+    assert_eq!((view.run, view.ended), (1, false), "{view:?}");
+    // A keeper that is killed meanwhile is replaced by one that waits as well.
+    let before = session.kill(Who::Keeper);
+    session.replaced(Who::Keeper, &before);
+    assert_eq!(session.look().run, 1);
+    foreign.kill();
+    session.until_look("it goes on", |view| view.run == 2 && view.alive);
+    session.stop();
+}
+
+#[test]
 fn a_claude_in_a_terminal_is_named_with_its_terminal_and_what_it_does() {
     let Some(home) = OneHome::new(Agent::Claude) else { return };
     Agent::Claude.trust(&home.harness.root().join("home"), &home.work()).unwrap();

@@ -296,6 +296,19 @@ fn the_index_of_sessions_that_run() {
     assert_eq!(old("its agent was killed")[7]["ended"], true);
     harness.run(&["stop", sessions[8].id()]).exits(0);
     assert_eq!(old("stopped")[8]["status"], "stopped");
+    // The end of an agent about which its holder says nothing: its keeper has to change something that is seen.
+    let stopped = sessions[10].signal(Who::Holder, Signal::STOP);
+    patience::until("it is stopped", &[], || (stopped.look().ok()? == Life::Stopped).then_some(()));
+    sessions[10].kill(Who::Agent);
+    patience::until("its keeper has noticed", &[], || {
+        std::fs::write(&index, &kept).unwrap();
+        let all = harness.run(&["ls", "--json"]).exits(0).json();
+        let found = all.as_array()?.iter().find(|one| one["id"] == sessions[10].id())?;
+        (found["alive"] == false).then_some(())
+    });
+    old("its agent was killed while its holder was stopped");
+    sessions[10].signal(Who::Holder, Signal::CONT);
+    harness.run(&["wait", sessions[10].id()]).exits(1);
     // Those who wait look into it, too.
     std::fs::write(&index, &kept).unwrap();
     let mut all = vec!["wait", "--any"];

@@ -257,6 +257,39 @@ fn a_launch_in_surroundings_that_no_helper_could_work_in_is_refused() {
 }
 
 #[test]
+fn a_list_that_may_not_open_enough_files_calls_no_session_damaged() {
+    let harness = harness();
+    let started: Vec<_> = (0..6).map(|_| harness.start(&["run", "-d", "--", "true"])).collect();
+    for one in started {
+        let id = one.finish().exits(0).stdout.trim_end().to_owned();
+        harness.run(&["wait", &id]).exits(0);
+    }
+    let whole = harness.run(&["ls", "--json"]).exits(0).json();
+    let states = |list: &serde_json::Value| {
+        let state = |one: &serde_json::Value| (one["id"].to_string(), one["state"].to_string());
+        list.as_array().unwrap().iter().map(state).collect::<Vec<_>>()
+    };
+    let mut refused = 0;
+    for files in 3..24 {
+        let mut shell = harness.command("/bin/sh");
+        shell.args(["-c", &format!(r#"ulimit -n {files}; exec "$0" ls --json"#)]).arg(harness.program());
+        let output = shell.output().unwrap();
+        let complaint = String::from_utf8(output.stderr).unwrap();
+        if output.status.success() {
+            let list = serde_json::from_slice(&output.stdout).unwrap();
+            assert_eq!(states(&list), states(&whole), "with {files}");
+        } else {
+            refused += 1;
+            assert_eq!(output.status.code(), Some(125), "with {files}: {complaint}");
+            // Before it there may be one about config.toml, which cannot be read either.
+            let last = complaint.lines().last().unwrap();
+            assert!(last.contains("Too many open files; raise the limit"), "with {files}: {complaint}");
+        }
+    }
+    assert!(refused > 0 && refused < 15, "{refused}");
+}
+
+#[test]
 fn manual_pages_go_into_a_folder_that_is_there() {
     let harness = harness();
     let folder = harness.root().join("nowhere");

@@ -42,6 +42,6 @@ fn holder_and_keeper_of_an_idle_session_do_not_wake_up_once() {
     let ended = patience::ends_within(&helpers[0].0, WATCHED);
     assert!(!ended);
     for ((process, name), before) in helpers.iter().zip(before) {
-        assert_eq!(sleeps(process), before, "the {name} woke up");
+        assert_eq!(sleeps(process), before, "the {name} woke up ({})", process.pid());
     }
 }

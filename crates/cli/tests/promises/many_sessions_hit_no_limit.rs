@@ -44,9 +44,9 @@ fn many_live_sessions_and_waiters_all_work_and_all_end() {
 #[test]
 fn more_sessions_are_waited_for_than_a_shell_lets_a_program_open_files() {
     let harness = harness();
-    let session = harness.detach(&["--", "true"]);
-    harness.run(&["wait", session.id()]).exits(0);
-    let words = vec![session.id(); 200];
+    let started: Vec<_> = (0..80).map(|_| harness.start(&["run", "-d", "--", "true"])).collect();
+    let words: Vec<String> =
+        started.into_iter().map(|one| one.finish().exits(0).stdout.trim_end().to_owned()).collect();
     let mut command = harness.command("sh");
     command.args(["-c", "ulimit -Sn 64; exec \"$@\"", "sh"]).arg(harness.program()).arg("wait").args(&words);
     let waited = Started::new(command, None).finish().exits(0);

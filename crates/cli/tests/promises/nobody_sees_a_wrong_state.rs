@@ -10,7 +10,10 @@ fn is_healthy(view: &View) -> bool {
     match view.state {
         Phase::Ended => view.outcome.as_ref().is_some_and(|outcome| outcome.kind == Kind::Succeeded) && !view.alive,
         Phase::Starting | Phase::Stopping => view.outcome.is_none(),
-        Phase::Working | Phase::Running | Phase::Idle | Phase::Asking => view.outcome.is_none() && view.alive,
+        Phase::Waiting => false,
+        Phase::Queued | Phase::Working | Phase::Running | Phase::Idle | Phase::Asking => {
+            view.outcome.is_none() && view.alive
+        }
     }
 }
 
@@ -51,4 +54,18 @@ fn nor_are_those_whose_helpers_die_while_they_end() {
         }
     }
     poller.saw_nothing_wrong();
+}
+
+#[test]
+fn what_is_said_to_work_can_be_interrupted_also_in_its_first_moment() {
+    let harness = harness();
+    for _ in 0..6 {
+        let session = harness.detach(&["--keep", "demo", "sleep"]);
+        harness.run(&["interrupt", session.id()]).exits(0);
+        session.until_look("the turn was interrupted", |view| view.turns == 1 && view.state == Phase::Idle);
+        // Then there is nothing to interrupt, which is said at once.
+        let refused = harness.run(&["interrupt", session.id()]).exits(1).stderr;
+        assert!(refused.contains("nothing to interrupt"), "{refused}");
+        session.stop();
+    }
 }

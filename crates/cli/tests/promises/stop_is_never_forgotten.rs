@@ -88,9 +88,14 @@ fn a_running_turn_is_broken_off_and_saved_or_left_to_finish_as_asked() {
     let stopper = harness.start(&["stop", "--after-turn", session.id()]);
     session.until_look("it will stop", |view| view.state == Phase::Stopping);
     assert!(stopper.runs());
+    let sent = harness.run(&["send", session.id(), "say later"]).exits(0);
+    let words =
+        format!("accepted; the session is stopping, send it when it has stopped: ostler resume {}", session.id());
+    assert!(sent.stdout.contains(&words), "{sent:?}");
     harness.run(&["answer", "--allow", session.id()]).exits(0);
     stopper.finish().exits(0);
     let shown = session.show();
+    assert_eq!(shown.queued, 1, "it goes out with the next resume");
     assert_eq!((shown.outcome().kind.as_str(), shown.outcome().text.as_deref()), ("succeeded", Some("allowed: on?")));
 }
 

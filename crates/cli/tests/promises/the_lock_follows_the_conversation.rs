@@ -8,13 +8,22 @@ use std::os::unix::fs::PermissionsExt;
 const FIRST: &str = "00000000-0000-4000-8000-000000000001";
 const SECOND: &str = "00000000-0000-4000-8000-000000000002";
 
+/// What claude says when it begins or changes to a conversation.
+fn init(conversation: &str) -> String {
+    format!(r#"{{"type":"system","subtype":"init","session_id":"{conversation}"}}"#)
+}
+
 /// Claude as far as its first words go: it says that it goes on in another conversation, and then takes what comes.
 fn changing_claude(harness: &mut Harness) {
+    let line = init(SECOND);
+    scripted_claude(harness, &format!("echo '{line}'\nexec cat >/dev/null\n"));
+}
+
+fn scripted_claude(harness: &mut Harness, script: &str) {
     let folder = harness.root().join("bin");
     std::fs::create_dir(&folder).unwrap();
     let program = folder.join("claude");
-    let line = format!(r#"{{"type":"system","subtype":"init","session_id":"{SECOND}"}}"#);
-    std::fs::write(&program, format!("#!/bin/sh\necho '{line}'\nexec cat >/dev/null\n")).unwrap();
+    std::fs::write(&program, format!("#!/bin/sh\n{script}")).unwrap();
     std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
     let system = std::env::var("PATH").unwrap();
     harness.set("PATH", format!("{}:{system}", folder.display()));
@@ -54,4 +63,36 @@ fn a_conversation_that_another_session_has_is_an_alarm() {
     let alarm = view.alarm.unwrap();
     assert!(alarm.contains("another session is using this conversation") && alarm.contains(first.id()), "{alarm}");
     assert!(view.alive && first.look().alive);
+}
+
+/// An agent writes late: the file of the first conversation is there only after it has changed to the second one.
+#[test]
+fn what_was_written_late_of_the_old_conversation_is_copied() {
+    let mut harness = harness();
+    let result = r#"{"type":"result","subtype":"success","is_error":false,"result":"done"}"#;
+    let script = format!(
+        "read message; echo '{}'; echo '{result}'\n\
+         read message; echo '{}'; echo '{result}'\n\
+         read message; echo '{{}}' > \"$OLD\"; echo '{result}'; exec cat > /dev/null\n",
+        init(FIRST),
+        init(SECOND)
+    );
+    scripted_claude(&mut harness, &script);
+    let folder = harness.root().join("home/.claude/projects").join(
+        harness.root().join("home").to_str().unwrap().replace(|letter: char| !letter.is_ascii_alphanumeric(), "-"),
+    );
+    std::fs::create_dir_all(&folder).unwrap();
+    let old = folder.join(format!("{FIRST}.jsonl"));
+    harness.set("OLD", &old);
+    let session = harness.detach(&["--keep", "claude", "say one"]);
+    let turn_ends = || harness.run(&["wait", session.id(), "--until", "turn"]);
+    turn_ends();
+    for message in ["/clear", "say two"] {
+        harness.run(&["send", session.id(), message]).exits(0);
+        turn_ends();
+    }
+    assert!(old.exists());
+    harness.run(&["stop", session.id()]);
+    let copied = std::fs::read_to_string(session.path().join("checkpoints/index.jsonl")).unwrap_or_default();
+    assert!(copied.contains(FIRST), "{copied}");
 }

@@ -4,13 +4,31 @@ use crate::conversation::is_well_formed;
 use crate::fixture::{Fixture, for_every_agent};
 use ostler_mock_llm::agents::Agent;
 use ostler_sys::process::Identity;
-use ostler_testkit::{Session, Who};
+use ostler_testkit::{Session, Who, patience};
+use rustix::process::Signal;
+use std::io::Write;
+use std::path::Path;
+
+/// A session in the middle of a tool whose call is in the agent's transcript, and the tool's process.
+fn in_a_tool<'a>(fixture: &'a Fixture, flags: &[&str]) -> (Session<'a>, Identity) {
+    let (tool, words) = fixture.endless_tool();
+    let session = fixture.detach(flags, Some(&format!("{tool} ; say never")));
+    let tool = fixture.process(words);
+    // Claude writes a moment after it has started the tool, and on a busy machine that moment is long.
+    if fixture.agent == Agent::Claude {
+        let transcript = session.until("its transcript is named", || session.look().transcript);
+        let folder = Path::new(&transcript).parent().unwrap();
+        patience::until("the call is in the transcript", &[folder], || {
+            let lines = std::fs::read_to_string(&transcript).unwrap_or_default();
+            lines.contains(r#""type":"tool_use""#).then_some(())
+        });
+    }
+    (session, tool)
+}
 
 fn killed_in_the_middle_of_a_tool(agent: Agent) {
     let Some(fixture) = Fixture::new(agent) else { return };
-    let (tool, words) = fixture.endless_tool();
-    let session = fixture.detach(&[], Some(&format!("{tool} ; say never")));
-    fixture.process(words);
+    let (session, _) = in_a_tool(&fixture, &[]);
     session.kill(Who::Agent);
     fixture.harness.run(&["wait", session.id()]);
     let output = fixture.harness.run(&["resume", session.id(), "say next"]).exits(0);
@@ -27,9 +45,7 @@ fn killed_in_the_middle_of_a_tool(agent: Agent) {
 
 /// Nobody is left, but for the command that the agent had started.
 fn only_the_tool_is_left(fixture: &Fixture) -> (Session<'_>, Identity) {
-    let (tool, words) = fixture.endless_tool();
-    let session = fixture.detach(&[], Some(&format!("{tool} ; say never")));
-    let left = fixture.process(words);
+    let (session, left) = in_a_tool(fixture, &[]);
     session.orphan();
     session.kill_if_alive(Who::Agent);
     (session, left)
@@ -76,4 +92,33 @@ for_every_agent!(killed_in_the_middle_of_a_tool:
     claude_killed_in_the_middle_of_a_tool_is_told Claude,
     codex_killed_in_the_middle_of_a_tool_is_told Codex,
     gemini_killed_in_the_middle_of_a_tool_is_told Gemini,
+);
+
+/// Nobody resumes it: a rule has it started again. Meanwhile the last line of its transcript was torn.
+fn started_again_by_its_rule(agent: Agent) {
+    let Some(fixture) = Fixture::new(agent) else { return };
+    let (session, _) = in_a_tool(&fixture, &["--restart", "on-failure"]);
+    session.signal(Who::Keeper, Signal::STOP);
+    let transcript = session.show().transcript;
+    assert!(transcript.is_some() || agent != Agent::Claude, "others name it later");
+    session.kill(Who::Agent);
+    if let Some(transcript) = transcript {
+        std::fs::File::options().append(true).open(transcript).unwrap().write_all(br#"{"type":"to"#).unwrap();
+    }
+    session.signal(Who::Keeper, Signal::CONT);
+    fixture.harness.run(&["wait", session.id()]).exits(0);
+    assert_eq!(session.show().run, 2);
+    let seen = is_well_formed(&fixture);
+    assert!(seen.contains("mkfifo gate"), "the prompt is there: {seen}");
+    assert!(seen.contains("may have run in part or in full"), "{seen}");
+    let journal = std::fs::read_to_string(session.path().join("journal.jsonl")).unwrap();
+    assert!(journal.contains(r#""what":"mended""#), "{journal}");
+    let again = fixture.harness.run(&["repair", session.id()]).exits(0);
+    assert!(again.stdout.contains("nothing to repair"), "{again:?}");
+}
+
+for_every_agent!(started_again_by_its_rule:
+    claude_started_again_by_its_rule_is_told Claude,
+    codex_started_again_by_its_rule_is_told Codex,
+    gemini_started_again_by_its_rule_is_told Gemini,
 );

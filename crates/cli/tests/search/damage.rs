@@ -1,10 +1,11 @@
 //! Nothing that lies where agents keep their conversations stops a search, or hides the others.
 
 use crate::transcripts::{CLAUDE, CODEX, append, claude, claude_agent, claude_file, codex, opencode};
-use crate::{harness, texts};
+use crate::{as_nobody, belongs_to_nobody, harness, texts};
 use rustix::fs::{CWD, FileType, Mode};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
 
 #[test]
 fn rubbish_pipes_loops_and_giants_hide_nothing() {
@@ -53,6 +54,20 @@ fn rubbish_pipes_loops_and_giants_hide_nothing() {
 }
 
 #[test]
+fn a_foreign_log_says_how_many_lines_it_could_not_understand() {
+    let harness = harness();
+    let transcript = claude(&harness, CLAUDE, ["first zebra", "out", "done"]);
+    let whole = harness.run(&["logs", "--foreign", CLAUDE]).exits(0);
+    assert_eq!(whole.stderr, "");
+    let mut text = fs::read(&transcript).unwrap();
+    text.extend(b"{\"type\":\"user\",\"mess\n\n\0\0\0\0\n[1, 2]\n{\"type\":\"not known\"}\n");
+    fs::write(&transcript, text).unwrap();
+    let damaged = harness.run(&["logs", "--foreign", CLAUDE]).exits(0);
+    assert_eq!(damaged.stdout, whole.stdout);
+    assert_eq!(damaged.stderr, "ostler: 3 lines of the transcript could not be understood, and may have more\n");
+}
+
+#[test]
 fn a_damaged_database_hides_nothing_but_itself() {
     let harness = harness();
     claude(&harness, CLAUDE, ["first zebra", "out", "done"]);
@@ -67,4 +82,37 @@ fn a_damaged_database_hides_nothing_but_itself() {
     harness.run(&["logs", "--foreign", CODEX]).exits(0);
     fs::remove_file(&database).unwrap();
     assert_eq!(texts(&harness, &["zebra"]).len(), 2);
+}
+
+#[test]
+fn what_could_not_be_read_is_said() {
+    let harness = harness();
+    let secret = claude(&harness, CLAUDE, ["first zebra", "out", "done"]);
+    codex(&harness, "draw a zebra", "no");
+    let Some(program) = belongs_to_nobody(&harness) else { return };
+    let search = |words: &[&str]| as_nobody(&harness, &program, &[&["search"], words].concat());
+    let close = |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(0o0)).unwrap();
+    let open = |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(0o700)).unwrap();
+    let missing = |path: &Path| {
+        let path = path.strip_prefix(harness.root().join("home")).unwrap();
+        let cause = "Permission denied (os error 13)";
+        let file = format!("~/{}: {cause}", path.display());
+        format!("ostler: 1 file or folder of conversations could not be read, and may have more: {file}\n")
+    };
+    // Before it was ever read; by its folder; and after it was read.
+    close(&secret);
+    let found = search(&["first", "zebra"]).exits(1);
+    assert!(found.stderr.starts_with(&missing(&secret)) && found.stderr.contains("nothing found"), "{found:?}");
+    let found = search(&["--json", "zebra"]).exits(0);
+    assert_eq!((found.json().as_array().unwrap().len(), &found.stderr), (1, &missing(&secret)), "{found:?}");
+    open(&secret);
+    let folder = secret.parent().unwrap();
+    close(folder);
+    assert_eq!(search(&["zebra"]).exits(0).stderr, missing(folder));
+    open(folder);
+    let found = search(&["first", "zebra"]).exits(0);
+    assert_eq!(found.stderr, "");
+    close(&secret);
+    let found = search(&["first", "zebra"]).exits(1);
+    assert!(found.stderr.starts_with(&missing(&secret)), "{found:?}");
 }

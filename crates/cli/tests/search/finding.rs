@@ -1,6 +1,9 @@
 //! What is found, and what is said about it.
 
-use crate::transcripts::{CLAUDE, CODEX, GEMINI, OPENCODE, claude, codex, gemini, opencode};
+use crate::transcripts::{
+    CLAUDE, CODEX, GEMINI, OPENCODE, claude, claude_agent, claude_file, claude_tool, claude_user, codex, gemini,
+    opencode,
+};
 use crate::{harness, hits, texts};
 use serde_json::Value;
 
@@ -60,9 +63,11 @@ fn words_phrases_beginnings_exclusions_and_filters_choose() {
         (&["time", "limit", "-raised"], 2),
         (&["time", "limit", "-time limit"], 1),
         (&["time*"], 4),
-        (&["grosse"], 0),
-        (&["GROSSE*", "-x"], 0),
+        (&["grosse"], 1),
+        (&["GROSSE*", "-x"], 1),
         (&["groß*"], 1),
+        (&["gross"], 0),
+        (&["- time limit"], 2),
         (&["main.rs"], 1),
         (&["rs.main"], 0),
         (&["time", "limit", "--role", "user"], 1),
@@ -83,6 +88,11 @@ fn words_phrases_beginnings_exclusions_and_filters_choose() {
     assert_eq!(nothing.complaint(), "ostler: nothing found; try fewer words, or the beginning of one: beg*");
     let nothing = harness.run(&["search", "giraffe", "--ours"]).exits(1);
     assert_eq!(nothing.complaint(), "ostler: nothing found; search everything: omit the options");
+    let mistyped = harness.run(&["search", "limit", "--agent", "codx"]).exits(1);
+    assert!(mistyped.stderr.contains("\"codx\" is not an agent; did you mean codex?"), "{mistyped:?}");
+    harness.run(&["search", "limit", "--most", "0"]).exits(2);
+    let backwards = harness.run(&["search", "limit", "--since", "-5d"]).exits(2);
+    assert!(!backwards.stderr.contains("\\0"), "{backwards:?}");
     assert!(harness.run(&["search", "-limit"]).exits(1).complaint().contains("at least one word"));
     assert!(harness.run(&["search", "x", "--since", "long ago"]).exits(2).complaint().contains("is not a time"));
     harness.run(&["search"]).exits(2);
@@ -111,6 +121,46 @@ fn the_answer_is_short_and_one_conversation_does_not_fill_it() {
 }
 
 #[test]
+fn of_one_conversation_the_newest_messages_are_shown_whoever_wrote_them() {
+    let harness = harness();
+    let file = claude_file(&harness, CLAUDE);
+    let at = |minute: u32| format!("2026-11-10T08:{minute:02}:00Z");
+    let agents = (0..10).map(|minute| claude_agent(&format!("zebra of the agent {minute}"), &at(minute)));
+    let mut lines: Vec<String> = agents.collect();
+    lines.push(claude_user("zebra of the user", &at(11)));
+    lines.push(claude_agent("zebra of the agent 12", &at(12)));
+    std::fs::write(file, lines.concat()).unwrap();
+    assert_eq!(texts(&harness, &["zebra"]), ["zebra of the agent 12", "zebra of the user", "zebra of the agent 9"]);
+}
+
+#[test]
+fn a_folder_is_the_same_folder_through_a_link() {
+    let harness = harness();
+    let (real, link) = (harness.root().join("real/app"), harness.root().join("link"));
+    std::fs::create_dir_all(&real).unwrap();
+    std::os::unix::fs::symlink(harness.root().join("real"), &link).unwrap();
+    // One agent wrote the one path, one the other, and one folder is gone.
+    for (number, cwd) in
+        [(1, real.clone()), (2, link.join("app")), (3, link.join("app/gone")), (4, harness.root().join("real2"))]
+    {
+        let line = claude_user(&format!("zebra {number}"), "2026-11-10T08:00:00Z");
+        let file = claude_file(&harness, &format!("{number:08}-408d-4262-88d9-97e7e2d532f0"));
+        std::fs::write(file, line.replace("/work/app", cwd.to_str().unwrap())).unwrap();
+    }
+    let relative = ["zebra", "--in", "../real/"];
+    let found = |folder: &str| texts(&harness, &["zebra", "--in", folder]).len();
+    assert_eq!(found(real.to_str().unwrap()), 3);
+    assert_eq!(found(link.to_str().unwrap()), 3);
+    assert_eq!(found(&format!("{}/app/../app/", link.display())), 3);
+    assert_eq!(found(link.join("app/gone").to_str().unwrap()), 1);
+    let mut command = harness.command(harness.program());
+    let output =
+        command.args(["search", "--json"]).args(relative).current_dir(real.parent().unwrap()).output().unwrap();
+    let hits: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(hits.as_array().unwrap().len(), 3, "{hits}");
+}
+
+#[test]
 fn hostile_text_reaches_the_terminal_as_plain_text() {
     let harness = harness();
     let evil = "zebra \u{1b}]0;owned\u{7}\u{1b}[2Jcleared\r\n\u{202e}gnorw \u{9b}31m";
@@ -124,4 +174,20 @@ fn hostile_text_reaches_the_terminal_as_plain_text() {
     claude(&harness, CLAUDE, ["go", &format!("{} giraffe", "word ".repeat(1000)), "fine"]);
     assert_eq!(texts(&harness, &["giraffe"]).len(), 0);
     assert_eq!(texts(&harness, &["word", "--role", "tool"]).len(), 1);
+}
+
+#[test]
+fn the_last_word_of_a_long_message_is_found() {
+    let harness = harness();
+    let long = |last: &str| format!("{}{last}", "walrus and otter and seal ".repeat(4 * 1024 * 1024 / 26));
+    let lines = [
+        claude_user(&long("asked"), "2026-11-10T08:00:00Z"),
+        claude_agent(&long("answered"), "2026-11-10T08:00:01Z"),
+        // Of what a tool gave back, only the beginning.
+        claude_tool(&long("returned"), "2026-11-10T08:00:02Z"),
+    ];
+    std::fs::write(claude_file(&harness, CLAUDE), lines.concat()).unwrap();
+    for (word, count) in [("asked", 1), ("answered", 1), ("returned", 0)] {
+        assert_eq!(texts(&harness, &[word]).len(), count, "{word}");
+    }
 }

@@ -1,7 +1,9 @@
 //! The index follows what is on the disk.
 
-use crate::transcripts::{CLAUDE, append, claude, claude_agent, claude_file, claude_user, opencode, opencode_part};
-use crate::{harness, texts};
+use crate::transcripts::{
+    CLAUDE, GEMINI, append, claude, claude_agent, claude_file, claude_user, opencode, opencode_part,
+};
+use crate::{harness, hits, texts};
 use serde_json::json;
 use std::fs;
 
@@ -62,6 +64,76 @@ fn a_conversation_in_a_database_is_followed_and_a_part_that_grows_counts_when_it
     assert_eq!(texts(&harness, &["zebra"]), ["the zebra eats", "feed the zebra"]);
     database.execute_batch("DELETE FROM session; DELETE FROM part; DELETE FROM message;").unwrap();
     assert_eq!(texts(&harness, &["zebra"]), [""; 0]);
+}
+
+#[test]
+fn a_database_that_is_away_for_a_while_is_found_again() {
+    let mut harness = harness();
+    drop(opencode(&harness, "feed the zebra", "it is fed"));
+    assert_eq!(texts(&harness, &["zebra"]), ["feed the zebra"]);
+    let (there, away) = (harness.root().join("data/opencode"), harness.root().join("away"));
+    fs::rename(&there, &away).unwrap();
+    assert_eq!(texts(&harness, &["zebra"]), [""; 0]);
+    fs::rename(&away, &there).unwrap();
+    assert_eq!(texts(&harness, &["zebra"]), ["feed the zebra"]);
+    // The same with another home in between.
+    let data = harness.root().join("data");
+    harness.set("XDG_DATA_HOME", data.with_file_name("other"));
+    assert_eq!(texts(&harness, &["zebra"]), [""; 0]);
+    harness.set("XDG_DATA_HOME", &data);
+    assert_eq!(texts(&harness, &["zebra"]), ["feed the zebra"]);
+}
+
+#[test]
+fn a_chat_that_an_older_gemini_wrote_is_found_until_gemini_has_converted_it() {
+    let harness = harness();
+    let chats = harness.root().join("home/.gemini/tmp/project/chats");
+    fs::create_dir_all(&chats).unwrap();
+    fs::write(chats.parent().unwrap().join(".project_root"), "/work/gemini").unwrap();
+    let older = |prompt: &str| {
+        let tool = json!({ "id": "t", "name": "read_file", "args": { "path": "a" }, "status": "success", "resultDisplay": "an okapi" });
+        let messages = json!([
+            { "id": "1", "timestamp": "2026-10-01T10:00:00.000Z", "type": "user", "content": prompt },
+            { "id": "2", "timestamp": "2026-10-01T10:00:05.000Z", "type": "gemini", "content": "Zebra, fed.", "toolCalls": [tool] },
+        ]);
+        let chat = json!({ "sessionId": GEMINI, "projectHash": "0", "messages": messages, "kind": "main" });
+        serde_json::to_string_pretty(&chat).unwrap()
+    };
+    let file = chats.join("session-2026-10-01T10-00-33333333.json");
+    fs::write(&file, older("feed the zebra")).unwrap();
+    fs::write(chats.join("session-2026-10-01T11-00-44444444.json"), "{\"sessionId\": 4, zebra").unwrap();
+    fs::write(chats.join("session-2026-10-01T12-00-55555555.json"), "").unwrap();
+    assert_eq!(texts(&harness, &["zebra"]), ["Zebra, fed.", "feed the zebra"]);
+    let hit = &hits(&harness, &["okapi", "--role", "tool"])[0];
+    assert_eq!(
+        (&hit["native_id"], &hit["cwd"], &hit["title"]),
+        (&json!(GEMINI), &json!("/work/gemini"), &json!("feed the zebra"))
+    );
+    // The command says what has to be done first.
+    let refused = harness.run(&["adopt", GEMINI]).exits(2);
+    assert!(refused.complaint().contains(&format!("gemini --resume {GEMINI}")), "{refused:?}");
+
+    fs::write(&file, older("draw the giraffe")).unwrap();
+    assert_eq!(texts(&harness, &["zebra"]), ["Zebra, fed."]);
+    let line =
+        json!({ "id": "1", "timestamp": "2026-10-01T10:00:00.000Z", "type": "user", "content": "draw the giraffe" });
+    fs::write(file.with_extension("jsonl"), format!("{}\n{line}\n", json!({ "sessionId": GEMINI }))).unwrap();
+    assert_eq!(texts(&harness, &["giraffe"]), ["draw the giraffe"], "once, not twice");
+    assert_eq!(texts(&harness, &["zebra"]), [""; 0]);
+}
+
+#[test]
+fn a_chat_that_tells_its_id_later_is_found_then() {
+    let harness = harness();
+    let chats = harness.root().join("home/.gemini/tmp/project/chats");
+    fs::create_dir_all(&chats).unwrap();
+    let file = chats.join("session-2026-10-01T10-00-33333333.jsonl");
+    let first = format!("{}\n", json!({ "sessionId": GEMINI }));
+    fs::write(&file, &first[..10]).unwrap();
+    assert_eq!(texts(&harness, &["zebra"]), [""; 0]);
+    append(&file, &first[10..]);
+    append(&file, &format!("{}\n", json!({ "id": "1", "type": "user", "content": "feed the zebra" })));
+    assert_eq!(texts(&harness, &["zebra"]), ["feed the zebra"]);
 }
 
 #[test]

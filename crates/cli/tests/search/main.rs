@@ -9,11 +9,31 @@ mod index;
 mod own_sessions;
 mod transcripts;
 
-use ostler_testkit::Harness;
+use ostler_testkit::{Harness, Output, Started};
 use serde_json::Value;
+use std::path::{Path, PathBuf};
 
 fn harness() -> Harness {
     Harness::new(env!("CARGO_BIN_EXE_ostler"))
+}
+
+/// Gives everything of this home to nobody, whom permissions concern. `None` where that is not possible: only root can.
+fn belongs_to_nobody(harness: &Harness) -> Option<PathBuf> {
+    if !rustix::process::geteuid().is_root() {
+        assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "becoming another user needs root");
+        return None;
+    }
+    let program = harness.copied_program("copy");
+    let given = harness.command("chown").args(["-R", "65534:65534"]).arg(harness.root()).status().unwrap();
+    assert!(given.success());
+    Some(program)
+}
+
+/// Runs a command as nobody.
+fn as_nobody(harness: &Harness, program: &Path, arguments: &[&str]) -> Output {
+    let mut command = harness.command("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(program).args(arguments);
+    Started::new(command, None).finish()
 }
 
 /// The hits of a search, which has to find something.

@@ -27,10 +27,14 @@ fn a_session_is_found_and_goes_on_with_the_command_of_its_hit() {
     let log = harness.run(&read.iter().map(String::as_str).collect::<Vec<_>>()).exits(0).stdout;
     assert!(log.contains("zebra is here") && log.contains("giraffe"), "{log}");
 
-    // Archived it is still found; purged it is not.
+    // Archived it is still found, also with what was said between one time and the next; purged it is not.
     harness.run(&["archive", session.id()]).exits(0);
     let found = hits(&harness, &["zebra", "--ours"]);
     assert_eq!(words(&found[0], "command"), ["restore", session.id()]);
+    harness.run(&["restore", session.id()]).exits(0);
+    harness.run(&["resume", session.id(), "say an okapi as well"]).exits(0);
+    harness.run(&["archive", session.id()]).exits(0);
+    assert_eq!(hits(&harness, &["okapi", "--ours", "--role", "user"]).len(), 1);
     harness.run(&["purge", session.id()]).exits(0);
     assert_eq!(texts(&harness, &["giraffe", "--ours"]), [""; 0]);
 }

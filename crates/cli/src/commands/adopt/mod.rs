@@ -14,6 +14,8 @@ use ostler_core::limits::counted;
 use ostler_core::record::Mode;
 use ostler_engine::Place;
 use ostler_engine::adopt::Found;
+use ostler_engine::queues::StartLater;
+use ostler_engine::rules::Asked;
 use ostler_engine::{Adopt, Launched};
 
 /// What is to happen once it is a session.
@@ -53,7 +55,14 @@ pub fn run(context: &Context, args: Args) -> Result<Code> {
             Ok(Code::Succeeded)
         }
         Then::Start(_) => {
-            let going = Going { watching, keep: session.keep, takeover: false };
+            let going = Going {
+                watching,
+                keep: session.keep,
+                takeover: false,
+                rules: Asked::default(),
+                worktree: None,
+                start: StartLater::default(),
+            };
             go_on(context, &place, || Ok(message), going).map_err(|failure| not_started(&place, failure))
         }
     }

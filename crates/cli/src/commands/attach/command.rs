@@ -1,9 +1,9 @@
 //! A kept command: what it prints, both streams as they come, from a little before now. Ctrl-C interrupts it, the detach
 //! key leaves it.
 
-use super::Leaves;
 use super::seat::{Event, Seat};
 use super::words;
+use super::{Leaves, Left};
 use crate::context::Context;
 use crate::exit::{Code, Result};
 use ostler_core::limits::size;
@@ -18,7 +18,7 @@ const CTRL_C: u8 = 3;
 /// Ends a colour that the command may have left on.
 const PLAIN: &[u8] = b"\x1b[0m";
 
-pub fn run(context: &Context, place: &Place, read_only: bool, leaves: Leaves) -> Result<Code> {
+pub fn run(context: &Context, place: &Place, read_only: bool, leaves: Leaves) -> Result<Left> {
     let engine = &context.engine;
     let mut seat = Seat::take(context, place)?;
     let mut printed = engine.printed_lately(place, BEFORE)?;
@@ -36,28 +36,32 @@ pub fn run(context: &Context, place: &Place, read_only: bool, leaves: Leaves) ->
         if view.ended {
             seat.show(PLAIN)?;
             drop(seat);
+            words::tell_of_end(engine, &view);
             leaves.say(&words::ended(&view));
-            return Ok(view.outcome.as_ref().map_or(Code::Ours, Code::of));
+            return Ok(Left::with(view.outcome.as_ref().map_or(Code::Ours, Code::of)));
         }
         for event in seat.wait(None)? {
             match event {
                 Event::Session | Event::Window | Event::Back | Event::Due => {}
                 Event::Stop => seat.stop(PLAIN)?,
-                Event::Keys(keys) if keys.contains(&CTRL_C) && read_only => return leave(seat, place, leaves),
+                Event::Keys(keys) if keys.contains(&CTRL_C) && read_only => {
+                    return leave(seat, place, leaves, Left::with(Code::Succeeded));
+                }
                 Event::Keys(keys) if keys.contains(&CTRL_C) => interrupt(engine, &seat, place)?,
                 Event::Keys(_) => {}
-                Event::Leave => return leave(seat, place, leaves),
+                Event::Leave => return leave(seat, place, leaves, Left::with(Code::Succeeded)),
+                Event::Exit => return leave(seat, place, leaves, Left::exiting()),
             }
         }
     }
 }
 
-fn leave(seat: Seat, place: &Place, leaves: Leaves) -> Result<Code> {
+fn leave(seat: Seat, place: &Place, leaves: Leaves, left: Left) -> Result<Left> {
     seat.show(PLAIN)?;
     seat.show(b"\r\n")?;
     drop(seat);
     leaves.say(&words::detached(place.id));
-    Ok(Code::Succeeded)
+    Ok(left)
 }
 
 fn interrupt(engine: &Engine, seat: &Seat, place: &Place) -> Result<()> {

@@ -53,6 +53,23 @@ pub enum Leaves {
     Nothing,
 }
 
+/// How a session was left.
+pub struct Left {
+    pub code: Code,
+    /// The process was asked to exit, or its terminal is gone.
+    pub exits: bool,
+}
+
+impl Left {
+    fn with(code: Code) -> Left {
+        Left { code, exits: false }
+    }
+
+    fn exiting() -> Left {
+        Left { code: Code::Succeeded, exits: true }
+    }
+}
+
 impl Leaves {
     fn say(self, words: &str) {
         match self {
@@ -64,11 +81,11 @@ impl Leaves {
 
 /// Shows a session that runs, in the way that fits it.
 pub fn open(context: &Context, place: &Place, mode: Mode, read_only: bool) -> Result<Code> {
-    open_and_leave(context, place, mode, read_only, Leaves::Words)
+    open_and_leave(context, place, mode, read_only, Leaves::Words).map(|left| left.code)
 }
 
 /// The same for a face that goes on afterwards.
-pub fn open_and_leave(context: &Context, place: &Place, mode: Mode, read_only: bool, leaves: Leaves) -> Result<Code> {
+pub fn open_and_leave(context: &Context, place: &Place, mode: Mode, read_only: bool, leaves: Leaves) -> Result<Left> {
     check_place(place)?;
     match mode {
         Mode::Terminal => terminal::run(context, place, read_only, leaves),

@@ -2,6 +2,7 @@
 //! news that the session has changed, as one stream of events.
 
 use super::detach_key::DetachKey;
+use super::words;
 use crate::context::Context;
 use crate::exit::Result;
 use ostler_engine::Place;
@@ -28,15 +29,17 @@ pub enum Event {
     Stop,
     /// The terminal has accepted everything, or it is time.
     Due,
-    /// The person wants to go, or is gone.
+    /// The person wants to go.
     Leave,
+    /// The process is asked to exit, or the person is gone.
+    Exit,
 }
 
 impl Seat {
     pub fn take(context: &Context, place: &Place) -> Result<Seat> {
         Ok(Seat {
             terminal: Terminal::take(Modes::Keys, &Signal::ALL)?,
-            watch: SessionWatch::new(place)?,
+            watch: SessionWatch::attended(place)?,
             detach_key: DetachKey::at_once(context.engine.config.detach_key),
         })
     }
@@ -94,11 +97,14 @@ impl Seat {
                 terminal::Event::Resized => events.push(Event::Window),
                 terminal::Event::Continued => events.push(Event::Back),
                 terminal::Event::Suspend => events.push(Event::Stop),
-                terminal::Event::Leave | terminal::Event::Gone => events.push(Event::Leave),
+                terminal::Event::Leave | terminal::Event::Gone => events.push(Event::Exit),
             }
         }
         if woken.others[0] {
             self.watch.take_news()?;
+            for told in self.watch.told() {
+                self.terminal.put(&words::told(&told))?;
+            }
             events.push(Event::Session);
         }
         if events.is_empty() {

@@ -2,9 +2,9 @@
 //!
 //! One thread waits for all at once: keys, room on the screen, the keeper, signals, and the moment to send something again.
 
-use super::Leaves;
 use super::detach_key::{self, DetachKey};
 use super::words;
+use super::{Leaves, Left};
 use crate::context::Context;
 use crate::exit::{Code, Result};
 use ostler_engine::Place;
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// How long keys that were typed before leaving may take to arrive.
 const FOR_LAST_KEYS: Duration = Duration::from_secs(2);
 
-pub fn run(context: &Context, place: &Place, read_only: bool, leaves: Leaves) -> Result<Code> {
+pub fn run(context: &Context, place: &Place, read_only: bool, leaves: Leaves) -> Result<Left> {
     let key = context.engine.config.detach_key;
     let terminal = Terminal::take(Modes::Raw, &Signal::ALL)?;
     let greeting = words::attached(&detach_key::name(key));
@@ -33,8 +33,10 @@ pub fn run(context: &Context, place: &Place, read_only: bool, leaves: Leaves) ->
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Why {
     Ended,
-    /// The person wants it, or is gone.
+    /// The person wants it.
     Detached,
+    /// The process is asked to exit, or the person is gone.
+    Exits,
 }
 
 /// What came of showing more.
@@ -85,11 +87,15 @@ impl Shown<'_> {
         }
         let bytes = self.attached.next_bytes()?;
         if bytes.is_empty() {
+            // The program is at rest, so this does not come into the middle of a sequence of its own.
+            while let Some(told) = self.attached.next_told() {
+                self.terminal.put(&words::told(&told))?;
+            }
             return Ok(Progress::UpToDate);
         }
         self.terminal.put(bytes)?;
         if self.terminal.is_gone() {
-            self.leave(Why::Detached);
+            self.leave(Why::Exits);
         }
         Ok(match self.terminal.is_busy() {
             true => Progress::Blocked,
@@ -140,7 +146,7 @@ impl Shown<'_> {
                 self.give_back();
                 if self.terminal.suspend()? { self.redraw()? } else { self.leave(Why::Detached) }
             }
-            Event::Leave | Event::Gone => self.leave(Why::Detached),
+            Event::Leave | Event::Gone => self.leave(Why::Exits),
         }
         Ok(())
     }
@@ -168,17 +174,21 @@ enum Reader {
     Gone,
 }
 
-fn farewell(context: &Context, place: &Place, why: Why, reader: Reader, leaves: Leaves) -> Result<Code> {
-    let (words, code) = match why {
-        Why::Detached => (words::detached(place.id), Code::Succeeded),
+fn farewell(context: &Context, place: &Place, why: Why, reader: Reader, leaves: Leaves) -> Result<Left> {
+    let (words, left) = match why {
+        Why::Detached => (words::detached(place.id), Left::with(Code::Succeeded)),
+        Why::Exits => (words::detached(place.id), Left::exiting()),
         Why::Ended => {
             let view = context.engine.view(place)?;
-            (words::ended(&view), view.outcome.as_ref().map_or(Code::Ours, Code::of))
+            if reader == Reader::There {
+                words::tell_of_end(&context.engine, &view);
+            }
+            (words::ended(&view), Left::with(view.outcome.as_ref().map_or(Code::Ours, Code::of)))
         }
     };
     match reader {
         Reader::There => leaves.say(&words),
         Reader::Gone => {}
     }
-    Ok(code)
+    Ok(left)
 }

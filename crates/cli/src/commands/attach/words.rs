@@ -4,7 +4,9 @@ use crate::ui::called::called;
 use ostler_core::id::SessionId;
 use ostler_core::outcome::{Kind, Outcome};
 use ostler_core::view::View;
-use ostler_tui::{terminal, width};
+use ostler_engine::notify::Told;
+use ostler_engine::{Engine, process};
+use ostler_tui::{notification, terminal, width};
 use std::io::Write;
 
 /// For a person who is still there to read it.
@@ -30,6 +32,18 @@ fn between_words(line: &str, columns: usize) -> String {
         used += wide;
     }
     rows
+}
+
+/// What has a terminal tell a person of a moment.
+pub fn told(told: &Told) -> Vec<u8> {
+    notification::sequence(&told.title, &told.text, &|name| process::variable(name)).into_bytes()
+}
+
+/// The same of the end of a session that was shown.
+pub fn tell_of_end(engine: &Engine, view: &View) {
+    if let Some(end) = engine.told_of_end(view) {
+        let _ = std::io::stderr().write_all(&told(&end));
+    }
 }
 
 /// Before a terminal session is shown.

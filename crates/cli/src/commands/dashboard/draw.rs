@@ -3,21 +3,24 @@
 use super::input::{Answering, Field, Form, Mode};
 use super::preview::Preview;
 use super::row::{Need, Row};
+use super::search;
 use super::state::{Line, PREVIEW_HEAD, Pick, State};
 use crate::ui::money::rounded;
 use ostler_core::asking::RowKind;
 use ostler_core::id::SessionId;
 use ostler_core::limits::counted;
 use ostler_core::record::Mode as SessionMode;
-use ostler_tui::{Buffer, Input, Rect, Style, Theme, cut, cut_front, width};
+use ostler_tui::{Buffer, Input, Rect, Style, Theme, cut, cut_front, rows_of_words, width};
 
 /// The keys, by what they are for.
-pub const KEYS: [(&str, &str); 24] = [
+pub const KEYS: [(&str, &str); 28] = [
     ("j k ↓ ↑", "next, previous session"),
     ("g G", "first, last"),
     ("PgUp PgDn", "a page"),
     ("Tab", "next that needs you"),
+    ("→ ←", "list the sessions of a job below it, or no longer"),
     ("/", "filter as you type; Esc clears it"),
+    ("//words", "search all conversations, also those outside ostler"),
     ("Space", "peek: the preview in the whole window"),
     ("J K", "scroll the preview (also Ctrl-D, Ctrl-U, wheel)"),
     ("Ctrl-O", "unfold tool calls in the preview, fold them again"),
@@ -31,6 +34,8 @@ pub const KEYS: [(&str, &str); 24] = [
     ("R", "resume"),
     ("f", "fork: a copy of the conversation"),
     ("A", "archive (stops it first)"),
+    ("d", "diff: what it has changed in its worktree"),
+    ("l", "land: bring its work to its base branch"),
     ("o", "shell in its folder"),
     ("y", "copy its id"),
     ("v", "mark; the verbs are for all that are marked"),
@@ -44,6 +49,11 @@ pub fn draw(state: &mut State, preview: &mut Preview, buffer: &mut Buffer) -> Op
     let (rows, columns) = state.size;
     let mut mode = std::mem::replace(&mut state.mode, Mode::List);
     header(state, &mode, buffer);
+    if let Mode::Search(searching) = &mut mode {
+        let cursor = search::draw(state, searching, buffer);
+        state.mode = mode;
+        return cursor;
+    }
     let areas = state.areas();
     list(state, areas.list, buffer);
     rule(areas.rule, buffer, state.theme);
@@ -55,7 +65,7 @@ pub fn draw(state: &mut State, preview: &mut Preview, buffer: &mut Buffer) -> Op
     let cursor = match &mut mode {
         Mode::Keys { first } => {
             keys(state, *first, buffer);
-            let more = *first + keys_at_once(state.size) < KEYS.len();
+            let more = *first + keys_at_once(state.size) < key_rows(state.size).len();
             hint(state, if more { "any key shows more, Esc goes back" } else { "any key goes back" }, bottom, buffer);
             None
         }
@@ -81,6 +91,8 @@ pub fn draw(state: &mut State, preview: &mut Preview, buffer: &mut Buffer) -> Op
             None
         }
         Mode::Answer(answering) => question(state, answering, buffer),
+        // Drawn above: it has the whole window.
+        Mode::Search(_) => None,
         Mode::New(form) => Some(new_session(state, form, buffer)),
     };
     state.mode = mode;
@@ -95,14 +107,17 @@ pub fn whom(state: &State, of: &[SessionId]) -> String {
     }
 }
 
-fn put(buffer: &mut Buffer, area: Rect, x: u16, text: &str, style: Style) -> u16 {
+pub fn put(buffer: &mut Buffer, area: Rect, x: u16, text: &str, style: Style) -> u16 {
     let room = usize::from(area.width.saturating_sub(x));
     if area.height == 0 || room == 0 {
         return x;
     }
     let text = cut(text, room);
+    let wide = u16::try_from(width(&text)).unwrap_or(area.width);
+    // Nothing of what was there before: terminals disagree on what is both bold and dim.
+    buffer.set_style(Rect { x: area.x + x, width: wide.min(area.width - x), height: 1, ..area }, Style::reset());
     buffer.set_stringn(area.x + x, area.y, &text, room, style);
-    x + u16::try_from(width(&text)).unwrap_or(area.width)
+    x + wide
 }
 
 fn header(state: &State, mode: &Mode, buffer: &mut Buffer) {
@@ -135,9 +150,9 @@ fn header(state: &State, mode: &Mode, buffer: &mut Buffer) {
 
 fn list(state: &State, area: Rect, buffer: &mut Buffer) {
     if state.lines.is_empty() {
-        let words = match state.filter.is_empty() {
-            true => ["No sessions yet.", "n starts one; or: ostler run demo \"fix the failing test\""],
-            false => ["No session matches.", "Esc clears the filter."],
+        let words: &[&str] = match state.filter.is_empty() {
+            true => &["No sessions yet.", "n starts one; or in a shell:", "ostler run demo \"fix the failing test\""],
+            false => &["No session matches.", "Esc clears the filter."],
         };
         for (words, y) in words.iter().zip(area.top()..area.bottom()) {
             put(buffer, Rect { y, height: 1, ..area }, 1, words, state.theme.dim());
@@ -214,7 +229,8 @@ fn session(state: &State, row: &Row, columns: &Columns, area: Rect, buffer: &mut
             x = x.saturating_add(wide + 1);
         }
     };
-    cell(&row.name, columns.name, theme.bold());
+    let name = if state.is_below(row) { format!("└ {}", row.name) } else { row.name.clone() };
+    cell(&name, columns.name, theme.bold());
     cell(&row.state_words(state.now), columns.state, style);
     cell(&row.agent, columns.agent, theme.plain());
     cell(&cut_front(&row.place, columns.place), columns.place, theme.dim());
@@ -234,7 +250,7 @@ fn state_style(row: &Row, theme: Theme) -> Style {
     }
 }
 
-fn rule(area: Rect, buffer: &mut Buffer, theme: Theme) {
+pub fn rule(area: Rect, buffer: &mut Buffer, theme: Theme) {
     let sign = if area.height > 1 { "│" } else { "─" };
     for y in area.top()..area.bottom() {
         for x in area.left()..area.right() {
@@ -277,7 +293,7 @@ fn short(number: u64) -> String {
 
 // The last row, and what stands above it.
 
-fn hint(state: &State, text: &str, area: Rect, buffer: &mut Buffer) {
+pub fn hint(state: &State, text: &str, area: Rect, buffer: &mut Buffer) {
     put(buffer, area, 0, text, state.theme.dim());
 }
 
@@ -292,7 +308,7 @@ fn footer(state: &State, area: Rect, buffer: &mut Buffer) {
         return;
     }
     let row = state.row();
-    let asks = row.is_some_and(|row| row.asking.is_some() && !row.ended);
+    let asks = row.is_some_and(Row::is_asking);
     let mut parts: Vec<&str> = Vec::new();
     parts.extend(state.peek.then_some("Space back"));
     parts.extend(asks.then_some(["a allow", "x deny"]).into_iter().flatten());
@@ -325,7 +341,7 @@ fn panel(state: &State, height: u16, title: &str, buffer: &mut Buffer) -> Rect {
     Rect { y: top + 1, height, ..area }
 }
 
-fn clear(area: Rect, buffer: &mut Buffer) {
+pub fn clear(area: Rect, buffer: &mut Buffer) {
     let blank = " ".repeat(usize::from(area.width));
     for y in area.top()..area.bottom() {
         buffer.set_stringn(area.x, y, &blank, usize::from(area.width), Style::new());
@@ -368,6 +384,7 @@ fn question(state: &State, answering: &mut Answering, buffer: &mut Buffer) -> Op
         let more =
             if below > 0 { format!("{} more: PgDn · ", counted(below as u64, "row", "rows")) } else { String::new() };
         let what = match (answering.allow, words) {
+            (true, _) if !answering.seen => "read all of it first · Esc leaves it",
             (true, false) => "y allows exactly this · Esc leaves it",
             (true, true) => "Enter answers · Esc leaves it",
             (false, _) => "Enter denies it, with what you write as the reason · Esc leaves it",
@@ -460,7 +477,7 @@ fn frame(area: Rect, title: &str, buffer: &mut Buffer, theme: Theme) {
     put(buffer, Rect { height: 1, ..area }, 2, &format!(" {title} "), theme.bold());
 }
 
-/// How many of the keys have room at once.
+/// How many rows of the keys have room at once.
 pub fn keys_at_once((rows, columns): (u16, u16)) -> usize {
     let height = usize::from(rows.saturating_sub(2)).max(1);
     if columns >= 2 * KEY_COLUMN { 2 * height } else { height }
@@ -468,18 +485,39 @@ pub fn keys_at_once((rows, columns): (u16, u16)) -> usize {
 
 /// So wide is a key with what it does.
 const KEY_COLUMN: u16 = 60;
+/// Of which so much is the key.
+const KEY: u16 = 11;
+
+/// The rows of the keys: each with what it does, which takes several where the window is narrow.
+pub fn key_rows((_, columns): (u16, u16)) -> Vec<(&'static str, String)> {
+    let wide = if columns >= 2 * KEY_COLUMN { KEY_COLUMN } else { columns };
+    // A free column, so that two that stand side by side do not touch.
+    let room = wide.saturating_sub(KEY + 1);
+    let rows = KEYS.iter().flat_map(|&(key, what)| {
+        rows_of_words(what, room)
+            .into_iter()
+            .enumerate()
+            .map(move |(row, what)| (if row == 0 { key } else { "" }, what))
+    });
+    rows.collect()
+}
 
 fn keys(state: &State, first: usize, buffer: &mut Buffer) {
     let (rows, columns) = state.size;
     let area = Rect::new(0, 1.min(rows), columns, rows.saturating_sub(2));
     clear(area, buffer);
-    let shown: Vec<_> = KEYS.iter().skip(first).take(keys_at_once(state.size)).collect();
-    for (place, (key, what)) in shown.iter().enumerate() {
+    let shown = key_rows(state.size).into_iter().skip(first).take(keys_at_once(state.size));
+    for (place, (key, what)) in shown.enumerate() {
         let height = usize::from(area.height).max(1);
         let (Ok(column), Ok(row)) = (u16::try_from(place / height), u16::try_from(place % height)) else { continue };
         let x = (column * KEY_COLUMN).min(columns);
-        let line = Rect { x, y: area.y + row, width: (columns - x).min(KEY_COLUMN), height: 1.min(area.height) };
-        put(buffer, Rect { width: line.width.min(11), ..line }, 1, key, state.theme.bold());
-        put(buffer, line, 11, what, state.theme.plain());
+        let line = Rect {
+            x,
+            y: area.y + row,
+            width: if columns >= 2 * KEY_COLUMN { KEY_COLUMN } else { columns }.min(columns - x),
+            height: 1.min(area.height),
+        };
+        put(buffer, Rect { width: line.width.min(KEY), ..line }, 1, key, state.theme.bold());
+        put(buffer, line, KEY, &what, state.theme.plain());
     }
 }

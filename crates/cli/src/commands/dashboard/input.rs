@@ -1,6 +1,7 @@
 //! What is being filled in or asked: a filter, a reply, a new session, an answer, a confirmation.
 
 use super::row::Row;
+use super::search::Searching;
 use super::state::State;
 use ostler_core::asking::{Row as AskRow, Shown};
 use ostler_core::fact::Ask;
@@ -23,6 +24,8 @@ pub enum Mode {
     Confirm { verb: Verb, of: Vec<SessionId> },
     /// A session that is about to begin.
     New(Box<Form>),
+    /// Words that are looked for in all conversations.
+    Search(Box<Searching>),
 }
 
 /// What asks first.
@@ -31,6 +34,7 @@ pub enum Verb {
     Interrupt,
     Stop,
     Archive,
+    Land,
 }
 
 impl Verb {
@@ -39,6 +43,7 @@ impl Verb {
             Verb::Interrupt => "interrupt",
             Verb::Stop => "stop",
             Verb::Archive => "archive",
+            Verb::Land => "land",
         }
     }
 }
@@ -53,6 +58,9 @@ pub struct Answering {
     pub top: usize,
     /// All of it has been on the screen.
     pub seen: bool,
+    /// It is no longer asked, or something else is. The panel stays until it is closed, so that what is being typed into it never becomes
+    /// keys of the list.
+    pub settled: bool,
     /// Words: the answer to a question, or why not.
     pub input: Input,
     /// The others that are answered after it.
@@ -63,12 +71,18 @@ impl Answering {
     pub fn of(row: &Row, allow: bool, further: Vec<SessionId>) -> Option<Answering> {
         let ask = row.asking.as_deref()?.clone();
         let called = row.called();
-        Some(Answering { id: row.id, called, ask, allow, top: 0, seen: false, input: Input::new(""), further })
+        let input = Input::new("");
+        Some(Answering { id: row.id, called, ask, allow, top: 0, seen: false, settled: false, input, further })
     }
 
     /// It is answered in words.
     pub fn takes_words(&self) -> bool {
         !self.allow || !self.ask.questions().is_empty()
+    }
+
+    /// What is said when it is no longer asked.
+    pub fn is_settled(&self) -> String {
+        format!("{} no longer asks this; nothing was answered · Esc leaves", self.called)
     }
 
     pub fn rows(&self, columns: u16) -> Vec<AskRow> {
@@ -140,11 +154,11 @@ impl State {
 
     /// A question that is about to be answered may be settled meanwhile.
     pub fn notice_question(&mut self, row: &Row) {
-        let Mode::Answer(answering) = &self.mode else { return };
+        let Mode::Answer(answering) = &mut self.mode else { return };
         let asked = row.asking.as_ref().filter(|_| !row.ended).map(|ask| &ask.request);
         if answering.id == row.id && asked != Some(&answering.ask.request) {
-            let words = format!("{} no longer asks this; nothing was answered", answering.called);
-            self.mode = Mode::List;
+            answering.settled = true;
+            let words = answering.is_settled();
             self.complain(words);
         }
     }

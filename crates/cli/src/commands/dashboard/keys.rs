@@ -1,7 +1,8 @@
 //! What a key does, by what keys are for at the moment.
 
-use super::draw::{KEYS, keys_at_once};
+use super::draw::{key_rows, keys_at_once};
 use super::input::{Answering, Field, Form, Mode, Verb};
+use super::search::Searching;
 use super::state::{Line, Pick, State};
 use ostler_core::id::SessionId;
 use ostler_core::record;
@@ -20,19 +21,33 @@ pub enum Effect {
     Attach(SessionId),
     /// A shell in this folder.
     Shell(String),
+    Diff(SessionId),
     /// Into the clipboard.
     Copy(String),
+    /// A message is about to be written; what was begun before comes back.
+    OpenReply(Vec<SessionId>),
+    OpenForm,
+    /// Of the preview.
+    Scroll(Scroll),
+    /// In this row of the preview.
+    Click(u16),
+    /// Done to sessions, beside the dashboard.
+    Work(Work),
+    /// In all conversations, beside the dashboard.
+    Search(String),
+}
+
+/// What is done to sessions. It may take as long as a session takes to end.
+#[derive(Clone, Debug)]
+pub enum Work {
     Answer {
         id: SessionId,
         answer: Answer,
     },
-    /// A message is about to be written; what was begun before comes back.
-    OpenReply(Vec<SessionId>),
     Send {
         to: Vec<SessionId>,
         text: String,
     },
-    OpenForm,
     Launch {
         agent: String,
         folder: String,
@@ -42,10 +57,20 @@ pub enum Effect {
     Do(Verb, Vec<SessionId>),
     Resume(Vec<SessionId>),
     Fork(Vec<SessionId>),
-    /// Of the preview.
-    Scroll(Scroll),
-    /// In this row of the preview.
-    Click(u16),
+    Restore(SessionId),
+    /// A conversation that no session has, by its agent's own id.
+    Adopt(String),
+}
+
+impl Work {
+    /// The sessions to which it is done.
+    pub fn of(&self) -> &[SessionId] {
+        match self {
+            Work::Answer { id, .. } | Work::Restore(id) => std::slice::from_ref(id),
+            Work::Send { to: of, .. } | Work::Do(_, of) | Work::Resume(of) | Work::Fork(of) => of,
+            Work::Launch { .. } | Work::Adopt(_) => &[],
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +98,8 @@ impl State {
             Mode::Filter => self.press_in_filter(key),
             Mode::Keys { first } => {
                 let next = first + keys_at_once(self.size);
-                let more = next < KEYS.len() && !matches!(key, Key::Escape | Key::Interrupt | Key::Text('q'));
+                let more =
+                    next < key_rows(self.size).len() && !matches!(key, Key::Escape | Key::Interrupt | Key::Text('q'));
                 self.mode = if more { Mode::Keys { first: next } } else { Mode::List };
                 Vec::new()
             }
@@ -81,6 +107,7 @@ impl State {
             Mode::Answer(_) => self.press_in_answer(key),
             Mode::Confirm { .. } => self.press_in_confirm(key),
             Mode::New(_) => self.press_in_form(key),
+            Mode::Search(_) => self.press_in_search(key),
         };
         self.settle_question();
         effects
@@ -126,6 +153,8 @@ impl State {
             Key::Text('J') | Key::RowDown => return vec![Effect::Scroll(Scroll::Rows(1))],
             Key::Text('K') | Key::RowUp => return vec![Effect::Scroll(Scroll::Rows(-1))],
             Key::UnfoldAll | Key::Unfold => return vec![Effect::Scroll(Scroll::UnfoldAll)],
+            Key::Right => self.unfold_job(true),
+            Key::Left => self.unfold_job(false),
             Key::Tab => self.next_need(1),
             Key::BackTab => self.next_need(-1),
             Key::Escape => self.back(),
@@ -151,7 +180,7 @@ impl State {
     /// What is done to the selected session, or to those that are marked.
     fn verb(&mut self, key: Key) -> Vec<Effect> {
         let meant = self.meant();
-        let verbs = "axriosRfAy";
+        let verbs = "axriosRfAydl";
         let known = key == Key::Enter || matches!(key, Key::Text(letter) if verbs.contains(letter));
         if !known {
             self.say("no such key; ? shows all");
@@ -167,13 +196,15 @@ impl State {
                 let folder = self.row().map(|row| row.cwd.clone()).filter(|cwd| !cwd.is_empty());
                 return folder.map(Effect::Shell).into_iter().collect();
             }
+            Key::Text('d') => return self.row().map(|row| Effect::Diff(row.id)).into_iter().collect(),
+            Key::Text('l') => self.mode = Mode::Confirm { verb: Verb::Land, of: meant },
             Key::Text(letter @ ('a' | 'x')) => self.answer(letter == 'a', meant),
             Key::Text('r') => return vec![Effect::OpenReply(meant)],
             Key::Text('i') => self.mode = Mode::Confirm { verb: Verb::Interrupt, of: meant },
             Key::Text('s') => self.mode = Mode::Confirm { verb: Verb::Stop, of: meant },
             Key::Text('A') => self.mode = Mode::Confirm { verb: Verb::Archive, of: meant },
-            Key::Text('R') => return self.done_with_marks(Effect::Resume(meant)),
-            Key::Text('f') => return self.done_with_marks(Effect::Fork(meant)),
+            Key::Text('R') => return self.done_with_marks(Work::Resume(meant)),
+            Key::Text('f') => return self.done_with_marks(Work::Fork(meant)),
             Key::Text('y') => {
                 let ids: Vec<&str> = meant.iter().map(SessionId::as_str).collect();
                 let ids = ids.join(" ");
@@ -185,9 +216,9 @@ impl State {
         Vec::new()
     }
 
-    fn done_with_marks(&mut self, effect: Effect) -> Vec<Effect> {
+    fn done_with_marks(&mut self, work: Work) -> Vec<Effect> {
         self.marked.clear();
-        vec![effect]
+        vec![Effect::Work(work)]
     }
 
     /// One that has ended has nothing to attach to, but can be read.
@@ -261,6 +292,7 @@ impl State {
             }
             Key::Enter => self.mode = Mode::List,
             Key::Backspace if self.filter.is_empty() => self.mode = Mode::List,
+            Key::Text('/') if self.filter.is_empty() => self.mode = Mode::Search(Box::new(Searching::new())),
             Key::Up => self.step(-1),
             Key::Down => self.step(1),
             Key::NewLine | Key::Pasted('\n') => {}
@@ -279,9 +311,10 @@ impl State {
             Key::Interrupt => input.give_up(),
             Key::Enter if input.text().trim().is_empty() => {}
             Key::Enter => {
-                let effect = Effect::Send { to: to.clone(), text: input.text().to_owned() };
+                let work = Work::Send { to: to.clone(), text: input.text().to_owned() };
+                self.sent.push(input.text().to_owned());
                 self.mode = Mode::List;
-                return self.done_with_marks(effect);
+                return self.done_with_marks(work);
             }
             Key::PageUp => return vec![Effect::Scroll(Scroll::HalfPages(-1))],
             Key::PageDown => return vec![Effect::Scroll(Scroll::HalfPages(1))],
@@ -318,6 +351,11 @@ impl State {
         let (_, height) = self.question_room();
         let page = usize::from(height.saturating_sub(1).max(1));
         let Mode::Answer(answering) = &mut self.mode else { return Vec::new() };
+        if answering.settled && !matches!(key, Key::Escape | Key::Interrupt) {
+            let words = answering.is_settled();
+            self.complain(words);
+            return Vec::new();
+        }
         match key {
             Key::Escape | Key::Interrupt => self.mode = Mode::List,
             Key::PageDown => answering.top += page,
@@ -358,7 +396,7 @@ impl State {
             self.answer(allow, further);
             self.said = None;
         }
-        vec![Effect::Answer { id, answer }]
+        vec![Effect::Work(Work::Answer { id, answer })]
     }
 
     fn press_in_confirm(&mut self, key: Key) -> Vec<Effect> {
@@ -367,20 +405,27 @@ impl State {
         match key {
             Key::Text('y') => {
                 self.mode = Mode::List;
-                self.done_with_marks(Effect::Do(verb, of))
+                self.done_with_marks(Work::Do(verb, of))
             }
             Key::Text('n' | 'q') | Key::Escape | Key::Interrupt => {
                 self.mode = Mode::List;
                 Vec::new()
             }
-            _ => Vec::new(),
+            Key::Click { .. } | Key::WheelUp { .. } | Key::WheelDown { .. } => Vec::new(),
+            // Words that were meant for something else must not come upon a `y`.
+            _ => {
+                self.mode = Mode::List;
+                self.say(format!("{} was not done", verb.word()));
+                Vec::new()
+            }
         }
     }
 
     fn press_in_form(&mut self, key: Key) -> Vec<Effect> {
         let Mode::New(form) = &mut self.mode else { return Vec::new() };
         match (key, form.field) {
-            (Key::Escape | Key::Interrupt, _) => self.mode = Mode::List,
+            // What was filled in is there again the next time.
+            (Key::Escape | Key::Interrupt, _) => self.put_form_away(),
             (Key::Tab, _) | (Key::Down, Field::Agent | Field::Folder | Field::Kind) => form.next_field(1),
             (Key::BackTab, _) | (Key::Up, Field::Agent | Field::Folder | Field::Kind) => form.next_field(-1),
             (Key::Enter, _) => return self.launch(),
@@ -404,9 +449,30 @@ impl State {
             self.say("a prompt is missing; to open it in a terminal instead, change the kind (Tab)");
             return Vec::new();
         }
-        let effect = Effect::Launch { agent, folder: folder.text().to_owned(), terminal: *terminal, prompt };
-        self.mode = Mode::List;
-        vec![effect]
+        let work = Work::Launch { agent, folder: folder.text().to_owned(), terminal: *terminal, prompt };
+        // Until it has begun.
+        self.put_form_away();
+        vec![Effect::Work(work)]
+    }
+
+    fn put_form_away(&mut self) {
+        if let Mode::New(form) = std::mem::replace(&mut self.mode, Mode::List) {
+            self.form = Some(form).filter(|form| !form.prompt.is_empty());
+        }
+    }
+
+    /// What came of something that was done. What a person has written is kept until it has arrived.
+    pub fn done(&mut self, work: &Work, said: Result<String, String>) {
+        match (work, &said) {
+            (Work::Launch { .. }, Ok(_)) => self.form = None,
+            (Work::Send { to, .. }, Ok(_)) => drop(self.unsent.remove(to)),
+            (Work::Send { to, text }, Err(_)) => drop(self.unsent.insert(to.clone(), text.clone())),
+            _ => {}
+        }
+        match said {
+            Ok(words) => self.say(words),
+            Err(words) => self.complain(words),
+        }
     }
 }
 

@@ -2,16 +2,20 @@
 //!
 //! * `state`, `input`, `keys`: what is shown and what a key does, without a terminal: events in, effects out.
 //! * `row`: what the list needs of a session. `draw`: from the state to a buffer.
-//! * `preview`: the selected session. `verbs`: what is done to sessions, beside the dashboard.
+//! * `preview`: the selected session. `verbs`: what is done to sessions, beside the dashboard. `beginning`: the start of the
+//!   watch over all sessions. `search`: all conversations.
 //!
 //! This file is the loop: it waits for keys, for changes of sessions and for verbs that are done, and does nothing in between. Only
 //! while a duration is on the screen it wakes to count it, at most once a second.
 
+mod beginning;
 mod draw;
 mod input;
 mod keys;
 mod preview;
+mod printed_text;
 mod row;
+mod search;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -21,8 +25,9 @@ use super::attach::{self, Leaves};
 use super::ls::tilde;
 use crate::context::{Context, variable};
 use crate::exit::{Code, Failure, Result};
+use beginning::{Begun, Watching};
 use input::{Field, Form, Mode};
-use keys::Effect;
+use keys::{Effect, Work};
 use ostler_core::id::SessionId;
 use ostler_core::record;
 use ostler_engine::content::Kind;
@@ -30,12 +35,13 @@ use ostler_engine::draft::Draft;
 use ostler_engine::installed;
 use ostler_engine::list::{Wanted, find_and, look_again};
 use ostler_engine::process::now;
-use ostler_engine::watch::{Change, Select, Watch};
+use ostler_engine::watch::Change;
 use ostler_tui::frame::{self, Frames};
-use ostler_tui::terminal::{self, Event, Interest, Modes, Signal, Terminal, Wait};
-use ostler_tui::{Buffer, Input, Keys, Rect, Theme, clipboard};
+use ostler_tui::terminal::{self, Event, Interest, Modes, Signal, Terminal, TerminalGuard, Wait};
+use ostler_tui::{Buffer, Input, Key, Keys, Rect, Theme, clipboard, progress};
 use preview::Preview;
-use row::Row;
+use row::{Need, Row};
+use search::Searcher;
 use state::{Pick, State};
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -49,6 +55,11 @@ const NEWS: Duration = Duration::from_millis(100);
 /// Where the kernel watches no files, sessions are looked at this often.
 const UNWATCHED: Duration = Duration::from_secs(1);
 
+/// Durations are counted so often at most.
+const TICK: Duration = Duration::from_secs(1);
+/// A clock that is read a little early must not make it turn.
+const SOONEST_TICK: Duration = Duration::from_millis(20);
+
 /// Keeps the title of the window, and puts it back.
 const KEEP_TITLE: &str = "\x1b[22;2t";
 const RESTORE_TITLE: &str = "\x1b[23;2t";
@@ -57,15 +68,26 @@ pub fn run(context: &Context) -> Result<Code> {
     if !terminal::is_there() {
         return Err(Failure::usage("ui needs a terminal; list the sessions with: ostler ls"));
     }
-    let mut dashboard = Dashboard::open(context)?;
+    let works = progress::is_understood(variable);
+    // Before any thread. Whatever the terminal was told, by the dashboard or by a session in it, is taken back.
+    let mut leave = ostler_screen::Screen::reset().to_vec();
+    leave.extend(if works { progress::RESTS } else { "" }.bytes());
+    leave.extend(frame::LEAVE.bytes().chain(RESTORE_TITLE.bytes()));
+    let guard = TerminalGuard::post(&leave)?;
+    let mut dashboard = Dashboard::open(context, guard, works)?;
     loop {
         let left = dashboard.stay();
         // The terminal is given back first, also when something went wrong.
         dashboard.close();
         match left? {
             Left::Quit => return Ok(Code::Succeeded),
-            Left::Attach(id) => dashboard.attach(id),
+            Left::Attach(id) => {
+                if dashboard.attach(id) {
+                    return Ok(Code::Succeeded);
+                }
+            }
             Left::Shell(folder) => dashboard.shell(&folder),
+            Left::Diff(id) => dashboard.diff(id),
         }
         if !dashboard.take_terminal()? {
             return Ok(Code::Succeeded);
@@ -78,19 +100,23 @@ enum Left {
     Quit,
     Attach(SessionId),
     Shell(String),
+    Diff(SessionId),
 }
 
 struct Dashboard<'a> {
     context: &'a Context,
     state: State,
     preview: Preview,
-    /// `None`: what there is has not been shown yet.
-    watch: Option<Watch<'a>>,
+    watching: Watching,
     /// `None` while another program has it.
     terminal: Option<Terminal>,
+    /// Puts the terminal back if this process is killed.
+    guard: TerminalGuard,
     frames: Frames,
     keys: Keys,
     workers: Workers,
+    /// `None`: nothing was searched for yet.
+    searcher: Option<Searcher>,
     draft: Option<Draft>,
     /// A session that was begun here, to be selected as soon as it is listed.
     begun: Option<SessionId>,
@@ -99,31 +125,40 @@ struct Dashboard<'a> {
     preview_due: Option<Instant>,
     /// When what is on the screen is no longer true by itself.
     tick: Option<Instant>,
+    /// When that was so last.
+    ticked: Option<Instant>,
     /// The title of the window.
     title: String,
+    /// Whether the terminal was told that something works; `None`: it does not understand that.
+    works: Option<bool>,
 }
 
 impl<'a> Dashboard<'a> {
-    fn open(context: &'a Context) -> Result<Dashboard<'a>> {
+    fn open(context: &'a Context, guard: TerminalGuard, works: bool) -> Result<Dashboard<'a>> {
         let theme = Theme { colour: context.style.colour };
         let mut state = State::new(theme, (24, 80), now());
-        let found = find_and(&context.engine, &Wanted::default(), |one| Row::of(&one))?;
-        state.fill(found.listed.into_iter().flatten(), found.older);
+        let wanted = Wanted { rest_later: true, ..Wanted::default() };
+        let found = find_and(&context.engine, &wanted, |one| Row::of(&one))?;
+        state.fill(found.listed.into_iter().flatten(), found.rest.len(), found.older);
         let mut dashboard = Dashboard {
             context,
             state,
             preview: Preview::empty(),
-            watch: None,
+            watching: Watching::NotYet { rest: found.rest },
             terminal: None,
+            guard,
             frames: Frames::default(),
             keys: Keys::default(),
             workers: Workers::new()?,
+            searcher: None,
             draft: None,
             begun: None,
             changes_due: None,
             preview_due: None,
             tick: None,
+            ticked: None,
             title: String::new(),
+            works: works.then_some(false),
         };
         dashboard.take_terminal()?;
         Ok(dashboard)
@@ -142,6 +177,7 @@ impl<'a> Dashboard<'a> {
     }
 
     fn enter(&mut self) -> Result<()> {
+        self.guard.taken();
         self.frames.forget();
         self.title.clear();
         self.measure();
@@ -156,9 +192,19 @@ impl<'a> Dashboard<'a> {
     }
 
     fn close(&mut self) {
+        let farewell = self.farewell();
         if let Some(mut terminal) = self.terminal.take() {
-            terminal.put_last(format!("{}{RESTORE_TITLE}", frame::LEAVE).as_bytes());
+            terminal.put_last(farewell.as_bytes());
+            drop(terminal);
+            self.guard.given_back();
         }
+    }
+
+    /// Leaves the terminal as it was.
+    fn farewell(&mut self) -> String {
+        let rests = if self.works == Some(true) { progress::RESTS } else { "" };
+        self.works = self.works.map(|_| false);
+        format!("{}{rests}{RESTORE_TITLE}", frame::LEAVE)
     }
 
     fn measure(&mut self) {
@@ -206,13 +252,17 @@ impl<'a> Dashboard<'a> {
 
     fn wait(&mut self) -> Result<Woken> {
         let now = Instant::now();
-        let behind = self.watch.is_none() || self.is_preview_stale();
+        let behind = matches!(self.watching, Watching::NotYet { .. }) || self.is_preview_stale();
         let escape = self.keys.has_lone_escape().then(|| now + ESCAPE);
-        let unwatched = self.watch.as_ref().is_some_and(|watch| watch.fd().is_none()).then(|| now + UNWATCHED);
+        let watch = match &self.watching {
+            Watching::Is(watch, _) => Some(watch),
+            Watching::NotYet { .. } | Watching::Begins(_) => None,
+        };
+        let unwatched = watch.is_some_and(|watch| watch.fd().is_none()).then(|| now + UNWATCHED);
         let at_once = behind.then_some(now);
         let until = [at_once, escape, unwatched, self.tick, self.changes_due, self.preview_due];
         let until = until.into_iter().flatten().min();
-        let changes = self.watch.as_ref().and_then(Watch::fd).filter(|_| self.changes_due.is_none());
+        let changes = watch.and_then(|watch| watch.fd()).filter(|_| self.changes_due.is_none());
         let preview = self.preview.watch().and_then(|watch| watch.fd()).filter(|_| self.preview_due.is_none());
         let fds = [changes, preview, Some(self.workers.fd())];
         let others: Vec<Interest<'_>> = fds.iter().flatten().map(|fd| Interest::read(*fd)).collect();
@@ -239,19 +289,37 @@ impl<'a> Dashboard<'a> {
             self.preview.refresh(self.state.row());
         }
         if is_due(self.tick) {
+            self.ticked = self.tick;
             let busy: Vec<SessionId> = self.state.seen_rows().filter(|row| row.is_busy()).map(|row| row.id).collect();
             self.look_again(&busy)?;
         }
         if done {
-            for done in self.workers.done() {
+            // First, because it empties what wakes us: what is told after that wakes us again, and what was told before is there.
+            let finished = self.workers.done();
+            self.take_beginning()?;
+            self.searcher.iter().flat_map(Searcher::heard).for_each(|heard| self.state.hear(heard));
+            for done in finished {
                 if let Some(place) = self.state.busy.iter().position(|busy| *busy == done.busy) {
                     self.state.busy.remove(place);
                 }
                 self.begun = done.begun.or(self.begun);
-                match done.said {
-                    Ok(words) => self.state.say(words),
-                    Err(words) => self.state.complain(words),
+                self.state.done(&done.work, done.said);
+            }
+            self.select_begun();
+        }
+        Ok(())
+    }
+
+    /// From the first of these on changes are told.
+    fn take_beginning(&mut self) -> Result<()> {
+        while let Some(begun) = self.watching.begun() {
+            match begun? {
+                Begun::Watch { watch, rows, gone } => {
+                    self.watching.is(watch);
+                    self.state.put(rows);
+                    gone.into_iter().for_each(|id| self.state.remove(id));
                 }
+                Begun::Rest(rows) => self.state.put_rest(rows),
             }
             self.select_begun();
         }
@@ -260,7 +328,7 @@ impl<'a> Dashboard<'a> {
 
     /// The sessions that have changed.
     fn take_changes(&mut self) -> Result<BTreeSet<SessionId>> {
-        let Some(watch) = &mut self.watch else { return Ok(BTreeSet::new()) };
+        let Watching::Is(watch, _) = &mut self.watching else { return Ok(BTreeSet::new()) };
         let mut changed = BTreeSet::new();
         let mut gone = Vec::new();
         while let Some(change) = watch.next_change()? {
@@ -313,12 +381,9 @@ impl<'a> Dashboard<'a> {
     fn catch_up(&mut self) -> Result<()> {
         if self.is_preview_stale() {
             self.read_preview();
-        } else if self.watch.is_none() {
-            self.watch = Some(self.context.engine.watch(Select::all())?);
-            self.take_changes()?;
-            // What has ended since the list was made was not told of.
-            let running: Vec<SessionId> = self.state.rows.values().filter(|row| !row.ended).map(|row| row.id).collect();
-            self.look_again(&running)?;
+        } else if matches!(self.watching, Watching::NotYet { .. }) {
+            let running = self.state.rows.values().filter(|row| !row.ended).map(|row| row.id).collect();
+            self.watching.begin(running, self.workers.waker()?)?;
         }
         Ok(())
     }
@@ -344,15 +409,22 @@ impl<'a> Dashboard<'a> {
             text.push_str(&format!("\x1b]2;{title}\x1b\\"));
             self.title = title;
         }
+        let works = self.works.map(|_| self.state.count(Need::Working) > 0);
+        if works != self.works {
+            text.push_str(if works == Some(true) { progress::WORKS } else { progress::RESTS });
+            self.works = works;
+        }
         self.put(&text)?;
         let times = self.state.seen_rows().chain(self.state.row()).filter_map(|row| row.stays_true(self.state.now));
-        self.tick = times.min().map(|time| begun + time.max(Duration::from_millis(20)));
+        self.tick = times.min().map(|time| next_tick(self.ticked, begun, time));
         Ok(())
     }
 
     fn suspend(&mut self) -> Result<()> {
+        let farewell = self.farewell();
         if let Some(terminal) = &mut self.terminal {
-            terminal.put_last(format!("{}{RESTORE_TITLE}", frame::LEAVE).as_bytes());
+            terminal.put_last(farewell.as_bytes());
+            self.guard.given_back();
             // That the terminal is another program's now is said by its keyboard.
             terminal.suspend()?;
         }
@@ -361,12 +433,17 @@ impl<'a> Dashboard<'a> {
 
     // What is done.
 
-    fn press(&mut self, key: ostler_tui::Key) -> Result<Option<Left>> {
+    fn press(&mut self, key: Key) -> Result<Option<Left>> {
+        // A question may be in the preview already; the list is told of changes only so often.
+        if matches!((&self.state.mode, key), (Mode::List, Key::Text('a' | 'x'))) {
+            self.look_again(&self.state.meant())?;
+        }
         for effect in self.state.press(key) {
             match effect {
                 Effect::Quit => return Ok(Some(Left::Quit)),
                 Effect::Attach(id) => return Ok(Some(Left::Attach(id))),
                 Effect::Shell(folder) => return Ok(Some(Left::Shell(folder))),
+                Effect::Diff(id) => return Ok(Some(Left::Diff(id))),
                 Effect::Suspend => self.suspend()?,
                 Effect::Redraw => self.frames.forget(),
                 Effect::Copy(text) => self.put(&clipboard::copy(&text))?,
@@ -377,25 +454,25 @@ impl<'a> Dashboard<'a> {
                     self.preview.scroll(scroll);
                 }
                 Effect::Click(row) => self.preview.click(row),
-                Effect::Answer { .. }
-                | Effect::Send { .. }
-                | Effect::Launch { .. }
-                | Effect::Do(..)
-                | Effect::Resume(_)
-                | Effect::Fork(_) => self.start(effect)?,
+                Effect::Work(work) => self.start(work)?,
+                Effect::Search(text) => self.search(text)?,
             }
         }
         Ok(None)
     }
 
-    fn start(&mut self, effect: Effect) -> Result<()> {
-        let of = match &effect {
-            Effect::Answer { id, .. } => vec![*id],
-            Effect::Send { to: of, .. } | Effect::Do(_, of) | Effect::Resume(of) | Effect::Fork(of) => of.clone(),
-            _ => Vec::new(),
-        };
-        let busy = self.workers.start(effect, &draw::whom(&self.state, &of))?;
+    fn start(&mut self, work: Work) -> Result<()> {
+        let called = draw::whom(&self.state, work.of());
+        let busy = self.workers.start(work, &called)?;
         self.state.busy.push(busy);
+        Ok(())
+    }
+
+    fn search(&mut self, text: String) -> Result<()> {
+        if self.searcher.is_none() {
+            self.searcher = Some(Searcher::start(self.workers.waker()?)?);
+        }
+        self.searcher.iter().for_each(|searcher| searcher.ask(text.clone()));
         Ok(())
     }
 
@@ -407,7 +484,10 @@ impl<'a> Dashboard<'a> {
             }
             _ => None,
         };
-        let input = Input::new(self.draft.as_ref().map_or("", |draft| draft.text()));
+        let draft = self.draft.as_ref().map(|draft| draft.text()).filter(|text| !text.is_empty());
+        let unsent = self.state.unsent.get(&to).map(String::as_str);
+        let mut input = Input::new(draft.or(unsent).unwrap_or_default());
+        self.state.sent.iter().for_each(|text| input.remember(text));
         self.state.mode = Mode::Reply { to, input };
     }
 
@@ -418,6 +498,10 @@ impl<'a> Dashboard<'a> {
     }
 
     fn open_form(&mut self) {
+        if let Some(form) = self.state.form.take() {
+            self.state.mode = Mode::New(form);
+            return;
+        }
         let engine = &self.context.engine;
         let mut agents: Vec<String> =
             installed::installed(&engine.environment).iter().map(|agent| agent.name().to_owned()).collect();
@@ -434,8 +518,10 @@ impl<'a> Dashboard<'a> {
         self.state.mode = Mode::New(Box::new(form));
     }
 
-    fn attach(&mut self, id: SessionId) {
+    /// `true`: the process was asked to exit meanwhile.
+    fn attach(&mut self, id: SessionId) -> bool {
         let engine = &self.context.engine;
+        self.guard.taken();
         let attached = engine.select(id.as_str()).map_err(Failure::from).and_then(|place| {
             let mode = engine.view_without_last(&place)?.mode;
             // A command prints where the cursor is; what it prints does not stay behind the dashboard.
@@ -448,10 +534,25 @@ impl<'a> Dashboard<'a> {
                 attach::open_and_leave(self.context, &place, mode, false, Leaves::Nothing)
             }
         });
-        if let Err(failure) = attached {
-            self.state.complain(failure.to_string());
-        }
+        self.guard.given_back();
         self.preview = Preview::empty();
+        match attached {
+            Ok(left) => left.exits,
+            Err(failure) => {
+                self.state.complain(failure.to_string());
+                false
+            }
+        }
+    }
+
+    fn diff(&mut self, id: SessionId) {
+        let engine = &self.context.engine;
+        let shown = engine.select(id.as_str()).and_then(|place| engine.page_changes(&place));
+        match shown {
+            Ok(true) => {}
+            Ok(false) => self.state.say("it has changed nothing"),
+            Err(error) => self.state.complain(Failure::from(error).to_string()),
+        }
     }
 
     fn shell(&mut self, folder: &str) {
@@ -462,6 +563,13 @@ impl<'a> Dashboard<'a> {
             self.state.complain(Failure::ours(format!("{shell} in {folder}: {error}")).to_string());
         }
     }
+}
+
+/// When what is on the screen is drawn again that stays true for so long. Each duration changes at its own moment within a second; they
+/// are counted together, so that many of them cost what one does.
+fn next_tick(last: Option<Instant>, now: Instant, true_for: Duration) -> Instant {
+    let wanted = now + true_for.max(SOONEST_TICK);
+    last.map_or(wanted, |last| wanted.max(last + TICK))
 }
 
 /// What the loop has waited for.

@@ -1,10 +1,10 @@
 //! What is seen of the selected session without attaching: the end of its conversation, its screen, or what it prints, live.
 
 use super::keys::Scroll;
+use super::printed_text::PrintedText;
 use super::row::Row;
 use crate::exit::{Failure, Result};
 use ostler_core::id::SessionId;
-use ostler_core::limits::size;
 use ostler_engine::content::{self, Item, Kind, Piece, Printed, ProgramScreen};
 use ostler_engine::session_watch::SessionWatch;
 use ostler_engine::{Engine, Place};
@@ -13,15 +13,15 @@ use ostler_tui::{Buffer, Conversation, Rect, Theme, program_screen, rows_of};
 
 /// About so much of the end of a conversation is read. All of it is there after attaching.
 const LATELY: u64 = 192 << 10;
-/// So much of what a command has printed is kept.
-const PRINTED: usize = 64 << 10;
+/// So much of the end of what a command has printed is read. It is more than is kept, for the sake of long lines.
+const READ: u64 = 1 << 20;
 
 /// What it shows.
 enum Content {
     Nothing,
     Talk { reader: Box<content::Conversation>, widget: Box<Conversation> },
     Screen { screen: Box<ProgramScreen>, above: Option<Vec<Vec<ostler_screen::Piece>>>, up: usize },
-    Text { printed: Printed, text: String, up: usize },
+    Text { printed: Printed, text: PrintedText, up: usize },
     Failed(String),
 }
 
@@ -77,8 +77,8 @@ impl Preview {
             }
             Kind::Terminal => Content::Screen { screen: Box::new(engine.program_screen(place)?), above: None, up: 0 },
             Kind::Command => {
-                let printed = engine.printed_lately(place, PRINTED as u64)?;
-                Content::Text { printed, text: String::new(), up: 0 }
+                let printed = engine.printed_lately(place, READ)?;
+                Content::Text { printed, text: PrintedText::default(), up: 0 }
             }
         })
     }
@@ -119,15 +119,8 @@ impl Preview {
             Content::Screen { screen, .. } => screen.read()?,
             Content::Text { printed, text, .. } => printed.read(|_, piece| -> Result<()> {
                 match piece {
-                    Piece::Bytes(bytes) => text.push_str(&String::from_utf8_lossy(bytes)),
-                    Piece::Dropped(bytes) => text.push_str(&format!("\n[{} were dropped]\n", size(bytes))),
-                }
-                if text.len() > 2 * PRINTED {
-                    let mut cut = text.len() - PRINTED;
-                    while !text.is_char_boundary(cut) {
-                        cut += 1;
-                    }
-                    text.drain(..cut);
+                    Piece::Bytes(bytes) => text.print(bytes),
+                    Piece::Dropped(bytes) => text.dropped(bytes),
                 }
                 Ok(())
             })?,
@@ -228,7 +221,7 @@ impl Preview {
                 program_screen::render(&rows[most - *up..], area, buffer, theme);
             }
             Content::Text { text, up, .. } => {
-                let rows = rows_of(clean_output(text).trim_end(), area.width);
+                let rows = rows_of(clean_output(&text.text()).trim_end(), area.width);
                 let most = rows.len().saturating_sub(height);
                 *up = (*up).min(most);
                 for (row, y) in rows[most - *up..].iter().zip(area.top()..area.bottom()) {

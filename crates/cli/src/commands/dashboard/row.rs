@@ -73,6 +73,10 @@ pub struct Row {
     pub asking: Option<Box<Ask>>,
     /// What it asked, said or printed last, in one line.
     pub doing: String,
+    /// It drives others.
+    pub job: bool,
+    /// The job that it was launched by.
+    pub of: Option<SessionId>,
 }
 
 impl Row {
@@ -110,7 +114,7 @@ impl Row {
             agent: clean_line(&agent_name(view)),
             place: clean_line(&place(view)),
             cwd: view.cwd.clone(),
-            command: view.agent == COMMAND,
+            command: view.agent == COMMAND || view.job.is_some(),
             mode: Some(view.mode),
             run: view.run,
             cost_usd: view.cost_usd,
@@ -118,6 +122,8 @@ impl Row {
             queued: view.queued,
             asking: view.asking.clone().map(Box::new),
             doing: cut(&clean_line(&doing), DOING),
+            job: view.job.is_some(),
+            of: view.parent.filter(|_| view.driven),
         }
     }
 
@@ -146,6 +152,8 @@ impl Row {
             queued: 0,
             asking: None,
             doing: cut(&clean_line(&damaged.damage), DOING),
+            job: false,
+            of: None,
         })
     }
 
@@ -156,8 +164,8 @@ impl Row {
         }
         let seconds = now.duration_since(self.since).as_secs().max(0);
         let time = match self.state {
-            Phase::Idle | Phase::Ended => clock(self.since, now),
-            Phase::Asking => age(seconds),
+            Phase::Idle | Phase::Waiting | Phase::Ended => clock(self.since, now),
+            Phase::Queued | Phase::Asking => age(seconds),
             Phase::Starting | Phase::Working | Phase::Running | Phase::Stopping => match u64::try_from(seconds) {
                 Ok(few @ 0..10) => format!("{few}s"),
                 Ok(seconds) => duration(seconds.saturating_mul(1000)),
@@ -172,11 +180,16 @@ impl Row {
         if self.damaged { None } else { stays_true(self.state, self.since, now) }
     }
 
+    /// Whether it waits for an answer.
+    pub fn is_asking(&self) -> bool {
+        self.asking.is_some() && !self.ended
+    }
+
     /// Whether it may print or draw at any time.
     pub fn is_busy(&self) -> bool {
         match self.state {
             Phase::Starting | Phase::Working | Phase::Running | Phase::Stopping => true,
-            Phase::Idle | Phase::Asking | Phase::Ended => false,
+            Phase::Queued | Phase::Idle | Phase::Waiting | Phase::Asking | Phase::Ended => false,
         }
     }
 
@@ -195,10 +208,10 @@ impl Row {
 
     /// Whether each of these words, in small letters, is found in it.
     pub fn matches(&self, words: &[String]) -> bool {
-        let fields =
-            [self.id.as_str(), &self.name, &self.agent, &self.place, self.status, self.need.word(), &self.doing];
+        let fields = [&self.name, &self.agent, &self.place, self.status, self.need.word(), &self.doing];
         let small: Vec<String> = fields.iter().map(|field| field.to_lowercase()).collect();
-        words.iter().all(|word| small.iter().any(|field| field.contains(word)))
+        // An id is known by its beginning; two letters within one are nobody's word.
+        words.iter().all(|word| self.id.as_str().starts_with(word) || small.iter().any(|field| field.contains(word)))
     }
 
     /// Where it stands in its group: what asks for longest comes first, of the others the newest.
@@ -214,6 +227,10 @@ impl Row {
 
 fn need(view: &View) -> (Need, u8) {
     let failed_turn = view.last_turn.as_ref().is_some_and(|turn| turn.verdict == Verdict::Failed);
+    // What the end of a child means is decided by its job.
+    if view.ended && view.driven {
+        return (Need::Ended, 0);
+    }
     if view.ended {
         return match view.outcome.as_ref().map(|outcome| outcome.kind) {
             Some(Kind::Failed | Kind::Lost) => (Need::You, 2),
@@ -229,6 +246,7 @@ fn need(view: &View) -> (Need, u8) {
     match view.state {
         _ if is_retrying(view) => (Need::Waiting, 0),
         Phase::Starting | Phase::Working | Phase::Running | Phase::Stopping => (Need::Working, 0),
+        Phase::Queued | Phase::Waiting => (Need::Waiting, 0),
         Phase::Idle if view.queued > 0 => (Need::Waiting, 0),
         Phase::Idle if failed_turn => (Need::You, 2),
         Phase::Idle => (Need::Idle, 0),

@@ -3,7 +3,7 @@
 //! * [`State`]: the sessions, which of them are listed, which one is selected.
 //! * `keys`: what a key does. `input`: the lines and panels that are filled in.
 
-use super::input::Mode;
+use super::input::{Form, Mode};
 use super::row::{Need, Row};
 use jiff::Timestamp;
 use ostler_core::id::SessionId;
@@ -53,18 +53,48 @@ pub struct Areas {
     pub preview: Rect,
 }
 
+/// How many sessions there are of each kind, counted as they change: a frame costs the same beside ten and ten thousand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Tally {
+    needs: [usize; Need::ALL.len()],
+    asking: usize,
+}
+
+impl Tally {
+    fn add(&mut self, row: &Row) {
+        self.needs[row.need as usize] += 1;
+        self.asking += usize::from(row.is_asking());
+    }
+
+    fn take(&mut self, row: &Row) {
+        self.needs[row.need as usize] -= 1;
+        self.asking -= usize::from(row.is_asking());
+    }
+}
+
 pub struct State {
     pub rows: BTreeMap<SessionId, Row>,
+    tally: Tally,
     pub lines: Vec<Line>,
     pub picked: Option<Pick>,
     /// The first line that is seen.
     pub top: usize,
     pub older: usize,
+    /// Ended, and not read yet: they are only counted.
+    pub unread: usize,
     pub unfolded: bool,
+    /// Jobs whose children are listed below them.
+    pub open_jobs: BTreeSet<SessionId>,
     /// Only those that match are listed.
     pub filter: Input,
     pub marked: BTreeSet<SessionId>,
     pub mode: Mode,
+    /// A new session that was described and has not begun.
+    pub form: Option<Box<Form>>,
+    /// Messages that could not be sent.
+    pub unsent: BTreeMap<Vec<SessionId>, String>,
+    /// Messages that were sent from here, for the arrow up.
+    pub sent: Vec<String>,
     /// The preview has the whole window.
     pub peek: bool,
     pub said: Option<Said>,
@@ -82,14 +112,20 @@ impl State {
     pub fn new(theme: Theme, size: (u16, u16), now: Timestamp) -> State {
         State {
             rows: BTreeMap::new(),
+            tally: Tally::default(),
             lines: Vec::new(),
             picked: None,
             top: 0,
             older: 0,
+            unread: 0,
             unfolded: false,
+            open_jobs: BTreeSet::new(),
             filter: Input::new(""),
             marked: BTreeSet::new(),
             mode: Mode::List,
+            form: None,
+            unsent: BTreeMap::new(),
+            sent: Vec::new(),
             peek: false,
             said: None,
             size,
@@ -102,10 +138,12 @@ impl State {
 
     // Sessions that come, change and go.
 
-    /// All that there are.
-    pub fn fill(&mut self, rows: impl IntoIterator<Item = Row>, older: usize) {
+    /// All that there are, but for so many that have ended.
+    pub fn fill(&mut self, rows: impl IntoIterator<Item = Row>, unread: usize, older: usize) {
         self.rows = rows.into_iter().map(|row| (row.id, row)).collect();
-        self.older = older;
+        self.tally = Tally::default();
+        self.rows.values().for_each(|row| self.tally.add(row));
+        (self.unread, self.older) = (unread, older);
         self.list_again();
     }
 
@@ -114,19 +152,30 @@ impl State {
         let mut moved = false;
         for row in rows {
             self.notice_question(&row);
-            let before = self.rows.insert(row.id, row.clone());
+            self.tally.add(&row);
+            let (need, since) = (row.need, row.since);
+            let before = self.rows.insert(row.id, row);
+            before.iter().for_each(|before| self.tally.take(before));
             // What is listed where follows from these alone, unless the list is filtered by any word.
-            moved |= !self.filter.is_empty()
-                || before.is_none_or(|before| before.need != row.need || before.since != row.since);
+            moved |=
+                !self.filter.is_empty() || before.is_none_or(|before| before.need != need || before.since != since);
         }
         if moved {
             self.list_again();
         }
     }
 
+    /// Those that were only counted.
+    pub fn put_rest(&mut self, rows: impl IntoIterator<Item = Row>) {
+        self.unread = 0;
+        self.put(rows);
+        self.list_again();
+    }
+
     /// This one was archived or purged.
     pub fn remove(&mut self, id: SessionId) {
-        if self.rows.remove(&id).is_some() {
+        if let Some(row) = self.rows.remove(&id) {
+            self.tally.take(&row);
             self.marked.remove(&id);
             self.list_again();
         }
@@ -140,12 +189,12 @@ impl State {
     }
 
     pub fn count(&self, need: Need) -> usize {
-        self.rows.values().filter(|row| row.need == need).count()
+        self.tally.needs[need as usize]
     }
 
     /// How many wait for an answer.
     pub fn asking(&self) -> usize {
-        self.rows.values().filter(|row| row.asking.is_some() && !row.ended).count()
+        self.tally.asking
     }
 
     /// Those that a verb concerns: the marked ones, else the selected one.
@@ -164,16 +213,29 @@ impl State {
         let words: Vec<String> = self.filter.text().to_lowercase().split_whitespace().map(str::to_owned).collect();
         let filtered = !words.is_empty();
         let mut groups: BTreeMap<Need, Vec<&Row>> = BTreeMap::new();
+        let mut children: BTreeMap<SessionId, Vec<&Row>> = BTreeMap::new();
         for row in self.rows.values().filter(|row| !filtered || row.matches(&words)) {
-            groups.entry(row.need).or_default().push(row);
+            match row.of.filter(|job| !filtered && !row.is_asking() && self.rows.contains_key(job)) {
+                Some(job) => children.entry(job).or_default().push(row),
+                None => groups.entry(row.need).or_default().push(row),
+            }
+        }
+        children.values_mut().for_each(|below| below.sort_by_key(|row| (row.created, row.id)));
+        if self.unread > 0 && !filtered {
+            groups.entry(Need::Ended).or_default();
         }
         let mut lines = Vec::new();
         for (need, mut rows) in groups {
             let folded = need == Need::Ended && !filtered;
-            lines.push(if folded { Line::Fold(rows.len()) } else { Line::Head(need, rows.len()) });
+            let all = rows.len() + if folded { self.unread } else { 0 };
+            lines.push(if folded { Line::Fold(all) } else { Line::Head(need, all) });
             if !folded || self.unfolded {
                 rows.sort_by_cached_key(|row| row.order());
-                lines.extend(rows.iter().map(|row| Line::Session(row.id)));
+                for row in rows {
+                    lines.push(Line::Session(row.id));
+                    let open = children.get(&row.id).filter(|_| self.open_jobs.contains(&row.id));
+                    lines.extend(open.into_iter().flatten().map(|child| Line::Session(child.id)));
+                }
             }
         }
         if self.older > 0 && !filtered {
@@ -186,6 +248,26 @@ impl State {
             self.picked = self.pick_at(place, 1).or_else(|| self.pick_at(place, -1));
         }
         self.settle();
+    }
+
+    /// Lists the children of the selected job below it, or no longer. From a child its job is folded.
+    pub fn unfold_job(&mut self, open: bool) {
+        let Some((id, of, job)) = self.row().map(|row| (row.id, row.of, row.job)) else { return };
+        match (job, of, open) {
+            (true, _, true) => drop(self.open_jobs.insert(id)),
+            (true, _, false) => drop(self.open_jobs.remove(&id)),
+            (false, Some(job), false) => {
+                self.open_jobs.remove(&job);
+                self.picked = Some(Pick::Session(job));
+            }
+            (false, _, _) => return,
+        }
+        self.list_again();
+    }
+
+    /// Whether a session stands below its job.
+    pub fn is_below(&self, row: &Row) -> bool {
+        row.of.is_some_and(|job| self.open_jobs.contains(&job)) && !row.is_asking()
     }
 
     fn pick_of(line: Line) -> Option<Pick> {

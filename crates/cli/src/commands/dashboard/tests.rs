@@ -3,17 +3,21 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use super::draw::draw;
-use super::input::{Mode, Verb};
-use super::keys::Effect;
+use super::input::{Field, Form, Mode, Verb};
+use super::keys::{Effect, Work};
+use super::next_tick;
 use super::preview::Preview;
-use super::row::Row;
+use super::row::{Need, Row};
+use super::search::Heard;
 use super::state::{Line, Pick, State};
 use jiff::Timestamp;
 use ostler_core::fact::Ask;
 use ostler_core::view::{Phase, View};
-use ostler_tui::{Buffer, Key, Keys, Rect, Theme};
+use ostler_engine::search::{Hit, Hits, Next, Piece, Role};
+use ostler_tui::{Buffer, Input, Key, Keys, Rect, Theme};
 use proptest::prelude::*;
 use serde_json::json;
+use std::time::{Duration, Instant};
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_780_000_000 + second).unwrap()
@@ -43,7 +47,7 @@ fn asking(number: i64, name: &str, command: &str) -> View {
 
 fn state(views: &[View], size: (u16, u16)) -> State {
     let mut state = State::new(Theme { colour: true }, size, at(100));
-    state.fill(views.iter().map(Row::of_view), 0);
+    state.fill(views.iter().map(Row::of_view), 0, 0);
     state
 }
 
@@ -79,15 +83,37 @@ fn what_is_selected_stays_selected_when_the_list_changes() {
 }
 
 #[test]
+fn the_sessions_of_a_job_are_listed_below_it_when_a_person_wants_them() {
+    let mut job = view(1, "nightly", Phase::Running);
+    job.job = Some("loop".to_owned());
+    let mut turn = view(2, "fix it", Phase::Working);
+    (turn.parent, turn.driven) = (Some(job.id), true);
+    let mut asks = asking(3, "asks", "ls");
+    (asks.parent, asks.driven) = (Some(job.id), true);
+    let mut state = state(&[job, turn, asks], (20, 80));
+    let has = |state: &mut State, words: &str| shown(state).iter().any(|row| row.contains(words));
+    assert!(!has(&mut state, "fix it") && has(&mut state, "nightly"));
+    assert!(has(&mut state, "asks"), "a question is never folded away");
+    state.select(Pick::Session(state.rows.values().find(|row| row.job).unwrap().id));
+    type_into(&mut state, b"\x1b[C");
+    assert!(has(&mut state, "└ fix it"));
+    type_into(&mut state, b"j");
+    assert_eq!(picked(&state), "fix it");
+    type_into(&mut state, b"\x1b[D");
+    assert_eq!(picked(&state), "nightly");
+    assert!(!has(&mut state, "fix it"));
+}
+
+#[test]
 fn a_verb_that_ends_something_is_asked_for_once_and_only_y_does_it() {
     let mut state = state(&[view(1, "one", Phase::Working)], (20, 60));
-    for key in [b"n", b"x", b"\r", b"q"] {
+    for key in [b"n", b"x", b"\r", b"q", b"o", b"\x1b"] {
         assert!(type_into(&mut state, b"s").is_empty());
         assert!(type_into(&mut state, key).is_empty());
-        state.mode = Mode::List;
+        assert!(matches!(state.mode, Mode::List), "any other key means no");
     }
     let done = type_into(&mut state, b"sy");
-    assert!(matches!(&done[..], [Effect::Do(Verb::Stop, of)] if of.len() == 1), "{done:?}");
+    assert!(matches!(&done[..], [Effect::Work(Work::Do(Verb::Stop, of))] if of.len() == 1), "{done:?}");
 }
 
 #[test]
@@ -96,13 +122,77 @@ fn an_answer_is_bound_to_the_question_that_was_shown() {
     assert!(type_into(&mut state, b"a").is_empty());
     assert!(shown(&mut state).iter().any(|row| row.contains("rm -r build")));
     let done = type_into(&mut state, b"y");
-    assert!(matches!(&done[..], [Effect::Answer { answer, .. }] if answer.allow && answer.request == "request-1"));
+    assert!(
+        matches!(&done[..], [Effect::Work(Work::Answer { answer, .. })] if answer.allow && answer.request == "request-1")
+    );
     // Another question came meanwhile: nothing is answered.
     type_into(&mut state, b"a");
     let mut other = asking(1, "one", "rm -r /");
     other.asking.as_mut().unwrap().request = "request-2".to_owned();
     state.put([Row::of_view(&other)]);
-    assert!(type_into(&mut state, b"\r").iter().all(|effect| !matches!(effect, Effect::Answer { .. })));
+    assert!(type_into(&mut state, b"y\r").is_empty());
+    assert!(shown(&mut state).iter().any(|row| row.contains("no longer asks this; nothing was answered")));
+    type_into(&mut state, b"\x1b");
+    assert!(matches!(state.mode, Mode::List));
+}
+
+#[test]
+fn words_that_are_typed_into_a_panel_never_become_keys_of_the_list() {
+    let mut state = state(&[asking(1, "one", "rm -r build")], (20, 60));
+    type_into(&mut state, b"xno plea");
+    // Somebody else answers it meanwhile.
+    state.put([Row::of_view(&view(1, "one", Phase::Working))]);
+    assert!(type_into(&mut state, b"se, try something else\r").is_empty());
+    assert!(matches!(state.mode, Mode::Answer(_)), "it is closed by the person");
+}
+
+fn work(effects: Vec<Effect>) -> Work {
+    let works = effects.into_iter().find_map(|effect| if let Effect::Work(work) = effect { Some(work) } else { None });
+    works.unwrap()
+}
+
+#[test]
+fn what_was_written_is_kept_until_it_has_arrived() {
+    let mut state = state(&[view(1, "one", Phase::Idle)], (20, 60));
+    let refused = || Err("refused".to_owned());
+    // A new session.
+    let form = || {
+        let (folder, prompt) = (Input::new("/nowhere"), Input::new("fix it"));
+        Form { agents: vec!["demo".to_owned()], agent: 0, folder, terminal: false, prompt, field: Field::Prompt }
+    };
+    state.mode = Mode::New(Box::new(form()));
+    type_into(&mut state, b"\x1b");
+    assert_eq!(state.form.as_ref().unwrap().prompt.text(), "fix it");
+    state.mode = Mode::New(state.form.take().unwrap());
+    let launch = work(type_into(&mut state, b"\r"));
+    state.done(&launch, refused());
+    assert_eq!(state.form.as_ref().unwrap().folder.text(), "/nowhere");
+    state.done(&launch, Ok("started".to_owned()));
+    assert!(state.form.is_none());
+    // A message.
+    let to = state.meant();
+    state.mode = Mode::Reply { to: to.clone(), input: Input::new("say more") };
+    let send = work(type_into(&mut state, b"\r"));
+    state.done(&send, refused());
+    assert_eq!(state.unsent.get(&to).map(String::as_str), Some("say more"));
+    state.done(&send, Ok("accepted".to_owned()));
+    assert_eq!((state.unsent.len(), &state.sent[..]), (0, &["say more".to_owned()][..]));
+}
+
+#[test]
+fn durations_are_counted_together_once_a_second() {
+    let now = Instant::now();
+    let ms = Duration::from_millis;
+    assert_eq!(next_tick(None, now, ms(300)), now + ms(300));
+    assert_eq!(next_tick(Some(now), now + ms(1), ms(80)), now + ms(1000), "another row, a little later");
+    assert_eq!(next_tick(Some(now), now + ms(1), ms(60_000)), now + ms(60_001), "none sooner than needed");
+    assert_eq!(next_tick(Some(now), now + ms(5000), ms(0)), now + ms(5020), "never at once");
+}
+
+#[test]
+fn an_id_is_found_by_its_beginning_and_not_by_letters_within_it() {
+    let row = Row::of_view(&view(1234567, "one", Phase::Idle));
+    assert!(row.matches(&["9123".to_owned()]) && !row.matches(&["3456".to_owned()]));
 }
 
 #[test]
@@ -133,7 +223,7 @@ fn the_keys_that_are_listed_are_those_that_do_something() {
         }
     }
     let mut state = state(&[view(1, "one", Phase::Idle)], (20, 60));
-    type_into(&mut state, b"d");
+    type_into(&mut state, b"z");
     assert!(state.said.is_some_and(|said| said.text.contains("no such key")));
 }
 
@@ -163,6 +253,78 @@ fn without_colour_the_same_is_told_by_signs() {
     let mut plain = state(&views, (20, 100));
     plain.theme = Theme { colour: false };
     assert_eq!(shown(&mut coloured), shown(&mut plain));
+}
+
+#[test]
+fn what_there_is_is_counted_as_it_changes() {
+    let mut state = state(&[asking(1, "one", "ls"), view(2, "two", Phase::Working)], (20, 60));
+    state.put([Row::of_view(&view(1, "one", Phase::Idle)), Row::of_view(&asking(3, "three", "ls"))]);
+    state.put([Row::of_view(&asking(2, "two", "ls"))]);
+    assert_eq!(
+        (state.count(Need::You), state.count(Need::Idle), state.count(Need::Working), state.asking()),
+        (2, 1, 0, 2)
+    );
+    state.remove(Row::of_view(&asking(3, "three", "ls")).id);
+    assert_eq!((state.count(Need::You), state.asking()), (1, 1));
+}
+
+#[test]
+fn sessions_that_are_read_later_are_counted_at_first() {
+    let mut state = State::new(Theme { colour: true }, (20, 60), at(100));
+    state.fill([Row::of_view(&view(1, "one", Phase::Idle))], 2, 0);
+    assert!(shown(&mut state).contains(&"… 2 ended".to_owned()));
+    type_into(&mut state, b"G ");
+    assert!(shown(&mut state).contains(&"▾ 2 ended".to_owned()));
+    let mut over = view(2, "over", Phase::Ended);
+    over.ended = true;
+    state.put_rest([Row::of_view(&over)]);
+    let rows = shown(&mut state);
+    assert!(rows.contains(&"▾ 1 ended".to_owned()) && rows.iter().any(|row| row.contains("over")), "{rows:?}");
+}
+
+#[test]
+fn two_slashes_search_and_a_command_is_run_only_after_it_was_shown() {
+    let mut state = state(&[view(1, "one", Phase::Idle)], (20, 60));
+    let effects = type_into(&mut state, b"//ze");
+    assert!(matches!(&effects[..], [Effect::Search(text)] if text == "ze"), "{effects:?}");
+    let hit = |next: Next| Hit { next, ..hit() };
+    let hear = |state: &mut State, hits: Vec<Hit>| {
+        let found = Ok(Hits { hits, complete: true, updating: false, not_updated: None, unread: None, asked: true });
+        state.hear(Heard::Found { text: "ze".to_owned(), found });
+    };
+    hear(&mut state, vec![hit(Next::Adopt("0f".to_owned())), hit(Next::Doctor)]);
+    assert!(shown(&mut state).iter().any(|row| row.contains("ostler adopt 0f")));
+    assert!(type_into(&mut state, b"\r").is_empty());
+    assert!(shown(&mut state).iter().any(|row| row.contains("run: ostler adopt 0f? y / n")));
+    // What is pasted answers nothing.
+    assert!(type_into(&mut state, b"\x1b[200~y\x1b[201~").is_empty());
+    let effects = type_into(&mut state, b"y");
+    assert!(matches!(&effects[..], [Effect::Work(Work::Adopt(id))] if id == "0f"), "{effects:?}");
+    assert!(matches!(state.mode, Mode::List));
+    // An answer to an earlier question changes nothing.
+    type_into(&mut state, b"//zebra");
+    hear(&mut state, vec![hit(Next::Doctor)]);
+    assert!(matches!(&state.mode, Mode::Search(searching) if searching.hits.is_empty()));
+}
+
+fn hit() -> Hit {
+    Hit {
+        schema: 1,
+        session: None,
+        name: None,
+        agent: "demo".to_owned(),
+        native_id: None,
+        title: Some("its title".to_owned()),
+        cwd: None,
+        at: None,
+        role: Role::User,
+        text: "zebra".to_owned(),
+        snippet: vec![Piece { text: "zebra".to_owned(), marked: true }],
+        command: ["ostler", "adopt", "0f"].map(str::to_owned).to_vec(),
+        read: Vec::new(),
+        file: None,
+        next: Next::Doctor,
+    }
 }
 
 fn any_key() -> impl Strategy<Value = Vec<u8>> {
@@ -202,5 +364,27 @@ proptest! {
             }
         }
         let _ = state.press(Key::Escape);
+    }
+}
+
+#[test]
+fn all_words_about_the_keys_are_seen_in_a_window_of_any_width() {
+    for size in [(20, 45), (12, 30), (24, 80), (40, 120), (40, 200)] {
+        let mut state = state(&[view(1, "one", Phase::Working)], size);
+        type_into(&mut state, b"?");
+        let mut seen = Vec::new();
+        while matches!(state.mode, Mode::Keys { .. }) {
+            let rows = shown(&mut state);
+            seen.extend(rows[1..rows.len() - 1].iter().flat_map(|row| row.split_whitespace()).map(str::to_owned));
+            type_into(&mut state, b" ");
+        }
+        for (key, what) in super::draw::KEYS {
+            for word in key.split_whitespace().chain(what.split_whitespace()) {
+                let place = seen.iter().position(|other| other == word);
+                assert!(place.is_some(), "{word:?} of {what:?} is not seen at {size:?}: {seen:?}");
+                seen.remove(place.unwrap());
+            }
+        }
+        assert!(seen.is_empty(), "{seen:?}");
     }
 }

@@ -2,7 +2,8 @@
 //! Each runs in a thread with an engine of its own; what came of it is told through a pipe that the dashboard waits on.
 
 use super::input::Verb;
-use super::keys::Effect;
+use super::keys::Work;
+use crate::commands::land::told;
 use crate::commands::stop::{not_saved, summary};
 use crate::context::{Context, variable};
 use crate::exit::{Failure, Result};
@@ -10,17 +11,20 @@ use ostler_core::event::StopHow;
 use ostler_core::id::SessionId;
 use ostler_core::limits::counted;
 use ostler_core::record::Mode;
+use ostler_engine::limits::Asked;
 use ostler_engine::send::{Answer, Sent};
 use ostler_engine::stop::{Stop, Stopped};
-use ostler_engine::{Engine, Fork, Launch, Launched, Notice, Place, Resume, SessionRef};
+use ostler_engine::worktrees::Land;
+use ostler_engine::{Adopt, Engine, Fork, Launch, Launched, Notice, Place, Resume, SessionRef};
 use std::io::{Read, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// What came of a verb.
 pub struct Done {
+    pub work: Work,
     /// What was said while it was being done.
     pub busy: String,
     pub said: std::result::Result<String, String>,
@@ -49,6 +53,11 @@ impl Workers {
         self.woken.as_fd()
     }
 
+    /// Makes [`Workers::fd`] readable.
+    pub fn waker(&self) -> Result<UnixStream> {
+        Ok(self.waker.try_clone()?)
+    }
+
     /// What is done, without waiting.
     pub fn done(&mut self) -> Vec<Done> {
         let mut buffer = [0; 64];
@@ -57,49 +66,42 @@ impl Workers {
     }
 
     /// Begins to do this. `called`: the sessions it is done to, in words. Says what is being done meanwhile.
-    pub fn start(&self, effect: Effect, called: &str) -> Result<String> {
-        let busy = busy_words(&effect, called);
+    pub fn start(&self, work: Work, called: &str) -> Result<String> {
+        let busy = busy_words(&work, called);
         let (sender, mut waker, words) = (self.sender.clone(), self.waker.try_clone()?, busy.clone());
-        let work = move || {
+        let perform = move || {
             let mut begun = None;
-            let said = perform(effect, &mut begun).map_err(|failure| failure.to_string());
+            let said = perform(work.clone(), &mut begun).map_err(|failure| failure.to_string());
             // The dashboard may be gone; then nobody needs to know.
-            let _ = sender.send(Done { busy: words, said, begun });
+            let _ = sender.send(Done { work, busy: words, said, begun });
             let _ = waker.write(&[1]);
         };
-        std::thread::Builder::new().spawn(work)?;
+        std::thread::Builder::new().spawn(perform)?;
         Ok(busy)
     }
 }
 
-fn busy_words(effect: &Effect, called: &str) -> String {
-    match effect {
-        Effect::Answer { .. } => format!("answering {called}"),
-        Effect::Send { .. } => format!("sending to {called}"),
-        Effect::Launch { agent, .. } => format!("starting {agent}"),
-        Effect::Do(Verb::Interrupt, _) => format!("interrupting {called}"),
-        Effect::Do(Verb::Stop, _) => format!("stopping {called}"),
-        Effect::Do(Verb::Archive, _) => format!("archiving {called}"),
-        Effect::Resume(_) => format!("resuming {called}"),
-        Effect::Fork(_) => format!("forking {called}"),
-        Effect::Quit
-        | Effect::Suspend
-        | Effect::Redraw
-        | Effect::Attach(_)
-        | Effect::Shell(_)
-        | Effect::Copy(_)
-        | Effect::OpenReply(_)
-        | Effect::OpenForm
-        | Effect::Scroll(_)
-        | Effect::Click(_) => String::new(),
+fn busy_words(work: &Work, called: &str) -> String {
+    match work {
+        Work::Answer { .. } => format!("answering {called}"),
+        Work::Send { .. } => format!("sending to {called}"),
+        Work::Launch { agent, .. } => format!("starting {agent}"),
+        Work::Do(Verb::Interrupt, _) => format!("interrupting {called}"),
+        Work::Do(Verb::Stop, _) => format!("stopping {called}"),
+        Work::Do(Verb::Archive, _) => format!("archiving {called}"),
+        Work::Do(Verb::Land, _) => format!("landing {called}"),
+        Work::Resume(_) => format!("resuming {called}"),
+        Work::Fork(_) => format!("forking {called}"),
+        Work::Restore(_) => format!("restoring {called}"),
+        Work::Adopt(native_id) => format!("adopting {native_id}"),
     }
 }
 
-fn perform(effect: Effect, begun: &mut Option<SessionId>) -> Result<String> {
+fn perform(work: Work, begun: &mut Option<SessionId>) -> Result<String> {
     let context = Context::new()?;
     let engine = &context.engine;
-    match effect {
-        Effect::Answer { id, answer } => {
+    match work {
+        Work::Answer { id, answer } => {
             let place = engine.select(id.as_str())?;
             let Answer { allow, ref text, .. } = answer;
             let verdict = match (allow, text) {
@@ -110,8 +112,8 @@ fn perform(effect: Effect, begun: &mut Option<SessionId>) -> Result<String> {
             engine.answer(&place, answer)?;
             Ok(format!("{}: {verdict}", SessionRef::at(&place)))
         }
-        Effect::Send { to, text } => each(engine, &to, |place| send(engine, place, &text)),
-        Effect::Launch { agent, folder, terminal, prompt } => {
+        Work::Send { to, text } => each(engine, &to, |place| send(engine, place, &text)),
+        Work::Launch { agent, folder, terminal, prompt } => {
             engine.config.needs_for_launch()?;
             let mode = if terminal { Mode::Terminal } else { Mode::Headless };
             let cwd = Some(without_tilde(&folder)).filter(|folder| !folder.as_os_str().is_empty());
@@ -121,38 +123,64 @@ fn perform(effect: Effect, begun: &mut Option<SessionId>) -> Result<String> {
             *begun = Some(place.id);
             Ok(format!("{}: started", place.id))
         }
-        Effect::Do(Verb::Interrupt, of) => each(engine, &of, |place| {
+        Work::Do(Verb::Interrupt, of) => each(engine, &of, |place| {
             engine.interrupt(place)?;
             Ok("interrupted".to_owned())
         }),
-        Effect::Do(Verb::Stop, of) => each(engine, &of, |place| stop(engine, place)),
-        Effect::Do(Verb::Archive, of) => each(engine, &of, |place| {
+        Work::Do(Verb::Stop, of) => each(engine, &of, |place| stop(engine, place)),
+        Work::Do(Verb::Archive, of) => each(engine, &of, |place| {
             for archiving in engine.stop_to_archive(vec![place.clone()]) {
                 engine.archive(archiving, &mut ignore)?;
             }
             Ok(format!("archived; bring it back: ostler restore {}", place.id))
         }),
-        Effect::Resume(of) => each(engine, &of, |place| {
+        Work::Do(Verb::Land, of) => each(engine, &of, |place| {
+            told(engine, place, engine.land(place, &Land::default(), || Ok(None::<OwnedFd>))?, false)
+        }),
+        Work::Resume(of) => each(engine, &of, |place| {
             engine.config.needs_for_launch()?;
             engine.resume(place, Resume { keep: true, attended: true, ..Resume::default() }, &mut ignore)?;
+            *begun = Some(place.id);
             Ok("resumed".to_owned())
         }),
-        Effect::Fork(of) => each(engine, &of, |place| {
+        Work::Fork(of) => each(engine, &of, |place| {
             engine.config.needs_for_launch()?;
-            let launched = engine.fork(place, Fork { keep: true, attended: true, ..Fork::default() })?;
+            let launched = engine.fork(place, Fork { keep: true, attended: true, ..Fork::default() }, &mut ignore)?;
             *begun = Some(launched.place.id);
             Ok(format!("forked; the copy is {}", launched.place.id))
         }),
-        Effect::Quit
-        | Effect::Suspend
-        | Effect::Redraw
-        | Effect::Attach(_)
-        | Effect::Shell(_)
-        | Effect::Copy(_)
-        | Effect::OpenReply(_)
-        | Effect::OpenForm
-        | Effect::Scroll(_)
-        | Effect::Click(_) => Ok(String::new()),
+        Work::Restore(id) => {
+            for place in engine.select_archived(&[id.to_string()])? {
+                engine.restore(&place)?;
+            }
+            *begun = Some(id);
+            Ok(format!("{id}: restored"))
+        }
+        Work::Adopt(native_id) => {
+            engine.config.needs_for_launch()?;
+            // As the command does it: it was in a terminal before, and is there again.
+            let request = Adopt {
+                name: None,
+                mode: Mode::Terminal,
+                keep: false,
+                model: None,
+                limits: Asked::default(),
+                arguments: Vec::new(),
+                attended: true,
+            };
+            let (Launched { place, .. }, _) =
+                engine.adoptable(&native_id, false, &mut ignore)?.adopt(&request, &mut ignore)?;
+            *begun = Some(place.id);
+            let resume = Resume { attended: true, ..Resume::default() };
+            match engine.resume(&place, resume, &mut ignore) {
+                Ok(_) => Ok(format!("adopted as {}; Enter attaches", place.id)),
+                Err(error) => {
+                    let failure = Failure::from(error);
+                    let words = format!("{}; adopted as {}, but not started; R tries again", failure.words, place.id);
+                    Err(Failure::new(failure.code, words))
+                }
+            }
+        }
     }
 }
 
@@ -170,6 +198,9 @@ fn send(engine: &Engine, place: &Place, text: &str) -> Result<String> {
         match engine.send(place, text.to_owned(), false)? {
             Sent::Accepted => "accepted".to_owned(),
             Sent::ForNextRun => format!("accepted; the session has ended, send it now: ostler resume {}", place.id),
+            Sent::AfterStop => {
+                format!("accepted; the session is stopping, send it when it has stopped: ostler resume {}", place.id)
+            }
         }
     };
     engine.draft(place)?.keep("");

@@ -14,6 +14,7 @@ use crate::ui::conversation::Talk;
 use crate::ui::style::Style;
 use crate::ui::table::window;
 use crate::ui::time::parse_since;
+use ostler_core::limits::counted;
 use ostler_engine::logs::{Lines, Log, NoTranscript, Piece, Request, Side, to_json};
 use ostler_engine::process::now;
 use sink::{Sink, Wanted};
@@ -65,10 +66,14 @@ fn foreign(context: &Context, args: &Logs, word: &str, wanted: Wanted) -> Result
     if let Some(most) = args.lines {
         shown.begin_again(most);
     }
-    context.engine.foreign_log(word, &mut |piece| shown.take(piece))?;
+    let damaged = context.engine.foreign_log(word, &mut |piece| shown.take(piece))?;
     shown.check()?;
     shown.sink.end_lines()?;
     shown.sink.print_tail()?;
+    if damaged > 0 {
+        let lines = counted(damaged, "line", "lines");
+        tell!("ostler: {lines} of the transcript could not be understood, and may have more");
+    }
     Ok(Code::Succeeded)
 }
 

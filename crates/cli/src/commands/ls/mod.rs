@@ -5,15 +5,17 @@
 mod table;
 mod watch;
 
-pub use table::{Doing, agent_name, doing, is_retrying, no_answer, place, retry_words, state_word};
+pub use table::{Doing, agent_name, doing, is_retrying, no_answer, place, retry_words, state_word, waits_words};
 
 use super::run::nearest_agent;
 use crate::args::{Ls, Sort};
 use crate::context::{Context, variable};
 use crate::exit::{Code, Failure, Result};
 use crate::say::{not_written, say, tell};
-use ostler_engine::list::{self, Filter, STATES, Wanted, find};
+use crate::ui::table::window;
+use ostler_engine::list::{self, Filter, STATES, Wanted};
 use std::io::{BufWriter, IsTerminal, Write};
+use table::Look;
 
 pub fn run(context: &Context, args: &Ls) -> Result<Code> {
     if args.foreign {
@@ -29,9 +31,11 @@ pub fn run(context: &Context, args: &Ls) -> Result<Code> {
     } else if args.json {
         print_json(context, &wanted)?;
     } else {
-        let found = find(&context.engine, &wanted)?;
-        table::print(&found, context.style, window_width())?;
-        if found.listed.is_empty() {
+        let look = look(context);
+        let found = table::find(&context.engine, &wanted, look)?;
+        let none = found.listed.is_empty();
+        table::print(found, look)?;
+        if none {
             suggest_agents(context, &args.agents);
         }
     }
@@ -39,7 +43,7 @@ pub fn run(context: &Context, args: &Ls) -> Result<Code> {
 }
 
 /// Not a mistake as such: there may be sessions of an agent that is configured no more.
-fn suggest_agents(context: &Context, typed: &[String]) {
+pub fn suggest_agents(context: &Context, typed: &[String]) {
     for word in typed {
         if let Some(meant) = nearest_agent(context, word).filter(|meant| *meant != word) {
             tell!("ostler: {word:?} is not an agent; did you mean {meant}?");
@@ -49,7 +53,8 @@ fn suggest_agents(context: &Context, typed: &[String]) {
 
 /// `ostler` alone: the list, or on a fresh machine the three commands to start with.
 pub fn bare(context: &Context) -> Result<Code> {
-    let found = find(&context.engine, &Wanted::default())?;
+    let look = look(context);
+    let found = table::find(&context.engine, &Wanted::default(), look)?;
     let attended = ostler_tui::terminal::is_there();
     let any = !found.listed.is_empty() || found.older > 0;
     if any && attended && context.engine.config.opens_dashboard {
@@ -57,7 +62,7 @@ pub fn bare(context: &Context) -> Result<Code> {
     }
     let style = context.style;
     if !found.listed.is_empty() {
-        table::print(&found, style, window_width())?;
+        table::print(found, look)?;
         if attended {
             say!("{}", style.dim("see them live: ostler ui"))?;
         }
@@ -75,10 +80,9 @@ pub fn bare(context: &Context) -> Result<Code> {
     Ok(Code::Succeeded)
 }
 
-/// How wide the window is that the list is shown in; `None` on a pipe.
-fn window_width() -> Option<usize> {
-    let size = if std::io::stdout().is_terminal() { ostler_engine::process::window(std::io::stdout()) } else { None };
-    size.map(|(_, columns)| usize::from(columns)).filter(|&columns| columns > 0)
+/// How the list is shown on standard output.
+fn look(context: &Context) -> Look {
+    Look { style: context.style, width: window().filter(|&columns| columns > 0) }
 }
 
 /// What was asked for.
@@ -105,7 +109,7 @@ fn wanted(context: &Context, args: &Ls) -> Result<Wanted> {
         Sort::Name => list::Sort::Name,
         Sort::Cost => list::Sort::Cost,
     };
-    Ok(Wanted { all: args.all, filter, sort, most: args.most })
+    Ok(Wanted { all: args.all, filter, sort, most: args.most, rest_later: false })
 }
 
 fn print_json(context: &Context, wanted: &Wanted) -> Result<()> {

@@ -9,13 +9,18 @@ use crate::ui::money::rounded;
 use crate::ui::next_step::after_loss;
 use crate::ui::style::Style;
 use crate::ui::table::{Cell, cut, lay_out};
-use crate::ui::time::age;
+use crate::ui::time::{age, clock, start_time};
 use ostler_core::asking::Shown;
 use ostler_core::fact::Verdict;
+use ostler_core::id::SessionId;
 use ostler_core::outcome::Kind;
+use ostler_core::start_when::StartWhen;
 use ostler_core::view::{Damaged, Phase, RetryingNow, View};
-use ostler_engine::list::{Found, Listed};
+use ostler_engine::Engine;
+use ostler_engine::list::{self, Found, Listed, Wanted};
 use ostler_engine::process::now;
+use ostler_jobs::fan;
+use std::collections::HashMap;
 use unicode_width::UnicodeWidthStr;
 
 /// Below this many columns there is none for ids: what has no name is called by its id, with its title behind that.
@@ -32,9 +37,105 @@ const REST: [Column; 6] = [
     Column { head: "LAST", min: 20, max: 100, spare: 1 },
 ];
 
-/// The table, and below it what is hidden. `width`: that of the window, if there is one.
-pub fn text(found: &Found<Listed>, style: Style, width: Option<usize>) -> String {
-    let ids = width.is_none_or(|width| width >= ROOM_FOR_IDS);
+/// How the sessions are shown.
+#[derive(Clone, Copy)]
+pub struct Look {
+    pub style: Style,
+    /// That of the window, if there is one.
+    pub width: Option<usize>,
+}
+
+impl Look {
+    fn has_ids(self) -> bool {
+        self.width.is_none_or(|width| width >= ROOM_FOR_IDS)
+    }
+}
+
+/// One session, as it is shown.
+pub struct Row {
+    cells: Vec<Cell>,
+    /// Which cell is its name.
+    name: usize,
+    /// Who asks, and what.
+    asks: Option<(String, Shown)>,
+    /// It has not ended.
+    pub runs: bool,
+    /// Where it stands below others.
+    family: Family,
+}
+
+/// What a job and its children are known by.
+#[derive(Default)]
+struct Family {
+    id: Option<SessionId>,
+    parent: Option<SessionId>,
+    job: Option<String>,
+}
+
+/// Jobs with very many children, of which only those that run are shown.
+const FOLDED: [&str; 2] = ["loop", "worker"];
+
+/// Each child of a job stands below it, the oldest first.
+fn below_their_jobs(listed: Vec<Row>, all: bool) -> Vec<Row> {
+    let jobs: HashMap<SessionId, bool> =
+        listed.iter().filter_map(|row| Some((row.family.id?, FOLDED.contains(&row.family.job.as_deref()?)))).collect();
+    if jobs.is_empty() {
+        return listed;
+    }
+    let mut children: HashMap<SessionId, Vec<Row>> = HashMap::new();
+    let mut others = Vec::new();
+    for row in listed {
+        match row.family.parent.and_then(|parent| Some((parent, *jobs.get(&parent)?))) {
+            Some((_, true)) if !row.runs && !all => {}
+            Some((parent, _)) => children.entry(parent).or_default().push(row),
+            None => others.push(row),
+        }
+    }
+    let mut rows = Vec::new();
+    // A job may be the child of another one.
+    let mut waiting: Vec<(usize, Row)> = others.into_iter().rev().map(|row| (0, row)).collect();
+    while let Some((depth, mut row)) = waiting.pop() {
+        if let Some(name) = row.cells.get_mut(row.name).filter(|_| depth > 0) {
+            *name = std::mem::replace(name, Cell::new("")).indented(&format!("{}└ ", "  ".repeat(depth - 1)));
+        }
+        let below = row.family.id.and_then(|id| children.remove(&id)).unwrap_or_default();
+        waiting.extend(below.into_iter().map(|child| (depth + 1, child)));
+        rows.push(row);
+    }
+    rows
+}
+
+/// What `fan` has started came from the session that it is a copy of, and stands below the job.
+fn copies_belong_to_their_job(engine: &Engine, listed: &mut [Row]) {
+    let fans: Vec<SessionId> = listed
+        .iter()
+        .filter(|row| row.family.job.as_deref() == Some(fan::KIND))
+        .filter_map(|row| row.family.id)
+        .collect();
+    for job in fans {
+        // One whose steps cannot be read stands alone.
+        let Ok(begun) = engine.begun_by_job(job) else { continue };
+        for row in listed.iter_mut().filter(|row| row.family.id.is_some_and(|id| begun.contains(&id))) {
+            row.family.parent = Some(job);
+        }
+    }
+}
+
+/// The sessions that are asked for. Their rows are made where they are looked at: by several threads when there are many.
+pub fn find(engine: &Engine, wanted: &Wanted, look: Look) -> Result<Found<Row>> {
+    let (ids, style) = (look.has_ids(), look.style);
+    let mut found = list::find_and(engine, wanted, |one| match one {
+        Listed::Good(view) => row(&view, ids, style),
+        Listed::Bad(damaged) => damaged_row(&damaged, ids, style),
+    })?;
+    copies_belong_to_their_job(engine, &mut found.listed);
+    Ok(Found { listed: below_their_jobs(found.listed, wanted.all), ..found })
+}
+
+/// The table, and below it what is hidden.
+pub fn text(found: Found<Row>, Look { style, width }: Look) -> String {
+    let hidden = hidden(&found).filter(|_| width.is_some());
+    let ids = Look { style, width }.has_ids();
     let mut columns = vec![MARK];
     columns.extend(ids.then_some(ID));
     columns.extend(REST);
@@ -43,39 +144,39 @@ pub fn text(found: &Found<Listed>, style: Style, width: Option<usize>) -> String
         const OTHERS: usize = 29;
         name.min = width.saturating_sub(OTHERS).clamp(name.min, 18);
     }
-    let head = columns.iter().map(|column| Cell::painted(column.head, move |text| style.dim(text))).collect();
+    let head = columns.iter().map(|column| Cell::painted(column.head, style, Style::dim)).collect();
     let mut rows = vec![head];
-    rows.extend(found.listed.iter().map(|one| match one {
-        Listed::Good(view) => row(view, ids, style),
-        Listed::Bad(damaged) => damaged_row(damaged, ids, style),
-    }));
+    let mut questions = Vec::new();
+    for Row { cells, asks, .. } in found.listed {
+        rows.push(cells);
+        questions.extend(asks);
+    }
     let shows_last = fit(&columns, &mut rows, width);
     let mut text = lay_out(&rows, width);
     if let Some(width) = width.filter(|_| !shows_last) {
-        text.extend(found.listed.iter().filter_map(|one| question(one, width)).map(|line| style.yellow(&line) + "\n"));
+        text.extend(questions.iter().map(|asks| style.yellow(&question(asks, width)) + "\n"));
     }
-    if let Some(hidden) = hidden(found).filter(|_| width.is_some()) {
+    if let Some(hidden) = hidden {
         text.push_str(&format!("{}\n", style.dim(&hidden)));
     }
     text
 }
 
 /// What a session asks, in a line below a table that has no room for it.
-fn question(listed: &Listed, width: usize) -> Option<String> {
-    let Listed::Good(view) = listed else { return None };
-    let head = format!("? {}: ", view.name.as_deref().unwrap_or(view.id.as_str()));
-    let head = cut(&ostler_screen::printable(&head), width / 2);
+fn question((who, shown): &(String, Shown), width: usize) -> String {
+    let head = cut(&ostler_screen::printable(&format!("? {who}: ")), width / 2);
     let room = width.saturating_sub(head.width());
-    Some(format!("{head}{}", Shown::of(view.asking.as_ref()?).line(room).asked))
+    format!("{head}{}", shown.line(room).asked)
 }
 
 /// Prints it on standard output.
-pub fn print(found: &Found<Listed>, style: Style, width: Option<usize>) -> Result<()> {
+pub fn print(found: Found<Row>, look: Look) -> Result<()> {
     if !found.listed.is_empty() {
-        return say::text(&text(found, style, width));
+        return say::text(&text(found, look));
     }
+    let style = look.style;
     let first = "ostler run demo \"fix the failing test\"";
-    match (found.filtered, hidden(found)) {
+    match (found.filtered, hidden(&found)) {
         (true, _) => say::text("No session matches.\n"),
         (false, Some(hidden)) => say::text(&format!("No sessions now or in the last day; {hidden}\n")),
         (false, None) => say::text(&format!("No sessions yet. Start one: {}\n", style.bold(first))),
@@ -83,7 +184,7 @@ pub fn print(found: &Found<Listed>, style: Style, width: Option<usize>) -> Resul
 }
 
 /// `12 ended earlier, 3 archived: ostler ls -a`.
-fn hidden(found: &Found<Listed>) -> Option<String> {
+fn hidden<T>(found: &Found<T>) -> Option<String> {
     let counted = |count: usize, what: &str| (count > 0).then(|| format!("{count} {what}"));
     let parts: Vec<String> =
         [counted(found.older, "ended earlier"), counted(found.archived, "archived")].into_iter().flatten().collect();
@@ -92,47 +193,50 @@ fn hidden(found: &Found<Listed>) -> Option<String> {
     [more, older].into_iter().flatten().reduce(|first, second| format!("{first}; {second}"))
 }
 
-fn row(view: &View, ids: bool, style: Style) -> Vec<Cell> {
+fn row(view: &View, ids: bool, style: Style) -> Row {
     let (mark, word) = state_word(view);
-    let paint = paint(mark, style);
+    let paint = paint(mark);
     let agent = agent_name(view);
     let name = match ids {
         true => view.title.clone(),
         // Only the id says which one it is; the title says what it is about.
         false => view.name.clone().unwrap_or_else(|| format!("{} {}", view.id, view.title)),
     };
-    let mut cells = vec![Cell::painted(mark, paint)];
-    cells.extend(ids.then(|| Cell::painted(view.id.as_str(), move |text| style.dim(text))));
+    let mut cells = vec![Cell::painted(mark, style, paint)];
+    cells.extend(ids.then(|| Cell::painted(view.id.as_str(), style, Style::dim)));
     cells.extend([
-        Cell::painted(&name, move |text| style.bold(text)),
-        Cell::painted(&word, paint),
+        Cell::painted(&name, style, Style::bold),
+        Cell::painted(&word, style, paint),
         Cell::new(&agent),
-        Cell::painted(&place(view), move |text| style.dim(text)),
+        Cell::painted(&place(view), style, Style::dim),
         Cell::new(&rounded(view.cost_usd).unwrap_or_default()),
         last(view),
     ]);
-    cells
+    let who = || view.name.clone().unwrap_or_else(|| view.id.to_string());
+    let family = Family { id: Some(view.id), parent: view.parent, job: view.job.clone() };
+    let asks = view.asking.as_ref().map(|asking| (who(), Shown::of(asking)));
+    Row { cells, name: 1 + usize::from(ids), asks, runs: !view.ended, family }
 }
 
-fn damaged_row(damaged: &Damaged, ids: bool, style: Style) -> Vec<Cell> {
-    let red = move |text: &str| style.red(text);
-    let mut cells = vec![Cell::painted("!", red)];
+fn damaged_row(damaged: &Damaged, ids: bool, style: Style) -> Row {
+    let red = |text| Cell::painted(text, style, Style::red);
+    let mut cells = vec![red("!")];
     cells.extend(ids.then(|| Cell::new(&damaged.id)));
     let name = if ids { "-" } else { &damaged.id };
-    cells.extend([Cell::new(name), Cell::painted("damaged", red), Cell::new("-"), Cell::new("-"), Cell::new("")]);
+    cells.extend([Cell::new(name), red("damaged"), Cell::new("-"), Cell::new("-"), Cell::new("")]);
     cells.push(Cell::new(&damaged.damage));
-    cells
+    Row { cells, name: 1 + usize::from(ids), asks: None, runs: false, family: Family::default() }
 }
 
 /// Colour is state; the mark says the same without colour.
-fn paint(mark: &'static str, style: Style) -> impl Fn(&str) -> String + Copy + 'static {
-    move |text: &str| match mark {
-        "?" | "!" => style.yellow(text),
-        "✘" => style.red(text),
-        "■" => style.magenta(text),
-        "○" => style.cyan(text),
-        "✔" => style.dim(text),
-        _ => style.green(text),
+fn paint(mark: &str) -> fn(Style, &str) -> String {
+    match mark {
+        "?" | "!" => Style::yellow,
+        "✘" => Style::red,
+        "■" => Style::magenta,
+        "○" => Style::cyan,
+        "✔" => Style::dim,
+        _ => Style::green,
     }
 }
 
@@ -159,6 +263,7 @@ pub fn doing(view: &View) -> Doing {
         (_, Some(ask)) => {
             return Doing::Asks(Shown::of(ask));
         }
+        _ if let Some(words) = waits_words(view) => words,
         _ if let Some(why) = &view.message_waits => format!("not delivered yet: {why}"),
         _ if let Some(steps) = after_loss(view) => {
             if said.is_empty() {
@@ -179,6 +284,27 @@ pub fn doing(view: &View) -> Doing {
         _ => said,
     };
     Doing::Says(text.lines().next().unwrap_or_default().to_owned())
+}
+
+/// What a queued session waits for: its place in a queue, a time, other sessions.
+pub fn waits_words(view: &View) -> Option<String> {
+    let waits = view.waits.as_ref().filter(|_| view.state == Phase::Queued)?;
+    let StartWhen { at, after, queue, .. } = &waits.when;
+    let mut words = Vec::new();
+    // What stands in a queue has nothing else to wait for any more.
+    if waits.place.is_none() {
+        words.extend(after.iter().map(|one| match one.outcome {
+            Some(Kind::Succeeded) => format!("waits for {}", one.id),
+            Some(kind) => format!("waits until {} is {}", one.id, kind.word()),
+            None => format!("waits until {} has ended", one.id),
+        }));
+        words.extend(at.map(|at| format!("starts at {}", start_time(at, now()))));
+    }
+    words.extend(queue.as_ref().map(|queue| match waits.place {
+        Some(place) => format!("number {place} in queue {}", queue.name),
+        None => format!("then queue {}", queue.name),
+    }));
+    Some(words.join(", "))
 }
 
 /// After so long a start without an answer is worth a word.
@@ -221,6 +347,9 @@ pub fn place(view: &View) -> String {
 
 /// A command is known by its program.
 pub fn agent_name(view: &View) -> String {
+    if let Some(kind) = &view.job {
+        return kind.clone();
+    }
     if view.agent != "command" {
         return view.agent.clone();
     }
@@ -243,8 +372,12 @@ pub fn state_word(view: &View) -> (&'static str, String) {
     let mark = match view.state {
         Phase::Asking => "?",
         _ if view.alarm.is_some() || view.message_waits.is_some() => "!",
-        Phase::Idle => "○",
+        Phase::Queued => "…",
+        Phase::Idle | Phase::Waiting => "○",
         Phase::Starting | Phase::Working | Phase::Running | Phase::Stopping | Phase::Ended => "●",
     };
+    if let Some((what, until)) = view.waits_for.as_ref().zip(view.resumes_at).filter(|_| view.state == Phase::Waiting) {
+        return (mark, format!("{what} until {}", clock(until, now())));
+    }
     (mark, format!("{} {for_how_long}", view.status))
 }

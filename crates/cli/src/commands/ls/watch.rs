@@ -1,14 +1,14 @@
 //! `ostler ls --watch`: the list again whenever something changes. While anything runs its times are brought up to date once
 //! a second; while nothing does, nothing is done.
 
-use super::table;
+use super::table::{self, Look, Row};
 use crate::context::Context;
 use crate::exit::Result;
 use crate::say;
 use crate::ui::table::cut;
 use ostler_core::limits::counted;
 use ostler_engine::events::{Changes, News};
-use ostler_engine::list::{Found, Listed, Wanted, find};
+use ostler_engine::list::{Found, Wanted};
 use ostler_tui::terminal::{self, Signal, Signals};
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -34,9 +34,11 @@ fn watch(context: &Context, wanted: &Wanted, changes: &mut Changes, signals: &Si
     loop {
         // Watch first, look afterwards: what happens in between wakes us.
         changes.watch_all(&context.engine)?;
-        let found = find(&context.engine, wanted)?;
-        let runs = found.listed.iter().any(|one| matches!(one, Listed::Good(view) if !view.ended));
-        draw(context, &found)?;
+        let (rows, columns) = terminal::size(std::io::stdout()).unwrap_or((24, 80));
+        let look = Look { style: context.style, width: Some(usize::from(columns)) };
+        let found = table::find(&context.engine, wanted, look)?;
+        let runs = found.listed.iter().any(|one| one.runs);
+        draw(found, look, usize::from(rows).saturating_sub(1))?;
         match changes.wait(std::io::stdout(), Some(signals.as_fd()), runs.then_some(TICK))? {
             News::ReaderGone => return Ok(()),
             News::Anything | News::Some { .. } => {}
@@ -65,16 +67,15 @@ fn fitting(text: &str, sessions: usize, room: usize) -> (Vec<&str>, Option<Strin
 }
 
 /// One whole frame at once, so that nothing flickers.
-fn draw(context: &Context, found: &Found<Listed>) -> Result<()> {
-    let (rows, columns) = terminal::size(std::io::stdout()).unwrap_or((24, 80));
-    let (room, columns) = (usize::from(rows).saturating_sub(1), usize::from(columns));
-    let text = match found.listed.is_empty() {
-        true => "No session matches.\n".to_owned(),
-        false => table::text(found, context.style, Some(columns)),
+fn draw(found: Found<Row>, look: Look, room: usize) -> Result<()> {
+    let sessions = found.listed.len();
+    let text = match sessions {
+        0 => "No session matches.\n".to_owned(),
+        _ => table::text(found, look),
     };
     let mut frame = String::from("\x1b[?2026h\x1b[H");
-    let (lines, left_out) = fitting(&text, found.listed.len(), room);
-    let left_out = left_out.map(|words| context.style.dim(&cut(&words, columns)));
+    let (lines, left_out) = fitting(&text, sessions, room);
+    let left_out = left_out.map(|words| look.style.dim(&cut(&words, look.width.unwrap_or(usize::MAX))));
     for line in lines.into_iter().chain(left_out.as_deref()) {
         frame.push_str(&format!("{line}\x1b[K\r\n"));
     }

@@ -12,13 +12,14 @@ use crate::ui::called::{called, called_at};
 use crate::ui::style::Style;
 use ostler_core::event::StopHow;
 use ostler_core::record::{RequestKind, Session};
+use ostler_core::view::Phase;
 use ostler_engine::request::{self, Answered};
 use ostler_engine::{Engine, Place};
 use ostler_tui::terminal::{Signal, Signals};
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 
-/// Prints what comes. Ctrl-C interrupts, a second one stops; Ctrl-\, a vanished terminal and SIGTERM leave it running. Of the
+/// Prints what comes. Ctrl-C interrupts, a second one stops; one is enough for what has not begun; Ctrl-\, a vanished terminal and SIGTERM leave it running. Of the
 /// last two the exit code says so.
 pub fn to_the_end(context: &Context, place: &Place, session: &Session, watching: Watching) -> Result<Code> {
     let signals = Signals::take(&Signal::LEAVING)?;
@@ -74,12 +75,15 @@ pub fn to_the_end(context: &Context, place: &Place, session: &Session, watching:
 }
 
 fn interrupt_or_stop(engine: &Engine, place: &Place, interrupted: &mut bool) -> Result<()> {
-    let kind = if *interrupted {
-        RequestKind::Stop { how: StopHow::Interrupt, grace_ms: 5000, why: "second Ctrl-C".to_owned() }
-    } else {
-        RequestKind::Interrupt
+    let stop = |why: &str| RequestKind::Stop { how: StopHow::Interrupt, grace_ms: 5000, why: why.to_owned() };
+    // What has not begun has no turn to interrupt.
+    let withdrawn = engine.view_without_last(place)?.state == Phase::Queued;
+    let kind = match (withdrawn, *interrupted) {
+        (true, _) => stop("Ctrl-C"),
+        (false, true) => stop("second Ctrl-C"),
+        (false, false) => RequestKind::Interrupt,
     };
-    let first = !std::mem::replace(interrupted, true);
+    let first = !std::mem::replace(interrupted, true) && !withdrawn;
     match request::make(engine, place, kind)? {
         Answered::Accepted if first => tell!("\nostler: interrupted; press Ctrl-C again to stop the session"),
         Answered::Accepted => tell!("\nostler: stopping"),

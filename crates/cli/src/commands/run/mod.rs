@@ -1,15 +1,18 @@
 //! `ostler run`: start a session and follow it to its end.
 
 mod follow;
+mod group;
+mod later;
 mod piped;
 mod prompt;
 mod result;
 mod summary;
 mod words;
 
+pub use group::check_agent_name;
 pub use piped::after as with_piped;
-pub use prompt::message_of;
-pub use words::nearest_agent;
+pub use prompt::{message_of, read_prompt};
+pub use words::{nearest_agent, request as request_of};
 
 use crate::args::{Output, Run};
 use crate::context::Context;
@@ -21,10 +24,16 @@ use ostler_core::record::{Mode, Session};
 use ostler_engine::Launched;
 use ostler_engine::Place;
 use ostler_engine::launch::recorded;
+use ostler_engine::rules::For;
 use std::io::IsTerminal;
 
-pub fn run(context: &Context, args: Run) -> Result<Code> {
-    let mut request = words::request(context, &args)?;
+pub fn run(context: &Context, mut args: Run) -> Result<Code> {
+    if args.on.is_some() || args.matrix.is_some() {
+        return group::run(context, args);
+    }
+    let mut request = words::request(context, &mut args)?;
+    // What is refused because of a mistake in config.toml is told once.
+    context.engine.check_start(&request.start)?;
     context.warn();
     // A recording says everything itself.
     if !recorded::is_player(&request.agent) {
@@ -33,6 +42,9 @@ pub fn run(context: &Context, args: Run) -> Result<Code> {
     let watching = Watching::new(args.detach, args.output);
     check_that_it_can_be_found(watching, args.name.as_deref())?;
     request.attended = watching.attended;
+    let mode = request.mode.unwrap_or(Mode::Headless);
+    let waits = watching.waits_at_limit() || request.keep || mode == Mode::Terminal;
+    request.rules = context.engine.rules(&args.rules.asked(), For { agent: &request.agent, mode, waits })?;
     request.piped = piped::input()?;
     let Launched { place, session } = context.engine.launch(request, &mut crate::say::notice)?;
     sweep(context, place.id);
@@ -77,6 +89,11 @@ impl Watching {
     pub fn new(detach: bool, output: Option<Output>) -> Watching {
         let attended = !detach && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
         Watching { detach, attended, output }
+    }
+
+    /// Whether somebody is there, or nobody waits for its end: then it may take as long as it takes.
+    pub fn waits_at_limit(self) -> bool {
+        self.detach || self.attended
     }
 
     /// Whether the session can be opened here, for a person to talk to it.

@@ -8,7 +8,7 @@ use crate::ui::money::dollars;
 use crate::ui::style::Style;
 use crate::ui::time::duration;
 use ostler_core::fact::Tokens;
-use ostler_core::outcome::{Kind, Outcome, Saved};
+use ostler_core::outcome::{Kind, Outcome, Saved, Source};
 use ostler_core::view::View;
 
 /// The last lines: what was achieved, what was kept and where, and what to do next. `told`: what stands just above them.
@@ -17,8 +17,10 @@ pub fn conclude(view: &View, style: Style, told: Option<&str>) -> Code {
         return Code::Ours;
     };
     let code = Code::of(outcome);
-    // A command's own output is all that a script wants to see of one that went well, or that explained itself.
-    let plain = outcome.kind == Kind::Succeeded || !style.colour && outcome.exit_code.is_some();
+    // A command's own output is all that a script wants to see of one that went well, or that explained itself. What ostler has
+    // decided, for example that it never starts, it cannot have explained.
+    let explained = outcome.exit_code.is_some() && outcome.source != Source::Ostler;
+    let plain = outcome.kind == Kind::Succeeded || !style.colour && explained;
     let silent = !converses(view) && plain && outcome.left.is_empty();
     if !silent {
         // Nobody is left to be told when standard error is gone.
@@ -75,8 +77,10 @@ fn summary(view: &View, outcome: &Outcome, style: Style, told: Option<&str>) -> 
     }
     if converses(view) {
         let id = view.id;
+        // A job takes no message.
+        let message = if view.job.is_some() { "" } else { " \"…\"" };
         text.push_str(&format!(
-            "  {} ostler logs {id} · ostler resume {id} \"…\" · ostler ls\n",
+            "  {} ostler logs {id} · ostler resume {id}{message} · ostler ls\n",
             style.dim("try next  ")
         ));
     }

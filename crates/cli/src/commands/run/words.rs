@@ -1,7 +1,7 @@
 //! What the words and options of `run` ask for: which agent, which prompt, which mode.
 
-use super::Watching;
 use super::prompt::{read_input, read_prompt};
+use super::{Watching, later};
 use crate::args::Run;
 use crate::context::Context;
 use crate::dashes;
@@ -11,6 +11,7 @@ use ostler_core::record::Mode;
 use ostler_engine::config::own_agents::Protocol;
 use ostler_engine::launch::{COMMAND, LaunchRefusal, recorded};
 use ostler_engine::suggest::nearest;
+use ostler_engine::worktrees::Asked;
 use ostler_engine::{Error, Launch, installed};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -33,7 +34,10 @@ enum Kind {
 }
 
 /// The request, checked.
-pub fn request(context: &Context, args: &Run) -> Result<Launch> {
+pub fn request(context: &Context, args: &mut Run) -> Result<Launch> {
+    let worktree = worktree(context, args)?;
+    let start = later::start(context, args)?;
+    let args = &*args;
     let mut request = match args.words.first().and_then(|word| recorded::file_of(word)) {
         Some(file) => recording(args, file)?,
         None => named_request(args, &named(context, args)?)?,
@@ -45,7 +49,28 @@ pub fn request(context: &Context, args: &Run) -> Result<Launch> {
     request.cwd.clone_from(&args.cwd);
     request.labels = labels(&args.labels)?;
     request.limits = args.limits.asked();
+    request.worktree = worktree;
+    request.exclusive = args.exclusive;
+    request.start = start;
     Ok(request)
+}
+
+/// What `-w [NAME]` asks for. A word behind it that is an agent, or that cannot be a name because of its white space, is what it
+/// would be without the option: an agent, or a prompt.
+fn worktree(context: &Context, args: &mut Run) -> Result<Option<Asked>> {
+    let Some(name) = args.worktree.take() else { return Ok(None) };
+    let base = args.base.clone();
+    let Some(word) = name else { return Ok(Some(Asked { name: None, base, from: None })) };
+    let is_agent = installed::find(&word).is_some() || context.engine.config.own_agent(&word)?.is_some();
+    let is_command = args.words.is_empty() && !args.arguments.is_empty();
+    if word.contains(char::is_whitespace) && !is_command {
+        args.words.push(word);
+    } else if is_agent {
+        args.words.insert(0, word);
+    } else {
+        return Ok(Some(Asked { name: Some(word), base, from: None }));
+    }
+    Ok(Some(Asked { name: None, base, from: None }))
 }
 
 fn named_request(args: &Run, named: &Named<'_>) -> Result<Launch> {
@@ -198,7 +223,7 @@ fn prompt_behind_dashes<'a>(args: &'a Run, words: &[String]) -> Option<&'a str> 
 }
 
 /// What the agent is to be told: one word, `-p TEXT`, a file, or what is piped in.
-fn prompt(args: &Run, words: &[String]) -> Result<Option<String>> {
+pub fn prompt(args: &Run, words: &[String]) -> Result<Option<String>> {
     Ok(match (words, &args.prompt, &args.file) {
         ([_, more, ..], _, _) => {
             return Err(Failure::usage(format!("{more:?} is one word too many; put the prompt in quotes")));
@@ -232,7 +257,7 @@ fn check_terminal(args: &Run, mode: Mode) -> Result<()> {
     Ok(())
 }
 
-fn labels(given: &[String]) -> Result<BTreeMap<String, String>> {
+pub fn labels(given: &[String]) -> Result<BTreeMap<String, String>> {
     let parse = |label: &String| match label.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
         Some(_) | None => Err(Failure::usage(format!("the label {label:?} is not of the form KEY=VALUE"))),

@@ -32,5 +32,6 @@ pub fn lines(family: &Family, view: &View) -> Vec<String> {
 
 fn named(view: &View) -> String {
     let name = view.name.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
-    format!("{}{name}  {}, {}", view.id, view.agent, state_word(view).1)
+    let origin = view.origin.map(|origin| format!("{}, ", origin.word())).unwrap_or_default();
+    format!("{}{name}  {origin}{}, {}", view.id, view.agent, state_word(view).1)
 }

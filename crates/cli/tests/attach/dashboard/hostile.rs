@@ -1,5 +1,6 @@
 //! Names, prompts and output of agents do nothing to the terminal.
 
+use super::emulators::agree;
 use super::{SIZES, asking, has_selected, idle, opens};
 use crate::harness;
 
@@ -22,15 +23,40 @@ fn text_of_sessions_does_nothing_to_the_terminal() {
         for name in ["asks", "prints", "draws", "say"] {
             person.types(format!("/{name}\r").as_bytes());
             has_selected(&mut person, name);
+            agree(&person);
             person.types(b" ");
             person.sees("Space back");
             person.sees("表");
+            agree(&person);
             person.types(b"kk");
             person.types(b" ");
             person.sees("filter:");
+            agree(&person);
             person.types(b"\x1b");
             person.sees_that("no filter", |person| !person.shows("filter:"));
+            agree(&person);
         }
+        // What is asked in full, a reply with odd characters in it, and a form.
+        person.types(b"/asks\ra");
+        person.sees("y allows exactly this");
+        agree(&person);
+        person.types(b"\x1b");
+        person.sees("q quit");
+        person.types("r表e\u{301}👍🏽👩\u{200d}💻 ｗｉｄｅ ".as_bytes());
+        person.sees("ｗｉｄｅ");
+        agree(&person);
+        person.types(b"\x7f\x7f\x7f\x15\x1b");
+        person.sees("q quit");
+        person.types(b"n");
+        person.sees("new session");
+        agree(&person);
+        person.types(b"\x1b");
+        person.sees("q quit");
+        person.types(b"?");
+        person.sees("next, previous session");
+        agree(&person);
+        person.types(b"\x1b");
+        person.sees("q quit");
         assert!(person.screen.is_alternate(), "nothing has left our screen");
         assert_eq!(person.screen.title(), Some("ostler: 1 asks"));
         let bytes = String::from_utf8_lossy(&person.bytes).into_owned();
@@ -39,6 +65,7 @@ fn text_of_sessions_does_nothing_to_the_terminal() {
         }
         person.types(b"q");
         person.is_left_with(0);
+        agree(&person);
     }
 }
 

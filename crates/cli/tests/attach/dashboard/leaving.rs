@@ -1,9 +1,13 @@
 //! The terminal is given back as it was, whatever ends the dashboard, and sessions go on without it.
 
-use super::{MIDDLE, NARROW, WIDE, has_group, has_selected, idle, opens};
+use super::emulators::agree;
+use super::{MIDDLE, NARROW, WIDE, has_group, has_selected, idle, opens, working};
 use crate::harness;
 use crate::person::Person;
+use ostler_testkit::patience;
 use rustix::process::Signal;
+use std::os::unix::process::ExitStatusExt;
+use std::time::Duration;
 
 #[track_caller]
 fn gave_the_terminal_back(person: &Person) {
@@ -63,9 +67,47 @@ fn another_size_is_drawn_at_once_and_whole() {
         person.resizes(size);
         if size.1 >= NARROW.1 && size.0 >= NARROW.0 {
             person.sees_that("all of it", |person| person.shows("○ one") && person.shows("q quit"));
+            agree(&person);
         }
     }
     person.sees("│ › say hello there");
+    person.types(b"q");
+    person.is_left_with(0);
+}
+
+#[test]
+fn stopped_for_a_while_or_resized_without_end_it_is_whole_afterwards() {
+    let harness = harness();
+    let session = idle(&harness, "one", "say hello there");
+    let mut person = opens(&harness, MIDDLE);
+    person.sees("› say hello there");
+    // Another program may have drawn over it meanwhile, in a window of another size.
+    person.signals(Signal::STOP);
+    let stat = format!("/proc/{}/stat", person.process().pid());
+    let is_stopped = || std::fs::read_to_string(&stat).unwrap().contains(") T ").then_some(());
+    patience::until("it is stopped", &[], is_stopped);
+    person.resizes(WIDE);
+    person.screen.feed(b"\x1b[2J\x1b[Hnot ours");
+    person.signals(Signal::CONT);
+    let is_whole = |person: &Person| person.shows("│ › say hello there") && person.shows("q quit");
+    person.sees_that("all of it", is_whole);
+    assert!(!person.shows("not ours") && person.shows("○ one"));
+    agree(&person);
+    // While it draws.
+    harness.run(&["send", session.id(), "count 300"]).exits(0);
+    for round in 0..200 {
+        person.resizes((3 + round * 7 % 50, 10 + round * 13 % 85));
+        if round % 10 == 0 {
+            person.looks(Duration::ZERO);
+        }
+    }
+    session.until_look("the turn is over", |view| view.turns == 2);
+    person.resizes(WIDE);
+    person.sees_that("all of it", |person| {
+        let rows = person.screen.text();
+        rows.iter().any(|row| row.ends_with("│ 300")) && person.shows("○ one") && person.shows("q quit")
+    });
+    agree(&person);
     person.types(b"q");
     person.is_left_with(0);
 }
@@ -95,6 +137,89 @@ fn attaching_comes_back_to_the_dashboard_and_to_the_same_session() {
     person.is_left_with(0);
     gave_the_terminal_back(&person);
     assert!(!person.shows("detached"), "nothing is left behind");
+}
+
+#[test]
+fn asked_to_exit_while_attached_it_ends_and_the_terminal_is_as_it_was() {
+    let harness = harness();
+    let talk = idle(&harness, "talk", "say x");
+    let screen = harness.detach(&["-t", "--name", "screen", "--", "sh", "-c", "echo on its screen; cat"]);
+    screen.until_printed("on its screen");
+    let prints = harness.detach(&["--name", "prints", "--", "sh", "-c", "echo printed; sleep 1000"]);
+    prints.until_printed("printed");
+    for (name, inside) in [("talk", "Enter sends"), ("screen", "on its screen"), ("prints", "printed")] {
+        let mut person = opens(&harness, MIDDLE);
+        person.types(format!("/{name}\r").as_bytes());
+        has_selected(&mut person, name);
+        person.types(b"\r");
+        person.sees_that(inside, |person| person.shows(inside) && !person.shows("q quit"));
+        person.signals(Signal::TERM);
+        person.is_left_with(0);
+        gave_the_terminal_back(&person);
+    }
+    assert!(talk.look().alive && screen.look().alive && prints.look().alive);
+}
+
+#[test]
+fn a_terminal_that_understands_it_is_told_while_something_works_and_only_then() {
+    const WORKS: &str = "\u{1b}]9;4;3;0\u{1b}\\";
+    const RESTS: &str = "\u{1b}]9;4;0;0\u{1b}\\";
+    let mut harness = harness();
+    let id = working(&harness, "busy").id().to_owned();
+    // Not this one.
+    let mut person = opens(&harness, MIDDLE);
+    person.types(b"q");
+    person.is_left_with(0);
+    assert!(!String::from_utf8_lossy(&person.bytes).contains("]9;4"));
+    harness.set("TERM_PROGRAM", "ghostty");
+    harness.set("TERM_PROGRAM_VERSION", "1.2.3");
+    let session = harness.session(&id);
+    let last = |person: &Person| {
+        let text = String::from_utf8_lossy(&person.bytes).into_owned();
+        (text.rfind(WORKS), text.rfind(RESTS))
+    };
+    let mut person = opens(&harness, MIDDLE);
+    person.sees_that("that it works", |person| last(person).0 > last(person).1);
+    // While another program has the terminal, that one tells what it likes.
+    person.types(b"\r");
+    person.sees("detaches");
+    assert!(last(&person).1 > last(&person).0);
+    person.types(b"\x1c");
+    person.sees_that("that it works", |person| person.shows("q quit") && last(person).0 > last(person).1);
+    harness.run(&["interrupt", session.id()]).exits(0);
+    person.sees_that("that nothing works", |person| last(person).1 > last(person).0);
+    harness.run(&["send", session.id(), "sleep"]).exits(0);
+    person.sees_that("that it works", |person| last(person).0 > last(person).1);
+    person.signals(Signal::TERM);
+    person.is_left_with(0);
+    assert!(last(&person).1 > last(&person).0);
+}
+
+#[test]
+fn killed_it_leaves_the_terminal_as_it_was_also_while_a_session_is_shown_in_it() {
+    let harness = harness();
+    let talk = idle(&harness, "talk", "say x");
+    let draws = "printf '\\033[?1049h\\033[?1003h\\033[?25lon its screen'; cat";
+    let screen = harness.detach(&["-t", "--name", "screen", "--", "sh", "-c", draws]);
+    screen.until_printed("on its screen");
+    for inside in [None, Some(("talk", "Enter sends")), Some(("screen", "on its screen"))] {
+        let mut person = opens(&harness, MIDDLE);
+        if let Some((name, inside)) = inside {
+            person.types(format!("/{name}\r").as_bytes());
+            has_selected(&mut person, name);
+            person.types(b"\r");
+            person.sees_that(inside, |person| person.shows(inside) && !person.shows("q quit"));
+        }
+        assert!(person.screen.is_alternate() && !person.has_an_ordinary_terminal());
+        person.signals(Signal::KILL);
+        assert_eq!(person.waits().signal(), Some(9));
+        person.sees_that("the screen that was there", |person| !person.screen.is_alternate());
+        person.sees_that("the title", |person| person.bytes.ends_with(b"\x1b[23;2t"));
+        gave_the_terminal_back(&person);
+        let text = String::from_utf8_lossy(&person.bytes).into_owned();
+        assert!(text.rfind("\u{1b}[?1003l") >= text.rfind("\u{1b}[?1003h"), "the mouse is not reported");
+    }
+    assert!(talk.look().alive && screen.look().alive);
 }
 
 #[test]

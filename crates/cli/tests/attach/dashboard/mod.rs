@@ -2,12 +2,14 @@
 //!
 //! * `list`: what is shown where, at every size. `preview`: the selected session.
 //! * `verbs`: what each key does to sessions. `leaving`: the terminal is given back, whatever happens.
-//! * `hostile`: names and output that try to break out.
+//! * `search`: all conversations. `hostile`: names and output that try to break out. `emulators`: a second one sees the same.
 
+mod emulators;
 mod hostile;
 mod leaving;
 mod list;
 mod preview;
+mod search;
 mod verbs;
 
 use crate::person::Person;

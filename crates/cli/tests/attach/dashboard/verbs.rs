@@ -77,6 +77,10 @@ fn an_answer_never_reaches_another_question() {
     session.until_look("it asks something else", |view| view.turns == 1 && view.asking.is_some());
     person.sees("no longer asks this; nothing was answered");
     person.types(b"y");
+    // The panel stays until it is closed: what is typed on is not for the list.
+    person.types(b"\x1b");
+    person.sees("q quit");
+    person.types(b"y");
     person.sees("copied");
     assert!(session.look().asking.is_some(), "the other question is still open");
 }
@@ -112,6 +116,33 @@ fn a_reply_is_sent_and_one_that_was_begun_is_kept() {
     person.types(b"rsay again\r");
     session.until_look("a turn is over", |view| view.run == 2 && view.last.as_deref() == Some("again"));
     person.sees("resumed with your message");
+    // The arrow up brings back what was sent.
+    person.types(b"r\x1b[A");
+    person.sees("› say again");
+}
+
+#[test]
+fn a_reply_that_could_not_be_sent_is_not_lost() {
+    let harness = harness();
+    let session = idle(&harness, "talk", "say x");
+    let other = idle(&harness, "other", "say x");
+    let mut person = opens(&harness, MIDDLE);
+    person.types(b"/talk\r");
+    has_selected(&mut person, "talk");
+    person.types(b"rsay something long");
+    person.sees("› say something long");
+    harness.run(&["archive", session.id()]).exits(0);
+    person.types(b"\r");
+    person.sees("restore it first");
+    harness.run(&["restore", session.id()]).exits(0);
+    person.sees("talk");
+    person.types(b"\x1b/talk\r");
+    person.types(b"\x1b");
+    other.stop();
+    person.types(b"/talk\r");
+    has_selected(&mut person, "talk");
+    person.types(b"r");
+    person.sees("› say something long");
 }
 
 #[test]
@@ -147,7 +178,11 @@ fn a_new_session_is_described_in_a_panel_of_its_own_and_selected() {
     person.types(b"nsay x\t");
     chooses_demo(&mut person);
     person.types(b"\t\x15/no/such/folder\r");
-    person.sees("/no/such/folder");
+    person.sees("cannot use the folder");
+    // Nothing has to be written again.
+    person.types(b"n");
+    person.sees("new session");
+    assert!(person.shows("say x") && person.shows("/no/such/folder"));
 }
 
 fn chooses_demo(person: &mut Person) {
@@ -263,6 +298,43 @@ fn a_shell_opens_in_its_folder_and_an_id_is_copied() {
     person.sees_that("another prompt", |person| person.shows("^C") && prompt(person));
     person.types(b"exit\r");
     person.sees_that("the dashboard", |person| person.screen.is_alternate() && person.shows("q quit"));
+}
+
+#[test]
+fn the_diff_of_a_session_is_shown_and_its_work_lands_after_a_question() {
+    let harness = harness();
+    let repo = harness.root().join("home");
+    let git = |words: &[&str]| {
+        let output = harness.command("git").args(words).output().unwrap();
+        assert!(output.status.success(), "{words:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    git(&["config", "--global", "user.name", "A Person"]);
+    git(&["config", "--global", "user.email", "person@example.com"]);
+    git(&["config", "--global", "core.pager", "less"]);
+    git(&["init", "--quiet", "--initial-branch", "main"]);
+    std::fs::write(repo.join("a.txt"), "one\n").unwrap();
+    git(&["add", "a.txt"]);
+    git(&["commit", "--quiet", "--message", "first"]);
+    harness.run(&["run", "-w", "fix", "--", "sh", "-c", "echo two > a.txt"]).exits(0);
+    let plain = harness.detach(&["--name", "plain", "--", "sleep", "600"]);
+    let mut person = opens(&harness, MIDDLE);
+    has_selected(&mut person, "plain");
+    person.types(b"d");
+    person.sees("has no snapshots of its files");
+    // Those that have ended are folded.
+    person.types(b"/fix\r");
+    has_selected(&mut person, "fix");
+    person.types(b"d");
+    person.sees("+two");
+    person.types(b"q");
+    person.sees_that("the dashboard", |person| person.screen.is_alternate() && person.shows("q quit"));
+    person.types(b"l");
+    person.sees("land fix (");
+    person.types(b"y");
+    person.sees("landed on main");
+    assert_eq!(std::fs::read_to_string(repo.join("a.txt")).unwrap(), "two\n");
+    plain.stop();
 }
 
 fn cwd(harness: &Harness, id: &str) -> String {

@@ -5,11 +5,11 @@
 
 mod status;
 
-use super::Leaves;
 use super::ask::Answer;
 use super::detach_key;
 use super::seat::{Event, Seat};
 use super::words;
+use super::{Leaves, Left};
 use crate::context::{Context, variable};
 use crate::exit::{Code, Result};
 use jiff::Timestamp;
@@ -35,7 +35,7 @@ const LONG: u64 = 16 << 20;
 /// How far the mouse wheel moves.
 const WHEEL_ROWS: usize = 3;
 
-pub fn run(context: &Context, place: &Place, read_only: bool, leaves: Leaves) -> Result<Code> {
+pub fn run(context: &Context, place: &Place, read_only: bool, leaves: Leaves) -> Result<Left> {
     let engine = &context.engine;
     let session = engine.record(place)?;
     let view = engine.view(place)?;
@@ -72,11 +72,16 @@ pub fn run(context: &Context, place: &Place, read_only: bool, leaves: Leaves) ->
     match why? {
         Why::Left => {
             leaves.say(&words::detached(place.id));
-            Ok(Code::Succeeded)
+            Ok(Left::with(Code::Succeeded))
+        }
+        Why::Exits => {
+            leaves.say(&words::detached(place.id));
+            Ok(Left::exiting())
         }
         Why::Ended => {
+            words::tell_of_end(engine, &view);
             leaves.say(&words::ended(&view));
-            Ok(view.outcome.as_ref().map_or(Code::Ours, Code::of))
+            Ok(Left::with(view.outcome.as_ref().map_or(Code::Ours, Code::of)))
         }
     }
 }
@@ -84,6 +89,8 @@ pub fn run(context: &Context, place: &Place, read_only: bool, leaves: Leaves) ->
 /// Why the conversation is no longer shown.
 enum Why {
     Left,
+    /// The process is asked to exit, or the person is gone.
+    Exits,
     Ended,
 }
 
@@ -140,6 +147,7 @@ impl Chat<'_> {
             for event in self.seat.wait(due)? {
                 match event {
                     Event::Leave => return Ok(Why::Left),
+                    Event::Exit => return Ok(Why::Exits),
                     Event::Window | Event::Due => {}
                     Event::Back => self.enter_screen()?,
                     Event::Stop => self.stop()?,
@@ -335,7 +343,7 @@ impl Chat<'_> {
     fn interrupt(&mut self) -> Result<()> {
         let busy = match self.view.state {
             Phase::Working | Phase::Running | Phase::Asking | Phase::Starting => true,
-            Phase::Idle | Phase::Stopping | Phase::Ended => false,
+            Phase::Queued | Phase::Idle | Phase::Waiting | Phase::Stopping | Phase::Ended => false,
         };
         if !busy || self.interrupted == Some(self.view.turns) {
             self.status.notice(format!("to stop the session: ostler stop {}", self.place.id));
@@ -381,6 +389,10 @@ impl Chat<'_> {
         }
         let kind = match &self.view.asking {
             Some(ask) => match Answer::to(ask, &text) {
+                Some(answer) if answer.allow && !self.conversation.question_is_seen() => {
+                    self.status.notice("read all of it first: PgUp, PgDn");
+                    return Ok(());
+                }
                 Some(answer) => answer.kind(&ask.request),
                 None => {
                     self.status.notice("it waits for an answer: y, n, or n and why not");

@@ -103,7 +103,11 @@ impl Status {
                     hint("Ctrl-O unfolds");
                     hint("PgUp scrolls");
                 }
-                Phase::Idle => {
+                Phase::Queued => {
+                    hint("Enter queues");
+                    hint("Alt-Enter new line");
+                }
+                Phase::Idle | Phase::Waiting => {
                     hint("Enter sends");
                     hint("Alt-Enter new line");
                     hint("Ctrl-O unfolds");
@@ -148,10 +152,13 @@ fn seconds(view: &View, now: Timestamp) -> i64 {
 fn state(view: &View, now: Timestamp) -> (String, String) {
     let word = view.state.word().to_owned();
     let with_time = match view.state {
-        Phase::Idle | Phase::Ended => {
+        Phase::Waiting if view.resumes_at.is_some() => {
+            format!("{word} until {}", clock(view.resumes_at.unwrap_or(view.since), now))
+        }
+        Phase::Idle | Phase::Waiting | Phase::Ended => {
             format!("{word} since {}", clock(view.since, now))
         }
-        Phase::Starting | Phase::Working | Phase::Running | Phase::Asking | Phase::Stopping => {
+        Phase::Queued | Phase::Starting | Phase::Working | Phase::Running | Phase::Asking | Phase::Stopping => {
             let seconds = u64::try_from(seconds(view, now)).unwrap_or(0);
             let time = if seconds < 10 { format!("{seconds}s") } else { duration(seconds * 1000) };
             format!("{word} {time}")
@@ -164,7 +171,7 @@ fn state_style(state: Phase, theme: Theme) -> ostler_tui::Style {
     match state {
         Phase::Starting | Phase::Working | Phase::Running => theme.good(),
         Phase::Asking | Phase::Stopping => theme.mark(),
-        Phase::Idle | Phase::Ended => theme.plain(),
+        Phase::Queued | Phase::Idle | Phase::Waiting | Phase::Ended => theme.plain(),
     }
 }
 

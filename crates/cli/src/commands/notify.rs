@@ -1,0 +1,62 @@
+//! `ostler notify`: try the ways of telling a person, and clear what could not be told.
+
+use crate::args::{Notify, NotifyAction};
+use crate::context::Context;
+use crate::exit::{Code, Result};
+use crate::say::say;
+use crate::ui::style::Style;
+use ostler_core::limits::counted;
+use ostler_engine::notify::{Message, Tested};
+use ostler_engine::process;
+use ostler_screen::printable;
+use ostler_tui::{notification, terminal};
+use std::io::Write;
+
+pub fn run(context: &Context, args: &Notify) -> Result<Code> {
+    match args.action {
+        NotifyAction::Test => test(context),
+        NotifyAction::Clear => {
+            let cleared = context.engine.clear_notifications()? as u64;
+            say!("cleared {}", counted(cleared, "notification", "notifications"))?;
+            Ok(Code::Succeeded)
+        }
+    }
+}
+
+/// One notification each way, and what came of it.
+fn test(context: &Context) -> Result<Code> {
+    let (mut results, mut said) = (Vec::new(), Ok(()));
+    context.engine.test_notifications(&mut |tested| {
+        if said.is_ok() {
+            said = say!("{}", line(&tested, context.style));
+        }
+        results.push(tested.result.is_ok());
+    })?;
+    said?;
+    if context.engine.config.notify.as_ref().is_some_and(|notify| notify.wanted.in_terminals) {
+        let result = in_terminal(&context.engine.test_notification());
+        results.push(result.is_ok());
+        say!("{}", line(&Tested { way: "terminal", result }, context.style))?;
+    }
+    if results.is_empty() {
+        say!("[notify] in config.toml names no way; ostler help notify has an example")?;
+    }
+    Ok(if !results.is_empty() && results.iter().all(|&arrived| arrived) { Code::Succeeded } else { Code::Failed })
+}
+
+/// Shows it in the terminal that the person is at. Whether that knows the sequence, only the person can see.
+fn in_terminal(message: &Message) -> std::result::Result<String, String> {
+    if terminal::size(std::io::stderr()).is_none() {
+        return Err("this is not a terminal".to_owned());
+    }
+    let bytes = notification::sequence(&message.title, &message.text, &|name| process::variable(name));
+    std::io::stderr().write_all(bytes.as_bytes()).map_err(|error| error.to_string())?;
+    Ok("written to this terminal; you should see or hear it".to_owned())
+}
+
+fn line(tested: &Tested, style: Style) -> String {
+    match &tested.result {
+        Ok(words) => format!("{} {}: arrived ({})", style.green("✔"), tested.way, printable(words)),
+        Err(words) => format!("{} {}: did not arrive: {}", style.red("!"), tested.way, printable(words)),
+    }
+}

@@ -1,0 +1,26 @@
+//! `ostler pick`: the work of one session of a group lands, and the others are archived.
+
+use super::land;
+use super::several;
+use crate::args::Land;
+use crate::context::Context;
+use crate::exit::{Code, Result};
+use crate::say::{notice, say};
+use crate::ui::called::called_at;
+use ostler_engine::Place;
+
+pub fn run(context: &Context, args: &Land) -> Result<Code> {
+    let engine = &context.engine;
+    let place = engine.select(&args.id)?;
+    let others: Vec<Place> = engine.others_in_group(&place)?.into_iter().filter(|other| !other.archived).collect();
+    // What does not land changes nothing about the others. Repeated after a kill, it finds that it has landed.
+    land::run(context, args)?;
+    if args.dry_run {
+        return Ok(Code::Succeeded);
+    }
+    Ok(several::each(engine.stop_to_archive(others.clone()).into_iter().zip(others), |(archiving, other)| {
+        engine.archive(archiving, &mut notice)?;
+        say!("{}: archived; its worktree stays until: ostler worktree rm", called_at(&other))?;
+        Ok(Code::Succeeded)
+    }))
+}

@@ -1,0 +1,70 @@
+//! Twelve jobs of a file in a diamond, each of them a real agent, with everything SIGKILLed at random: by the record of the model, each was
+//! asked once, or it was reported as interrupted.
+
+use crate::fixture::Fixture;
+use crate::paid::{by_word, interrupted, said_once};
+use ostler_mock_llm::agents::Agent;
+use ostler_testkit::{Killer, Started, held, times};
+
+/// One, ten, one.
+fn diamond() -> (String, Vec<String>) {
+    let middle: Vec<String> = (1..=10).map(|n| format!("middle-{n}")).collect();
+    let mut text = "[defaults]\nagent = \"claude\"\n[job.top]\nprompt = \"say top (held 1)\"\n".to_owned();
+    for name in &middle {
+        text.push_str(&format!("[job.{name}]\nneeds = [\"top\"]\nprompt = \"say {name} (held 2)\"\n"));
+    }
+    text.push_str(&format!("[job.bottom]\nneeds = {middle:?}\nprompt = \"say bottom (held 3)\"\n"));
+    (text, [&["top".to_owned()][..], &middle, &["bottom".to_owned()]].concat())
+}
+
+#[test]
+fn each_job_of_a_file_is_paid_once_whatever_is_killed() {
+    let Some(fixture) = Fixture::new(Agent::Claude) else { return };
+    let harness = &fixture.harness;
+    let (file, jobs) = diamond();
+    std::fs::write(fixture.work().join("ostler.toml"), file).unwrap();
+    let mut command = harness.command(harness.program());
+    command.current_dir(fixture.work()).arg("up");
+    let follower = Started::new(command, None);
+    let count = times(15, 50);
+    let mut killer = Killer::new(0x6469_616d, 350);
+    // While the first is at work, then the ten, then the last.
+    for (layer, share) in [(1, count / 5), (2, count * 4 / 5), (3, count)] {
+        let held = format!("(held {layer})");
+        let begun = |requests: &[ostler_mock_llm::Request]| {
+            let of_layer =
+                |turn: &ostler_mock_llm::Turn| turn.user_messages.last().is_some_and(|said| said.contains(&held));
+            requests.iter().filter_map(ostler_mock_llm::Request::turn).any(of_layer)
+        };
+        if layer > 1 {
+            fixture.server.wait_for(begun).unwrap();
+        }
+        killer.kill_up_to(harness, share, || !follower.runs(), |_| true);
+        fixture.server.release(layer);
+    }
+    assert_eq!(killer.killed().len(), count);
+    let output = follower.finish().exits(0);
+    let said: Vec<&str> = output.stdout.lines().collect();
+    let kills = killer.counted();
+    assert_eq!(said.last(), Some(&"12 jobs succeeded"), "{said:?}");
+    said_once(&said);
+    let (paid, interrupted) = (by_word(&fixture.server), interrupted(&said));
+    for job in &jobs {
+        let more = interrupted.get(job).copied().unwrap_or(0);
+        let paid = paid.get(job).copied().unwrap_or_default();
+        assert!(
+            paid.first <= 1 && (1..=1 + more).contains(&(paid.first + paid.again)),
+            "{job} was paid {paid:?}, interrupted {more} times: {kills}; {said:?}"
+        );
+    }
+    assert_eq!(paid.len(), 12, "{paid:?}");
+    harness.nothing_is_left();
+    let asked: usize = paid.values().map(|paid| paid.first + paid.again).sum();
+    let seen = format!(
+        "seed {:#x}: {kills}; {asked} times asked, {} interrupted",
+        killer.seed(),
+        interrupted.values().sum::<usize>()
+    );
+    held("SIGKILL in `up` with 12 jobs in a diamond", count, &seen);
+    fixture.proves("up with 12 jobs, killed at random: each job is paid once");
+}

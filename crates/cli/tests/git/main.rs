@@ -1,0 +1,14 @@
+//! Git: a tree of its own for each session, and nothing that was done in it is lost.
+
+#![expect(clippy::unwrap_used, reason = "a test that finds no value has failed")]
+
+mod faults;
+mod half_removed;
+mod landing;
+mod landing_again;
+mod landing_alone;
+mod landing_as_person;
+mod odd_repositories;
+mod own_trees;
+mod removing;
+mod repo;

@@ -1,0 +1,133 @@
+//! The sessions of a group wait in a queue, and each has the limits of its own agent.
+
+use crate::repo::Repo;
+use crate::starting::members;
+use ostler_testkit::{Who, patience};
+use serde_json::Value;
+
+/// Takes the only slot until the gate is written to.
+fn block(repo: &Repo) {
+    let gate = repo.harness.root().join("gate");
+    assert!(repo.harness.command("mkfifo").arg(&gate).status().unwrap().success());
+    let words = ["run", "-d", "--queue=q", "--", "sh", "-c", "read -r _ < \"$1\"", "sh", gate.to_str().unwrap()];
+    repo.ostler(&words).exits(0);
+}
+
+fn release(repo: &Repo) {
+    std::fs::write(repo.harness.root().join("gate"), "go\n").unwrap();
+}
+
+#[test]
+fn its_sessions_start_when_the_queue_has_a_slot_and_by_their_priority() {
+    let repo = Repo::new();
+    repo.harness.configure("[queues.q]\nslots = 1\n");
+    block(&repo);
+    let log = repo.harness.root().join("log");
+    let say = |word: &str| format!("run-command echo {word} >> {}", log.display());
+    let low = repo.ostler(&["run", "-d", "--queue=q", "demo", &say("low")]).exits(0).stdout.trim().to_owned();
+    // Each has the slot while it works: two at once would see each other's folder.
+    let alone = repo.harness.root().join("alone");
+    let prompt = format!("{} && mkdir {folder} && sleep 0.2 && rmdir {folder}", say("high"), folder = alone.display());
+    let asked = ["run", "-d", "--on", "demo:3", &prompt, "--name", "g", "--queue", "q", "--priority", "5"];
+    repo.ostler(&asked).exits(0);
+    let sessions = repo.harness.home().join("sessions");
+    let waiting = patience::until("three are queued", &[&sessions], || {
+        let found = members(&repo, "g");
+        (found.len() == 3 && found.iter().all(|one| one["state"] == "queued")).then_some(found)
+    });
+    for one in &waiting {
+        let queue = &one["waits"]["queue"];
+        assert_eq!((&queue["name"], &queue["priority"]), (&"q".into(), &5.into()), "{one}");
+    }
+    assert!(!log.exists());
+    release(&repo);
+    let waited = repo.ostler(&["wait", "g", &low]);
+    assert_eq!(waited.code, Some(0), "{waited:?}");
+    assert_eq!(std::fs::read_to_string(&log).unwrap(), "high\nhigh\nhigh\nlow\n");
+    assert!(members(&repo, "g").iter().all(|one| one["status"] == "succeeded"));
+    let refused = repo.ostler(&["run", "--on", "demo", "say x", "--queue=nosuch"]).exits(2);
+    assert!(refused.complaint().contains("there is no queue \"nosuch\""), "{refused:?}");
+}
+
+#[test]
+fn members_that_were_queued_when_everything_was_killed_go_on_with_their_group() {
+    let repo = Repo::new();
+    repo.harness.configure("[queues.q]\nslots = 1\n");
+    block(&repo);
+    let job = repo.ostler(&["run", "-d", "--on", "demo:2", "say hello", "--name", "g", "--queue", "q"]).exits(0).stdout;
+    let queued = patience::until("both are queued", &[&repo.harness.home().join("sessions")], || {
+        let found = members(&repo, "g");
+        (found.len() == 2 && found.iter().all(|one| one["state"] == "queued")).then_some(found)
+    });
+    let ids: Vec<&str> = queued.iter().map(|one| one["id"].as_str().unwrap()).collect();
+    for id in [job.trim()].iter().chain(&ids) {
+        repo.harness.session(id).kill_together(&[Who::Agent, Who::Keeper, Who::Holder]);
+    }
+    let said = repo.ostler(&["recover"]).exits(0).stdout;
+    assert_eq!(said, format!("g ({}): continued (a job)\n", job.trim()), "its members are left to it");
+    patience::until("both are queued again", &[&repo.harness.home().join("sessions")], || {
+        members(&repo, "g").iter().all(|one| one["state"] == "queued").then_some(())
+    });
+    release(&repo);
+    let waited = repo.ostler(&["wait", "g"]);
+    assert_eq!(waited.code, Some(0), "{waited:?}");
+    for one in members(&repo, "g") {
+        assert_eq!((&one["status"], &one["turns"]), (&"succeeded".into(), &1.into()), "{one}");
+    }
+}
+
+#[test]
+fn members_that_restart_go_on_when_all_of_their_processes_are_killed_and_others_are_lost() {
+    let repo = Repo::new();
+    let gate = repo.harness.root().join("gate");
+    assert!(repo.harness.command("mkfifo").arg(&gate).status().unwrap().success());
+    for (restarts, status) in [(true, "succeeded"), (false, "lost")] {
+        let marker = repo.harness.root().join(status);
+        let once = format!("test -e {0} || {{ echo > {0}; cat {1}; }}", marker.display(), gate.display());
+        let prompt = format!("run-command {once}");
+        let mut words = vec!["run", "-d", "--on", "demo", &prompt, "--name", status];
+        words.extend(restarts.then_some("--restart=on-failure"));
+        repo.ostler(&words).exits(0);
+        patience::until("it works", &[repo.harness.root()], || marker.exists().then_some(()));
+        let id = members(&repo, status)[0]["id"].as_str().unwrap().to_owned();
+        repo.harness.session(&id).kill_together(&[Who::Agent, Who::Keeper, Who::Holder]);
+        // Its tool ends by itself.
+        release(&repo);
+        repo.ostler(&["wait", status]).exits(if restarts { 0 } else { 1 });
+        assert_eq!(members(&repo, status)[0]["status"], status);
+    }
+}
+
+#[test]
+fn a_group_waits_for_another_session_before_it_starts_any() {
+    let repo = Repo::new();
+    repo.harness.configure("[queues.q]\nslots = 1\n");
+    block(&repo);
+    let first = repo.ostler(&["run", "-d", "--queue=q", "demo", "say one"]).exits(0).stdout.trim().to_owned();
+    repo.ostler(&["run", "-d", "--on", "demo:2", "say two", "--name", "g", "--after", &first]).exits(0);
+    assert_eq!(repo.ostler(&["show", "--json", "g"]).exits(0).json()["state"], "queued");
+    assert!(members(&repo, "g").is_empty());
+    release(&repo);
+    repo.ostler(&["wait", "g"]).exits(0);
+    assert_eq!(members(&repo, "g").len(), 2);
+}
+
+#[test]
+fn each_has_the_limits_of_its_own_agent() {
+    let repo = Repo::new();
+    repo.harness.configure(
+        "[agents.demo]\ntimeout = \"1h\"\nmax_turns = 7\n\
+         [agents.mine]\ncommand = [\"false\"]\nprotocol = \"acp\"\ntimeout = \"2h\"\n",
+    );
+    repo.ostler(&["run", "--on", "mine,demo", "say x", "--name", "g", "--turn-timeout", "5m"]);
+    let found = members(&repo, "g");
+    let rules = |agent: &str| -> Value {
+        let one = found.iter().find(|one| one["name"] == format!("g-{agent}")).unwrap();
+        let file = repo.harness.home().join("sessions").join(one["id"].as_str().unwrap()).join("session.json");
+        serde_json::from_slice::<Value>(&std::fs::read(file).unwrap()).unwrap()["rules"].clone()
+    };
+    let (mine, demo) = (rules("mine"), rules("demo"));
+    assert_eq!((&mine["timeout_ms"], &demo["timeout_ms"]), (&7_200_000.into(), &3_600_000.into()), "{mine} {demo}");
+    assert_eq!((&mine["max_turns"], &demo["max_turns"]), (&Value::Null, &7.into()), "{mine} {demo}");
+    assert!([mine, demo].iter().all(|rules| rules["turn_timeout_ms"] == 300_000));
+}

@@ -1,0 +1,143 @@
+//! After a reboot, what was queued is queued again in the place that it had, and what waited for a time goes on waiting for it.
+
+use crate::{file, harness};
+use ostler_core::view::Phase;
+use ostler_testkit::{Harness, Session, Who};
+use rustix::process::Signal;
+use serde_json::Value;
+
+/// Ends a session as a power cut does, so that no process of it sees the end of another, and makes its records those of another boot.
+fn cut_power(session: &Session<'_>) {
+    for who in [Who::Keeper, Who::Holder] {
+        session.signal(who, Signal::STOP);
+    }
+    for who in [Who::Agent, Who::Holder, Who::Keeper] {
+        session.kill_if_alive(who);
+    }
+    let run = session.run_file("run.json");
+    for path in [run, session.path().join("holder.json"), session.path().join("keeper.json")] {
+        let mut record: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        let process = if record.get("agent").is_some() { &mut record["agent"] } else { &mut record };
+        process["boot"] = "00000000-0000-4000-8000-000000000000".into();
+        std::fs::write(&path, record.to_string()).unwrap();
+    }
+}
+
+fn with_queue() -> Harness {
+    let harness = harness();
+    harness.configure("[queues.q]\nslots = 1\n");
+    assert!(harness.command("mkfifo").arg(file(&harness, "gate")).status().unwrap().success());
+    harness
+}
+
+/// Takes the only slot until somebody writes into the gate.
+fn block(harness: &Harness) -> Session<'_> {
+    let gate = file(harness, "gate");
+    let script = "read -r _ < \"$1\"";
+    let blocker = harness.detach(&["--queue=q", "--", "sh", "-c", script, "sh", gate.to_str().unwrap()]);
+    blocker.until_look("the blocker runs", |view| view.state == Phase::Running);
+    blocker
+}
+
+fn queue_word<'a>(harness: &'a Harness, options: &[&str], word: &str) -> Session<'a> {
+    let script = format!("echo {word} >> {}", file(harness, "log").display());
+    harness.detach(&[options, &["--", "sh", "-c", &script]].concat())
+}
+
+fn said(harness: &Harness) -> String {
+    std::fs::read_to_string(file(harness, "log")).unwrap_or_default()
+}
+
+#[test]
+fn what_was_queued_is_queued_again_in_its_place_and_runs_once() {
+    let harness = with_queue();
+    let before = block(&harness);
+    let queued = [
+        queue_word(&harness, &["--queue=q"], "a"),
+        queue_word(&harness, &["--queue=q", "--priority=5"], "b"),
+        queue_word(&harness, &["--queue=q", "--restart", "on-failure"], "c"),
+        harness.detach(&["--queue=q", "demo", &format!("run-command echo d >> {}", file(&harness, "log").display())]),
+    ];
+    let withdrawn = queue_word(&harness, &["--queue=q"], "withdrawn");
+    withdrawn.stop();
+    let at = queue_word(&harness, &["--at", "+2h"], "at");
+    let planned = at.look().waits.unwrap().when.at.unwrap();
+    for session in queued.iter().chain([&before, &at]) {
+        cut_power(session);
+    }
+    // Somebody was faster after the reboot. It is behind those that had waited before.
+    let blocker = block(&harness);
+    let newcomer = queue_word(&harness, &["--queue=q"], "e");
+    let recovered = harness.run(&["recover"]).exits(0).stdout;
+    assert_eq!(recovered.lines().count(), 5, "{recovered}");
+    assert!(!recovered.contains(withdrawn.id()) && !recovered.contains(before.id()), "{recovered}");
+    let [a, b, c, d] = &queued;
+    let place = |session: &Session<'_>| {
+        let view = harness.run(&["show", "--json", session.id()]).exits(0).json();
+        assert_eq!(view["state"], "queued", "{view}");
+        view["waits"]["place"].as_u64()
+    };
+    assert_eq!([b, a, c, d, &newcomer].map(place), [1, 2, 3, 4, 5].map(Some));
+    let waits = at.look().waits.unwrap().when;
+    assert_eq!((waits.at, waits.queue, place(&at)), (Some(planned), None, None));
+    assert!(harness.run(&["recover"]).exits(0).stdout.is_empty());
+    assert!(said(&harness).is_empty());
+    // A second reboot changes nothing about that.
+    cut_power(c);
+    harness.run(&["recover"]).exits(0);
+    assert_eq!(place(c), Some(3));
+    std::fs::write(file(&harness, "gate"), "go\n").unwrap();
+    harness.run(&["wait", a.id(), b.id(), c.id(), d.id(), newcomer.id(), blocker.id()]).exits(0);
+    assert_eq!(said(&harness), "b\na\nc\nd\ne\n");
+    assert!(harness.run(&["recover"]).exits(0).stdout.is_empty());
+    at.stop();
+}
+
+#[test]
+fn what_a_shutdown_has_withdrawn_is_queued_again_and_what_cannot_be_met_is_not() {
+    let harness = with_queue();
+    let first = block(&harness);
+    let told = queue_word(&harness, &["--queue=q"], "keeper");
+    let waiter = queue_word(&harness, &["--queue=q"], "waiter");
+    let after = queue_word(&harness, &["--after", first.id()], "after");
+    told.signal(Who::Keeper, Signal::TERM);
+    waiter.signal(Who::Agent, Signal::TERM);
+    first.stop();
+    harness.run(&["wait", told.id(), waiter.id(), after.id()]);
+    assert!([&told, &waiter, &after].iter().all(|session| session.look().ended) && said(&harness).is_empty());
+    let recovered = harness.run(&["recover"]).exits(0).stdout;
+    assert!(recovered.contains(told.id()) && recovered.contains(waiter.id()), "{recovered}");
+    assert_eq!(recovered.lines().count(), 2, "{recovered}");
+    harness.run(&["wait", told.id(), waiter.id()]).exits(0);
+    assert_eq!(said(&harness), "keeper\nwaiter\n");
+}
+
+#[test]
+fn one_that_waited_for_a_usage_limit_goes_on_waiting_for_it() {
+    let mut harness = harness();
+    let limits = harness.root().join("limits");
+    std::fs::write(&limits, "4000\n6\n").unwrap();
+    harness.set("OSTLER_DEMO_LIMITS", limits);
+    let far = harness.detach(&["demo", "say far"]);
+    let resumes_at = far.until_look("it waits", |view| view.state == Phase::Waiting).resumes_at.unwrap();
+    let near = harness.detach(&["demo", "say near"]);
+    let soon = near.until_look("it waits", |view| view.state == Phase::Waiting).resumes_at.unwrap();
+    cut_power(&far);
+    cut_power(&near);
+    harness.run(&["recover"]).exits(0);
+    let view = far.look();
+    assert_eq!((view.state, view.resumes_at, view.ended), (Phase::Waiting, Some(resumes_at), false));
+    far.living(Who::Keeper);
+    harness.run(&["wait", near.id()]).exits(0);
+    assert!(ostler_sys::clock::now() >= soon);
+    assert_eq!(near.look().turns, 2);
+    // A machine that shuts down asks it to end, and it goes on waiting afterwards, without having been started.
+    far.signal(Who::Keeper, Signal::TERM);
+    harness.run(&["wait", far.id()]);
+    let recovered = harness.run(&["recover"]).exits(0).stdout;
+    assert_eq!(recovered, format!("{}: continued (it was waiting)\n", far.id()));
+    let view = far.look();
+    assert_eq!((view.state, view.waits.unwrap().when.at), (Phase::Queued, Some(resumes_at)));
+    far.stop();
+    assert_eq!(far.look().turns, 1, "it was never started again");
+}

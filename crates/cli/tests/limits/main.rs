@@ -1,0 +1,43 @@
+//! Restarts, limits and usage limits with the built program: each is kept, whichever process is killed, and nothing is said or started twice.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot prepare or read its files has failed")]
+
+mod handing_over;
+mod limits;
+mod restarts;
+mod usage;
+
+use ostler_testkit::{Harness, Session, Who};
+
+fn harness() -> Harness {
+    Harness::new(env!("CARGO_BIN_EXE_ostler"))
+}
+
+/// A home whose demo agent reaches these usage limits, one in each turn.
+fn limited(lines: &str) -> Harness {
+    let mut harness = harness();
+    let file = harness.root().join("limits");
+    std::fs::write(&file, lines).unwrap();
+    harness.set("OSTLER_DEMO_LIMITS", file);
+    harness
+}
+
+/// Each helper is killed and replaced, one after the other.
+fn kill_both(session: &Session<'_>) {
+    for who in [Who::Keeper, Who::Holder] {
+        let before = session.kill(who);
+        session.replaced(who, &before);
+    }
+}
+
+/// What the demo agent was told, by its own transcript.
+fn told(session: &Session<'_>) -> Vec<String> {
+    let transcript = session.show().transcript;
+    // One that is not there yet was told nothing.
+    let text = transcript.and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
+    let lines = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    lines
+        .filter(|line| line["type"] == "user")
+        .filter_map(|line| line["message"]["content"].as_str().map(str::to_owned))
+        .collect()
+}

@@ -1,0 +1,127 @@
+//! `--restart on-failure`: the next run begins by itself, as often as was asked for, and never after a stop.
+
+use crate::{harness, kill_both};
+use ostler_core::view::Phase;
+use ostler_sys::pause::{self, Point, Role};
+use ostler_testkit::{Poller, Who};
+
+#[test]
+fn a_command_that_fails_is_started_as_often_as_asked_and_nobody_sees_it_ended_in_between() {
+    let harness = harness();
+    let file = harness.root().join("starts");
+    let poller = Poller::start_for_all(&harness.home(), |view| !view.ended || view.run == 3);
+    let command = format!("echo started >> {}; exit 3", file.display());
+    let session = harness.detach(&["--restart", "on-failure:2", "--", "sh", "-c", &command]);
+    let waiting = session.until_look("it pauses", |view| view.state == Phase::Waiting);
+    assert_eq!(waiting.waits_for.as_deref(), Some("restart"));
+    assert!(waiting.resumes_at.is_some() && !waiting.ended && waiting.outcome.is_none());
+    harness.run(&["wait", session.id()]).exits(1);
+    assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), 3);
+    let shown = session.show();
+    assert_eq!((shown.run, shown.outcome().kind.as_str(), shown.outcome().exit_code), (3, "failed", Some(3)));
+    poller.saw_nothing_wrong();
+}
+
+#[test]
+fn helpers_that_are_killed_in_the_pause_are_replaced_and_it_restarts_once() {
+    let harness = harness();
+    let file = harness.root().join("starts");
+    let command = format!("echo started >> {0}; test $(wc -l < {0}) -ge 2", file.display());
+    // The second pause is the longer one.
+    let session = harness.detach(&["--restart", "on-failure:1", "--", "sh", "-c", &command]);
+    session.until_look("it pauses", |view| view.state == Phase::Waiting);
+    kill_both(&session);
+    harness.run(&["wait", session.id()]).exits(0);
+    assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), 2);
+    assert_eq!(session.show().run, 2);
+}
+
+#[test]
+fn a_stop_in_the_pause_is_final() {
+    let harness = harness();
+    let session = harness.detach(&["--restart", "on-failure:50", "--", "false"]);
+    // Later pauses are longer: there is time for the stop.
+    session.until_look("it pauses for the third time", |view| view.state == Phase::Waiting && view.run == 3);
+    harness.run(&["stop", session.id()]).exits(0);
+    let shown = session.show();
+    assert_eq!((shown.run, shown.state.as_str()), (3, "ended"));
+    assert!(shown.outcome().cause.contains("stopped by"), "{:?}", shown.outcome());
+    harness.nothing_is_left();
+    assert_eq!(session.show().run, 3);
+}
+
+#[test]
+fn resume_now_ends_the_pause() {
+    let harness = harness();
+    let file = harness.root().join("fails");
+    std::fs::write(&file, "").unwrap();
+    let command = format!("! test -e {}", file.display());
+    let session = harness.detach(&["--restart", "on-failure:50", "--", "sh", "-c", &command]);
+    session.until_look("it pauses for the fourth time", |view| view.state == Phase::Waiting && view.run == 4);
+    std::fs::remove_file(&file).unwrap();
+    harness.run(&["resume", session.id(), "--now"]).exits(0);
+    harness.run(&["wait", session.id()]).exits(0);
+    assert_eq!(session.show().run, 5);
+    harness.run(&["resume", session.id(), "--now"]).exits(2);
+}
+
+#[test]
+fn an_agent_that_is_killed_goes_on_with_its_conversation() {
+    let harness = harness();
+    let session = harness.detach(&["--keep", "--restart", "on-failure", "demo", "say one"]);
+    harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
+    let native = session.show().native_id;
+    // An agent that is killed before it has written its transcript has nothing to go on with.
+    session.until_look("its turn is saved", |_| crate::told(&session) == ["say one"]);
+    session.kill(Who::Agent);
+    session.until_look("it is started again", |view| view.run == 2 && view.alive);
+    harness.run(&["send", session.id(), "say two"]).exits(0);
+    session.until_look("the second answer", |view| view.turns == 2 && view.state == Phase::Idle);
+    assert_eq!(session.show().native_id, native);
+    session.stop();
+    assert_eq!(crate::told(&session), ["say one", "say two"]);
+}
+
+#[test]
+fn an_agent_that_fails_its_turn_is_told_to_continue_after_the_pause() {
+    let harness = harness();
+    let session = harness.detach(&["--restart", "on-failure:1", "demo", "fail the server is down"]);
+    harness.run(&["wait", session.id()]).exits(0);
+    assert_eq!(crate::told(&session), ["fail the server is down", "continue"]);
+    assert_eq!(session.show().run, 2);
+}
+
+#[test]
+fn kills_while_the_next_run_is_prepared_and_it_begins_once() {
+    for (role, point) in [(Role::Keeper, Point::PreparingStarted), (Role::Preparer, Point::Prepared)] {
+        let mut harness = harness();
+        let folder = harness.root().join("pause");
+        std::fs::create_dir_all(&folder).unwrap();
+        harness.set(pause::VARIABLE, folder.clone());
+        let trap = folder.join(format!("{}.kill", pause::token(role, point)));
+        std::fs::write(&trap, "x").unwrap();
+        let session = harness.detach(&["--restart", "on-failure:1", "demo", "fail the server is down"]);
+        harness.run(&["wait", session.id()]).exits(0);
+        assert!(!trap.exists(), "nobody passed {point:?}");
+        assert_eq!(crate::told(&session), ["fail the server is down", "continue"]);
+        assert_eq!(session.show().run, 2);
+        harness.nothing_is_left();
+    }
+}
+
+#[test]
+fn a_stop_while_the_next_run_is_prepared_is_final() {
+    let mut harness = harness();
+    let folder = harness.root().join("pause");
+    std::fs::create_dir_all(&folder).unwrap();
+    harness.set(pause::VARIABLE, folder.clone());
+    let trap = folder.join(format!("{}.stop", pause::token(Role::Preparer, Point::Prepared)));
+    std::fs::write(&trap, "x").unwrap();
+    let session = harness.detach(&["--restart", "on-failure:1", "demo", "fail the server is down"]);
+    ostler_testkit::patience::until("the process that prepares it stands still", &[&folder], || {
+        (!trap.exists()).then_some(())
+    });
+    harness.run(&["stop", session.id()]).exits(0);
+    assert_eq!((session.show().run, session.show().ended), (1, true));
+    harness.nothing_is_left();
+}

@@ -1,0 +1,14 @@
+//! Snapshots of the working tree at every turn: compared, put back, and searched. The person's repository shows nothing of them.
+
+#![expect(clippy::unwrap_used, reason = "a test that finds no value has failed")]
+
+mod bisect;
+mod fixture;
+mod killed;
+mod not_in_git;
+mod odd_files;
+#[path = "../git/repo.rs"]
+#[expect(dead_code, reason = "shared with tests/git, which uses more of it")]
+mod repo;
+mod rewind;
+mod snapshots;

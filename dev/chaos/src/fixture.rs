@@ -10,7 +10,8 @@ use ostler_core::view::{Phase, View};
 use ostler_mock_llm::Server;
 use ostler_mock_llm::agents::Missing;
 use ostler_sys::pause::{self, Point, Role};
-use ostler_testkit::{Harness, Output, Session, Started, patience};
+use ostler_sys::process::{Identity, Life};
+use ostler_testkit::{Harness, Output, Session, Started, Who, patience};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -122,6 +123,27 @@ impl Fixture {
     #[must_use]
     pub fn has_struck(&self, role: Role, point: Point) -> bool {
         !self.token(role, point, "kill").exists()
+    }
+
+    /// Waits until the keeper has come to where it is held, and stands still.
+    pub fn keeper_stands_at(&self, point: Point) {
+        let token = self.token(Role::Keeper, point, "stop");
+        let session = self.session();
+        session.until("the keeper stands still", || {
+            let stands = session.recorded(Who::Keeper)?.look().is_ok_and(|life| life == Life::Stopped);
+            (stands && !token.exists()).then_some(())
+        });
+    }
+
+    /// Waits until a process that the holder has started for the next run has come to where it is held.
+    pub fn next_agent_stands_at(&self, point: Point) -> Identity {
+        let token = self.token(Role::Holder, point, "stop");
+        let session = self.session();
+        session.until("the next process stands still", || {
+            let agent = session.recorded(Who::Agent)?;
+            let stands = agent.look().is_ok_and(|life| life == Life::Stopped);
+            (stands && !token.exists()).then_some(agent)
+        })
     }
 
     #[must_use]

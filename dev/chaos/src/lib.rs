@@ -6,6 +6,7 @@
 //! * [`witness`]: looks on all the time: no wrong status, never two writers.
 //! * [`fault`], [`inject`], [`round`]: what can befall it, doing that, and one fault from the seed to the verdict.
 //! * [`power`]: cuts the power at every moment of a session's life.
+//! * [`git`]: faults while ostler works with git.
 //! * [`points`]: kills at every pause point in turn, by every kind of process.
 //!
 //! Only processes that a run itself started are ever signalled, by identity. What is promised and does not hold is a
@@ -19,6 +20,7 @@ mod another_build;
 mod archiving;
 pub mod fault;
 pub mod fixture;
+pub mod git;
 pub mod inject;
 pub mod points;
 pub mod power;

@@ -10,7 +10,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-const USAGE: &str = "cargo xtask chaos [--program OSTLER] [--older OSTLER] [--seed S] [--faults N] [--minutes N]
+mod with_git;
+
+const USAGE: &str = "cargo xtask chaos git [--seed S] [--faults N]
+cargo xtask chaos [--program OSTLER] [--older OSTLER] [--seed S] [--faults N] [--minutes N]
     [--only FAULT]";
 
 /// What was asked for.
@@ -60,6 +63,9 @@ fn main() -> ExitCode {
     {
         reused::play(program.as_ref());
         return ExitCode::SUCCESS;
+    }
+    if words.first().map(String::as_str) == Some("git") {
+        return with_git::run(words.into_iter().skip(1));
     }
     let Some(asked) = asked(words.into_iter()) else {
         eprintln!("{USAGE}");

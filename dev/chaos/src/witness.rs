@@ -40,7 +40,7 @@ impl Truth {
                 may_end && !view.alive && (!lost || self.may_be_lost.load(Ordering::SeqCst))
             }
             Phase::Stopping => may_end && view.outcome.is_none(),
-            Phase::Starting => view.outcome.is_none(),
+            Phase::Queued | Phase::Starting | Phase::Waiting => view.outcome.is_none(),
             Phase::Working | Phase::Running | Phase::Idle | Phase::Asking => {
                 view.outcome.is_none() && (view.alive || view.agent == "codex" || may_end)
             }

@@ -79,6 +79,7 @@ fn said(fact: &Fact) -> usize {
         Fact::AskClosed { request } => request.len(),
         Fact::Background { task, .. } => task.len(),
         Fact::Retrying(retry) => retry.reason.len(),
+        Fact::Limited(limit) => limit.what.len(),
         Fact::TurnEnded(end) => end.text.as_ref().map_or(0, String::len),
         Fact::Ready | Fact::TurnStarted | Fact::Unknown { .. } | Fact::LineTooLong { .. } => 0,
     }

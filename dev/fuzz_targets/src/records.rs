@@ -47,7 +47,13 @@ pub fn journal(bytes: &[u8]) {
         Channel::Tty(Tty::Nothing),
         Channel::Tty(Tty::Hooks),
     ] {
-        let plan = Plan { channel, keep: false, ending: Ending::EndOfInput, linger_ms: 1000 };
+        let plan = Plan {
+            channel,
+            keep: false,
+            ending: Ending::EndOfInput,
+            linger_ms: 1000,
+            rules: ostler_core::rules::Rules::default(),
+        };
         let mut state = State::new(plan);
         let mut now = 0;
         for entry in &found.entries {

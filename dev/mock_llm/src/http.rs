@@ -105,10 +105,17 @@ fn read_chunks(reader: &mut BufReader<TcpStream>) -> io::Result<Vec<u8>> {
 }
 
 /// A whole answer in JSON. To a HEAD request only what comes before the body.
-pub(crate) fn write_json(stream: &mut TcpStream, method: &str, status: u16, body: &Value) -> io::Result<()> {
+pub(crate) fn write_json(
+    stream: &mut TcpStream,
+    method: &str,
+    status: u16,
+    headers: &[(&'static str, String)],
+    body: &Value,
+) -> io::Result<()> {
+    let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     let body = body.to_string();
     let mut answer = format!(
-        "HTTP/1.1 {status} {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        "HTTP/1.1 {status} {}\r\n{headers}content-type: application/json\r\ncontent-length: {}\r\n\r\n",
         reason(status),
         body.len()
     );

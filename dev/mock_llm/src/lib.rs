@@ -24,12 +24,16 @@
 //! | `ask twice NAME {json}` | calls the tool, and once its result is back calls it again: two questions in one turn |
 //! | `fail STATUS once` | fails one request with that HTTP status; the retry gets the next step |
 //! | `fail STATUS always` | fails this request and every retry |
+//! | `limit SECONDS [once]` | refuses this request, or this one and every retry, for a usage limit that is reset in so many seconds, as the maker's server does |
 //! | `hang` | takes the request and never says a word, until the agent hangs up |
 //! | `huge BYTES` | answers a text of that many bytes |
 //! | `cut N` | answers `word1 … wordN` and hangs up before the answer is over; with 0, before its first word |
 //! | `heavy TOKENS TEXT` | answers TEXT, and says that it has read TOKENS for it |
 //! | `empty` | ends its answer without having said anything |
 //! | `malformed NAME` | calls the tool NAME with arguments that cannot be read |
+//!
+//! A message that has `(held N)` anywhere in it is answered once the test has called [`Server::release`] with N or more; so is
+//! one with words of which [`Server::hold`] says so. It is in the record from its arrival.
 //!
 //! When the steps are used up, or the prompt is not in this language, the model answers [`POLITE`]. A step that begins
 //! like one of these and cannot be read is answered with what is wrong with it, so that a typing error in a test shows.
@@ -48,7 +52,9 @@
 
 pub mod agents;
 mod conversation;
+mod gate;
 mod http;
+mod limit;
 mod protocol;
 mod record;
 mod script;

@@ -2,6 +2,7 @@
 
 use crate::conversation::Conversation;
 use crate::protocol::Protocol;
+use crate::script::Failure;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -125,7 +126,7 @@ impl Log {
     }
 
     /// The next of these failures that this turn has not had yet.
-    pub fn next_failure(&self, turn: &Turn, failures: &[u16]) -> Option<u16> {
+    pub fn next_failure(&self, turn: &Turn, failures: &[Failure]) -> Option<Failure> {
         let key = (turn.conversation.clone(), turn.user_messages.len(), turn.answers);
         let mut inner = self.lock();
         let had = inner.failures.entry(key).or_default();

@@ -25,6 +25,8 @@ pub(crate) enum Deed {
     },
     Call(Vec<Call>),
     Fail(u16),
+    /// Refuses for a usage limit that is reset in so many seconds.
+    Limit(u64),
     Hang,
     Huge(usize),
     /// Says so many words and hangs up in the middle of the answer.
@@ -40,11 +42,19 @@ pub(crate) enum Deed {
     Malformed(String),
 }
 
+/// How a request fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Failure {
+    Status(u16),
+    /// For a usage limit that is reset in so many seconds.
+    Limit(u64),
+}
+
 /// One answer, and the failures that come before it: a failed request leaves no trace in the conversation, so its retry
 /// asks for the same turn again.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Turn {
-    pub failures: Vec<u16>,
+    pub failures: Vec<Failure>,
     pub deed: Deed,
 }
 
@@ -76,7 +86,7 @@ impl Script {
 
 enum Step {
     Do(Deed),
-    FailOnce(u16),
+    FailOnce(Failure),
 }
 
 fn turns(steps: Vec<Step>) -> Vec<Turn> {
@@ -128,6 +138,10 @@ fn steps(text: &str) -> Result<Option<Vec<Step>>, String> {
             "fail" => {
                 let (arguments, left) = until_separator(after);
                 (vec![fail(arguments)?], left)
+            }
+            "limit" => {
+                let (arguments, left) = until_separator(after);
+                (vec![limit(arguments)?], left)
             }
             "hang" => {
                 let (arguments, left) = until_separator(after);
@@ -210,6 +224,16 @@ fn stream(arguments: &str) -> Result<Deed, String> {
     Ok(Deed::Stream { words, pause: Duration::from_millis(pause as u64) })
 }
 
+fn limit(arguments: &str) -> Result<Step, String> {
+    let (seconds, how_often) = split_word(arguments);
+    let seconds = seconds.parse().map_err(|_| format!("`limit` wants seconds, not {seconds:?}"))?;
+    match how_often.trim() {
+        "" => Ok(Step::Do(Deed::Limit(seconds))),
+        "once" => Ok(Step::FailOnce(Failure::Limit(seconds))),
+        other => Err(format!("`limit {seconds}` goes on with `once` or with nothing, not {other:?}")),
+    }
+}
+
 fn fail(arguments: &str) -> Result<Step, String> {
     let (status, how_often) = split_word(arguments);
     let status = match status.parse::<u16>() {
@@ -217,7 +241,7 @@ fn fail(arguments: &str) -> Result<Step, String> {
         Ok(_) | Err(_) => return Err(format!("`fail` wants an HTTP status from 400 to 599, not {status:?}")),
     };
     match how_often.trim() {
-        "once" => Ok(Step::FailOnce(status)),
+        "once" => Ok(Step::FailOnce(Failure::Status(status))),
         "always" => Ok(Step::Do(Deed::Fail(status))),
         other => Err(format!("`fail {status}` goes on with `once` or `always`, not {other:?}")),
     }
@@ -301,7 +325,10 @@ mod tests {
     #[test]
     fn a_failure_that_passes_belongs_to_the_answer_after_it() {
         let script = Script::read("fail 529 once ; fail 500 once ; say better");
-        assert_eq!(script.turn(0), Turn { failures: vec![529, 500], deed: Deed::Say("better".to_owned()) });
+        assert_eq!(
+            script.turn(0),
+            Turn { failures: vec![Failure::Status(529), Failure::Status(500)], deed: Deed::Say("better".to_owned()) }
+        );
         assert_eq!(Script::read("fail 429 once").turn(0).deed, Deed::Say(POLITE.to_owned()));
         assert_eq!(Script::read("fail 400 always").turn(0), Turn::plain(Deed::Fail(400)));
         assert_eq!(deeds("hang ; say x"), [Deed::Hang, Deed::Say("x".to_owned())]);
@@ -333,6 +360,7 @@ mod tests {
             "tool Bash {\"command\"",
             "tool Bash 7",
             "tool Bash",
+            "limit soon",
             "fail 200 once",
             "fail 500",
             "say x ; sya y",

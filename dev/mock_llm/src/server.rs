@@ -3,10 +3,12 @@
 
 use crate::INPUT_TOKENS;
 use crate::conversation::{Conversation, Heard};
+use crate::gate::Gate;
 use crate::http::{self, Incoming};
+use crate::limit;
 use crate::protocol::{Answer, Name, Protocol, Route, route};
 use crate::record::{Ending, Kind, Log, NotSeen, Request, Turn};
-use crate::script::{Deed, Script};
+use crate::script::{Deed, Failure, Script};
 use crate::shape;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -35,6 +37,7 @@ struct Shared {
     log: Log,
     port: u16,
     connections: Mutex<Connections>,
+    gate: Gate,
 }
 
 #[derive(Debug, Default)]
@@ -62,8 +65,8 @@ impl Server {
     pub fn on_port(port: u16) -> io::Result<Server> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
         let address = listener.local_addr()?;
-        let shared =
-            Arc::new(Shared { log: Log::new(), port: address.port(), connections: Mutex::new(Connections::default()) });
+        let connections = Mutex::new(Connections::default());
+        let shared = Arc::new(Shared { log: Log::new(), port: address.port(), connections, gate: Gate::default() });
         let accepting = {
             let shared = Arc::clone(&shared);
             std::thread::Builder::new().name("model-accept".to_owned()).spawn(move || accept(&listener, &shared))?
@@ -91,6 +94,16 @@ impl Server {
         self.shared.log.conversations()
     }
 
+    /// From now on, a message with these words is answered only when this number was released.
+    pub fn hold(&self, words: &str, number: u64) {
+        self.shared.gate.hold(words, number);
+    }
+
+    /// From now on, what holds `(held N)` with a number up to this one is answered.
+    pub fn release(&self, up_to: u64) {
+        self.shared.gate.release(up_to);
+    }
+
     /// Waits until the requests so far are what the caller wants to see, and returns them.
     ///
     /// # Errors
@@ -114,6 +127,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
+        self.shared.gate.release(u64::MAX);
         let threads = {
             let mut connections = self.shared.connections();
             connections.closing = true;
@@ -170,6 +184,9 @@ fn serve(shared: &Shared, stream: TcpStream) -> io::Result<()> {
     let mut reader = BufReader::new(stream);
     while let Some(incoming) = http::read_request(&mut reader)? {
         let reply = Reply::to(shared, &incoming);
+        if let Some(number) = reply.held {
+            shared.gate.wait_for(number);
+        }
         match reply.send(&incoming.method, &mut writer) {
             Ok(ending) => shared.log.ended(reply.number, ending),
             Err(error) => {
@@ -184,11 +201,18 @@ fn serve(shared: &Shared, stream: TcpStream) -> io::Result<()> {
 /// What a request gets.
 struct Reply {
     number: usize,
+    /// Not before this was released.
+    held: Option<u64>,
     what: What,
 }
 
 enum What {
     Json(u16, Value),
+    /// For a usage limit.
+    Refusal {
+        headers: Vec<(&'static str, String)>,
+        body: Value,
+    },
     Events {
         protocol: Protocol,
         name: Name,
@@ -231,6 +255,8 @@ impl Reply {
             kind: kind.clone(),
             ending: Ending::Open,
         });
+        let of_a_turn = matches!(kind, Kind::Turn(_));
+        let held = heard.as_ref().filter(|_| of_a_turn).and_then(|(_, heard)| shared.gate.number(heard.script()));
         let what = match (route, heard) {
             (Route::Generate(protocol), Some((_, heard))) => generate(shared, number, protocol, &heard, &kind),
             (Route::CountTokens(protocol), _) => What::Json(200, protocol.token_count()),
@@ -238,14 +264,18 @@ impl Reply {
             (Route::Models, _) => What::Json(200, json!({"object": "list", "data": [], "models": []})),
             (Route::Generate(_) | Route::Other, _) => What::Json(200, json!({})),
         };
-        Reply { number, what }
+        Reply { number, held, what }
     }
 
     fn send(&self, method: &str, stream: &mut TcpStream) -> io::Result<Ending> {
         match &self.what {
             What::Json(status, body) => {
-                http::write_json(stream, method, *status, body)?;
+                http::write_json(stream, method, *status, &[], body)?;
                 Ok(Ending::Answered(*status))
+            }
+            What::Refusal { headers, body } => {
+                http::write_json(stream, method, 429, headers, body)?;
+                Ok(Ending::Answered(429))
             }
             What::Events { protocol, name, answer } => {
                 http::write_events(stream, &protocol.events(name, answer), answer.pause())?;
@@ -282,8 +312,10 @@ fn generate(shared: &Shared, number: usize, protocol: Protocol, heard: &Heard, k
     let answer = match kind {
         Kind::Turn(turn) => {
             let due = Script::read(heard.script()).turn(turn.answers);
-            if let Some(status) = shared.log.next_failure(turn, &due.failures) {
-                return What::Json(status, protocol.failure(status));
+            match shared.log.next_failure(turn, &due.failures) {
+                Some(Failure::Status(status)) => return What::Json(status, protocol.failure(status)),
+                Some(Failure::Limit(seconds)) => return refusal(protocol, seconds),
+                None => {}
             }
             match due.deed {
                 Deed::Say(text) => Answer::say(text),
@@ -291,6 +323,7 @@ fn generate(shared: &Shared, number: usize, protocol: Protocol, heard: &Heard, k
                 Deed::Call(calls) => Answer::Calls(calls),
                 Deed::Huge(bytes) => Answer::Text { pieces: huge(bytes), pause: Duration::ZERO },
                 Deed::Fail(status) => return What::Json(status, protocol.failure(status)),
+                Deed::Limit(seconds) => return refusal(protocol, seconds),
                 Deed::Hang => return What::Nothing,
                 Deed::Heavy { tokens, text } => {
                     input_tokens = tokens;
@@ -317,6 +350,11 @@ fn generate(shared: &Shared, number: usize, protocol: Protocol, heard: &Heard, k
     } else {
         What::Json(200, protocol.whole(&name, &answer))
     }
+}
+
+fn refusal(protocol: Protocol, seconds: u64) -> What {
+    let (headers, body) = limit::refusal(protocol, seconds);
+    What::Refusal { headers, body }
 }
 
 fn name_of(shared: &Shared, number: usize, heard: &Heard, input_tokens: u64) -> Name {

@@ -10,9 +10,12 @@ use rustix::time::Timespec;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
 
+/// In every picture it is two minutes past ten, so that the times in a list are the same each time.
+const TIME: u64 = 10 * 3600 + 2 * 60;
+const DAY: u64 = 24 * 3600;
 /// What never comes has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -21,12 +24,18 @@ pub struct Desk {
     root: TempDir,
     pty: Pty,
     pub screen: Screen,
+    /// So many seconds ago it was the time of the picture.
+    back: u64,
     /// What was to be seen before a session was left, where that is the picture.
     pub attached: Option<Screen>,
+    /// The ids of all sessions so far, also of those that were archived since.
+    ids: Vec<String>,
 }
 
 /// Leaves an attached session.
 pub const DETACH: &str = "\x1c";
+/// Types nothing: what is to be seen is the picture.
+pub const SHOT: &str = "";
 
 impl Desk {
     pub fn new(program: &Path, size: Size) -> Result<Desk> {
@@ -36,7 +45,17 @@ impl Desk {
         std::fs::create_dir_all(&git)?;
         std::fs::write(git.join("HEAD"), "ref: refs/heads/main\n")?;
         let pty = Pty::open(size.rows, size.columns)?;
-        Ok(Desk { program: program.to_owned(), root, pty, screen: Screen::new(size), attached: None })
+        let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+        let back = (now + DAY - TIME) % DAY;
+        Ok(Desk {
+            program: program.to_owned(),
+            root,
+            pty,
+            screen: Screen::new(size),
+            back,
+            attached: None,
+            ids: Vec::new(),
+        })
     }
 
     pub fn root(&self) -> &Path {
@@ -47,10 +66,10 @@ impl Desk {
         self.root().join(".local/state/ostler/sessions")
     }
 
-    /// What the clock shows from now on: so many seconds ago.
+    /// What the clock shows from now on: so many seconds before the time of the picture.
     pub fn set_clock_back(&self, seconds: u64) -> Result<()> {
         let (file, new) = (self.root().join(".clock"), self.root().join(".clock.new"));
-        std::fs::write(&new, format!("-{seconds}"))?;
+        std::fs::write(&new, format!("-{}", self.back + seconds))?;
         Ok(std::fs::rename(new, file)?)
     }
 
@@ -58,7 +77,7 @@ impl Desk {
     fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let home = self.root();
         let mut command = Command::new(program);
-        command.env_clear().current_dir(home.join("src/shop"));
+        command.env_clear().current_dir(home.join("src/shop")).env("TZ", "UTC");
         command.env("HOME", home).env("OSTLER_CLOCK", self.root().join(".clock")).env("TERM", "xterm-256color");
         command
             .env("OSTLER_DEMO_HOME", home.join("demo"))
@@ -67,6 +86,28 @@ impl Desk {
             .env("OSTLER_DEMO_PACE", "0");
         command.env("PATH", std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into()));
         command
+    }
+
+    /// The project is a repository with these files, and one commit.
+    pub fn has_repository(&self, files: &[(&str, &str)]) -> Result<()> {
+        let folder = self.root().join("src/shop");
+        std::fs::remove_dir_all(folder.join(".git"))?;
+        for (name, text) in files {
+            std::fs::write(folder.join(name), text)?;
+        }
+        for words in [
+            &["config", "--global", "user.name", "Ann"][..],
+            &["config", "--global", "user.email", "ann@example.com"],
+            &["init", "--quiet", "--initial-branch", "main"],
+            &["add", "--all"],
+            &["commit", "--quiet", "--message", "A greeting"],
+        ] {
+            let output = self.command("git").args(words).output()?;
+            if !output.status.success() {
+                bail!("git {}: {}", words.join(" "), String::from_utf8_lossy(&output.stderr));
+            }
+        }
+        Ok(())
     }
 
     /// Runs a command that the picture does not show, and returns what it printed.
@@ -99,7 +140,7 @@ impl Desk {
                 && !came
                 && self.screen.text().join("\n").contains(text)
             {
-                if *typed == DETACH {
+                if [DETACH, SHOT].contains(typed) {
                     self.attached = Some(self.screen.clone());
                 }
                 rustix::io::write(&self.pty.ours, typed.as_bytes())?;
@@ -108,7 +149,8 @@ impl Desk {
             if came {
                 // From the beginning: what has to be made steady may have come in two pieces.
                 self.screen = before.clone();
-                self.screen.feed(&self.steady(&written)?);
+                let steady = self.steady(&written)?;
+                self.screen.feed(&steady);
             } else if child.try_wait()?.is_some() {
                 return Ok(());
             }
@@ -136,12 +178,14 @@ impl Desk {
     }
 
     /// The same for the person who makes the picture, wherever and whenever.
-    fn steady(&self, written: &[u8]) -> Result<Vec<u8>> {
+    fn steady(&mut self, written: &[u8]) -> Result<Vec<u8>> {
         let home = self.root().to_string_lossy().into_owned();
         // Agents name folders of their own by the path of the project.
         let encoded = home.replace(['/', '.'], "-");
         let text = String::from_utf8_lossy(written).replace(&home, "/home/ann").replace(&encoded, "-home-ann");
-        Ok(steady::steady(&text, &steady::ids(&self.sessions())?).into_bytes())
+        let found = steady::ids(&self.sessions())?;
+        self.ids.extend(found.into_iter().filter(|id| !self.ids.contains(id)).collect::<Vec<_>>());
+        Ok(steady::steady(&text, &self.ids).into_bytes())
     }
 
     /// Waits until a session's record has this text.

@@ -1,7 +1,7 @@
 //! What the pictures show.
 
-use crate::desk::{DETACH, Desk};
-use crate::steady::without_times;
+use crate::desk::{DETACH, Desk, SHOT};
+use crate::steady::{without_seconds, without_times};
 use crate::svg;
 use anyhow::Result;
 use ostler_screen::Size;
@@ -19,7 +19,7 @@ pub struct Scene {
 /// More rows than any scene shows.
 const ROWS: u16 = 60;
 
-pub const ALL: [Scene; 5] = [
+pub const ALL: [Scene; 7] = [
     Scene {
         name: "first",
         title: "ostler runs agents, lists them, and answers what one asks",
@@ -36,6 +36,20 @@ pub const ALL: [Scene; 5] = [
         columns: 96,
         play: answer,
     },
+    Scene {
+        name: "ui",
+        title: "ostler ui: all sessions by what they need, with what one of them asks",
+        rows: 26,
+        columns: 120,
+        play: ui,
+    },
+    Scene {
+        name: "groups",
+        title: "ostler run starts three agents, compare shows what each has done, pick lands the best",
+        rows: ROWS,
+        columns: 110,
+        play: groups,
+    },
     Scene { name: "chat", title: "ostler attach: a chat with an agent", rows: 24, columns: 96, play: chat },
 ];
 
@@ -48,7 +62,7 @@ impl Scene {
         let screen = desk.attached.as_ref().unwrap_or(&desk.screen);
         let mut rows = screen.pieces();
         for piece in rows.iter_mut().flatten() {
-            piece.text = without_times(&piece.text);
+            piece.text = without_seconds(&without_times(&piece.text));
         }
         Ok(svg::draw(&rows, self.columns, self.title))
     }
@@ -112,8 +126,50 @@ fn answer(desk: &mut Desk) -> Result<()> {
     desk.types("ostler answer", &["answer"], &[("[y/n", "y\r")])
 }
 
+/// The dashboard: two that need a person, two that work, one that rests, one that has ended.
+fn ui(desk: &mut Desk) -> Result<()> {
+    let over = start(desk, 2 * HOUR, &["--name", "changelog", "demo", "say The changelog has the new command."])?;
+    desk.unseen(&["wait", &over])?;
+    let failed = start(desk, HOUR, &["--name", "nightly build", "--", "sh", "-c", "echo 3 tests failed; exit 1"])?;
+    desk.unseen(&["wait", &failed])?;
+    start(desk, 40 * MINUTE, &["--name", "dev server", "--", "sh", "-c", "echo listening on port 8080; sleep 6000"])?;
+    desk.until_shown("dev server", "listening on port 8080")?;
+    start(desk, 12 * MINUTE, &["--name", "login", "--keep", "demo", "say The login works again."])?;
+    desk.unseen(&["wait", "--until", "turn", "login"])?;
+    start(desk, 7 * MINUTE, &["--name", "refactor", "--keep", "demo", "sleep"])?;
+    desk.until_shown("refactor", "Bash sleep 1000")?;
+    start(desk, 4 * MINUTE, &["--name", "release", "--keep", "demo", "fix the failing test"])?;
+    desk.unseen(&["wait", "--until", "turn", "release"])?;
+    desk.set_clock_back(3 * MINUTE + 20)?;
+    desk.unseen(&["send", "release", "ask git push --tags"])?;
+    desk.unseen(&["wait", "--until", "asking", "release"])?;
+    desk.set_clock_back(0)?;
+    desk.types("ostler ui", &["ui"], &[("? asks Ask git push --tags", SHOT), ("q quit", "q")])
+}
+
 fn chat(desk: &mut Desk) -> Result<()> {
     start(desk, 3 * MINUTE, &["--name", "fix", "--keep", "demo", "fix the failing test"])?;
     desk.unseen(&["wait", "--until", "turn", "fix"])?;
     desk.types("ostler attach fix", &["attach", "fix"], &[("detaches", DETACH)])
+}
+
+/// Three attempts at one bug, of which one is right.
+fn groups(desk: &mut Desk) -> Result<()> {
+    desk.set_clock_back(0)?;
+    desk.has_repository(&[
+        ("greet.sh", "name=$1\necho \"hello $nmae\"\n"),
+        ("test.sh", "test \"$(sh greet.sh ann)\" = \"hello ann\"\n"),
+        ("attempts.toml", "agent = \"demo\"\nattempt = [\"nmae name\", \"nmae nam\", \"hello hallo\"]\nprompt = \"edit-file greet.sh {{attempt}}\"\n"),
+    ])?;
+    desk.types(
+        "ostler run --matrix attempts.toml --name greet",
+        &["run", "--matrix", "attempts.toml", "--name", "greet"],
+        &[],
+    )?;
+    desk.types("ostler compare greet --check \"sh test.sh\"", &["compare", "greet", "--check", "sh test.sh"], &[])?;
+    desk.types(
+        "ostler pick greet-demo-1 --check \"sh test.sh\"",
+        &["pick", "greet-demo-1", "--check", "sh test.sh"],
+        &[],
+    )
 }

@@ -30,8 +30,20 @@ pub fn steady(text: &str, ids: &[String]) -> String {
     for (id, instead) in ids.iter().zip(IDS) {
         text = text.replace(id.as_str(), instead);
     }
-    let text = words(&text, |word| if is_uuid(word) { Some(CONVERSATION.to_owned()) } else { duration(word) });
+    let text = words(&text, |word| conversation(word).or_else(|| duration(word)).or_else(|| commit(word)));
     without_pids(&text)
+}
+
+/// `7m 23s` → `7m 20s`: how long a scene takes is not the same each time. For what is drawn already, like times of day.
+pub fn without_seconds(text: &str) -> String {
+    let words: Vec<&str> = text.split(' ').collect();
+    let is_count = |word: &str, unit: char| {
+        word.strip_suffix(unit)
+            .is_some_and(|count| !count.is_empty() && count.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let after_minutes = |place: usize| place > 0 && is_count(words[place - 1], 'm') && is_count(words[place], 's');
+    let steady = (0..words.len()).map(|place| if after_minutes(place) { "20s" } else { words[place] });
+    steady.collect::<Vec<_>>().join(" ")
 }
 
 /// `since 07:04` → `since 09:41`. For what is drawn already: a program that draws on the whole screen may move the cursor
@@ -84,12 +96,20 @@ fn words(text: &str, instead: impl Fn(&str) -> Option<String>) -> String {
     out
 }
 
-fn is_uuid(word: &str) -> bool {
-    word.len() == 36
-        && word.bytes().enumerate().all(|(place, byte)| match place {
-            8 | 13 | 18 | 23 => byte == b'-',
-            _ => byte.is_ascii_hexdigit(),
-        })
+/// For a UUID, or for the end of one whose beginning had no room.
+fn conversation(word: &str) -> Option<String> {
+    let begin = 36_usize.checked_sub(word.len()).filter(|begin| *begin < 16)?;
+    let is_uuid = word.bytes().zip(begin..).all(|(byte, place)| match place {
+        8 | 13 | 18 | 23 => byte == b'-',
+        _ => byte.is_ascii_hexdigit(),
+    });
+    is_uuid.then(|| CONVERSATION[begin..].to_owned())
+}
+
+/// The short name of a commit.
+fn commit(word: &str) -> Option<String> {
+    let hex = word.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
+    (word.len() == 7 && hex && word.bytes().any(|byte| byte.is_ascii_digit())).then(|| "5e0c1f7".to_owned())
 }
 
 /// `0.3s` → `4.2s`.
@@ -113,5 +133,7 @@ mod tests {
         let ids = ["abcdefgh".to_owned()];
         let text = "✔ abcdefgh · 0.3s · 12.5s · v1.2s.x ~/a/00000000-1111-2222-3333-444444444444.jsonl 5s";
         assert_eq!(steady(text, &ids), format!("✔ k3v9x2ab · 4.2s · 44.2s · v1.2s.x ~/a/{CONVERSATION}.jsonl 5s"));
+        assert_eq!(steady("…1111-2222-3333-444444444444/x", &ids), "…9d5b-4c1e-8a37-2b6d90e1c4f5/x");
+        assert_eq!(without_seconds("running 40m 23s · 23s · 1m"), "running 40m 20s · 23s · 1m");
     }
 }

@@ -165,12 +165,19 @@ impl Fixture<'_> {
             labels: BTreeMap::new(),
             parent: None,
             fork: None,
+            origin: None,
+            read_only: false,
             adopted: None,
             model: None,
             arguments: arguments.iter().map(|word| (*word).to_owned()).collect(),
             prompt: None,
             attended: false,
             limits: ostler_core::limits::Limits::default(),
+            rules: ostler_core::rules::Rules::default(),
+            worktree: None,
+            job: None,
+            driven: false,
+            group: None,
             created: Timestamp::UNIX_EPOCH,
         }
     }
@@ -269,6 +276,7 @@ impl Fixture<'_> {
                 | Fact::AskClosed { .. }
                 | Fact::Background { .. }
                 | Fact::Retrying(_)
+                | Fact::Limited(_)
                 | Fact::Transcript { .. }
                 | Fact::Ready
                 | Fact::Subagent(_)

@@ -3,6 +3,7 @@
 //! * [`Harness`]: a home of its own for one test, the built program in a clean environment, and at the end the proof that
 //!   nothing the test started is alive.
 //! * [`Session`]: one session under test: what the program says about it, its files, its processes, and killing them.
+//! * [`Killer`]: kills processes of all sessions at random, with a seed.
 //! * [`Poller`]: looks at a session at full speed while a test does its worst, and remembers every wrong word.
 //! * [`patience`]: waiting for events, never for time to pass, and failing loudly when they do not come.
 //! * [`times`], [`held`]: how often a test does its worst, and what came of it.
@@ -16,6 +17,7 @@
 
 mod count;
 mod harness;
+mod kills;
 mod leftovers;
 pub mod misbehave;
 mod output;
@@ -29,6 +31,7 @@ mod small_disk;
 
 pub use count::{held, times};
 pub use harness::Harness;
+pub use kills::{Killed, Killer};
 pub use leftovers::alive as alive_below;
 pub use output::{Output, Started};
 pub use poller::{Poller, Seen};

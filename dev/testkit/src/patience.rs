@@ -45,7 +45,17 @@ pub fn ended(process: &Identity) {
 }
 
 /// Looks whenever one of the folders changes, until `found` finds something.
-pub fn until<T>(what: &str, folders: &[&Path], mut found: impl FnMut() -> Option<T>) -> T {
+pub fn until<T>(what: &str, folders: &[&Path], found: impl FnMut() -> Option<T>) -> T {
+    until_or(what, folders, found, String::new)
+}
+
+/// The same; when it fails, the message ends with what `instead` says there is.
+pub fn until_or<T>(
+    what: &str,
+    folders: &[&Path],
+    mut found: impl FnMut() -> Option<T>,
+    instead: impl FnOnce() -> String,
+) -> T {
     // An instance may not be to be had: a user has 128 of them in all. Then looking again has to do.
     let watcher = Watcher::new().ok();
     for folder in folders {
@@ -59,7 +69,9 @@ pub fn until<T>(what: &str, folders: &[&Path], mut found: impl FnMut() -> Option
         if let Some(found) = found() {
             return found;
         }
-        assert!(Instant::now() < end, "waited {LIMIT:?} in vain until {what}");
+        if Instant::now() >= end {
+            panic!("waited {LIMIT:?} in vain until {what}{}", instead());
+        }
         let fds: Vec<BorrowedFd<'_>> = watcher.iter().map(rustix::fd::AsFd::as_fd).collect();
         let changed = readable(&fds, LOOK_AGAIN);
         if let Some(watcher) = watcher.as_ref().filter(|_| changed) {

@@ -88,6 +88,17 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// The same where the session may not be there any more, or not yet whole.
+    #[must_use]
+    pub fn recorded_if_there(&self, who: Who) -> Option<Identity> {
+        let folder = self.place().open().ok()?;
+        match who {
+            Who::Agent => folder.run(folder.newest_run().ok()?).ok()?.record().ok()?.agent,
+            Who::Holder => folder.holder().ok()?.map(|record| record.process),
+            Who::Keeper => folder.keeper().ok()?.map(|record| record.process),
+        }
+    }
+
     /// The process, once there is a living one.
     pub fn living(&self, who: Who) -> Identity {
         self.until(&format!("a {who:?} lives"), || self.recorded(who).filter(Identity::may_live))
@@ -127,9 +138,14 @@ impl<'a> Session<'a> {
 
     /// SIGKILLs both helpers so that neither can replace the other.
     pub fn orphan(&self) {
-        let keeper = self.signal(Who::Keeper, Signal::STOP);
-        let holder = self.signal(Who::Holder, Signal::STOP);
-        for process in [keeper, holder] {
+        self.kill_together(&[Who::Keeper, Who::Holder]);
+    }
+
+    /// SIGKILLs these so that none of them acts on the death of another: each is stopped before the first is killed. The driver of
+    /// a job, for one, has its own helpers replaced.
+    pub fn kill_together(&self, all: &[Who]) {
+        let stopped: Vec<Identity> = all.iter().map(|who| self.signal(*who, Signal::STOP)).collect();
+        for process in stopped {
             let pidfd = Pidfd::open(&process).expect("a pidfd").expect("stopped, not ended");
             pidfd.signal(Signal::KILL).expect("may signal what we started");
             patience::ended(&process);
@@ -142,9 +158,18 @@ impl<'a> Session<'a> {
         patience::until(&format!("{what} ({})", self.id), &[&self.path(), &run], found)
     }
 
-    /// Waits until the program says so.
+    /// Waits until the program says so. A failure shows what it says instead, and its screen.
     pub fn until_look(&self, what: &str, mut right: impl FnMut(&View) -> bool) -> View {
-        self.until(what, || Some(self.look()).filter(|view| right(view)))
+        let instead = || {
+            let view = self.look();
+            let screen = self.harness.run(&["logs", "--screen", self.id()]).stdout;
+            let put_in = String::from_utf8_lossy(&std::fs::read(self.run_file("in")).unwrap_or_default()).into_owned();
+            let (state, queued, waits) = (view.state, view.queued, view.message_waits);
+            format!("; it is {state:?}, {queued} queued, {waits:?}, was given {put_in:?}\n{screen}")
+        };
+        let found = || Some(self.look()).filter(|view| right(view));
+        let what = format!("{what} ({})", self.id);
+        patience::until_or(&what, &[&self.path(), &self.run_file("")], found, instead)
     }
 
     /// Waits until these bytes are in its output.

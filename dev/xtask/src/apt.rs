@@ -14,6 +14,7 @@ fn package(program: &str) -> &str {
     match program {
         "sshd" => "openssh-server",
         "rg" => "ripgrep",
+        "dbus-daemon" => "dbus",
         alike => alike,
     }
 }

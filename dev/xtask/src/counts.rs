@@ -17,6 +17,8 @@ pub fn run(arguments: &[String]) -> Result<()> {
     tests.args(["test", "--release", "--package", "ostler", "--test", "agents", "--"]);
     // One after the other: the figures are those of a machine that does one thing.
     tests.args(["claude_stopped_", "background_tasks_", "all_of_it_is_saved_"]);
+    // Jobs with everything SIGKILLed at random.
+    tests.args(["paid_once_whatever_is_killed", "six_agents_are_asked_once_each"]);
     tests.args(["--test-threads", "1", "--nocapture"]);
     test::clean_environment(&mut tests, &test::empty_home()?);
     tests.env(FULL, "1");

@@ -16,7 +16,7 @@ use crate::processes::{Baseline, become_subreaper, is_childless};
 use crate::{agents, apt, pictures, proven, workspace};
 
 /// Programs that tests drive. A test that needs one says so itself; here they are only provided.
-const PROGRAMS: [&str; 3] = ["tmux", "strace", "sshd"];
+const PROGRAMS: [&str; 4] = ["tmux", "strace", "sshd", "dbus-daemon"];
 
 /// Settings of the person at the keyboard that would lead a test to their files or their running session.
 const FOREIGN_PREFIXES: [&str; 3] = ["OSTLER_", "XDG_", "CLAUDE_CODE_"];

@@ -48,11 +48,12 @@ pub struct Bench {
 
 type MeasureRow = fn(&Bench) -> Result<Vec<Row>>;
 
-const ROWS: [(&str, MeasureRow); 17] = [
+const ROWS: [(&str, MeasureRow); 19] = [
     (rows::launch::NAME, rows::launch::measure),
     (rows::memory::NAME, rows::memory::measure),
     (rows::listing::NAME, rows::listing::measure),
     (rows::scale::NAME, rows::scale::measure),
+    (rows::queue::NAME, rows::queue::measure),
     (rows::long_turn::NAME, rows::long_turn::measure),
     (rows::turns::NAME, rows::turns::measure),
     (rows::follow::NAME, rows::follow::measure),
@@ -66,6 +67,7 @@ const ROWS: [(&str, MeasureRow); 17] = [
     (rows::decoder::NAME, rows::decoder::measure),
     (rows::ui::NAME, rows::ui::measure),
     (rows::search::NAME, rows::search::measure),
+    (rows::snapshots::NAME, rows::snapshots::measure),
 ];
 
 #[derive(Default)]
@@ -115,7 +117,11 @@ pub fn run(arguments: &[String]) -> Result<()> {
         if asked.only.as_deref().is_none_or(|only| only == name) {
             eprintln!("measuring: {name}");
             match measure(&bench) {
-                Ok(rows) => table.extend(rows),
+                Ok(rows) => {
+                    // A whole run takes long: what it has so far is shown.
+                    rows.iter().for_each(|row| eprint!("  {}", report::line(row)));
+                    table.extend(rows);
+                }
                 Err(error) => problems.push(format!("{name}: {error:#}")),
             }
             problems.extend(bench.clear_away(name)?);

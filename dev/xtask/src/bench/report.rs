@@ -19,26 +19,7 @@ pub fn markdown(table: &[Row], machine: &Machine, versions: &[String]) -> String
     text.push_str("| measured | ostler | the others | goal | reached | samples |\n");
     text.push_str("| --- | --- | --- | --- | --- | --- |\n");
     for row in table {
-        let ours: Vec<&Measured> = row.measured.iter().filter(|one| one.who == Contender::Ostler).collect();
-        let others: Vec<String> = row
-            .measured
-            .iter()
-            .filter(|one| one.who != Contender::Ostler)
-            .map(|one| format!("{} {}", one.who.name(), figure(row, one)))
-            .collect();
-        let goals: Vec<String> = row.goals.iter().map(|goal| row.goal_in_words(*goal)).collect();
-        let reached: Vec<String> = row.goals.iter().map(|goal| in_a_word(row.verdict(*goal)).to_owned()).collect();
-        let samples: Vec<String> = ours.iter().map(|one| samples(one)).collect();
-        let ours: Vec<String> = ours.iter().map(|one| figure(row, one)).collect();
-        let cell = |lines: &[String]| if lines.is_empty() { "—".to_owned() } else { lines.join("<br>") };
-        let (others, goals, reached) = (cell(&others), cell(&goals), cell(&reached));
-        let _ = writeln!(
-            text,
-            "| {} | {} | {others} | {goals} | {reached} | {} |",
-            row.title,
-            ours.join(" "),
-            samples.join(" ")
-        );
+        text.push_str(&line(row));
     }
     text.push_str("\n## How each is measured\n\n");
     for row in table {
@@ -48,6 +29,24 @@ pub fn markdown(table: &[Row], machine: &Machine, versions: &[String]) -> String
         }
     }
     text
+}
+
+/// A row of the table.
+pub fn line(row: &Row) -> String {
+    let ours: Vec<&Measured> = row.measured.iter().filter(|one| one.who == Contender::Ostler).collect();
+    let others: Vec<String> = row
+        .measured
+        .iter()
+        .filter(|one| one.who != Contender::Ostler)
+        .map(|one| format!("{} {}", one.who.name(), figure(row, one)))
+        .collect();
+    let goals: Vec<String> = row.goals.iter().map(|goal| row.goal_in_words(*goal)).collect();
+    let reached: Vec<String> = row.goals.iter().map(|goal| in_a_word(row.verdict(*goal)).to_owned()).collect();
+    let samples: Vec<String> = ours.iter().map(|one| samples(one)).collect();
+    let ours: Vec<String> = ours.iter().map(|one| figure(row, one)).collect();
+    let cell = |lines: &[String]| if lines.is_empty() { "—".to_owned() } else { lines.join("<br>") };
+    let (others, goals, reached) = (cell(&others), cell(&goals), cell(&reached));
+    format!("| {} | {} | {others} | {goals} | {reached} | {} |\n", row.title, ours.join(" "), samples.join(" "))
 }
 
 fn figure(row: &Row, measured: &Measured) -> String {

@@ -21,6 +21,8 @@ pub enum Unit {
     MegabytesPerSecond,
     /// Of one processor.
     Percent,
+    /// How often something happened.
+    Times,
 }
 
 /// What our own figure has to be.
@@ -54,12 +56,13 @@ impl Unit {
             Self::MegabytesPerSecond if value >= 10.0 => format!("{value:.0} MB/s"),
             Self::MegabytesPerSecond => format!("{value:.1} MB/s"),
             Self::Percent => format!("{value:.2} %"),
+            Self::Times => format!("{value:.0}"),
         }
     }
 
     fn less_is_better(self) -> bool {
         match self {
-            Self::Milliseconds | Self::Kibibytes | Self::Percent => true,
+            Self::Milliseconds | Self::Kibibytes | Self::Percent | Self::Times => true,
             Self::MegabytesPerSecond => false,
         }
     }

@@ -13,6 +13,8 @@ use rustix::termios::Winsize;
 
 use super::agent;
 use super::clock::{Mailbox, Moment};
+use super::execute::processor_ms;
+use super::rest::until_at_rest;
 use crate::processes::is_readable;
 
 pub const ROWS: u16 = 24;
@@ -23,6 +25,20 @@ const LEAVE_LIMIT: Duration = Duration::from_secs(5);
 
 /// How long a screen may take to arrive.
 const SCREEN_LIMIT: Duration = Duration::from_secs(30);
+
+/// What a client does at first is not part of what it does while sessions stream.
+const FIRST_DRAWN: Duration = Duration::from_secs(2);
+
+/// How often the threads of a process have gone to sleep by themselves.
+fn sleeps(pid: u32) -> Result<f64> {
+    let mut count = 0;
+    for thread in std::fs::read_dir(format!("/proc/{pid}/task"))? {
+        let status = std::fs::read_to_string(thread?.path().join("status")).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        count += line.and_then(|number| number.trim().parse::<u32>().ok()).context("the kernel counts no switches")?;
+    }
+    Ok(f64::from(count))
+}
 
 pub struct Client {
     screen: OwnedFd,
@@ -115,6 +131,35 @@ impl Client {
                 drawn = Some(at.ms_since(typed));
             }
         }
+    }
+
+    /// How often the process was put to sleep over this time, once it does nothing but wait. What it draws meanwhile is read.
+    pub fn wakeups_over(&self, time: Duration) -> Result<f64> {
+        until_at_rest(&[self.process().cast_signed()])?;
+        self.reads_for(Duration::ZERO)?;
+        let before = sleeps(self.process())?;
+        self.reads_for(time)?;
+        Ok(sleeps(self.process())? - before)
+    }
+
+    /// How much of a processor it uses over this time, in percent. What it draws is read.
+    pub fn percent_over(&self, time: Duration) -> Result<f64> {
+        self.reads_for(FIRST_DRAWN)?;
+        let before = (Moment::now(), processor_ms(self.process())?);
+        self.reads_for(time)?;
+        Ok((processor_ms(self.process())? - before.1) / Moment::now().ms_since(before.0) * 100.0)
+    }
+
+    /// Reads what it draws, for this long.
+    fn reads_for(&self, time: Duration) -> Result<()> {
+        let (deadline, mut chunk) = (Instant::now() + time, [0; 16 * 1024]);
+        while is_readable(&self.screen, deadline.saturating_duration_since(Instant::now())) {
+            rustix::io::read(&self.screen, &mut chunk)?;
+            if Instant::now() > deadline {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// The process of the client.

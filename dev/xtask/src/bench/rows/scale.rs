@@ -8,14 +8,16 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::listing::multiply;
 use crate::bench::Bench;
-use crate::bench::drive::ostler::Ostler;
-use crate::bench::execute::{run, start};
+use crate::bench::drive::ostler::{Ostler, printed_id};
+use crate::bench::execute::{LIMIT, run, start};
 use crate::bench::measure::{Contender, Entry};
 use crate::bench::row::{Goal, Row, Unit};
 
 pub const NAME: &str = "scale";
 /// Sessions that ended earlier than this are not listed.
 const TWO_DAYS: &str = "172800";
+/// The exit code for a session that does not exist.
+const NOT_FOUND: i32 = 3;
 
 pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
     let mut rows = beside_ended(bench, bench.choose(10_000, 200), (10.0, 8.0))?;
@@ -69,23 +71,39 @@ fn beside_ended(bench: &Bench, all: usize, (listed, found): (f64, f64)) -> Resul
         ("show by the beginning of an id", "ostler show PREFIX", vec!["show", prefix], found),
         ("show of the newest", "ostler show @last", vec!["show", "@last"], found),
     ];
-    asked
-        .into_iter()
-        .map(|(what, command, arguments, goal)| {
-            let old = &old;
-            let entry =
-                Entry::new(Contender::Ostler, command, move || Ok(move |_| Ok(run(&mut old.command(&arguments))?.ms)));
-            Ok(Row {
-                name: NAME,
-                title: format!("{what}, beside {all} sessions that ended days ago"),
-                how: "From before the command is spawned until it has exited. The folders are copies of real ended \
-                      sessions under new ids; the clock is two days ahead.",
-                unit: Unit::Milliseconds,
-                measured: bench.take_turns(vec![entry], bench.choose(30, 3))?,
-                goals: vec![Goal::AtMost(goal)],
-            })
+    let row = |what: &str, entry, goal| {
+        Ok::<_, anyhow::Error>(Row {
+            name: NAME,
+            title: format!("{what}, beside {all} sessions that ended days ago"),
+            how: "From before the command is spawned until it has exited. The folders are copies of real ended \
+                  sessions under new ids; the clock is two days ahead.",
+            unit: Unit::Milliseconds,
+            measured: bench.take_turns(vec![entry], bench.choose(30, 3))?,
+            goals: vec![Goal::AtMost(goal)],
         })
-        .collect()
+    };
+    let old = &old;
+    let mut rows = Vec::new();
+    for (what, command, arguments, goal) in asked {
+        let entry =
+            Entry::new(Contender::Ostler, command, move || Ok(move |_| Ok(run(&mut old.command(&arguments))?.ms)));
+        rows.push(row(what, entry, goal)?);
+    }
+    // A mistyped name is compared with all there are.
+    let mistyped = Entry::new(Contender::Ostler, "ostler show MISTYPED", move || {
+        Ok(move |_| start(&mut old.command(&["show", "jbo 1"]))?.finish_with(NOT_FOUND, LIMIT))
+    });
+    rows.push(row("show by a mistyped name", mistyped, found)?);
+    // Its name must be looked for among all of them.
+    let named = Entry::new(Contender::Ostler, "ostler run -d --name NEW -- true", move || {
+        Ok(move |round| {
+            let started = run(&mut old.command(&["run", "-d", "--name", &format!("new {round}"), "--", "true"]))?;
+            run(&mut old.command(&["wait", printed_id(&started.stdout)?]))?;
+            Ok(started.ms)
+        })
+    });
+    rows.push(row("start with a name", named, found)?);
+    Ok(rows)
 }
 
 fn beside_living(bench: &Bench) -> Result<Vec<Row>> {
@@ -137,7 +155,7 @@ fn beside_living(bench: &Bench) -> Result<Vec<Row>> {
 }
 
 /// A thousand sockets, and some.
-fn raise_limit() -> Result<()> {
+pub(super) fn raise_limit() -> Result<()> {
     let limit = getrlimit(Resource::Nofile);
     Ok(setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum })?)
 }

@@ -1,11 +1,13 @@
 //! How fast all conversations are read into the search index, and how fast something is found in them, beside a program that reads
 //! all of them each time.
 
+use std::fs::OpenOptions;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::bench::Bench;
 use crate::bench::drive::ostler::Ostler;
@@ -27,29 +29,20 @@ const LOOK: Duration = Duration::from_millis(20);
 pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
     let messages = bench.choose(1_000_000, 20_000);
     let corpus = Corpus::write(bench, messages)?;
-    Ok(vec![
-        first_index(bench, &corpus, messages)?,
-        memory(bench, &corpus, messages)?,
-        question(bench, &corpus, messages, "a rare word", &["needlework"], "ostler search needlework")?,
-        question(
-            bench,
-            &corpus,
-            messages,
-            "two frequent words",
-            &["connection", "timeout"],
-            "ostler search connection timeout",
-        )?,
-        question(
-            bench,
-            &corpus,
-            messages,
-            "a phrase",
-            &["connection timeout"],
-            "ostler search \"connection timeout\"",
-        )?,
-        question(bench, &corpus, messages, "the beginning of a word", &["needle*"], "ostler search needle*")?,
-        unchanged(bench, &corpus)?,
-    ])
+    let mut rows = vec![first_index(bench, &corpus, messages)?, memory(bench, &corpus, messages)?];
+    let ostler = indexed(bench, &corpus)?;
+    let questions: [(&str, &[&str], &str); 4] = [
+        ("a rare word", &["needlework"], "ostler search needlework"),
+        ("two frequent words", &["connection", "timeout"], "ostler search connection timeout"),
+        ("a phrase", &["connection timeout"], "ostler search \"connection timeout\""),
+        ("the beginning of a word", &["needle*"], "ostler search needle*"),
+    ];
+    for (what, words, command) in questions {
+        rows.push(question(bench, &corpus, &ostler, (messages, what), words, command)?);
+    }
+    rows.push(unchanged(bench, &corpus, &ostler)?);
+    rows.push(one_new(bench, &corpus, &ostler, messages)?);
+    Ok(rows)
 }
 
 /// Conversations in four forms.
@@ -69,6 +62,12 @@ impl Corpus {
         let home = corpus.home.clone();
         corpus.count(&home)?;
         Ok(corpus)
+    }
+
+    /// Those of one project.
+    fn transcripts_of_claude(&self) -> Result<Vec<PathBuf>> {
+        let project = std::fs::read_dir(self.home.join(".claude/projects"))?.next().context("no project")??.path();
+        Ok(std::fs::read_dir(project)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?)
     }
 
     fn count(&mut self, folder: &Path) -> Result<()> {
@@ -151,15 +150,12 @@ fn memory(bench: &Bench, corpus: &Corpus, messages: usize) -> Result<Row> {
 fn question(
     bench: &Bench,
     corpus: &Corpus,
-    messages: usize,
-    what: &str,
-    words: &'static [&'static str],
+    ostler: &Ostler<'_>,
+    (messages, what): (usize, &str),
+    words: &[&str],
     command: &'static str,
 ) -> Result<Row> {
-    let mut entries = vec![Entry::new(Contender::Ostler, command, || {
-        let ostler = indexed(bench, corpus)?;
-        Ok(move |_| search(&ostler, corpus, words))
-    })];
+    let mut entries = vec![Entry::new(Contender::Ostler, command, || Ok(move |_| search(ostler, corpus, words)))];
     // It looks for lines, in which a message is one of JSON: words apart from each other cannot be asked for.
     if let [word] = words {
         let word = word.trim_end_matches('*');
@@ -182,9 +178,8 @@ fn question(
     })
 }
 
-fn unchanged(bench: &Bench, corpus: &Corpus) -> Result<Row> {
+fn unchanged(bench: &Bench, corpus: &Corpus, ostler: &Ostler<'_>) -> Result<Row> {
     let entries = vec![Entry::new(Contender::Ostler, "ostler search xyzzyx", || {
-        let ostler = indexed(bench, corpus)?;
         Ok(move |_| {
             // Nothing is found, which is exit code 1.
             let started = start(ostler.command(["search", "xyzzyx"]).env("HOME", &corpus.home))?;
@@ -198,6 +193,29 @@ fn unchanged(bench: &Bench, corpus: &Corpus) -> Result<Row> {
         unit: Unit::Milliseconds,
         measured: bench.take_turns(entries, bench.choose(30, 3))?,
         goals: vec![Goal::AtMost(20.0)],
+    })
+}
+
+fn one_new(bench: &Bench, corpus: &Corpus, ostler: &Ostler<'_>, messages: usize) -> Result<Row> {
+    let entries = vec![Entry::new(Contender::Ostler, "ostler search newword", || {
+        let transcripts = corpus.transcripts_of_claude()?;
+        let mut written = 0_usize;
+        Ok(move |_| {
+            let file = transcripts.get(written % transcripts.len().max(1)).context("no transcript")?;
+            let word = format!("newword{written}");
+            written += 1;
+            let line = json!({ "type": "user", "timestamp": "2026-11-16T20:00:00Z", "message": { "content": word } });
+            writeln!(OpenOptions::new().append(true).open(file)?, "{line}")?;
+            search(ostler, corpus, &[&word])
+        })
+    })];
+    Ok(Row {
+        name: NAME,
+        title: format!("find one new message beside {messages}"),
+        how: "Before each run a line is appended to another transcript. The search reads it into the index, and finds it.",
+        unit: Unit::Milliseconds,
+        measured: bench.take_turns(entries, bench.choose(30, 3))?,
+        goals: vec![Goal::AtMost(50.0)],
     })
 }
 

@@ -1,12 +1,15 @@
-//! The dashboard beside thousands of sessions: how long it takes to open, how long a key takes to be drawn, how much memory it has.
+//! The dashboard beside thousands of sessions: how long it takes to open, how long a key takes to be drawn, how much memory it has;
+//! what it costs while nothing happens, and while many sessions stream.
 
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 
 use super::listing::multiply;
+use super::long_turn::InTurn;
 use super::memory::proportional_kib;
 use crate::bench::Bench;
+use crate::bench::agent::{COMMAND, TIME};
 use crate::bench::clock::Mailbox;
 use crate::bench::drive::ostler::Ostler;
 use crate::bench::execute::run;
@@ -18,30 +21,48 @@ pub const NAME: &str = "ui";
 
 /// So many keys are typed for one sample, of which the 99th of a hundred counts.
 const KEYS: usize = 200;
-/// After a key the preview of what is selected is drawn as well; the next key comes when that is over.
+/// Few steps each way, so that every key selects another session and draws a frame. After a key the preview of what is selected is drawn as well; the next key comes when that is over.
 const STILL: Duration = Duration::from_millis(30);
 /// The last of what the dashboard draws at first.
 const DRAWN: &str = "q quit";
 
+/// So long it is looked at while sessions stream.
+const STREAMING: Duration = Duration::from_secs(10);
+
 pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
-    let (ended, alive) = (bench.choose(10_800, 100), bench.choose(200, 6));
-    let ostler = Ostler::in_new_home(bench)?;
+    let mut rows = beside_thousands(bench)?;
+    rows.push(while_nothing_happens(bench)?);
+    rows.push(while_many_stream(bench)?);
+    Ok(rows)
+}
+
+/// Opens the dashboard, and how long it took until its first frame was there.
+fn open(bench: &Bench, ostler: &Ostler<'_>) -> Result<(Client, f64)> {
+    let mut reports = Mailbox::create(bench.scratch.file("reports"))?;
+    let mut command = bench.scratch.command(&bench.agent);
+    on_terminal(&mut command, &reports, &ostler.command(["ui"]));
+    let client = Client::start(command, &mut reports)?;
+    let took = client.ms_until_shown(&[DRAWN])?;
+    Ok((client, took))
+}
+
+/// So many sessions that have ended just now.
+fn leave_ended(bench: &Bench, ostler: &Ostler<'_>, count: usize) -> Result<()> {
     let originals = (0..bench.choose(50, 10)).map(|_| ostler.launch(["--", "true"])).collect::<Result<Vec<_>>>()?;
     for id in &originals {
         run(&mut ostler.command(["wait", id]))?;
     }
-    multiply(&ostler.folders(), &originals, ended)?;
+    multiply(&ostler.folders(), &originals, count)
+}
+
+fn beside_thousands(bench: &Bench) -> Result<Vec<Row>> {
+    let (ended, alive) = (bench.choose(10_800, 100), bench.choose(200, 6));
+    let ostler = Ostler::in_new_home(bench)?;
+    leave_ended(bench, &ostler, ended)?;
     for _ in 0..alive {
         ostler.launch(["--", "sleep", "600"])?;
     }
-    let open = || -> Result<(Client, f64)> {
-        let mut reports = Mailbox::create(bench.scratch.file("reports"))?;
-        let mut command = bench.scratch.command(&bench.agent);
-        on_terminal(&mut command, &reports, &ostler.command(["ui"]));
-        let client = Client::start(command, &mut reports)?;
-        let took = client.ms_until_shown(&[DRAWN])?;
-        Ok((client, took))
-    };
+    let open = || open(bench, &ostler);
     // Once unseen: the indices of what has ended are written by the first that looks.
     open()?.0.hang_up()?;
     let row = |title: String, how: &'static str, unit, measured, goal| Row {
@@ -65,7 +86,7 @@ pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
             let (client, _) = open()?;
             let mut times = Vec::new();
             for place in 0..KEYS {
-                times.push(client.ms_until_drawn(if place % 20 < 10 { b'j' } else { b'k' }, STILL)?);
+                times.push(client.ms_until_drawn(if place % 4 < 2 { b'j' } else { b'k' }, STILL)?);
             }
             client.hang_up()?;
             times.sort_by(f64::total_cmp);
@@ -106,4 +127,53 @@ pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
             30.0 * 1024.0,
         ),
     ])
+}
+
+fn while_nothing_happens(bench: &Bench) -> Result<Row> {
+    let (ended, idle) = (bench.choose(1_000, 20), bench.choose(50, 4));
+    let seconds = bench.choose(60, 5) as u64;
+    let entry = Entry::new(Contender::Ostler, "ostler ui", || {
+        let ostler = Ostler::in_new_home(bench)?;
+        leave_ended(bench, &ostler, ended)?;
+        for _ in 0..idle {
+            let id = ostler.launch(["--keep", "demo", "say ready"])?;
+            run(&mut ostler.command(["wait", "--until", "turn", &id]))?;
+        }
+        Ok(move |_| {
+            let (client, _) = open(bench, &ostler)?;
+            let woken = client.wakeups_over(Duration::from_secs(seconds))?;
+            client.hang_up()?;
+            Ok(woken)
+        })
+    });
+    Ok(Row {
+        name: NAME,
+        title: format!("wakeups of the dashboard in {seconds} s, {idle} sessions idle and {ended} ended"),
+        how: "How often the kernel has put it to sleep between two looks, once all of it is drawn.",
+        unit: Unit::Times,
+        measured: bench.take_turns(vec![entry], bench.choose(2, 1))?,
+        goals: vec![Goal::AtMost(0.0)],
+    })
+}
+
+fn while_many_stream(bench: &Bench) -> Result<Row> {
+    let sessions = bench.choose(50, 4);
+    let then = format!("'{}' {COMMAND} tell-the-time", bench.agent.display());
+    let entry = Entry::new(Contender::Ostler, "ostler ui", || {
+        let turn = InTurn::begin(bench, sessions, 20, &then, TIME)?;
+        Ok(move |_| {
+            let (client, _) = open(bench, &turn.ostler)?;
+            let percent = client.percent_over(STREAMING)?;
+            client.hang_up()?;
+            Ok(percent)
+        })
+    });
+    Ok(Row {
+        name: NAME,
+        title: format!("processor time of the dashboard while {sessions} sessions stream, each 50 messages a second"),
+        how: "On a terminal of 80 × 24, over ten seconds, with one of them in the preview.",
+        unit: Unit::Percent,
+        measured: bench.take_turns(vec![entry], bench.choose(5, 1))?,
+        goals: vec![Goal::AtMost(5.0)],
+    })
 }

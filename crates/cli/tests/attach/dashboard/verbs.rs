@@ -37,6 +37,9 @@ fn a_question_is_answered_after_all_of_it_was_shown() {
     person.types(b"not on a Friday\r");
     session.until_look("it was denied", |view| view.turns == 1);
     assert_eq!(session.look().last.as_deref(), Some("denied: git push --tags (not on a Friday)"));
+    // What was done is told, and the list knows it, before the next key: it would say something over it, or ask again.
+    person.sees("): denied");
+    has_group(&mut person, "idle 1");
     person.types(b"a");
     person.sees("it is not asking anything");
 }

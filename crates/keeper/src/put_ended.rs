@@ -49,7 +49,7 @@ fn make<E: From<StoreError>>(
     let run = folder.make_run(record.run)?;
     run.write_record(record)?;
     add(&folder, &run)?;
-    run.publish_outcome(outcome)?;
+    run.publish_outcome(outcome, record)?;
     run.dir().sync().and_then(|()| folder.dir().sync()).map_err(failed)?;
     pause::at(Point::EndedFilled);
     sessions.rename_new(hidden, sessions, session.id.as_str()).map_err(failed)?;

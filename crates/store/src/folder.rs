@@ -14,6 +14,14 @@ use ostler_sys::dir::{Dir, Sync};
 use ostler_sys::process::Identity;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+const RECORD: &str = "run.json";
+const OUTCOME: &str = "outcome.json";
+/// Only an outcome has this field.
+const CLOSING: &str = "closing";
+/// What a record has for lists of sessions that run; an outcome has its own copy.
+const SESSION_COPY: [&str; 2] = ["session", "session_size"];
 
 /// Has the name that a session was given after its start.
 pub const RENAMED: &str = "renamed.json";
@@ -236,16 +244,21 @@ impl RunFolder {
     }
 
     pub fn record(&self) -> Result<RunRecord, StoreError> {
-        require(&self.dir, "run.json")
+        let mut record: RunRecord = require(&self.dir, RECORD)?;
+        // Of a run that has ended it may be a second name of the outcome, whose fields are not the record's.
+        if record.more.contains_key(CLOSING) {
+            record.more.clear();
+        }
+        Ok(record)
     }
 
     /// Of the first run of a session that nobody sees yet.
     pub fn write_first_record(&self, record: &RunRecord) -> Result<(), StoreError> {
-        create(&self.dir, "run.json", record)
+        create(&self.dir, RECORD, record)
     }
 
     pub fn write_record(&self, record: &RunRecord) -> Result<(), StoreError> {
-        write(&self.dir, "run.json", record)
+        write(&self.dir, RECORD, record)
     }
 
     /// Whether the program of a run that had to wait was started, or never will be.
@@ -263,12 +276,46 @@ impl RunFolder {
     }
 
     pub fn outcome(&self) -> Result<Option<Outcome>, StoreError> {
-        read(&self.dir, "outcome.json")
+        read(&self.dir, OUTCOME)
     }
 
-    /// `Ok(false)`: there is one already, and it stays.
-    pub fn publish_outcome(&self, outcome: &Outcome) -> Result<bool, StoreError> {
-        self.dir.publish_once("outcome.json", &to_json(outcome)).map_err(StoreError::io("outcome.json"))
+    /// `Ok(false)`: there is one already, and it stays. The file also has what the record says, where there is room for it
+    /// ([`Self::merge_record`]).
+    pub fn publish_outcome(&self, outcome: &Outcome, record: &RunRecord) -> Result<bool, StoreError> {
+        let bytes = with_record(outcome, record).unwrap_or_else(|| to_json(outcome));
+        self.dir.publish_once(OUTCOME, &bytes).map_err(StoreError::io(OUTCOME))
+    }
+
+    /// Makes `run.json` a second name of the outcome, if that says all that it says: a run that has ended takes a block less.
+    /// Both stay readable by their names, also for older versions. Best effort.
+    pub(crate) fn merge_record(&self) {
+        let fields = |name| read::<Map<String, Value>>(&self.dir, name).ok().flatten();
+        let (Some(mut record), Some(outcome)) = (fields(RECORD), fields(OUTCOME)) else { return };
+        SESSION_COPY.iter().for_each(|name| drop(record.remove(*name)));
+        if !record.contains_key(CLOSING) && record.iter().all(|(name, value)| outcome.get(name) == Some(value)) {
+            let _ = self.dir.replace_by_link(RECORD, OUTCOME);
+        }
+    }
+}
+
+/// An outcome with the fields of the record beside its own; `None` when that would take more than one block.
+fn with_record(outcome: &Outcome, record: &RunRecord) -> Option<Vec<u8>> {
+    const BLOCK: usize = 4096;
+    // By this a reader of the record knows that the other fields are the outcome's.
+    outcome.closing.as_ref()?;
+    let mut fields = fields_of(outcome)?;
+    for (name, value) in fields_of(record)? {
+        if !SESSION_COPY.contains(&name.as_str()) && fields.insert(name, value).is_some() {
+            return None;
+        }
+    }
+    Some(to_json(&fields)).filter(|bytes| bytes.len() <= BLOCK)
+}
+
+fn fields_of(record: &impl Serialize) -> Option<Map<String, Value>> {
+    match serde_json::to_value(record) {
+        Ok(Value::Object(fields)) => Some(fields),
+        Ok(_) | Err(_) => None,
     }
 }
 
@@ -359,5 +406,64 @@ pub(crate) mod tests {
         assert_eq!(folder.newest_run().unwrap(), 2);
         folder.discard_run(2).unwrap();
         assert_eq!(folder.dir().open_dir("runs").unwrap().names().unwrap(), ["1"], "taken back without a trace");
+    }
+
+    fn ended() -> Outcome {
+        ostler_core::outcome::judge(&ostler_core::life::State::new(record(1).plan), 0)
+    }
+
+    fn is_merged(run: &RunFolder) -> bool {
+        let inode = |name| run.dir().stamp(name).unwrap().unwrap().inode;
+        inode(RECORD) == inode(OUTCOME)
+    }
+
+    #[test]
+    fn the_record_of_a_run_that_has_ended_is_a_second_name_of_its_outcome_and_reads_the_same() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = Folder::new(Dir::open(home.path()).unwrap());
+        let run = folder.make_run(1).unwrap();
+        let session: Session = serde_json::from_value(serde_json::json!({
+            "schema": 1, "id": "q5b7k2mz", "agent": "command", "cwd": "/", "mode": "headless",
+            "created": "2026-11-18T00:00:00Z",
+        }))
+        .unwrap();
+        let mut record = RunRecord { argv: vec!["a \"word\"".to_owned()], ..record(1) };
+        record.session_size = Some(session_size(&session));
+        record.session = Some(Box::new(session));
+        run.write_record(&record).unwrap();
+        run.merge_record();
+        assert_eq!(run.record().unwrap(), record, "it has not ended");
+        let closing = serde_json::json!({
+            "session": record.session, "session_size": 1, "run": 1, "ended": "2026-11-18T00:00:00Z", "turns": 0,
+            "queued": 0, "inbox": 0,
+        });
+        let outcome = Outcome { closing: Some(serde_json::from_value(closing).unwrap()), ..ended() };
+        run.publish_outcome(&outcome, &record).unwrap();
+        for _ in 0..2 {
+            run.merge_record();
+            assert!(is_merged(&run));
+            assert_eq!(run.outcome().unwrap().unwrap(), outcome);
+            assert_eq!(run.record().unwrap(), RunRecord { session: None, session_size: None, ..record.clone() });
+            let mut names = run.dir().names().unwrap();
+            names.sort();
+            assert_eq!(names, [OUTCOME, RECORD]);
+        }
+        run.write_record(&record).unwrap();
+        assert_eq!(run.outcome().unwrap().unwrap(), outcome, "a record that is written again is a file of its own");
+    }
+
+    #[test]
+    fn a_record_that_the_outcome_does_not_say_in_full_stays_a_file_of_its_own() {
+        let long = RunRecord { argv: vec!["x".repeat(4096)], ..record(1) };
+        for (written, published) in [(long.clone(), long), (RunRecord { holder: Some(7), ..record(1) }, record(1))] {
+            let home = tempfile::tempdir().unwrap();
+            let folder = Folder::new(Dir::open(home.path()).unwrap());
+            let run = folder.make_run(1).unwrap();
+            run.write_record(&written).unwrap();
+            run.publish_outcome(&ended(), &published).unwrap();
+            run.merge_record();
+            assert!(!is_merged(&run));
+            assert_eq!(run.record().unwrap(), written);
+        }
     }
 }

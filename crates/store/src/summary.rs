@@ -53,6 +53,7 @@ impl Folder {
                     let _ = run.dir().remove(name);
                 }
             }
+            run.merge_record();
         }
     }
 
@@ -165,7 +166,7 @@ mod tests {
         folder.tidy(&run);
         assert_eq!(names(), before, "it has not ended");
         let outcome = ostler_core::outcome::judge(&ostler_core::life::State::new(record(1).plan), 0);
-        run.publish_outcome(&outcome).unwrap();
+        run.publish_outcome(&outcome, &record(1)).unwrap();
         let waking = folder.drop_summary().unwrap();
         folder.tidy(&run);
         assert!(names().len() > before.len(), "its next run may be about to begin");

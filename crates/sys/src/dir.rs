@@ -180,6 +180,20 @@ impl Dir {
         self.settle(sync)
     }
 
+    /// Makes `name` a second name of the file `of`, in the place of the file that had it, as one step.
+    pub fn replace_by_link(&self, name: &str, of: &str) -> io::Result<()> {
+        let temporary = format!(".{name}.{}.link", rustix::process::getpid().as_raw_nonzero());
+        // One that is there was left by a process that died with our pid.
+        self.remove(&temporary)?;
+        self.link(of, self, &temporary)?;
+        pause::at(Point::ReplacementWritten);
+        let renamed = rustix::fs::renameat(self.fd()?, temporary.as_str(), self.fd()?, name);
+        // Of two names of one file the kernel renames neither.
+        self.discard(&temporary);
+        pause::at(Point::ReplacementNamed);
+        Ok(renamed?)
+    }
+
     /// Creates the file as one step, durably, unless it exists. `Ok(false)`: somebody was first, and theirs stays.
     pub fn publish_once(&self, name: &str, bytes: &[u8]) -> io::Result<bool> {
         let temporary = self.temporary(name, bytes, Sync::Yes)?;

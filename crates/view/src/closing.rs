@@ -80,10 +80,10 @@ pub fn publish(
         ..of(session, run.number)
     };
     outcome.closing = Some(Box::new(closing));
-    let mut written = folder.even_when_full(|| run.publish_outcome(&outcome));
+    let mut written = folder.even_when_full(|| run.publish_outcome(&outcome, record));
     // That it has ended matters more than a copy of what it said last: `logs` has all of it.
     if written.as_ref().is_err_and(StoreError::is_full_disk) && shorten(&mut outcome) {
-        written = folder.even_when_full(|| run.publish_outcome(&outcome));
+        written = folder.even_when_full(|| run.publish_outcome(&outcome, record));
     }
     written?;
     let published = run.outcome()?.ok_or_else(|| StoreError::Missing { file: "outcome.json".to_owned() })?;

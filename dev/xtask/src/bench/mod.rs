@@ -48,9 +48,10 @@ pub struct Bench {
 
 type MeasureRow = fn(&Bench) -> Result<Vec<Row>>;
 
-const ROWS: [(&str, MeasureRow); 19] = [
+const ROWS: [(&str, MeasureRow); 20] = [
     (rows::launch::NAME, rows::launch::measure),
     (rows::memory::NAME, rows::memory::measure),
+    (rows::disk::NAME, rows::disk::measure),
     (rows::listing::NAME, rows::listing::measure),
     (rows::scale::NAME, rows::scale::measure),
     (rows::queue::NAME, rows::queue::measure),

@@ -78,6 +78,17 @@ impl<'a> Ostler<'a> {
         i32::try_from(record.get("pid")?.as_i64()?).ok()
     }
 
+    /// Waits until the helpers of a session that has ended have left: its folder is smaller then.
+    pub fn until_left(&self, id: &str) -> Result<()> {
+        let deadline = Instant::now() + KEEPER_LIMIT;
+        while self.folder(id).join("keeper.json").exists() || self.show(id)?.kept {
+            if Instant::now() > deadline {
+                bail!("session {id} has ended and is still kept");
+            }
+        }
+        Ok(())
+    }
+
     pub fn stop(&self, id: &str) -> Result<()> {
         // Exit code 6 says that it was stopped on request, which it was: only what is left of it matters here.
         match run(&mut self.command(["stop", "--kill", id])) {
@@ -96,6 +107,10 @@ impl<'a> Ostler<'a> {
 
     pub fn folders(&self) -> PathBuf {
         self.home.join("sessions")
+    }
+
+    pub fn archive(&self) -> PathBuf {
+        self.home.join("archive")
     }
 
     /// Forgets every session: for rows whose output fills disks.

@@ -2,6 +2,7 @@
 
 pub mod attach;
 pub mod decoder;
+pub mod disk;
 pub mod echo;
 pub mod follow;
 pub mod headless;

@@ -1,7 +1,6 @@
 //! Trees that git cannot read, and removals that stop in the middle.
 
 use crate::repo::{Repo, write};
-use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 fn made(repo: &Repo, name: &str, script: &str) {
@@ -96,8 +95,8 @@ fn killed_while_making(repo: &mut Repo, commands: &str) {
         real.trim()
     );
     let shims = repo.harness.root().join("shims");
-    write(&shims.join("git"), &shim);
-    std::fs::set_permissions(shims.join("git"), PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::create_dir_all(&shims).unwrap();
+    repo.harness.write_program(&shims.join("git"), &shim);
     repo.harness.set("PATH", format!("{}:{}", shims.display(), path.to_str().unwrap()));
     assert_eq!(repo.ostler(&["run", "-w", "x", "--", "true"]).code, None, "it was killed");
     repo.harness.set("PATH", &path);

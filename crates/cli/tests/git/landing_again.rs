@@ -106,10 +106,10 @@ fn a_repository_that_lies_apart_from_its_tree_can_be_landed_in() {
 fn a_hook_that_fails_is_named_and_nothing_is_left() {
     let repo = Repo::new();
     worked(&repo, "fix", "echo fixed > fixed.txt");
-    write(&repo.folder.join(".git/hooks/post-checkout"), "#!/bin/sh\necho no licence >&2\nexit 3\n");
-    repo.git(&["config", "core.fileMode", "true"]);
     let hook = repo.folder.join(".git/hooks/post-checkout");
-    std::fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    repo.harness.write_program(&hook, "#!/bin/sh\necho no licence >&2\nexit 3\n");
+    repo.git(&["config", "core.fileMode", "true"]);
     let refused = repo.ostler(&["run", "-w", "x", "--", "true"]).exits(1);
     let words = refused.complaint();
     assert!(words.contains("the post-checkout hook") && words.contains("no licence"), "{words}");

@@ -1,7 +1,6 @@
 //! Commits that land are the person's: by their name, with their signature, and without their hooks.
 
-use crate::repo::{Repo, write};
-use std::os::unix::fs::PermissionsExt;
+use crate::repo::Repo;
 use std::path::Path;
 
 fn worked(repo: &Repo, name: &str, script: &str) {
@@ -17,9 +16,9 @@ fn nobody() -> Repo {
     repo
 }
 
-fn script(path: &Path, text: &str) {
-    write(path, text);
-    std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+fn script(repo: &Repo, path: &Path, text: &str) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    repo.harness.write_program(path, text);
 }
 
 #[test]
@@ -82,7 +81,7 @@ fn what_lands_is_signed_where_the_persons_commits_are() {
          printf -- '-----BEGIN PGP SIGNATURE-----\\n\\nthe signature\\n-----END PGP SIGNATURE-----\\n'\n",
         signed.display()
     );
-    script(&program, &signs);
+    script(&repo, &program, &signs);
     let unsigned = "echo $0 > $0.txt; git add .; git -c commit.gpgSign=false commit -qm inner; echo more >> $0.txt";
     for (name, how) in [("squash", "--squash"), ("merge", "--merge"), ("rebase", "--rebase")] {
         repo.ostler(&["run", "-w", "--name", name, "--", "sh", "-c", unsigned, name]).exits(0);
@@ -115,7 +114,7 @@ fn what_lands_is_signed_where_the_persons_commits_are() {
     // One that cannot be signed does not land.
     worked(&repo, "late", "echo late > late.txt");
     repo.git(&["config", "commit.gpgSign", "true"]);
-    script(&program, "#!/bin/sh\necho 'no secret key' >&2\nexit 2\n");
+    script(&repo, &program, "#!/bin/sh\necho 'no secret key' >&2\nexit 2\n");
     let before = repo.state();
     let refused = repo.ostler(&["land", "late"]).exits(1);
     let words = refused.complaint();
@@ -149,7 +148,7 @@ fn no_hook_runs_while_work_lands() {
         "reference-transaction",
     ] {
         let text = format!("#!/bin/sh\necho {hook} >> '{}'\nexit 1\n", ran.display());
-        script(&repo.folder.join(".git/hooks").join(hook), &text);
+        script(&repo, &repo.folder.join(".git/hooks").join(hook), &text);
     }
     for (name, how) in [("squash", "--squash"), ("merge", "--merge"), ("rebase", "--rebase")] {
         repo.ostler(&["land", name, how, "--check", "true"]).exits(0);

@@ -1,7 +1,10 @@
 //! Trees go when nothing is lost with them, and not before.
 
 use crate::repo::{Repo, write};
-use ostler_testkit::Started;
+use ostler_sys::pause::{self, Point, Role};
+use ostler_sys::process::{Identity, Life, Pidfd, command_line};
+use ostler_testkit::{Started, patience};
+use rustix::process::Signal;
 use std::path::Path;
 
 #[track_caller]
@@ -172,6 +175,30 @@ fn an_unfinished_merge_a_session_and_a_process_keep_a_tree() {
     is_kept(&repo, "y", "1 process working in it");
     drop(inside);
     repo.ostler(&["worktree", "rm", "y"]).exits(0);
+}
+
+#[test]
+fn a_snapshot_of_the_last_turn_is_waited_for_and_keeps_no_tree() {
+    for words in [&["worktree", "rm", "x"][..], &["worktree", "gc"]] {
+        let mut repo = Repo::new();
+        let pauses = repo.harness.root().join("pauses");
+        std::fs::create_dir(&pauses).unwrap();
+        repo.harness.set(pause::VARIABLE, &pauses);
+        let token = pauses.join(format!("{}.stop", pause::token(Role::Snapshot, Point::SnapshotEntered)));
+        std::fs::write(&token, "x").unwrap();
+        repo.ostler(&["run", "-w", "x", "demo", "say hello"]).exits(0);
+        let id = repo.ostler(&["show", "--json", "x"]).exits(0).json()["id"].as_str().unwrap().to_owned();
+        let is_it = |one: &Identity| {
+            command_line(one.pid()).get(1).is_some_and(|word| word == "__turn") && one.look().unwrap() == Life::Stopped
+        };
+        let stopped = patience::until("one stands still", &[&pauses], || repo.harness.alive().into_iter().find(is_it));
+        let removing = repo.start_in(&repo.folder, words);
+        Pidfd::open(&stopped).unwrap().unwrap().signal(Signal::CONT).unwrap();
+        assert_eq!(removing.finish().exits(0).stdout, "x: removed\n");
+        repo.has_no_traces();
+        let noted = std::fs::read_to_string(repo.harness.home().join("sessions").join(id).join("turns.jsonl")).unwrap();
+        assert!(noted.contains("\"what\":\"ended\"") && !noted.contains("\"what\":\"failed\""), "{noted}");
+    }
 }
 
 #[test]

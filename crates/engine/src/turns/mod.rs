@@ -25,12 +25,17 @@ use ostler_core::view::View;
 use ostler_git::git::Git;
 use ostler_git::turns::{TurnStore, WorkingTree};
 use ostler_keeper::TURN;
+use ostler_store::folder::Folder;
 use ostler_store::home::{Home, Place};
 use ostler_store::turns;
+use ostler_sys::dir::Dir;
 use ostler_sys::notify::Watcher;
+use ostler_sys::process::{Identity, Pidfd};
+use ostler_sys::ready::{self, Interest};
 use ostler_sys::{process, process_table};
 use ostler_view::look;
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::AsFd;
 use rustix::time::Timespec;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -167,15 +172,34 @@ impl Engine {
 /// Whether there is a process that takes a snapshot of this session, or is about to.
 fn is_being_taken(place: &Place) -> bool {
     let Ok(session) = std::fs::canonicalize(&place.path) else { return false };
-    let takes = |pid: i32| {
-        let words = process::first_words(pid);
-        if words.get(1).is_none_or(|word| word != TURN) {
-            return false;
-        }
-        let folder = words.last().and_then(|word| word.strip_prefix("folder=")?.parse().ok());
-        folder.and_then(|number| process_table::descriptor(pid, number)).is_some_and(|folder| folder == session)
-    };
+    let takes = |pid: i32| taken_of(pid).is_some_and(|folder| folder == session);
     process_table::others().unwrap_or_default().into_iter().any(takes)
+}
+
+/// The folder of the session of which this process takes a snapshot, or is about to.
+fn taken_of(pid: i32) -> Option<PathBuf> {
+    let words = process::first_words(pid);
+    words.get(1).filter(|word| *word == TURN)?;
+    process_table::descriptor(pid, words.last()?.strip_prefix("folder=")?.parse().ok()?)
+}
+
+/// Waits until no snapshot of one of these trees is being taken, before they are looked at to be removed: its git would be counted among
+/// those who work in the tree, and a snapshot of a tree that is half gone would be wrong.
+pub(crate) fn wait_for_snapshots_of(trees: &[&Path]) -> Result<()> {
+    let works_there = |folder: PathBuf| {
+        let session = Dir::open(&folder).ok().and_then(|folder| Folder::new(folder).session().ok());
+        session.is_some_and(|session| trees.iter().any(|tree| Path::new(&session.cwd).starts_with(tree)))
+    };
+    let takes = |pid: &i32| taken_of(*pid).is_some_and(works_there);
+    let until = Instant::now() + TAKES * 3;
+    while Instant::now() < until {
+        let taking = process_table::others().unwrap_or_default().into_iter().find(takes);
+        let Some(process) = taking.and_then(|pid| Identity::of(pid).ok().flatten()) else { return Ok(()) };
+        if let Some(pidfd) = Pidfd::open(&process)? {
+            ready::wait(&[Interest::read(pidfd.as_fd())], Some(until))?;
+        }
+    }
+    Ok(())
 }
 
 /// The snapshots of a session.

@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::list::{Listed, list};
 use crate::session_ref::SessionRef;
 use crate::settings::Engine;
+use crate::turns::wait_for_snapshots_of;
 use ostler_core::view::View;
 use ostler_git::GitError;
 use ostler_git::loss::Loss;
@@ -103,6 +104,7 @@ impl Engine {
     /// Removes a worktree and its branch. With `force` also one in which there is work, after that was saved: returns under
     /// which reference.
     pub fn remove_worktree(&self, repository: &Repository, name: &str, force: bool) -> Result<Option<String>> {
+        wait_for_snapshots(repository, Some(name))?;
         let _alone = hold(repository, BEGINNING, lock::exclusive)?;
         clear_unmade(repository)?;
         let listed = repository.worktree(name)?;
@@ -124,6 +126,7 @@ impl Engine {
     /// Removes all worktrees whose sessions have ended and with which nothing is lost. `dry`: only says which.
     pub fn collect_worktrees(&self, repository: &Repository, dry: bool) -> Result<Vec<Collected>> {
         self.after_killed_landing(repository, dry)?;
+        wait_for_snapshots(repository, None)?;
         let _alone = hold(repository, BEGINNING, lock::exclusive)?;
         if !dry {
             clear_unmade(repository)?;
@@ -140,6 +143,17 @@ impl Engine {
         };
         Ok(self.worktrees(repository)?.into_iter().map(collect).collect())
     }
+}
+
+/// Waits until no snapshot is being taken of the tree with this name, or of any. Nobody is kept from beginning meanwhile.
+fn wait_for_snapshots(repository: &Repository, name: Option<&str>) -> Result<()> {
+    let listed = {
+        let _alone = hold(repository, CHANGING, lock::exclusive)?;
+        repository.worktrees()?
+    };
+    let is_meant = |one: &&worktree::Listed| name.is_none_or(|name| one.name() == name);
+    let trees: Vec<&Path> = listed.iter().filter(is_meant).map(|one| one.path.as_path()).collect();
+    if trees.is_empty() { Ok(()) } else { wait_for_snapshots_of(&trees) }
 }
 
 /// Takes away what is left of trees that were never made.

@@ -7,6 +7,7 @@ use crate::shown::Shown;
 use ostler_sys::clock;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
@@ -93,7 +94,9 @@ impl Harness {
     pub fn configure(&self, text: &str) {
         let folder = self.root().join("config/ostler");
         std::fs::create_dir_all(&folder).expect("a folder");
-        std::fs::write(folder.join("config.toml"), text).expect("config.toml");
+        let (new, file) = (folder.join("config.toml.new"), folder.join("config.toml"));
+        // A process that reads it meanwhile must not see an empty file.
+        std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, &file)).expect("config.toml");
     }
 
     /// A folder for whatever the test wants to keep.
@@ -117,10 +120,25 @@ impl Harness {
     /// test starts in that moment, and then cannot be run.
     #[must_use]
     pub fn copied_program(&self, name: &str) -> PathBuf {
+        self.copied(&self.program, name)
+    }
+
+    /// The same of another program.
+    #[must_use]
+    pub fn copied(&self, program: &Path, name: &str) -> PathBuf {
         let copy = self.root().join(name);
-        let made = self.command("cp").arg(&self.program).arg(&copy).status().expect("cp");
+        let made = self.command("cp").arg(program).arg(&copy).status().expect("cp");
         assert!(made.success(), "no copy of the program");
         copy
+    }
+
+    /// Makes a program of this text, written by another process for the same reason.
+    pub fn write_program(&self, file: &Path, text: &str) {
+        // The shell writes it by itself: whatever PATH the test has set, nothing else is needed.
+        let mut shell = self.command("/bin/sh");
+        let written = shell.args(["-c", "printf %s \"$2\" >\"$1\"", "sh"]).arg(file).arg(text).status().expect("sh");
+        assert!(written.success(), "{} is not written", file.display());
+        std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).expect("its permissions");
     }
 
     /// The fake agent, which cargo builds beside the program.

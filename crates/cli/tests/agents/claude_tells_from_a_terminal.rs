@@ -4,7 +4,7 @@
 use crate::fixture::Fixture;
 use crate::person::Person;
 use ostler_mock_llm::agents::Agent;
-use ostler_testkit::{Session, Who};
+use ostler_testkit::{Session, Who, patience};
 use serde_json::json;
 
 /// A session in a terminal whose tools need leave.
@@ -171,6 +171,11 @@ fn the_persons_own_hooks_run_beside_ours_from_their_file_and_from_their_argument
         let session = in_a_terminal(&fixture, &["--", "--settings", settings]);
         fixture.tells(&session, "say one");
         fixture.waits(&session, "turn", 0);
+        // Claude runs all hooks at once, and ours may be the first to tell.
+        let work = fixture.work();
+        patience::until("all hooks have run", &[&work], || {
+            (fixture.written("theirs").lines().count() >= 2 * (round + 1)).then_some(())
+        });
         session.stop();
         let mut ran: Vec<String> = fixture.written("theirs").lines().map(str::to_owned).collect();
         ran.sort();

@@ -3,11 +3,12 @@
 
 use crate::fixture::{Fixture, for_every_agent};
 use ostler_mock_llm::agents::Agent;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use ostler_testkit::Harness;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 /// A package as npm leaves it, whose real program is the installed agent.
-fn install(folder: &Path, agent: Agent) -> PathBuf {
+fn install(harness: &Harness, folder: &Path, agent: Agent) -> PathBuf {
     let program = agent.program().unwrap();
     let words: Vec<String> = program.iter().map(|word| format!("'{}'", word.display())).collect();
     let package = folder.join(agent.name());
@@ -16,8 +17,7 @@ fn install(folder: &Path, agent: Agent) -> PathBuf {
     let real = beside.iter().map(|relative| normal(&package.join(relative)));
     for file in [launcher.clone()].into_iter().chain(real) {
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-        std::fs::write(&file, format!("#!/bin/sh\nexec {} \"$@\"\n", words.join(" "))).unwrap();
-        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+        harness.write_program(&file, &format!("#!/bin/sh\nexec {} \"$@\"\n", words.join(" ")));
     }
     launcher
 }
@@ -40,7 +40,7 @@ fn fails_with_a_reason_and_keeps_the_message(agent: Agent) {
     let bin = root.join("bin");
     std::fs::create_dir(&bin).unwrap();
     let command = bin.join(agent.name());
-    symlink(install(&root.join("v1"), agent), &command).unwrap();
+    symlink(install(&fixture.harness, &root.join("v1"), agent), &command).unwrap();
     let path = fixture.harness.variable("PATH").unwrap().into_string().unwrap();
     fixture.harness.set("PATH", format!("{}:{path}", bin.display()));
 
@@ -51,7 +51,7 @@ fn fails_with_a_reason_and_keeps_the_message(agent: Agent) {
     // An update: the old folder is gone, the command leads to the new one.
     std::fs::remove_dir_all(root.join("v1")).unwrap();
     std::fs::remove_file(&command).unwrap();
-    symlink(install(&root.join("v2"), agent), &command).unwrap();
+    symlink(install(&fixture.harness, &root.join("v2"), agent), &command).unwrap();
     fixture.harness.run(&["send", session.id(), "say two"]).exits(0);
     fixture.harness.run(&["wait", session.id(), "--until", "turn"]).exits(0);
     let shown = session.show();

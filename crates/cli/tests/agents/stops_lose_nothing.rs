@@ -45,10 +45,13 @@ fn reply(round: usize) -> String {
 
 /// In milliseconds, as the journal has it: the turn's end is read; the process is gone, and the proof is published.
 fn from_the_end_of_the_turn_to_the_end(session: &Session<'_>) -> u64 {
-    let journal = std::fs::read_to_string(session.path().join("journal.jsonl")).unwrap();
-    let events: Vec<Value> = journal.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let last = |what: &str| events.iter().rfind(|event| event["what"] == what).unwrap()["ms"].as_u64().unwrap();
-    last("ended") - last("turn_ended")
+    // The keeper publishes the outcome first, and notes the end after that.
+    session.until("its end is noted", || {
+        let journal = std::fs::read_to_string(session.path().join("journal.jsonl")).unwrap();
+        let events: Vec<Value> = journal.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let last = |what: &str| events.iter().rfind(|event| event["what"] == what)?["ms"].as_u64();
+        last("ended")?.checked_sub(last("turn_ended")?)
+    })
 }
 
 fn stopped_in_the_middle_of_a_sentence(agent: Agent) {

@@ -34,11 +34,12 @@ fn until_turns(session: &Session<'_>, turns: u32) {
 #[test]
 fn it_continues_once_at_the_time_that_claude_names_and_messages_of_people_follow() {
     let Some(fixture) = subscribed() else { return };
-    let begun = format!("{} ; limit 2", fixture.tool("echo done >> done"));
+    // The time until the next minute alone may be too short for all that happens while it waits.
+    let begun = format!("{} ; limit 30", fixture.tool("echo done >> done"));
     let session = in_a_terminal(&fixture, &[], &begun);
     let resumes_at = until_waiting(&session).resumes_at.unwrap();
     let ahead = resumes_at.duration_since(jiff::Timestamp::now()).as_secs();
-    assert!((0..=62).contains(&ahead), "claude names the minute, to which one is added: {ahead} s");
+    assert!((0..=90).contains(&ahead), "claude names the minute, to which one is added: {ahead} s");
     let mut person = Person::runs(&fixture.harness, (40, 120), &["attach", session.id()]);
     person.sees(DIALOG);
     person.types(b"\x1c");

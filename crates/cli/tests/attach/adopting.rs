@@ -3,15 +3,13 @@
 use crate::harness;
 use crate::person::{Person, SIZE};
 use serde_json::json;
-use std::os::unix::fs::PermissionsExt;
 
 #[test]
 fn the_newest_conversations_are_offered_and_one_of_them_is_adopted() {
     let mut harness = harness();
     let bin = harness.root().join("bin");
     std::fs::create_dir(&bin).unwrap();
-    std::fs::write(bin.join("claude"), "#!/bin/sh\n").unwrap();
-    std::fs::set_permissions(bin.join("claude"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    harness.write_program(&bin.join("claude"), "#!/bin/sh\n");
     let path = harness.variable("PATH").unwrap();
     harness.set("PATH", format!("{}:{}", bin.display(), path.to_str().unwrap()));
     let work = harness.root().join("work");

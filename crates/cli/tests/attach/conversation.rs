@@ -136,7 +136,11 @@ fn what_is_above_is_scrolled_to_and_new_text_below_is_told() {
     person.sees("› some words");
     assert!(person.shows("› count 200"));
     harness.run(&["send", session.id(), "say newcomer"]).exits(0);
-    person.sees("new text below");
+    session.until_look("the turn is over", |view| view.turns == 2 && view.state == Phase::Idle);
+    // A message that waits is shown below the conversation, until it is delivered.
+    person.sees_that("that there is more", |person| {
+        person.shows("new text below") && person.shows("idle since") && !person.shows("queued ›")
+    });
     assert!(!person.shows("newcomer"));
     person.types(b"\x1b[1;5F");
     person.sees_that("the news", |person| row(person, "newcomer"));
@@ -171,6 +175,9 @@ fn the_status_line_tells_state_agent_model_tokens_and_the_way_out() {
     let mut harness = harness();
     harness.set("OSTLER_DEMO_PACE", "300");
     harness.configure("detach_key = \"ctrl-g\"\n");
+    // Nobody writes into it: the turn does not end by itself.
+    let pipe = harness.root().join("home/pipe");
+    rustix::fs::mkfifoat(rustix::fs::CWD, pipe, rustix::fs::Mode::RWXU).unwrap();
     let session = harness.detach(&["--keep", "--name", "talk", "demo", "run-command read -r x < pipe"]);
     let mut person = Person::runs(&harness, (24, 120), &["attach", session.id()]);
     person.sees("talk working ");
@@ -196,6 +203,8 @@ fn the_status_line_tells_state_agent_model_tokens_and_the_way_out() {
 fn a_chat_at_rest_does_not_wake_up() {
     const WATCHED: Duration = Duration::from_secs(5);
     let harness = harness();
+    // A copy of the transcript that is made later would wake it.
+    harness.configure("autosave = \"off\"\n");
     let session = idle(&harness, &folder(&harness), &["say now idle"]);
     let mut person = Person::attaches(&harness, session.id());
     person.sees("idle since");

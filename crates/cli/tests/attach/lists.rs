@@ -117,6 +117,8 @@ fn a_watched_list_shows_what_changes_and_gives_the_screen_back() {
     person.sees("watched");
     harness.run(&["send", "watched", "say something new"]).exits(0);
     person.sees("something new");
+    // What it says is seen before its turn is over, and a turn that is broken off is no success.
+    session.until_look("the turn is over", |view| view.turns == 1 && view.state == Phase::Idle);
     session.stop();
     person.sees("succeeded");
     person.types(b"\x03");

@@ -26,6 +26,8 @@ fn two_clients_see_the_same_and_both_type() {
 fn the_window_follows_the_newest_client_and_goes_back_when_it_leaves() {
     let harness = harness();
     let session = harness.detach(&["-t", "--", "sh", "-c", LINES]);
+    // Before that it does not tell its size.
+    session.until_printed("ready");
     let mut first = Person::runs(&harness, (30, 90), &["attach", session.id()]);
     first.sees("30 90");
     let mut second = Person::runs(&harness, (20, 70), &["attach", session.id()]);

@@ -22,7 +22,13 @@ pub struct Person {
     pub screen: Screen,
     /// Everything the program wrote.
     pub bytes: Vec<u8>,
+    /// The program has begun a synchronised update, and its end was not read yet.
+    updating: bool,
 }
+
+/// The beginning and the end of a synchronised update.
+const BEGIN_UPDATE: &[u8; 8] = b"\x1b[?2026h";
+const END_UPDATE: &[u8; 8] = b"\x1b[?2026l";
 
 pub const SIZE: (u16, u16) = (24, 80);
 
@@ -55,6 +61,7 @@ impl Person {
             theirs: pty.theirs,
             screen: Screen::new(Size { rows, columns }),
             bytes: Vec::new(),
+            updating: false,
         }
     }
 
@@ -83,7 +90,7 @@ impl Person {
         match rustix::io::read(terminal, &mut buffer) {
             Ok(count) => {
                 self.screen.feed(&buffer[..count]);
-                self.bytes.extend_from_slice(&buffer[..count]);
+                self.takes(&buffer[..count]);
                 count > 0
             }
             Err(Errno::AGAIN | Errno::IO) => false,
@@ -91,11 +98,25 @@ impl Person {
         }
     }
 
-    /// Looks until this is so.
+    fn takes(&mut self, new: &[u8]) {
+        // A sequence may come in two parts.
+        let from = self.bytes.len().saturating_sub(BEGIN_UPDATE.len() - 1);
+        self.bytes.extend_from_slice(new);
+        for window in self.bytes[from..].windows(BEGIN_UPDATE.len()) {
+            if window == BEGIN_UPDATE {
+                self.updating = true;
+            } else if window == END_UPDATE {
+                self.updating = false;
+            }
+        }
+    }
+
+    /// Looks until this is so. What a terminal shows at once is looked at once: a long update is read in several parts, and a screen with
+    /// a half of it is seen by nobody.
     #[track_caller]
     pub fn sees_that(&mut self, what: &str, mut right: impl FnMut(&Person) -> bool) {
         let end = Instant::now() + LIMIT;
-        while !right(self) {
+        while self.updating || !right(self) {
             let left = end.saturating_duration_since(Instant::now());
             assert!(!left.is_zero(), "never saw {what}; the screen:\n{}", self.screen.text().join("\n"));
             self.looks(left);

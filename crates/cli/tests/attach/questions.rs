@@ -12,7 +12,8 @@ fn only_session(harness: &Harness) -> Session<'_> {
 #[test]
 fn a_following_run_asks_and_passes_the_answer_on() {
     let harness = harness();
-    let mut person = Person::runs(&harness, SIZE, &["run", "demo", "fix the failing test"]);
+    // Room for all that comes: what is said after the answer must not push it out of the window.
+    let mut person = Person::runs(&harness, (60, 80), &["run", "demo", "fix the failing test"]);
     person.sees("allow? [y/n, n REASON to say why]");
     person.types(b"what?\r");
     person

@@ -22,6 +22,8 @@ fn shown(harness: &Harness, words: &[&str], widths: &[u16]) -> String {
 fn with_past<'a>(harness: &'a Harness, arguments: &[&str], turns: &[(&str, u64, u64, f64)]) -> Session<'a> {
     let session = harness.detach(arguments);
     harness.run(&["wait", session.id()]).exits(0);
+    // Its helpers write until they have exited.
+    harness.nothing_is_left();
     let journal = session.path().join("journal.jsonl");
     let text = std::fs::read_to_string(&journal).unwrap();
     let started = text.lines().find(|line| line.contains("\"what\":\"started\"")).unwrap();
@@ -65,6 +67,7 @@ fn checkpoints_show_what_was_said_last() {
     harness.configure("autosave = \"off\"\n");
     let session = harness.detach(&["--name", "shop", "demo", "say one"]);
     harness.run(&["wait", session.id()]).exits(0);
+    harness.nothing_is_left();
     // A copy that is made up, so that its size is the same everywhere: one turn, the next prompt, and its answer.
     let line = |kind: &str, text: &str| {
         json!({ "type": kind, "message": { "content": [{ "type": "text", "text": text }] } }).to_string() + "\n"

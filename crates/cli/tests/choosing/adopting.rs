@@ -226,7 +226,7 @@ fn a_session_that_could_not_be_started_is_adopted_all_the_same_and_says_so() {
     let (harness, work) = machine();
     claude(&harness, &work, ONE);
     // It can be found, and not run.
-    program(&harness.root().join("bin"), "claude", "exit 3");
+    program(&harness, &harness.root().join("bin"), "claude", "exit 3");
     let output = harness.run(&["adopt", ONE, "go on"]);
     assert_ne!(output.code, Some(0), "{output:?}");
     assert_eq!(sessions(&harness), 1);

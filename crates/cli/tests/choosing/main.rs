@@ -16,7 +16,6 @@ mod settings;
 mod without_a_name;
 
 use ostler_testkit::Harness;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 fn harness() -> Harness {
@@ -34,14 +33,17 @@ fn harness_with(programs: &[&str]) -> (Harness, PathBuf) {
     }
     for name in programs {
         // Says its version, or takes a prompt and has no answer.
-        program(&folder, name, &format!("if [ \"$1\" = --version ]; then echo {name} 7.8.9; else cat >/dev/null; fi"));
+        program(
+            &harness,
+            &folder,
+            name,
+            &format!("if [ \"$1\" = --version ]; then echo {name} 7.8.9; else cat >/dev/null; fi"),
+        );
     }
     harness.set("PATH", &folder);
     (harness, folder)
 }
 
-fn program(folder: &Path, name: &str, script: &str) {
-    let path = folder.join(name);
-    std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+fn program(harness: &Harness, folder: &Path, name: &str, script: &str) {
+    harness.write_program(&folder.join(name), &format!("#!/bin/sh\n{script}\n"));
 }

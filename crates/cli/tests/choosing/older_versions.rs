@@ -9,7 +9,7 @@ const CODEX: &str = "if [ \"$1\" = --help ]; then echo \"$OPTIONS\"; else echo a
 #[test]
 fn a_codex_that_cannot_do_without_its_shared_server_is_kept_only_where_there_is_none() {
     let (mut harness, folder) = harness_with(&[]);
-    program(&folder, "codex", &CODEX.replace("$OPTIONS", "  --search  Searches"));
+    program(&harness, &folder, "codex", &CODEX.replace("$OPTIONS", "  --search  Searches"));
     let home = harness.root().join("codex");
     std::fs::create_dir_all(home.join("app-server-control")).unwrap();
     harness.set("CODEX_HOME", &home);
@@ -24,7 +24,7 @@ fn a_codex_that_cannot_do_without_its_shared_server_is_kept_only_where_there_is_
     assert_eq!(harness.ls().len(), 1, "nothing was started");
 
     // A newer one works in its own process whatever runs, and whatever else it is told.
-    program(&folder, "codex", &CODEX.replace("$OPTIONS", "  --no-daemon  Without the server"));
+    program(&harness, &folder, "codex", &CODEX.replace("$OPTIONS", "  --no-daemon  Without the server"));
     let session = harness.detach(&["-t", "codex", "--", "--no-daemon", "--search"]);
     session.until_printed("arguments --no-daemon --search");
     let shown = harness.run(&["show", "--json", session.id()]).exits(0).json();

@@ -2,6 +2,7 @@
 
 use crate::repo::Repo;
 use crate::starting::members;
+use ostler_core::view::Phase;
 use ostler_testkit::{Who, patience};
 use serde_json::Value;
 
@@ -10,7 +11,9 @@ fn block(repo: &Repo) {
     let gate = repo.harness.root().join("gate");
     assert!(repo.harness.command("mkfifo").arg(&gate).status().unwrap().success());
     let words = ["run", "-d", "--queue=q", "--", "sh", "-c", "read -r _ < \"$1\"", "sh", gate.to_str().unwrap()];
-    repo.ostler(&words).exits(0);
+    let id = repo.ostler(&words).exits(0).stdout;
+    // Before it has its slot, one with a higher priority would get it.
+    repo.harness.session(id.trim()).until_look("the blocker runs", |view| view.state == Phase::Running);
 }
 
 fn release(repo: &Repo) {
@@ -79,11 +82,11 @@ fn members_that_were_queued_when_everything_was_killed_go_on_with_their_group() 
 #[test]
 fn members_that_restart_go_on_when_all_of_their_processes_are_killed_and_others_are_lost() {
     let repo = Repo::new();
-    let gate = repo.harness.root().join("gate");
-    assert!(repo.harness.command("mkfifo").arg(&gate).status().unwrap().success());
     for (restarts, status) in [(true, "succeeded"), (false, "lost")] {
-        let marker = repo.harness.root().join(status);
-        let once = format!("test -e {0} || {{ echo > {0}; cat {1}; }}", marker.display(), gate.display());
+        let (marker, gate) = (repo.harness.root().join(status), repo.harness.root().join(format!("gate-{status}")));
+        // Not a pipe: a member that goes on ends what its last run left, and then nobody would read from it.
+        let waits = format!("until test -e {}; do sleep 0.05; done", gate.display());
+        let once = format!("test -e {0} || {{ echo > {0}; {waits}; }}", marker.display());
         let prompt = format!("run-command {once}");
         let mut words = vec!["run", "-d", "--on", "demo", &prompt, "--name", status];
         words.extend(restarts.then_some("--restart=on-failure"));
@@ -92,7 +95,7 @@ fn members_that_restart_go_on_when_all_of_their_processes_are_killed_and_others_
         let id = members(&repo, status)[0]["id"].as_str().unwrap().to_owned();
         repo.harness.session(&id).kill_together(&[Who::Agent, Who::Keeper, Who::Holder]);
         // Its tool ends by itself.
-        release(&repo);
+        std::fs::write(&gate, "").unwrap();
         repo.ostler(&["wait", status]).exits(if restarts { 0 } else { 1 });
         assert_eq!(members(&repo, status)[0]["status"], status);
     }

@@ -1,14 +1,13 @@
 //! A driver that is killed is started again and takes no step twice.
 
-use crate::{children, count, file, harness, lines, passes_at, start};
+use crate::{children, count, file, gated, harness, lines, open, passes_at, start};
 use ostler_testkit::{Killer, Who, patience};
 
 #[test]
 fn a_killed_driver_goes_on_where_its_record_says() {
-    let mut harness = harness();
+    let harness = harness();
     let log = file(&harness, "checks");
-    harness.set("OSTLER_DEMO_PACE", "20");
-    let job = start(&harness, &["demo", "say more", "--until", &passes_at(&log, 3)]);
+    let job = start(&harness, &["demo", &gated(&harness), "--until", &passes_at(&log, 3)]);
     let session = harness.session(&job);
     for turn in 1..=3 {
         patience::until("a turn has begun", &[&session.path()], || {
@@ -16,6 +15,8 @@ fn a_killed_driver_goes_on_where_its_record_says() {
         });
         let before = session.kill(Who::Agent);
         session.replaced(Who::Agent, &before);
+        // Not before: the driver that is killed next must have a step to take first.
+        open(&harness, turn);
     }
     harness.run(&["wait", &job]).exits(0);
     assert_eq!((children(&harness, &job, "turn").len(), count(&log)), (3, 3));

@@ -58,6 +58,22 @@ fn passes_at(log: &Path, n: u32) -> String {
     format!("echo ran >> {log}; echo \"so far $(wc -l < {log})\"; test $(wc -l < {log}) -ge {n}")
 }
 
+/// A prompt whose turns last until [`open`] has let them end, and end one after the other.
+fn gated(harness: &Harness) -> String {
+    let (turns, gate) = (file(harness, "turns"), file(harness, "gate-"));
+    // What a loop adds to its prompt is not run.
+    format!(
+        "run-command echo turn >> {0}; until test -e {1}$(wc -l < {0}); do sleep 0.05; done; exit 0",
+        turns.display(),
+        gate.display()
+    )
+}
+
+/// Lets this turn of a [`gated`] prompt end.
+fn open(harness: &Harness, turn: usize) {
+    std::fs::write(file(harness, &format!("gate-{turn}")), "").unwrap();
+}
+
 fn count(path: &Path) -> usize {
     std::fs::read_to_string(path).unwrap_or_default().lines().count()
 }

@@ -102,8 +102,10 @@ fn what_a_shutdown_has_withdrawn_is_queued_again_and_what_cannot_be_met_is_not()
     let after = queue_word(&harness, &["--after", first.id()], "after");
     told.signal(Who::Keeper, Signal::TERM);
     waiter.signal(Who::Agent, Signal::TERM);
+    // Before the slot is free: one that has not heard of it yet would take it.
+    harness.run(&["wait", told.id(), waiter.id()]);
     first.stop();
-    harness.run(&["wait", told.id(), waiter.id(), after.id()]);
+    harness.run(&["wait", after.id()]);
     assert!([&told, &waiter, &after].iter().all(|session| session.look().ended) && said(&harness).is_empty());
     let recovered = harness.run(&["recover"]).exits(0).stdout;
     assert!(recovered.contains(told.id()) && recovered.contains(waiter.id()), "{recovered}");
@@ -116,14 +118,15 @@ fn what_a_shutdown_has_withdrawn_is_queued_again_and_what_cannot_be_met_is_not()
 fn one_that_waited_for_a_usage_limit_goes_on_waiting_for_it() {
     let mut harness = harness();
     let limits = harness.root().join("limits");
-    std::fs::write(&limits, "4000\n6\n").unwrap();
+    std::fs::write(&limits, "4000\n12\n").unwrap();
     harness.set("OSTLER_DEMO_LIMITS", limits);
     let far = harness.detach(&["demo", "say far"]);
     let resumes_at = far.until_look("it waits", |view| view.state == Phase::Waiting).resumes_at.unwrap();
     let near = harness.detach(&["demo", "say near"]);
     let soon = near.until_look("it waits", |view| view.state == Phase::Waiting).resumes_at.unwrap();
-    cut_power(&far);
+    // The near one first: its wait must not be over.
     cut_power(&near);
+    cut_power(&far);
     harness.run(&["recover"]).exits(0);
     let view = far.look();
     assert_eq!((view.state, view.resumes_at, view.ended), (Phase::Waiting, Some(resumes_at), false));

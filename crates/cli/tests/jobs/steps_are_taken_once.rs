@@ -2,7 +2,8 @@
 
 use crate::{children, count, file, harness, start, steps};
 use ostler_sys::pause::{self, Point, Role};
-use ostler_testkit::patience;
+use ostler_sys::process::command_line;
+use ostler_testkit::{Who, patience};
 
 /// A driver passes these when it reserves an id, launches a session and notes what came of it. How often it passes a point before it is
 /// killed there.
@@ -43,9 +44,11 @@ fn whichever_step_a_driver_is_killed_in() {
             format!("test -e {log_name} || cat {gate_name}; echo ran >> {log_name}; test $(wc -l < {log_name}) -ge 2");
         let job = start(&harness, &["demo", "say more", "--until", &check]);
         let session = harness.session(&job);
+        // Its launch is over when the process that began it is its holder: no point is passed by that launch any more.
         patience::until("the first check runs", &[&session.path()], || {
             let first = children(&harness, &job, "check 1").first().cloned()?;
-            harness.session(&first).path().exists().then_some(())
+            let holder = harness.session(&first).recorded_if_there(Who::Holder)?;
+            command_line(holder.pid()).iter().any(|word| word == "__holder").then_some(())
         });
         let trap = pauses.join(format!("{}.kill", pause::token(role, point)));
         std::fs::write(&trap, "1".repeat(passings)).unwrap();

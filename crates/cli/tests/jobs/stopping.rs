@@ -2,6 +2,7 @@
 
 use crate::{children, count, file, harness, lines, passes_at, start};
 use ostler_core::view::Phase;
+use ostler_sys::process::Pidfd;
 use ostler_testkit::{Harness, Who, patience};
 use rustix::process::Signal;
 
@@ -210,9 +211,12 @@ fn a_turn_that_was_killed_with_its_loop_is_taken_again() {
 #[test]
 fn a_turn_that_a_shutdown_has_ended_is_taken_again() {
     let shut_down = |harness: &Harness, job: &str, child: &str| {
-        // The job first, so that it starts no other turn.
-        for id in [job, child] {
-            let _ = harness.session(id).signal(Who::Keeper, Signal::TERM);
+        // The job first, so that it starts no other turn. Its driver may have ended the child before the child's keeper is told.
+        let keepers = [job, child].map(|id| harness.session(id).living(Who::Keeper));
+        for keeper in keepers {
+            if let Some(pidfd) = Pidfd::open(&keeper).unwrap() {
+                pidfd.signal(Signal::TERM).unwrap();
+            }
         }
         harness.run(&["wait", job]).exits(6);
         harness.run(&["wait", child]).exits(6);

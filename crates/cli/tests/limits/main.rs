@@ -35,7 +35,9 @@ fn told(session: &Session<'_>) -> Vec<String> {
     let transcript = session.show().transcript;
     // One that is not there yet was told nothing.
     let text = transcript.and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
-    let lines = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    // The agent may be writing the last line.
+    let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+    let lines = whole.map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
     lines
         .filter(|line| line["type"] == "user")
         .filter_map(|line| line["message"]["content"].as_str().map(str::to_owned))

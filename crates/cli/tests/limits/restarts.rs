@@ -25,15 +25,21 @@ fn a_command_that_fails_is_started_as_often_as_asked_and_nobody_sees_it_ended_in
 #[test]
 fn helpers_that_are_killed_in_the_pause_are_replaced_and_it_restarts_once() {
     let harness = harness();
-    let file = harness.root().join("starts");
-    let command = format!("echo started >> {0}; test $(wc -l < {0}) -ge 2", file.display());
-    // The second pause is the longer one.
-    let session = harness.detach(&["--restart", "on-failure:1", "--", "sh", "-c", &command]);
-    session.until_look("it pauses", |view| view.state == Phase::Waiting);
+    let (file, gate) = (harness.root().join("starts"), harness.root().join("gate"));
+    // Its last run does not end before the helpers are replaced.
+    let command = format!(
+        "echo started >> {0}; test $(wc -l < {0}) -ge 5 || exit 1; until test -e {1}; do sleep 0.05; done",
+        file.display(),
+        gate.display()
+    );
+    let session = harness.detach(&["--restart", "on-failure:4", "--", "sh", "-c", &command]);
+    // Later pauses are longer: there is time for both kills.
+    session.until_look("it pauses for the fourth time", |view| view.state == Phase::Waiting && view.run == 4);
     kill_both(&session);
+    std::fs::write(&gate, "").unwrap();
     harness.run(&["wait", session.id()]).exits(0);
-    assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), 2);
-    assert_eq!(session.show().run, 2);
+    assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), 5);
+    assert_eq!(session.show().run, 5);
 }
 
 #[test]
@@ -41,13 +47,13 @@ fn a_stop_in_the_pause_is_final() {
     let harness = harness();
     let session = harness.detach(&["--restart", "on-failure:50", "--", "false"]);
     // Later pauses are longer: there is time for the stop.
-    session.until_look("it pauses for the third time", |view| view.state == Phase::Waiting && view.run == 3);
+    session.until_look("it pauses for the fourth time", |view| view.state == Phase::Waiting && view.run == 4);
     harness.run(&["stop", session.id()]).exits(0);
     let shown = session.show();
-    assert_eq!((shown.run, shown.state.as_str()), (3, "ended"));
+    assert_eq!((shown.run, shown.state.as_str()), (4, "ended"));
     assert!(shown.outcome().cause.contains("stopped by"), "{:?}", shown.outcome());
     harness.nothing_is_left();
-    assert_eq!(session.show().run, 3);
+    assert_eq!(session.show().run, 4);
 }
 
 #[test]

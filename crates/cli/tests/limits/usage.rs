@@ -11,7 +11,8 @@ fn until_waiting(session: &Session<'_>) -> ostler_core::view::View {
 
 #[test]
 fn it_waits_until_the_limit_is_reset_and_messages_of_people_follow() {
-    let harness = limited("5\n");
+    // Long enough for all that happens while it waits, also on a busy machine.
+    let harness = limited("15\n");
     let session = harness.detach(&["demo", "say hello"]);
     let view = until_waiting(&session);
     assert_eq!(view.waits_for.as_deref(), Some("usage limit"));
@@ -33,7 +34,7 @@ fn it_waits_until_the_limit_is_reset_and_messages_of_people_follow() {
 
 #[test]
 fn in_the_middle_of_a_turn_and_kept_it_continues_in_the_same_process() {
-    let harness = limited("3 begun\n");
+    let harness = limited("8 begun\n");
     let session = harness.detach(&["--keep", "demo", "say hello"]);
     until_waiting(&session);
     session.until_look("it has continued", |view| view.turns == 2 && view.state == Phase::Idle);

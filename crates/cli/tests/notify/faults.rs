@@ -17,7 +17,7 @@ fn records(harness: &ostler_testkit::Harness) -> Vec<serde_json::Value> {
 #[test]
 fn a_server_that_never_answers_delays_neither_turns_nor_stop_nor_archive_and_purge_ends_it() {
     let server = Server::new();
-    let harness = telling(&server, "");
+    let harness = telling(&server, "timeout = '2s'");
     server.always(Some(Answer::Stall));
     let session = harness.detach(&["--keep", "demo", "say one"]);
     server.until("the sender waits for an answer", |requests| !requests.is_empty());
@@ -47,7 +47,7 @@ fn a_session_without_a_cgroup_is_not_held_up_by_the_sender_either() {
         return;
     }
     let server = Server::new();
-    let harness = telling(&server, "");
+    let harness = telling(&server, "timeout = '2s'");
     server.always(Some(Answer::Stall));
     let session = harness.detach_without_cgroup(&["--keep", "demo", "say one"]);
     server.until("the sender waits for an answer", |requests| !requests.is_empty());

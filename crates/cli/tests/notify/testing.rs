@@ -53,7 +53,8 @@ fn a_test_sends_one_each_way_and_says_which_arrived() {
 #[test]
 fn a_command_that_hangs_is_killed_with_everything_it_has_started() {
     let server = Server::new();
-    let harness = telling(&server, "moments = ['ended']\ncommand = ['sh', '-c', 'sleep 1000 & sleep 1000']");
+    let harness =
+        telling(&server, "timeout = '2s'\nmoments = ['ended']\ncommand = ['sh', '-c', 'sleep 1000 & sleep 1000']");
     let output = harness.run(&["notify", "test"]).exits(1);
     assert!(output.stdout.contains("takes longer than 2 s and was killed"), "{output:?}");
     harness.nothing_is_left();
@@ -96,7 +97,7 @@ fn a_wrong_setting_of_notify_is_named_once_and_the_others_hold() {
 #[test]
 fn a_server_that_does_not_answer_is_said_in_words() {
     let server = Server::new();
-    let harness = telling(&server, "");
+    let harness = telling(&server, "timeout = '2s'");
     server.always(Some(Answer::Stall));
     let output = harness.run(&["notify", "test"]).exits(1);
     assert!(output.stdout.contains("webhook: did not arrive: no answer within 2 s"), "{output:?}");

@@ -7,11 +7,11 @@ use ostler_sys::process::Life;
 use ostler_testkit::{Harness, Session, Shown, Who, patience};
 use rustix::process::Signal;
 use serde_json::Value;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// A Claude Code that says much in one turn when it may (`begin`), and ends it when it may (`flag`).
-fn talks_much(harness: &mut Harness, begin: &Path, flag: &Path) {
+/// A Claude Code that says much in one turn when it may (`begin`), and ends it when it may (`flag`). Returns how many bytes it
+/// says before the end.
+fn talks_much(harness: &mut Harness, begin: &Path, flag: &Path) -> u64 {
     let folder = harness.root().join("bin");
     std::fs::create_dir(&folder).unwrap();
     let text = "x".repeat(900);
@@ -23,9 +23,9 @@ fn talks_much(harness: &mut Harness, begin: &Path, flag: &Path) {
     let waits = |file: &Path| format!("'{}' until='{}'", harness.misbehave(), file.display());
     let (begins, ends, last) = (waits(begin), waits(flag), harness.misbehave());
     let script = format!("#!/bin/sh\nread -r message\n{begins}\n{lines}\n{ends}\necho '{end}'\nexec '{last}' read\n");
-    std::fs::write(folder.join("claude"), script).unwrap();
-    std::fs::set_permissions(folder.join("claude"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    harness.write_program(&folder.join("claude"), &script);
     harness.set("PATH", format!("{}:{}", folder.display(), std::env::var("PATH").unwrap()));
+    200 * (said.len() as u64 + 1)
 }
 
 fn shown(session: &Session<'_>) -> Shown {
@@ -38,13 +38,13 @@ fn the_progress_of_a_keeper() {
     let flag = harness.root().join("flag");
     std::fs::write(harness.root().join("begin"), "").unwrap();
     let begin = harness.root().join("begin");
-    talks_much(&mut harness, &begin, &flag);
+    let all = talks_much(&mut harness, &begin, &flag);
     let session = harness.detach(&["--keep", "claude", "go"]);
     let file = session.path().join("progress.json");
     let written = || std::fs::read(&file).ok();
     let size = || std::fs::metadata(session.run_file("out")).map_or(0, |out| out.len());
     patience::until("all that it says, and a note of it", &[&session.path()], || {
-        (size() > 180_000).then(written).flatten()
+        (size() == all).then(written).flatten()
     });
     let right = shown(&session);
     assert_eq!((right.state.as_str(), right.turns), ("working", 0));

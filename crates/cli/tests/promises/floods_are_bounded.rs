@@ -7,7 +7,7 @@ use ostler_testkit::misbehave::pattern;
 use ostler_testkit::{Harness, Session, SmallDisk, Who, patience};
 use serde_json::json;
 use std::io::Write;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 
 const MIB: u64 = 1 << 20;
 
@@ -106,8 +106,7 @@ fn fake_claude(harness: &mut Harness, words: &[String]) {
     let folder = harness.root().join("bin");
     std::fs::create_dir(&folder).unwrap();
     let words: String = words.iter().map(|word| format!(" '{word}'")).collect();
-    std::fs::write(folder.join("claude"), format!("#!/bin/sh\nexec '{}'{words}\n", harness.misbehave())).unwrap();
-    std::fs::set_permissions(folder.join("claude"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    harness.write_program(&folder.join("claude"), &format!("#!/bin/sh\nexec '{}'{words}\n", harness.misbehave()));
     harness.set("PATH", format!("{}:{}", folder.display(), std::env::var("PATH").unwrap()));
 }
 

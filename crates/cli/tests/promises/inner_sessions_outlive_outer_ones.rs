@@ -27,6 +27,7 @@ fn a_session_started_inside_the_one_being_stopped_lives_on() {
     for (mode, how) in [(&[][..], "--grace"), (&["-t"][..], "--grace"), (&[][..], "--kill")] {
         let (outer, inner) = nested(&harness, mode, "-- sleep 600");
         let agent = inner.living(Who::Agent);
+        inner.until_look("it is kept", |view| view.kept);
         assert_eq!(inner.look().parent.map(|id| id.to_string()).as_deref(), Some(outer.id()));
         let arguments = if how == "--kill" { vec!["stop", how] } else { vec!["stop", how, "2s"] };
         harness.run(&[&arguments[..], &[outer.id()]].concat()).exits(0);

@@ -2,7 +2,6 @@
 
 use crate::harness;
 use ostler_testkit::{Harness, Output, Session, Started, Who};
-use std::os::unix::fs::PermissionsExt;
 
 const LINE: u64 = 100_000_000;
 
@@ -15,8 +14,7 @@ fn fake_claude(harness: &mut Harness, words: &[String]) {
     std::fs::create_dir(&folder).unwrap();
     let words: String = words.iter().map(|word| format!(" '{word}'")).collect();
     let script = format!("#!/bin/sh\nexec '{}'{words}\n", harness.misbehave());
-    std::fs::write(folder.join("claude"), script).unwrap();
-    std::fs::set_permissions(folder.join("claude"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    harness.write_program(&folder.join("claude"), &script);
     harness.set("PATH", format!("{}:{}", folder.display(), std::env::var("PATH").unwrap()));
 }
 

@@ -1,7 +1,6 @@
 //! An agent that stays after its result is ended: the result counts, the linger limit ends the process.
 
 use crate::harness;
-use std::os::unix::fs::PermissionsExt;
 
 #[test]
 fn an_agent_that_does_not_leave_after_its_result_is_ended_and_keeps_its_success() {
@@ -17,8 +16,7 @@ fn an_agent_that_does_not_leave_after_its_result_is_ended_and_keeps_its_success(
     );
     let folder = harness.root().join("bin");
     std::fs::create_dir(&folder).unwrap();
-    std::fs::write(folder.join("claude"), script).unwrap();
-    std::fs::set_permissions(folder.join("claude"), std::fs::Permissions::from_mode(0o700)).unwrap();
+    harness.write_program(&folder.join("claude"), &script);
     let path = std::env::var("PATH").unwrap_or_default();
     harness.set("PATH", format!("{}:{path}", folder.display()));
 

@@ -145,8 +145,12 @@ fn a_line_of_the_journal_that_cannot_be_read_makes_no_message_arrive_twice() {
     let harness = harness();
     let lines = ["started", "accepted", "feeding", "delivered", "turn_ended", "saved", "exited", "ended"];
     let sessions: Vec<Session<'_>> = lines.iter().map(|_| harness.detach(&["demo", "say one"])).collect();
-    for (session, what) in sessions.iter().zip(lines) {
+    for session in &sessions {
         harness.run(&["wait", session.id()]).exits(0);
+    }
+    // Helpers may write into the journal until they have exited.
+    harness.nothing_is_left();
+    for (session, what) in sessions.iter().zip(lines) {
         let journal = session.path().join("journal.jsonl");
         let text = std::fs::read_to_string(&journal).unwrap();
         let damaged = text.replacen(&format!("\"what\":\"{what}\""), "\"what\":\"", 1);

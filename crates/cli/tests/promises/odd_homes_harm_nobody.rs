@@ -135,9 +135,12 @@ fn a_spare_folder_that_somebody_has_changed_is_not_used() {
     std::fs::write(ready.join("runs/1/out"), "old and long output").unwrap();
     std::fs::write(ready.join("runs/1/outcome.json"), "{}").unwrap();
     assert_eq!(run().stdout, "real\n");
+    // The next one is made until the helpers have exited.
+    harness.nothing_is_left();
     std::fs::remove_dir_all(&spare).unwrap();
     std::fs::write(&spare, "a file").unwrap();
     assert_eq!(run().stdout, "real\n");
+    harness.nothing_is_left();
     let sessions = std::fs::read_dir(harness.home().join("sessions")).unwrap();
     let hidden = sessions.filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with('.'));
     assert_eq!(hidden.count(), 0, "nothing half-made stays");

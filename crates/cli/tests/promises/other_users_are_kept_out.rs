@@ -65,14 +65,8 @@ fn another_user_cannot_read_and_is_turned_away_at_the_socket() {
     let harness = harness();
     std::fs::set_permissions(harness.root(), std::fs::Permissions::from_mode(0o755)).unwrap();
     // Where cargo builds may be closed to others; the promise is about the session, not about the program.
-    let copy = |from: &Path, name: &str| {
-        let to = harness.root().join(name);
-        std::fs::copy(from, &to).unwrap();
-        std::fs::set_permissions(&to, std::fs::Permissions::from_mode(0o755)).unwrap();
-        to
-    };
     let (ostler, misbehave) =
-        (copy(harness.program(), "ostler-copy"), copy(Path::new(&harness.misbehave()), "misbehave"));
+        (harness.copied_program("ostler-copy"), harness.copied(Path::new(&harness.misbehave()), "misbehave"));
     let session = harness.detach(&["--", "sleep", "600"]);
     let folder = session.path();
     let knock = format!("knock={}", folder.display());

@@ -108,7 +108,7 @@ fn replies_and_refusals_are_short_sentences_that_say_what_to_do() {
 fn a_stop_says_that_messages_still_wait() {
     let harness = harness();
     let session = harness.detach(&["--keep", "demo", "sleep"]);
-    session.until_look("it works", |view| view.state == ostler_core::view::Phase::Working);
+    session.until_look("the tool runs", |view| view.last.as_deref().is_some_and(|last| last.contains("sleep 1000")));
     harness.run(&["send", session.id(), "say later"]).exits(0);
     for words in ["stopped; ", "had already been stopped; "] {
         let said = harness.run(&["stop", session.id()]).exits(0).stdout;

@@ -3,7 +3,6 @@
 
 use crate::harness;
 use ostler_testkit::{Harness, Session};
-use std::os::unix::fs::PermissionsExt;
 
 const FIRST: &str = "00000000-0000-4000-8000-000000000001";
 const SECOND: &str = "00000000-0000-4000-8000-000000000002";
@@ -22,9 +21,7 @@ fn changing_claude(harness: &mut Harness) {
 fn scripted_claude(harness: &mut Harness, script: &str) {
     let folder = harness.root().join("bin");
     std::fs::create_dir(&folder).unwrap();
-    let program = folder.join("claude");
-    std::fs::write(&program, format!("#!/bin/sh\n{script}")).unwrap();
-    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    harness.write_program(&folder.join("claude"), &format!("#!/bin/sh\n{script}"));
     let system = std::env::var("PATH").unwrap();
     harness.set("PATH", format!("{}:{system}", folder.display()));
 }

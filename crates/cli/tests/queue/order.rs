@@ -90,8 +90,9 @@ fn never_more_run_at_once_than_there_are_slots_and_nobody_wakes_up_while_all_are
         let number: Result<usize, _> = word.parse();
         assert!(number.is_ok(), "{word}");
         let number = number.unwrap();
-        // Those that run at once may say so in any order.
-        assert!(number.abs_diff(place) < SLOTS, "{number} came {place}th: {said:?}");
+        // One that has a slot may be slow to say so, and the other slots are used meanwhile. But nobody is before more than those that
+        // had a slot at the same time.
+        assert!(number < place + SLOTS, "{number} came {place}th: {said:?}");
     }
     assert!(everything.iter().all(|session| session.show().outcome().kind == "succeeded"));
 }

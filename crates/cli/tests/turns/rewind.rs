@@ -124,6 +124,9 @@ fn a_copy_of_the_conversation_ends_with_the_turn_and_the_session_stays_as_it_is(
     let session = turns.session_folder();
     let transcript = repo.ostler(&["show", "--json", &turns.id]).exits(0).json()["transcript"].clone();
     let read = || std::fs::read(transcript.as_str().unwrap()).unwrap();
+    // The keeper publishes the outcome first, and notes the end after that.
+    let ends = || std::fs::read_to_string(session.join("journal.jsonl")).unwrap().matches("\"what\":\"ended\"").count();
+    ostler_testkit::patience::until("the end is noted", &[&session], || (ends() == 3).then_some(()));
     let before = (std::fs::read(session.join("journal.jsonl")).unwrap(), read());
     let told = repo.ostler(&["rewind", &turns.id, "--turn", "2"]).exits(0).stdout;
     let copy = told.lines().last().unwrap().split(':').next().unwrap().to_owned();

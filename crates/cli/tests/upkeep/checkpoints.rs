@@ -9,6 +9,11 @@ fn listed(harness: &Harness, session: &Session<'_>) -> Vec<Value> {
     lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+/// When the newest copy was taken. An earlier one may be of half a turn: a slow agent has not written the rest by then.
+fn newest(harness: &Harness, session: &Session<'_>) -> String {
+    listed(harness, session).last().unwrap()["at"].as_str().unwrap().to_owned()
+}
+
 #[test]
 fn the_transcript_is_copied_while_a_turn_runs_and_at_its_end() {
     let harness = harness();
@@ -71,8 +76,8 @@ fn a_transcript_that_was_replaced_is_told_once_with_what_puts_the_copy_back() {
 fn what_was_put_back_on_purpose_stays() {
     let harness = harness();
     let (session, transcript, _) = ended(&harness);
+    let first = newest(&harness, &session);
     harness.run(&["resume", session.id(), "say two"]).exits(0);
-    let first = listed(&harness, &session)[0]["at"].as_str().unwrap().to_owned();
     harness.run(&["checkpoints", "restore", session.id(), &first]).exits(0);
     let resumed = harness.run(&["resume", session.id(), "say three"]).exits(0);
     assert!(!resumed.stderr.contains("the transcript"), "{}", resumed.stderr);
@@ -112,9 +117,9 @@ fn a_transcript_that_is_being_written_is_not_replaced() {
 fn the_copies_of_an_archived_session_are_listed_and_put_back_and_it_stays_archived() {
     let harness = harness();
     let (session, transcript, whole) = ended(&harness);
+    let first = newest(&harness, &session);
     harness.run(&["resume", session.id(), "say two"]).exits(0);
     let shown = harness.run(&["checkpoints", session.id()]).exits(0).stdout;
-    let first = listed(&harness, &session)[0]["at"].as_str().unwrap().to_owned();
     harness.run(&["archive", session.id()]).exits(0);
     assert_eq!(harness.run(&["checkpoints", session.id()]).exits(0).stdout.lines().count(), shown.lines().count());
     let messages = |session| -> Vec<String> {

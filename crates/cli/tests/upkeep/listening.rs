@@ -173,6 +173,10 @@ fn only_what_happened_since_is_told() {
     let harness = harness();
     let old = harness.detach(&["--", "true"]);
     harness.run(&["wait", old.id()]).exits(0);
+    // The keeper publishes the outcome first, and notes the end after that.
+    let journal = old.path().join("journal.jsonl");
+    let has_ended = |text: String| text.contains("\"what\":\"ended\"").then_some(());
+    old.until("its end is noted", || std::fs::read_to_string(&journal).ok().and_then(has_ended));
     let all = told(&harness, &[]);
     // From the middle of what happened on.
     let middle = all[all.len() / 2]["at"].as_str().unwrap();
@@ -186,8 +190,7 @@ fn only_what_happened_since_is_told() {
 
     // Following from now on: of an old session only what happens to it now.
     let hour_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
-    let journal = File::options().write(true).open(old.path().join("journal.jsonl")).unwrap();
-    journal.set_modified(hour_ago).unwrap();
+    File::options().write(true).open(&journal).unwrap().set_modified(hour_ago).unwrap();
     let mut command = harness.command(harness.program());
     command.args(["events", "-f", "--since", "now", old.id()]);
     let mut listener = Listener::of(command);

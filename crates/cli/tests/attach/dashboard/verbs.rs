@@ -1,6 +1,6 @@
 //! What each key does to sessions: the same as the command of that name, with the same words.
 
-use super::{MIDDLE, NARROW, SIZES, WIDE, asking, has_group, has_selected, idle, is_at_work, opens, working};
+use super::{MIDDLE, NARROW, SIZES, WIDE, asking, has_group, has_selected, idle, is_at_work, list, opens, working};
 use crate::harness;
 use crate::person::Person;
 use ostler_core::view::Phase;
@@ -113,6 +113,8 @@ fn a_reply_is_sent_and_one_that_was_begun_is_kept() {
     session.stop();
     let mut person = opens(&harness, MIDDLE);
     person.types(b" ");
+    // Those that have ended are read after the first screen is drawn.
+    person.sees_that("it is listed", |person| list(person).iter().any(|row| row.contains("talk")));
     has_selected(&mut person, "ended");
     person.types(b"j");
     has_selected(&mut person, "talk");
@@ -189,11 +191,16 @@ fn a_new_session_is_described_in_a_panel_of_its_own_and_selected() {
 }
 
 fn chooses_demo(person: &mut Person) {
-    person.sees("‹");
-    while !person.shows("‹ demo ›") {
-        let before = person.screen.text();
+    // Nothing else of the screen: what is behind the panel changes by itself.
+    let chosen = |person: &Person| {
+        let rows = person.screen.text();
+        rows.iter().find_map(|row| Some(row.split_once('‹')?.1.split_once('›')?.0.trim().to_owned()))
+    };
+    person.sees_that("the agent", |person| chosen(person).is_some());
+    while chosen(person).as_deref() != Some("demo") {
+        let before = chosen(person);
         person.types(b" ");
-        person.sees_that("another agent", |person| person.screen.text() != before);
+        person.sees_that("another agent", |person| chosen(person) != before);
     }
 }
 
@@ -223,7 +230,8 @@ fn verbs_ask_once_and_do_what_their_commands_do() {
     person.sees("q quit");
     person.types(b"sy");
     session.until_look("it has ended", |view| view.ended);
-    person.sees("busy (");
+    // What was done is told before the next key; later it would be told over what that one says.
+    person.sees("): stopped");
     person.sees("… 1 ended");
     person.types(b"\r");
     person.sees("■ busy");
@@ -234,8 +242,10 @@ fn verbs_ask_once_and_do_what_their_commands_do() {
     person.sees("nothing to interrupt");
     person.types(b"R");
     session.until_look("it is idle", |view| view.run == 2 && view.state == Phase::Idle);
+    person.sees("): resumed");
     person.sees("○ busy");
     person.types(b"f");
+    person.sees("): forked; the copy is ");
     has_group(&mut person, "idle 2");
     let ids: Vec<String> = harness.ls().into_iter().map(|shown| shown.id).collect();
     assert_eq!(ids.len(), 2);

@@ -58,14 +58,12 @@ pub enum Life {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
     pub life: Life,
-    /// It sleeps until something happens: everything that has happened to it so far it has dealt with.
-    pub sleeps: bool,
     /// 0 for one that is gone.
     pub parent: i32,
 }
 
 impl Seen {
-    pub const GONE: Seen = Seen { life: Life::Gone, sleeps: false, parent: 0 };
+    pub const GONE: Seen = Seen { life: Life::Gone, parent: 0 };
 }
 
 impl Identity {
@@ -142,16 +140,24 @@ impl Identity {
                 Some(_) | None => return Ok(Seen::GONE),
             },
         };
-        Ok(Seen { life, sleeps: stat.state == b'S', parent: stat.parent })
+        Ok(Seen { life, parent: stat.parent })
     }
 
-    /// The same, with the process held: what is said is true of the process that the descriptor means. `None`: it is gone.
-    pub fn hold(&self) -> io::Result<Option<(Pidfd, Seen)>> {
-        let Some(fd) = open_pidfd(self.pid)? else {
-            return Ok(None);
-        };
-        let seen = self.see()?;
-        Ok((seen.life != Life::Gone).then_some((Pidfd { fd, pid: self.pid }, seen)))
+    /// How much it has run, if it sleeps now, as the child of this process.
+    #[must_use]
+    pub fn at_rest(&self, parent: i32) -> Option<Ran> {
+        let ran = Ran::of(self.pid)?;
+        let stat = Stat::read(self.pid).ok()??;
+        let rests = stat.state == b'S' && stat.threads == 1 && stat.parent == parent;
+        let same = stat.start == self.start && self.boot == boot_id();
+        (rests && same && Ran::of(self.pid) == Some(ran)).then_some(ran)
+    }
+
+    /// The process that has this pid, held, if it has run so much and no more. `None` also where the kernel does not count.
+    pub fn hold_at_rest(pid: i32, ran: Ran) -> io::Result<Option<Pidfd>> {
+        let held = open_pidfd(pid)?.map(|fd| Pidfd { fd, pid });
+        // Asked after it is held: then it is that one which is held.
+        Ok(held.filter(|_| Ran::of(pid) == Some(ran)))
     }
 
     /// [`Identity::look`] for callers to whom "could not look" must count as alive.
@@ -200,6 +206,27 @@ impl Serial {
         static NUMBERED: OnceLock<bool> = OnceLock::new();
         let numbered = NUMBERED.get_or_init(|| rustix::fs::fstatfs(pidfd).is_ok_and(|disk| disk.f_type == PIDFS));
         Ok(if *numbered { Some(Serial(rustix::fs::fstat(pidfd)?.st_ino)) } else { None })
+    }
+}
+
+/// How much a process has run, by the kernel's count, for processes of one thread. As long as this is the same it is the same
+/// process and has done nothing: for being stopped and for ending, too, a process has to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ran {
+    nanos: u64,
+    times: u64,
+}
+
+impl Ran {
+    /// `None` when there is no such process, or where the kernel does not count.
+    #[must_use]
+    pub fn of(pid: i32) -> Option<Ran> {
+        let mut text = [0u8; 128];
+        let length = read_proc(pid, "schedstat", &mut text).ok()??;
+        let mut fields = text[..length].split(|&byte| byte == b' ').filter_map(number);
+        let (nanos, _waited, times) = (fields.next()?, fields.next()?, fields.next()?);
+        // What is not counted is told as zeros.
+        (nanos > 0 && times > 0).then_some(Ran { nanos, times })
     }
 }
 
@@ -330,19 +357,9 @@ pub struct Stat {
 impl Stat {
     /// `None` when there is no such process. Any other trouble is an error: it means that we could not look.
     pub fn read(pid: i32) -> io::Result<Option<Stat>> {
-        let mut path = [0u8; 24];
-        let path = proc_stat_path(pid, &mut path);
-        let file = match rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) {
-            Ok(file) => file,
-            // The second when it ends while its folder is being entered.
-            Err(rustix::io::Errno::NOENT | rustix::io::Errno::SRCH) => return Ok(None),
-            Err(error) => return Err(error.into()),
-        };
         let mut text = [0u8; 1024];
-        let length = match rustix::io::read(&file, &mut text) {
-            Ok(length) => length,
-            Err(rustix::io::Errno::SRCH) => return Ok(None),
-            Err(error) => return Err(error.into()),
+        let Some(length) = read_proc(pid, "stat", &mut text)? else {
+            return Ok(None);
         };
         Stat::parse(pid, &text[..length])
             .map(Some)
@@ -380,14 +397,22 @@ fn number(field: &[u8]) -> Option<u64> {
     std::str::from_utf8(field).ok()?.trim_end().parse().ok()
 }
 
-/// "/proc/<pid>/stat" without an allocation: `ls` asks this a thousand times.
-fn proc_stat_path(pid: i32, buffer: &mut [u8; 24]) -> &[u8] {
+/// Reads a file of a process, without an allocation: `ls` does this a thousand times. `None`: there is no such process.
+fn read_proc(pid: i32, name: &str, text: &mut [u8]) -> io::Result<Option<usize>> {
+    use rustix::io::Errno;
     use std::io::Write;
-    let mut cursor = io::Cursor::new(&mut buffer[..]);
-    // 24 bytes hold the longest pid, so the write cannot fail.
-    let _ = write!(cursor, "/proc/{pid}/stat");
-    let length = usize::try_from(cursor.position()).unwrap_or(0);
-    &buffer[..length]
+    let mut path = [0u8; 32];
+    let mut cursor = io::Cursor::new(&mut path[..]);
+    write!(cursor, "/proc/{pid}/{name}")?;
+    let end = usize::try_from(cursor.position()).unwrap_or(0);
+    // The second when it ends while its folder is being entered.
+    let read = rustix::fs::open(&path[..end], OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+        .and_then(|file| rustix::io::read(&file, text));
+    match read {
+        Ok(length) => Ok(Some(length)),
+        Err(Errno::NOENT | Errno::SRCH) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// The id of this boot; a record from another one speaks of processes that cannot live.

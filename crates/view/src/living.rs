@@ -1,12 +1,13 @@
 //! What a list found out about a session that runs, for the next list: a view, the files that it was made from, and the
 //! processes that lived.
 //!
-//! The view counts as long as none of these files has changed and the kernel says, asked anew each time, that holder and keeper
-//! live and the keeper is not stopped. The end of the agent wakes the keeper, which changes the journal then, so a keeper that
-//! sleeps says that the agent lives; while it does not sleep, the kernel is asked for the agent too. What follows the clock is
-//! computed anew. Files that only grow have another size; what is replaced, and what appears, changes the date of its folder. A
-//! date tells nothing of a further change in the same moment, so a session is noted only when all of its files have been as they
-//! are for a while.
+//! The view counts as long as none of these files has changed and the kernel says, asked anew each time, that agent, holder and
+//! keeper live and the keeper is not stopped. Most of it is told by how much the keeper has run: if no more than when it slept
+//! at the time of the note, it is there, is not stopped, has its holder, and has moved no output. Only when it has run since is
+//! what the agent printed compared and its process looked at: what wakes it need not change anything. What follows the clock
+//! is computed anew. Files that only grow have another size; what is replaced, and what appears, changes the date of its folder.
+//! A date tells nothing of a further change in the same moment, so a session is noted only when all of its files have been as
+//! they are for a while.
 
 use crate::helpers::Processes;
 use crate::look::{Depth, look_at_processes, look_to, own, seconds_since};
@@ -18,7 +19,7 @@ use ostler_store::home::{Home, Place};
 use ostler_store::live::{self, LiveIndex};
 use ostler_sys::clock;
 use ostler_sys::dir::{Dir, Stamp};
-use ostler_sys::process::{Identity, Life, Pidfd, Seen, Serial};
+use ostler_sys::process::{Identity, Life, Pidfd, Ran, Serial};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -36,6 +37,8 @@ struct Noted {
     agent: (i32, u64),
     serial: Serial,
     keeper: (i32, u64),
+    /// How much the keeper had run when it slept.
+    ran: Option<Ran>,
     holder: i32,
     files: Files,
     /// In the order of [`Files::all`].
@@ -79,10 +82,10 @@ impl Files {
         })
     }
 
-    /// Whether `right` says so of all of them, each by its name in its folder. Those that change most are asked for first. Not
-    /// among them are `session.json`, which is only ever replaced, so that its folder tells, and `run.json`, which is not changed
-    /// any more once the agent runs. `outputs`: also what the agent prints. A keeper that sleeps has read that, and what follows
-    /// from it is in the journal, apart from the last line.
+    /// Whether `right` says so of all of them, each by its name in its folder. Not among them are `session.json`, which is only
+    /// ever replaced, so that its folder tells, and `run.json`, which is not changed any more once the agent runs. `outputs`: also
+    /// what the agent prints. A keeper that sleeps has read that, and what follows from it is in the journal, apart from the
+    /// last line.
     fn all(self, id: SessionId, outputs: bool, mut right: impl FnMut(&str) -> bool) -> bool {
         let run = self.run;
         let mut path = String::with_capacity(64);
@@ -142,6 +145,8 @@ fn record(sessions: &Dir, depth: Depth, view: &View, processes: &Processes, begu
     let settled = |stamp: Option<Stamp>| stamp.filter(|stamp| stamp.seconds < begun.second - MOMENT_S);
     // Of one that prints this is all that is asked.
     settled(sessions.stamp(&format!("{}/runs/{}/out", view.id, view.run)).ok()?)?;
+    // Before the files are looked at: if it runs meanwhile, it has run more than this.
+    let ran = processes.keeper.at_rest(processes.holder);
     let files = Files::of(sessions, view.id, view.run, processes.channel)?;
     let mut stamps = Vec::new();
     let all_settled = files.all(view.id, true, |name| {
@@ -156,6 +161,7 @@ fn record(sessions: &Dir, depth: Depth, view: &View, processes: &Processes, begu
         agent: (processes.agent.pid(), processes.agent.start()),
         serial: processes.serial,
         keeper: (processes.keeper.pid(), processes.keeper.start()),
+        ran,
         holder: processes.holder,
         files,
         stamps,
@@ -163,10 +169,7 @@ fn record(sessions: &Dir, depth: Depth, view: &View, processes: &Processes, begu
         conversation_agent: view.conversation_agent.clone(),
         last: depth.has_last(),
     };
-    let mut record = serde_json::to_value(&noted).ok()?;
-    // What is not there need not be read either: that is half of most views.
-    record.get_mut("view")?.as_object_mut()?.retain(|_, value| !value.is_null());
-    serde_json::to_vec(&record).ok()
+    noted.as_record()
 }
 
 /// The view of a session that was noted, if nothing has happened to it since, and all of its processes live. Without what git
@@ -175,23 +178,25 @@ fn record(sessions: &Dir, depth: Depth, view: &View, processes: &Processes, begu
 pub fn still(index: &LiveIndex, sessions: &Dir, id: SessionId, depth: Depth) -> Option<View> {
     let noted = Noted::of(index, id, depth)?;
     // In this order: each of them is restarted or outlived by the one asked after it.
-    let same = noted.is_same(sessions, id, depth) && noted.is_kept(noted.keeper()?.see().ok()?)?;
-    if same {
-        index.confirm(id);
-    }
-    same.then(|| noted.view(depth)).flatten()
+    let at_rest =
+        noted.is_same(sessions, id, false) && noted.ran.is_some_and(|ran| Ran::of(noted.keeper.0) == Some(ran));
+    let noted = if at_rest { noted } else { noted.looked_at_closer(index, sessions, id, depth)? };
+    noted.confirmed(index, depth)
 }
 
 /// The same, with the keeper's process held, since before the look.
 fn still_held(index: &LiveIndex, sessions: &Dir, id: SessionId, depth: Depth) -> Option<(View, Pidfd)> {
     let noted = Noted::of(index, id, depth)?;
-    let (keeper, seen) = noted.keeper()?.hold().ok()??;
-    let same = noted.is_kept(seen)? && noted.is_same(sessions, id, depth);
-    if same {
-        index.confirm(id);
-    }
+    let held = noted.ran.and_then(|ran| Identity::hold_at_rest(noted.keeper.0, ran).ok()?);
     // Of a keeper that has ended since the descriptor tells.
-    same.then(|| noted.view(depth)).flatten().map(|view| (view, keeper))
+    let (noted, keeper) = match held {
+        Some(keeper) if noted.is_same(sessions, id, false) => (noted, keeper),
+        Some(_) | None => {
+            let keeper = Pidfd::open(&noted.keeper()?).ok()??;
+            (noted.looked_at_closer(index, sessions, id, depth)?, keeper)
+        }
+    };
+    Some((noted.confirmed(index, depth)?, keeper))
 }
 
 impl Noted {
@@ -209,23 +214,50 @@ impl Noted {
         Identity::of_this_boot(self.keeper.0, self.keeper.1)
     }
 
-    /// Whether the agent lives and the keeper, as it was seen, keeps it, as the child of the holder that started the agent.
-    fn is_kept(&self, keeper: Seen) -> Option<bool> {
-        if keeper.life != Life::Alive || keeper.parent != self.holder {
-            return Some(false);
+    /// The same, if all files are as they were and its keeper, which has run since, keeps it as the child of the holder that
+    /// started the agent. Noted again when it sleeps.
+    fn looked_at_closer(mut self, index: &LiveIndex, sessions: &Dir, id: SessionId, depth: Depth) -> Option<Noted> {
+        let keeper = self.keeper()?;
+        let ran = keeper.at_rest(self.holder);
+        if !self.is_same(sessions, id, depth.has_last()) {
+            return None;
         }
-        if keeper.sleeps { Some(true) } else { self.agent()?.lives_as(self.serial).ok() }
+        let seen = keeper.see().ok()?;
+        if seen.life != Life::Alive || seen.parent != self.holder {
+            return None;
+        }
+        // What it prints was not compared if nobody asked for it.
+        if ran.is_some() && ran != self.ran && depth.has_last() {
+            self.ran = ran;
+            index.add(id, self.as_record()?);
+        }
+        Some(self)
     }
 
-    /// Whether the files are what they were that tell so much.
-    fn is_same(&self, sessions: &Dir, id: SessionId, depth: Depth) -> bool {
-        let outputs = depth.has_last();
+    /// The view, if the agent lives.
+    fn confirmed(self, index: &LiveIndex, depth: Depth) -> Option<View> {
+        if !self.agent()?.lives_as(self.serial).ok()? {
+            return None;
+        }
+        index.confirm(self.view.id);
+        self.view(depth)
+    }
+
+    /// Whether the files are what they were. `outputs`: also what the agent prints.
+    fn is_same(&self, sessions: &Dir, id: SessionId, outputs: bool) -> bool {
         let mut stamps = self.stamps.iter().skip(if outputs { 0 } else { OUTPUTS });
         let same = |name: &str| {
             let now = sessions.stamp(name).ok().flatten().map(as_noted);
             now.is_some() && now.as_ref() == stamps.next()
         };
         self.files.all(id, outputs, same)
+    }
+
+    fn as_record(&self) -> Option<Vec<u8>> {
+        let mut record = serde_json::to_value(self).ok()?;
+        // What is not there need not be read either: that is half of most views.
+        record.get_mut("view")?.as_object_mut()?.retain(|_, value| !value.is_null());
+        serde_json::to_vec(&record).ok()
     }
 
     /// The view, as it is now.
@@ -295,7 +327,7 @@ impl Live {
 pub fn save(index: LiveIndex, home: &Path, sessions: &Dir) {
     index.save(home, |id, record| {
         let noted: Option<Noted> = serde_json::from_slice(record).ok();
-        noted.is_some_and(|noted| noted.is_same(sessions, id, Depth::Listed))
+        noted.is_some_and(|noted| noted.is_same(sessions, id, true))
     });
 }
 
@@ -386,6 +418,15 @@ mod tests {
             index.save(self.home.path(), |_, _| true);
         }
 
+        /// A keeper that moves output has run.
+        fn keeper_runs(&self) {
+            let keeper = Pid::from_child(&self.keeper);
+            for (signal, told) in [(Signal::STOP, WaitOptions::UNTRACED), (Signal::CONT, WaitOptions::CONTINUED)] {
+                rustix::process::kill_process(keeper, signal).unwrap();
+                rustix::process::waitpid(Some(keeper), told).unwrap();
+            }
+        }
+
         fn still(&self, depth: Depth) -> Option<View> {
             still(&LiveIndex::read(self.home.path()), &self.sessions(), self.id, depth)
         }
@@ -420,6 +461,7 @@ mod tests {
                 let stage = Stage::new(Channel::Command);
                 stage.note(Depth::Listed, 10);
                 change(stage.path(name));
+                stage.keeper_runs();
                 assert_eq!(stage.still(Depth::Listed), None, "{name}");
             }
         }
@@ -455,10 +497,46 @@ mod tests {
         let stage = Stage::new(Channel::Command);
         stage.note(Depth::Listed, 10);
         std::fs::write(stage.path("runs/1/out"), "more").unwrap();
+        stage.keeper_runs();
         assert_eq!(stage.still(Depth::Listed), None);
         assert!(stage.still(Depth::Awaited).is_some());
         std::fs::write(stage.path("journal.jsonl"), "more").unwrap();
         assert_eq!(stage.still(Depth::Awaited), None);
+    }
+
+    #[test]
+    fn a_keeper_that_has_run_and_changed_nothing_is_noted_again() {
+        let stage = Stage::new(Channel::Command);
+        stage.note(Depth::Listed, 10);
+        let ran = |index: &LiveIndex| Noted::of(index, stage.id, Depth::Listed).unwrap().ran;
+        let before = ran(&LiveIndex::read(stage.home.path()));
+        assert!(before.is_some(), "it sleeps");
+        stage.keeper_runs();
+        // Until it sleeps again nothing can be noted.
+        let noted = (0..10_000).any(|_| {
+            let index = LiveIndex::read(stage.home.path());
+            assert!(still(&index, &stage.sessions(), stage.id, Depth::Listed).is_some());
+            (0..20).for_each(|number| index.add(SessionId::from_random(number), Vec::new()));
+            save(index, stage.home.path(), &stage.sessions());
+            ran(&LiveIndex::read(stage.home.path())) != before
+        });
+        assert!(noted);
+    }
+
+    #[test]
+    fn an_agent_that_has_ended_is_seen_before_its_keeper_has_run() {
+        let mut agent = Command::new("sleep").arg("600").spawn().unwrap();
+        let pidfd = rustix::process::pidfd_open(Pid::from_child(&agent), rustix::process::PidfdFlags::empty()).unwrap();
+        let mut stage = Stage::new(Channel::Command);
+        stage.processes.agent = Identity::of(i32::try_from(agent.id()).unwrap()).unwrap().unwrap();
+        let serial = rustix::fs::fstat(&pidfd).unwrap().st_ino;
+        stage.processes.serial = serde_json::from_value(serial.into()).unwrap();
+        stage.note(Depth::Listed, 10);
+        assert!(stage.still(Depth::Listed).is_some());
+        // This keeper never notices.
+        agent.kill().unwrap();
+        agent.wait().unwrap();
+        assert_eq!(stage.still(Depth::Listed), None);
     }
 
     #[test]

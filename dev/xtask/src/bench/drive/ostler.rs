@@ -109,6 +109,15 @@ impl<'a> Ostler<'a> {
         self.home.join("sessions")
     }
 
+    /// Of how many sessions lists have noted what they look like.
+    pub fn noted_by_lists(&self) -> Result<usize> {
+        match std::fs::read(self.home.join("live.index")) {
+            Ok(index) => Ok(String::from_utf8_lossy(&index).matches("\"view\":{").count()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(0),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     pub fn archive(&self) -> PathBuf {
         self.home.join("archive")
     }

@@ -126,7 +126,20 @@ fn beside_living(bench: &Bench) -> Result<Vec<Row>> {
         let ostler = &ostler;
         Ok(move |_| start(&mut ostler.command(&arguments))?.ms_until_it_polls(all))
     });
-    let mut rows = vec![
+    let young = bench.take_turns(vec![run_whole("ostler ls", "ls")], bench.choose(20, 3))?;
+    let mut rows = vec![Row {
+        name: NAME,
+        title: format!("ls of {all} living sessions that were started within some seconds"),
+        how: whole,
+        unit: Unit::Milliseconds,
+        measured: young,
+        goals: Vec::new(),
+    }];
+    // A list notes of a session what it looks like when that has not changed for a moment. A few are not worth a write.
+    while ostler.noted_by_lists()? + (all / 16).max(8) < all {
+        run(&mut ostler.command(["ls"]))?;
+    }
+    rows.extend([
         row(format!("ls of {all} living sessions"), whole, run_whole("ostler ls", "ls"), 15.0)?,
         row(format!("doctor beside {all} living sessions"), whole, run_whole("ostler doctor", "doctor"), 60.0)?,
         row(
@@ -136,7 +149,7 @@ fn beside_living(bench: &Bench) -> Result<Vec<Row>> {
             waits,
             40.0,
         )?,
-    ];
+    ]);
     // Once: there is no second time.
     let entry = Entry::new(Contender::Ostler, "ostler stop ID…", || {
         let ostler = &ostler;

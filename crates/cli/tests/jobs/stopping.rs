@@ -1,7 +1,7 @@
 //! `stop JOB` ends its children with proof, and then the job. A child that is stopped stops only itself.
 
 use crate::{children, count, file, harness, lines, passes_at, start};
-use ostler_core::view::Phase;
+use ostler_core::view::{Phase, View};
 use ostler_sys::process::Pidfd;
 use ostler_testkit::{Harness, Who, patience};
 use rustix::process::Signal;
@@ -136,6 +136,9 @@ fn a_message_for_a_loop_is_refused_and_the_session_that_takes_it_is_named() {
         let child = children(&harness, &job, "turn").first().cloned()?;
         harness.session(&child).path().exists().then_some(child)
     });
+    // The driver says it after it has started the turn.
+    let says = |view: &View| view.last.as_deref().is_some_and(|last| last.contains("turn 1 of at most 20"));
+    harness.session(&job).until_look("it says which turn", says);
     let shown = harness.run(&["ls"]).exits(0).stdout;
     assert!(shown.contains("turn 1 of at most 20"), "{shown}");
     let refused = harness.run(&["send", &job, "say this"]).exits(1);

@@ -80,7 +80,8 @@ pub enum Change {
         /// What it looks like now, with its outcome.
         view: Box<View>,
     },
-    /// It was archived or purged.
+    /// It was archived or purged. Also told of sessions that were not told of before, as those that had ended when the watch
+    /// began: a face may have listed them.
     Gone {
         /// Which one.
         id: SessionId,
@@ -116,8 +117,8 @@ pub struct Watch<'a> {
 enum Known {
     /// Nothing: it does not match, or could not be read so far.
     Nothing,
-    /// Nothing: this run had ended when the watch began, and ended ones are not asked for.
-    EndedBefore { run: u32 },
+    /// Nothing: this run had ended when the watch began, and ended ones are not asked for. It may get another name since.
+    EndedBefore { run: u32, name: Option<String> },
     /// How it looked when it was last told of.
     Told(Box<View>),
 }
@@ -210,7 +211,9 @@ impl Watch<'_> {
             // Of a session at rest the summary says all that a watch has to know, at a tenth of the cost of a look.
             let at_rest = if known && self.begins { index.learn(&sessions_dir.dir, id) } else { None };
             match (at_rest, self.known.get_mut(&id)) {
-                (Some(closing), Some((_, known))) => *known = Known::EndedBefore { run: closing.run },
+                (Some(closing), Some((_, known))) => {
+                    *known = Known::EndedBefore { run: closing.run, name: closing.session.name };
+                }
                 (Some(_) | None, _) => self.look_at(id)?,
             }
         }
@@ -247,7 +250,7 @@ impl Watch<'_> {
 
     fn forget(&mut self, id: SessionId) {
         self.changes.forget_session(id);
-        if let Some((_, Known::Told(_))) = self.known.remove(&id) {
+        if self.known.remove(&id).is_some() {
             self.found.push_back(Change::Gone { id });
         }
     }
@@ -273,11 +276,16 @@ impl Watch<'_> {
         };
         match before {
             Known::Nothing if ended && self.begins && !self.select.ended => {
-                *before = Known::EndedBefore { run: view.run };
+                *before = Known::EndedBefore { run: view.run, name: view.name.clone() };
                 return Ok(());
             }
             // Its helpers are still leaving, or somebody tidies up: that is not news.
-            Known::EndedBefore { run } if ended && *run == view.run => return Ok(()),
+            Known::EndedBefore { run, name } if ended && *run == view.run && *name == view.name => return Ok(()),
+            Known::EndedBefore { run, .. } if ended && *run == view.run => {
+                self.found.push_back(Change::Changed { view: view.clone() });
+                *before = Known::Told(view);
+                return Ok(());
+            }
             Known::Nothing | Known::EndedBefore { .. } => self.found.push_back(Change::Appeared { view: view.clone() }),
             Known::Told(before) if looks_the_same(before, &view) => return Ok(()),
             Known::Told(_) if ended => {}

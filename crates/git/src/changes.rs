@@ -27,7 +27,7 @@ impl Changes {
         }
         let since = since(git, &folder, tree)?;
         let index = IndexCopy::of(git, &folder)?;
-        let all = include::all_but(&include::unchanged(git, &folder)?);
+        let all = include::all_work(git, &folder)?;
         let add = ADD_ALL.into_iter().chain(["--intent-to-add"]).map(OsString::from);
         index.git.run(&folder, add.chain(all))?;
         Ok(Changes { index, folder, since })

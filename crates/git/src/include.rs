@@ -26,20 +26,10 @@ pub fn copy(git: &Git, from: &Path, to: &Path) -> Result<usize> {
     let list = ["ls-files", "-z", "--others", "--ignored", "--exclude-from", LIST];
     let named = git.run(from, list)?;
     // What is named there and not ignored is nobody's yet: it is for a person to add or not.
-    let check = ["check-ignore", "-z", "--stdin"];
-    let output = git.feed(from, check, &named)?;
-    let ignored = match output.status.code() {
-        Some(1) => return Ok(0),
-        _ => done(&check.map(Into::into), output)?,
-    };
-    let mut copied: Vec<PathBuf> = Vec::new();
-    for name in fields(&ignored) {
-        let path = Path::new(OsStr::from_bytes(name));
-        if path.starts_with(FOLDER) {
-            continue;
-        }
+    let mut copied = ignored(git, from, &named)?;
+    copied.retain(|path| !path.starts_with(FOLDER));
+    for path in &copied {
         copy_one(&from.join(path), &to.join(path)).map_err(GitError::io(path))?;
-        copied.push(path.to_owned());
     }
     let mut note = Vec::new();
     for (path, object) in copied.iter().zip(objects_of(git, to, &copied)?) {
@@ -73,14 +63,30 @@ pub(crate) fn unchanged(git: &Git, tree: &Path) -> Result<Vec<PathBuf>> {
         .collect())
 }
 
-/// Everything in a tree, except for these: for a command of git that takes paths.
-pub(crate) fn all_but(paths: &[PathBuf]) -> Vec<OsString> {
+/// Those of these names, each with a zero byte behind it, that are ignored in a tree.
+fn ignored(git: &Git, tree: &Path, names: &[u8]) -> Result<Vec<PathBuf>> {
+    let check = ["check-ignore", "-z", "--stdin"];
+    let output = git.feed(tree, check, names)?;
+    let ignored = match output.status.code() {
+        Some(1) => return Ok(Vec::new()),
+        _ => done(&check.map(Into::into), output)?,
+    };
+    Ok(fields(&ignored).map(|name| PathBuf::from(OsStr::from_bytes(name))).collect())
+}
+
+/// Everything in a tree that is or may be work, without what was only copied into it: for a command of git that takes paths. What is
+/// ignored there is not named: git passes over it anyway, and fails when it is told to.
+pub(crate) fn all_work(git: &Git, tree: &Path) -> Result<Vec<OsString>> {
+    let copies = unchanged(git, tree)?;
+    let names: Vec<u8> = copies.iter().flat_map(|path| [path.as_os_str().as_bytes(), b"\0"].concat()).collect();
+    let ignored = if copies.is_empty() { Vec::new() } else { ignored(git, tree, &names)? };
     let except = |path: &PathBuf| {
         let mut word = OsString::from(":(top,exclude,literal)");
         word.push(path);
         word
     };
-    ["--", "."].into_iter().map(OsString::from).chain(paths.iter().map(except)).collect()
+    let copies = copies.iter().filter(|path| !ignored.contains(path)).map(except);
+    Ok(["--", "."].into_iter().map(OsString::from).chain(copies).collect())
 }
 
 /// The names that git has for the contents of files and links; `None`: it is neither, or it is not there.

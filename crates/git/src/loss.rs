@@ -68,7 +68,7 @@ impl Loss {
         let index = IndexCopy::of(git, &tree.path)?;
         let status =
             ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--ignore-submodules=none", "--no-renames"];
-        let all = include::all_but(&include::unchanged(git, &tree.path)?);
+        let all = include::all_work(git, &tree.path)?;
         let status = status.map(OsString::from).into_iter().chain(all);
         Ok(Loss {
             uncommitted: fields(&index.git.run(&tree.path, status)?).count(),

@@ -51,7 +51,7 @@ fn head_of(git: &Git, folder: &Path) -> Result<String> {
 
 pub(crate) fn tree_of_files(git: &Git, folder: &Path) -> Result<String> {
     let index = IndexCopy::of(git, folder)?;
-    let all = include::all_but(&include::unchanged(git, folder)?);
+    let all = include::all_work(git, folder)?;
     index.git.run(folder, ADD_ALL.map(OsString::from).into_iter().chain(all))?;
     Ok(String::from_utf8_lossy(&index.git.run(folder, ["write-tree"])?).trim().to_owned())
 }

@@ -74,7 +74,8 @@ fn many_sessions_are_watched_while_threads_launch_them_and_what_one_asks_is_answ
     assert_eq!(later.next_change().unwrap(), None);
     let last = ended.last().unwrap();
     harness.run(&["rename", last.as_str(), "three"]).exits(0);
-    assert_eq!(later.next_change().unwrap(), None);
+    // A face may have listed it before: what happens to it now is told.
+    assert!(matches!(next(&mut later), Change::Changed { view } if view.name.as_deref() == Some("three")));
     assert!(matches!(next(&mut watch), Change::Changed { view } if view.name.as_deref() == Some("three")));
     let mut again = engine.watch(Select::sessions(ended.clone())).unwrap();
     let told: BTreeSet<_> = (0..6).map(|_| again.next_change().unwrap().unwrap().id()).collect();

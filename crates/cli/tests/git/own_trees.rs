@@ -119,6 +119,36 @@ fn what_was_copied_is_no_work_until_it_is_changed_also_where_the_commit_does_not
 }
 
 #[test]
+fn what_was_copied_and_is_ignored_there_is_in_nobodys_way() {
+    let repo = Repo::new();
+    repo.write(".worktreeinclude", ".env\n*.secret\n");
+    repo.write(".gitignore", "*.secret\nbuild/\n.env\n");
+    repo.commit("what comes along");
+    repo.write(".env", "password\n");
+    repo.write("below/key.secret", "key\n");
+    for name in ["x", "y"] {
+        repo.ostler(&[
+            "run",
+            "-w",
+            "--name",
+            name,
+            "--",
+            "sh",
+            "-c",
+            "cat .env below/key.secret; echo work > work.txt",
+        ])
+        .exits(0);
+    }
+    assert_eq!(repo.ostler(&["diff", "--stat", "x"]).exits(0).stdout.matches('|').count(), 1);
+    repo.ostler(&["land", "x", "--check", "test -e work.txt -a -e .env"]).exits(0);
+    assert_eq!(repo.git(&["show", "--name-only", "--format=", "main"]), "work.txt");
+    repo.ostler(&["worktree", "rm", "x"]).exits(0);
+    repo.ostler(&["worktree", "rm", "--force", "y"]).exits(0);
+    assert_eq!(repo.git(&["show", "refs/ostler/saved/y:work.txt"]), "work");
+    assert_eq!(repo.git(&["log", "--all", "--format=", "--name-only", "--", ".env", "*.secret"]), "");
+}
+
+#[test]
 fn the_word_behind_the_option_is_a_name_an_agent_or_a_prompt() {
     let repo = Repo::new();
     let told = |words: &[&str]| {

@@ -164,6 +164,35 @@ fn what_happens_to_sessions_is_seen_at_once() {
 }
 
 #[test]
+fn what_happens_to_sessions_that_had_ended_before_is_seen_as_well() {
+    let harness = harness();
+    let names = ["one-a", "two-b", "three-c", "four-d"];
+    let ended: Vec<_> = names.iter().map(|name| harness.detach(&["--name", name, "--", "true"])).collect();
+    ended.iter().for_each(|session| drop(harness.run(&["wait", session.id()]).exits(0)));
+    let failed = harness.detach(&["--name", "broken", "--", "false"]);
+    harness.run(&["wait", failed.id()]).exits(1);
+    let mut person = opens(&harness, WIDE);
+    person.sees("… 4 ended");
+    person.types(b"G ");
+    person.sees("▾ 4 ended");
+    names.iter().for_each(|name| person.sees(name));
+    harness.run(&["rename", "two-b", "other-name"]).exits(0);
+    person.sees("✔ other-name");
+    harness.run(&["archive", "one-a"]).exits(0);
+    person.sees_that("one less", |person| person.shows("▾ 3 ended") && !person.shows("one-a"));
+    harness.run(&["purge", "three-c"]).exits(0);
+    person.sees_that("one less", |person| person.shows("▾ 2 ended") && !person.shows("three-c"));
+    harness.run(&["archive", "broken"]).exits(0);
+    person.sees_that("nothing needs a look", |person| !person.shows("broken") && !person.shows("needs you"));
+    // By its own key, too. The oldest is last.
+    person.types(b"G");
+    has_selected(&mut person, "other-name");
+    person.types(b"Ay");
+    let is_gone = |person: &Person| !list(person).iter().any(|row| row.contains("other-name"));
+    person.sees_that("one less", |person| person.shows("▾ 1 ended") && is_gone(person));
+}
+
+#[test]
 fn three_hundred_sessions_are_listed_and_any_is_reached() {
     let harness = harness();
     let old = harness.detach(&["--name", "over", "--", "true"]);

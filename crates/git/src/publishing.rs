@@ -90,8 +90,12 @@ impl Repository {
         let changes = self.changes(begun)?;
         if changes.iter().all(|change| change.in_index == change.after) && !changes.is_empty() {
             let moved = ["update-ref", "-m", "ostler: landed", &name, begun.after, begun.before];
-            self.git.run(&self.root, moved)?;
-            return Ok(Came::Finished);
+            if self.git.ask(&self.root, moved)?.is_some() {
+                return Ok(Came::Finished);
+            }
+            // Somebody has locked the branch, or it cannot be written. Left like this, the work would be in the next commit that is made here.
+            self.git.run(begun.tree, ["read-tree", "-u", "-m", begun.after, begun.before])?;
+            return Ok(Came::TakenBack);
         }
         self.take_back(begun.tree, &changes)?;
         Ok(Came::TakenBack)

@@ -168,6 +168,26 @@ fn a_branch_that_is_checked_out_moves_with_its_files_or_not_at_all() {
 }
 
 #[test]
+fn a_branch_that_cannot_be_moved_takes_its_files_and_its_index_back() {
+    let repo = Repo::new();
+    worked(&repo, "fix", "echo two >> a.txt; echo new > new.txt; rm below/b.txt");
+    repo.write("mine.txt", "mine\n");
+    let before = repo.git(&["rev-parse", "main"]);
+    // Another git is about to move it, or died when it was.
+    repo.write(".git/refs/heads/main.lock", "");
+    let refused = repo.ostler(&["land", "fix"]).exits(1);
+    assert!(refused.complaint().contains("main.lock"), "{refused:?}");
+    std::fs::remove_file(repo.folder.join(".git/refs/heads/main.lock")).unwrap();
+    assert_eq!(repo.git(&["status", "--porcelain"]), "?? mine.txt");
+    assert_eq!(repo.git(&["rev-parse", "main"]), before);
+    let landed = repo.ostler(&["land", "fix"]).exits(0).stdout;
+    assert!(landed.contains("landed on main"), "{landed}");
+    assert_eq!(repo.git(&["status", "--porcelain"]), "?? mine.txt");
+    assert_eq!(std::fs::read_to_string(repo.folder.join("new.txt")).unwrap(), "new\n");
+    repo.git(&["fsck", "--no-dangling"]);
+}
+
+#[test]
 fn a_session_at_work_or_without_a_tree_or_a_branch_does_not_land() {
     let repo = Repo::new();
     repo.ostler(&["run", "-d", "-w", "busy", "--name", "busy", "--", "sleep", "600"]).exits(0);

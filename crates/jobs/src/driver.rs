@@ -13,7 +13,7 @@ use ostler_core::fact::Ask;
 use ostler_core::id::SessionId;
 use ostler_core::outcome::Kind;
 use ostler_core::record::Mode;
-use ostler_core::rules::Rules;
+use ostler_core::rules::{OnLimit, Rules};
 use ostler_core::view::{Phase, View};
 use ostler_engine::job::why_with_job;
 use ostler_engine::launch::COMMAND;
@@ -144,7 +144,7 @@ impl Driver {
     /// The rules of a child with this agent: what config.toml says, and what it may cost. At a usage limit it waits.
     pub fn child_rules(&self, agent: &str, budget_usd: Option<f64>) -> Result<Rules, JobError> {
         let asked = rules::Asked { budget: budget_usd.map(|usd| usd.to_string()), ..rules::Asked::default() };
-        Ok(self.engine.rules(&asked, rules::For { agent, mode: Mode::Headless, waits: true })?)
+        Ok(within_job(self.engine.rules(&asked, rules::For { agent, mode: Mode::Headless, waits: true })?))
     }
 
     /// What was noted under this key, by this driver or one before it.
@@ -364,6 +364,15 @@ pub enum CutOff {
     Killed,
     /// It was stopped because its job was, or because the machine shut down.
     Stopped,
+}
+
+/// The rules of a session that works for a job. Another agent that is configured to continue at a usage limit would work outside of the
+/// job, which would take the step again beside it: so it waits.
+pub(crate) fn within_job(mut rules: Rules) -> Rules {
+    if matches!(rules.on_limit, Some(OnLimit::Agent { .. })) {
+        rules.on_limit = Some(OnLimit::Wait);
+    }
+    rules
 }
 
 /// Whether the process of a session was killed by others: what it was to do is not done, and nothing is known of it.

@@ -79,3 +79,18 @@ fn an_agent_that_cannot_continue_is_refused_before_anything_starts() {
     }
     assert!(harness.ls().is_empty());
 }
+
+#[test]
+fn a_turn_of_a_job_waits_although_another_agent_is_configured_to_continue() {
+    let harness = limited("1\n");
+    harness.configure("[agents.demo]\non_limit = \"demo\"\n");
+    let words = ["loop", "demo", "say hello", "--until", "true"];
+    harness.run(&words).exits(0);
+    let all = harness.run(&["ls", "--all", "--json"]).exits(0).json();
+    // The job, its turn and its check: nothing continues beside them.
+    let origins: Vec<&Value> = all.as_array().unwrap().iter().map(|one| &one["origin"]).collect();
+    assert!(!origins.contains(&&Value::from("handover")), "{all}");
+    let turns = all.as_array().unwrap().iter().filter(|one| one["agent"] == "demo").count();
+    assert_eq!(turns, 1, "{all}");
+    harness.nothing_is_left();
+}

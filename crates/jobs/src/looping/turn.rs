@@ -1,6 +1,7 @@
 //! One turn of a loop: in a new conversation, or as the next message of one that is kept.
 
 use super::{Done, Loop, done};
+use crate::driver::within_job;
 use crate::{Driver, JobError, Waited};
 use ostler_core::fact::{TurnEnd, Verdict};
 use ostler_core::outcome::Kind;
@@ -46,7 +47,7 @@ impl Turn<'_> {
             agent: spec.agent.clone(),
             arguments: spec.arguments.clone(),
             model: spec.model.clone(),
-            rules: Rules { budget_usd: self.left_usd, ..spec.rules.clone() },
+            rules: within_job(Rules { budget_usd: self.left_usd, ..spec.rules.clone() }),
             start: StartLater::in_queue(spec.queue.clone()),
             ..driver.child_launch()
         }
@@ -72,7 +73,7 @@ impl Turn<'_> {
             driver.wait(&child, until)?;
         }
         let before = driver.once(&format!("{} cost before", self.key()), |driver| cost(driver, &child))?;
-        let resume = Resume { keep: true, rules: Some(spec.rules.clone()), ..Resume::default() };
+        let resume = Resume { keep: true, rules: Some(within_job(spec.rules.clone())), ..Resume::default() };
         let request = driver.send(&self.key(), &child, self.prompt, resume)?;
         match driver.reply(&child, &request, until)? {
             Waited::Ended(Some(end)) => {

@@ -25,8 +25,13 @@ pub fn run(context: &Context, args: &Bisect) -> Result<Code> {
     };
     let leave = Signals::take(&Signal::LEAVING)?;
     match context.engine.bisect(&place, &args.check, leave.as_fd(), &mut tell)? {
-        Bisected::Broken { turn, good, prompt, diff, check } => {
-            let between = if good + 1 == turn { String::new() } else { format!(" (or one after turn {good})") };
+        Bisected::Broken { turn, mixed, good, prompt, diff, check } => {
+            let between = match (good + 1 == turn, mixed) {
+                (true, false) => String::new(),
+                (true, true) => format!(" (or turn {}, which had begun when the files were kept)", turn + 1),
+                (false, false) => format!(" (or one after turn {good})"),
+                (false, true) => format!(" (or one after turn {good}, or turn {})", turn + 1),
+            };
             say!("{}: turn {turn}{between} broke it; see ostler logs {}", place.id, check.id)?;
             if let Some(prompt) = prompt {
                 say!("prompt: {}", shortened(&visible(&prompt), PROMPT))?;

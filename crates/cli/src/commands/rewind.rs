@@ -1,5 +1,6 @@
 //! `ostler rewind`: files and conversation as they were at the end of a turn.
 
+use super::diff::say_if_mixed;
 use crate::args::Rewind;
 use crate::context::Context;
 use crate::exit::{Code, Result};
@@ -16,6 +17,9 @@ pub fn run(context: &Context, args: &Rewind) -> Result<Code> {
         conversation: (args.conversation || both) && !args.undo,
     };
     let rewound = context.engine.rewind(&place, request)?;
+    if let (Some(turn), Some(_)) = (args.turn, rewound.files) {
+        say_if_mixed(context, &place, turn)?;
+    }
     if let Some(files) = rewound.files {
         let files = counted(files as u64, "file", "files");
         match args.turn {

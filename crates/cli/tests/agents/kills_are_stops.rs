@@ -42,8 +42,11 @@ fn claude_is_resumed_while_the_kernel_still_ends_it() {
         session.until_look("it is kept", |view| view.alive && view.kept && view.holder_pid.is_some());
         let all = [Who::Keeper, Who::Holder, Who::Agent].map(|who| session.living(who));
         let pidfds = all.map(|process| Pidfd::open(&process).unwrap().unwrap());
-        for pidfd in &pidfds {
-            pidfd.signal(Signal::KILL).unwrap();
+        // All are stopped first: none replaces another that has just been killed.
+        for signal in [Signal::STOP, Signal::KILL] {
+            for pidfd in &pidfds {
+                pidfd.signal(signal).unwrap();
+            }
         }
         fixture.harness.run(&["resume", "-d", session.id(), "say on"]).exits(0);
         fixture.harness.run(&["wait", session.id()]).exits(0);

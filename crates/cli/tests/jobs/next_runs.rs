@@ -170,7 +170,11 @@ fn a_turn_that_loses_both_helpers_is_interrupted_and_taken_again() {
     });
     let before = session.living(Who::Keeper);
     session.orphan();
-    session.replaced(Who::Keeper, &before);
+    // The agent notices, too: it may have ended before a keeper was there for it again, and then needs none.
+    session.until("it has a keeper, or has ended", || {
+        let replaced = session.recorded(Who::Keeper).is_some_and(|now| now != before && now.may_live());
+        (replaced || session.look().ended).then_some(())
+    });
     std::fs::write(file(&job.harness, "gate"), "").unwrap();
     job.harness.run(&["wait", &job.id]).exits(0);
     let said = crate::lines(&job.harness, &job.id);

@@ -27,9 +27,9 @@ pub struct Checked {
 /// What came of it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Bisected {
-    /// This turn broke it.
+    /// This turn broke it. `mixed`: or the next one, which had begun when the files were kept.
     #[expect(missing_docs, reason = "the fields are named after what they are")]
-    Broken { turn: u32, good: u32, prompt: Option<String>, diff: Vec<u8>, check: FailedCheck },
+    Broken { turn: u32, mixed: bool, good: u32, prompt: Option<String>, diff: Vec<u8>, check: FailedCheck },
     /// It fails with the files with which the session began.
     BadAtStart(FailedCheck),
     /// It succeeds with the files as they were after the last turn.
@@ -116,6 +116,7 @@ impl Engine {
         let (before, bad) = (&ends[before], &ends[bad]);
         Ok(Bisected::Broken {
             turn: bad.turn,
+            mixed: bad.mixed,
             good: before.turn,
             prompt: self.prompt_of(place, &opened.view, bad.turn)?,
             diff: opened.store.difference(&before.commit, &bad.commit)?,

@@ -119,6 +119,8 @@ fn when_both_helpers_are_gone_it_has_not_ended_and_continues_on_request() {
     let harness = limited("3600\n");
     let session = harness.detach(&["demo", "say hello"]);
     until_waiting(&session);
+    // Its process leaves when it waits already; while that lives there is another alarm.
+    session.until_look("its process is gone", |view| !view.alive);
     session.orphan();
     let shown = session.show();
     assert_eq!((shown.state.as_str(), shown.kept, shown.ended), ("waiting", false, false), "{shown:?}");

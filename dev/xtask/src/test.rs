@@ -137,8 +137,7 @@ fn programs() -> Result<()> {
     cargo(["build", "--package", "ostler", "--bins", "--examples"])
 }
 
-/// All of them; those against real agents note in `proven` what they have proven. Those of the program wait for events most
-/// of the time, and the others compute, so both run at a time.
+/// All of them; those against real agents note in `proven` what they have proven.
 fn tests(proven: &Path) -> Result<()> {
     let home = empty_home()?;
     programs()?;
@@ -147,21 +146,14 @@ fn tests(proven: &Path) -> Result<()> {
     for name in whole_program.iter().filter(|name| *name != REAL_AGENTS) {
         product.extend(["--test", name]);
     }
-    let parts = ["--workspace", "--exclude", "ostler"];
-    let agents = ["--package", "ostler", "--test", REAL_AGENTS];
-    // Built first: a row that builds would wait for the other one.
-    for built in [&parts[..], &product, &agents] {
-        cargo_test(&home, &[built, &["--no-run"]].concat())?;
-    }
     let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
     let threads = format!("--test-threads={}", AGENTS_PER_CORE * cores);
-    let proving = |arguments: &[&str]| {
-        let mut command = cargo_test_command(&home, arguments);
-        command.env(proven::VARIABLE, proven);
-        command
-    };
-    let computing = vec![cargo_test_command(&home, &parts), proving(&[&agents[..], &["--", &threads]].concat())];
-    let failed = workspace::run_rows(vec![computing, vec![proving(&product)]])?;
+    let with_agents = ["--package", "ostler", "--test", REAL_AGENTS, "--", &threads];
+    let proving =
+        |arguments: &[&str]| workspace::run_visibly(cargo_test_command(&home, arguments).env(proven::VARIABLE, proven));
+    // Each of them, so that one run shows all that fails.
+    let passed = [cargo_test(&home, &["--workspace", "--exclude", "ostler"]), proving(&product), proving(&with_agents)];
+    let failed: Vec<String> = passed.into_iter().filter_map(Result::err).map(|error| format!("{error:#}")).collect();
     if failed.is_empty() { Ok(()) } else { bail!("{}", failed.join("\n  ")) }
 }
 

@@ -1,26 +1,28 @@
-//! `cargo xtask agents`: the real agents, pinned in agents/package-lock.json, below target/agents and nowhere else.
+//! `cargo xtask agents`: installs the real agents, pinned in agents/package-lock.json, below target/agents and nowhere
+//! else.
 //!
-//! Tests against the real programs are only worth something when everybody runs the same ones. So they come from a lock
-//! file, no script of a package runs, npm's cache and the agents' home are of our own, and an agent counts as installed
-//! once it has named the pinned version itself. A second run with the same lock file does nothing and is quick.
+//! Tests against the real programs are useful only when everybody runs the same versions. So they come from a lock
+//! file, no script of a package runs, npm's cache and the agents' home are our own, and an agent counts as installed
+//! once it has printed the pinned version itself. A second run with the same lock file does nothing and is quick.
 //!
-//! What must be started is the agent itself: with a launcher in between, its process id, its lock and the signals meant
-//! for it belong to somebody else. What npm brings, looked at on Linux with Node 20:
+//! The agent itself must be started: with a launcher in between, its process id, its lock and its signals belong to
+//! another process. What npm installs, checked on Linux with Node 20:
 //!
-//! * **claude**: the linked command is a stub that complains until the postinstall script replaces it. The agent is the
-//!   native `claude-code-linux-x64/claude`.
+//! * **claude**: the linked command is a stub that prints an error until the postinstall script replaces it. The agent
+//!   is the native `claude-code-linux-x64/claude`.
 //! * **codex**: the linked command is a launcher that spawns the native binary, and becomes it only where Node has
 //!   `process.execve` (22.15 and later). The agent is `codex-linux-x64/vendor/<triple>/bin/codex`; the launcher adds
-//!   nothing but two variables about who updates it.
+//!   only two variables about how it is updated.
 //! * **gemini**: JavaScript that starts itself once more and ignores SIGINT, SIGTERM and SIGHUP meanwhile, unless
 //!   `GEMINI_CLI_NO_RELAUNCH` is set. The agent is the same file with that variable set.
-//! * **opencode**: `opencode-ai` has a stub like claude's, and platform packages that not every registry has all of,
-//!   which `npm ci` refuses. So the platform's package is what we pin: the native `opencode-linux-x64/bin/opencode`.
+//! * **opencode**: `opencode-ai` has a stub like claude's, and platform packages of which some are missing in some
+//!   registries, which `npm ci` refuses. So we pin the platform's package: the native
+//!   `opencode-linux-x64/bin/opencode`.
 //! * **qwen**: JavaScript, and the agent itself; with `QWEN_CODE_NO_RELAUNCH` it does not start itself once more.
-//! * **claude-code-acp**: JavaScript, and the agent itself. What it starts is the `cli.js` of the `claude-agent-sdk` it
+//! * **claude-code-acp**: JavaScript, and the agent itself. It starts the `cli.js` of the `claude-agent-sdk` that it
 //!   depends on, not the claude above.
 //! * **codex-acp**: the linked command is a launcher that waits for the native `codex-acp-linux-x64/bin/codex-acp`,
-//!   which has a codex of its own built in, and no bubblewrap: its sandbox needs the system's.
+//!   which has its own codex built in, and no bubblewrap: its sandbox needs the one of the system.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -38,17 +40,17 @@ use crate::{apt, workspace};
 /// The slowest takes two seconds on an idle machine with two cores.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The first message of the Agent Client Protocol. The adapters know no `--version`, but answer this with theirs.
+/// The first message of the Agent Client Protocol. The adapters have no `--version`, but their answer contains it.
 const INITIALIZE: &str =
     r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}"#;
 
 struct Agent {
     name: &'static str,
-    /// Below node_modules, with CPU for node's name of the processor and TRIPLE for Rust's of the machine.
+    /// Below node_modules, with CPU for node's name of the processor and TRIPLE for Rust's name of the machine.
     files: &'static [&'static str],
     runs: Runs,
     tells: Tells,
-    /// The package whose version is the pinned one, also with CPU.
+    /// The package with the pinned version. It may contain CPU too.
     package: &'static str,
 }
 
@@ -133,7 +135,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// What is installed, if it is what the lock file says and still there. The record is written last, so it is whole.
+/// What is installed, if it matches the lock file and still exists. The record is written last, so it is complete.
 fn already(folder: &Path) -> Result<Option<Map<String, Value>>> {
     let read = |file: PathBuf| fs::read_to_string(file).ok();
     let wanted = read(pinned("package-lock.json")).context("agents/package-lock.json is missing")?;
@@ -148,7 +150,7 @@ fn already(folder: &Path) -> Result<Option<Map<String, Value>>> {
     Ok(there.then_some(installed))
 }
 
-/// The versions that the installed agents told.
+/// The versions that the installed agents printed.
 pub fn versions() -> Result<BTreeMap<String, String>> {
     let record = workspace::root().join("target/agents/installed.json");
     let installed: Map<String, Value> = serde_json::from_str(&fs::read_to_string(record).context("no agents")?)?;
@@ -226,7 +228,7 @@ impl Agent {
         bail!("{} has nothing for this machine in its packages", self.name)
     }
 
-    /// Starts it in a clean environment and waits until it has named its version.
+    /// Starts it in a clean environment and waits until it has printed its version.
     fn prove(&self, words: &[PathBuf], version: &str, home: &Path) -> Result<()> {
         let (program, arguments) = words.split_first().context("nothing to start")?;
         let mut command = Command::new(program);
@@ -242,7 +244,7 @@ impl Agent {
         };
         let mut child = command.spawn().with_context(|| format!("cannot start {}", program.display()))?;
         let told = listen(&mut child, hello, version);
-        // The adapters stay as long as they are let; the others have gone, and killing them says only that.
+        // The adapters run until they are killed. The others have exited, and killing them only returns an error.
         let _ = child.kill();
         child.wait().context("cannot wait for it")?;
         told
@@ -259,7 +261,7 @@ const QUIET: [(&str, &str); 6] = [
     ("OPENCODE_DISABLE_DEFAULT_PLUGINS", "true"),
 ];
 
-/// Reads what the agent says until the version is in it.
+/// Reads the agent's output until it contains the version.
 fn listen(child: &mut Child, hello: Option<&str>, version: &str) -> Result<()> {
     let stdin = child.stdin.take();
     if let (Some(hello), Some(mut stdin)) = (hello, stdin.as_ref()) {
@@ -267,7 +269,7 @@ fn listen(child: &mut Child, hello: Option<&str>, version: &str) -> Result<()> {
     }
     let stdout = child.stdout.take().context("no stdout")?;
     let (sender, lines) = mpsc::channel();
-    // It ends with the agent's stdout, that is at the latest when the agent is killed.
+    // The thread ends with the agent's stdout, at the latest when the agent is killed.
     std::thread::spawn(move || {
         BufReader::new(stdout).lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
     });

@@ -1,15 +1,16 @@
-//! Programs of the system that a chore needs: found on PATH, else installed where we may, else named to the user.
+//! Programs of the system that a command of xtask needs: found on PATH, else installed where that is possible, else
+//! named to the user.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The first file of this name on PATH that is there.
+/// The first file of this name on PATH.
 pub fn on_path(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|dir| dir.join(program)).find(|file| file.is_file())
 }
 
-/// The package that has a program. Most are named alike.
+/// The package that contains a program. Most have the same name.
 fn package(program: &str) -> &str {
     match program {
         "sshd" => "openssh-server",
@@ -39,7 +40,7 @@ pub fn install_missing(programs: &[&str]) -> Result<(), String> {
     if still.is_empty() { Ok(()) } else { Err(format!("not installed: {0}; apt-get install {0}", still.join(" "))) }
 }
 
-/// Tries the package lists that are there first, then fresh ones. Whether it worked is seen by looking again.
+/// Tries with the existing package lists first, then with new ones. The caller checks whether it worked.
 fn install(apt: &Path, packages: &[String]) {
     let quietly = |arguments: &[&str]| {
         let mut command = Command::new(apt);

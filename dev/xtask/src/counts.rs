@@ -1,11 +1,11 @@
 //! `cargo xtask counts`: the promises about real agents at full count, with the release build, as rows for
-//! docs/reliability.md. The suite makes the same tests with smaller numbers.
+//! docs/reliability.md. The test suite runs the same tests with smaller numbers.
 
 use anyhow::{Result, bail};
 
 use crate::{agents, test, workspace};
 
-/// What tests read to know that the full count is wanted (`ostler_testkit::times`).
+/// The variable with which tests know that the full count is requested (`ostler_testkit::times`).
 const FULL: &str = "OSTLER_TEST_FULL";
 
 pub fn run(arguments: &[String]) -> Result<()> {
@@ -15,9 +15,9 @@ pub fn run(arguments: &[String]) -> Result<()> {
     agents::run(&[])?;
     let mut tests = workspace::cargo();
     tests.args(["test", "--release", "--package", "ostler", "--test", "agents", "--"]);
-    // One after the other: the figures are those of a machine that does one thing.
+    // One after the other: the figures are for a machine that does only one thing.
     tests.args(["claude_stopped_", "background_tasks_", "all_of_it_is_saved_"]);
-    // Jobs with everything SIGKILLed at random.
+    // Jobs whose processes are all killed with SIGKILL at random.
     tests.args(["paid_once_whatever_is_killed", "six_agents_are_asked_once_each"]);
     tests.args(["--test-threads", "1", "--nocapture"]);
     test::clean_environment(&mut tests, &test::empty_home()?);

@@ -1,8 +1,9 @@
 //! `cargo xtask fuzz`: looks for bytes that break a parser, with cargo-fuzz, each target for a while.
 //!
-//! It starts from the seeds in `dev/fuzz/seeds`; what it learns stays below `target/fuzz`, what breaks a parser is named and
-//! belongs into the seeds once it is repaired. Sanitizers need a nightly compiler and are left out: nothing but the kernel
-//! module is `unsafe`, and a panic, an overflow or an endless loop shows without them.
+//! It starts from the seeds in `dev/fuzz/seeds`. What it learns is kept below `target/fuzz`. An input that breaks a
+//! parser is named, and has to be added to the seeds once the parser is repaired. Sanitizers need a nightly compiler
+//! and are left out: nothing but the kernel module is `unsafe`, and a panic, an overflow or an endless loop is found
+//! without them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,10 +12,10 @@ use anyhow::{Context, Result, bail};
 
 use crate::workspace;
 
-/// An input that takes longer than this to be read, or more memory than this, has broken its parser as well.
+/// An input that takes more time or more memory than this counts as one that breaks the parser.
 const SECONDS_PER_INPUT: u32 = 10;
 const MEGABYTES: u32 = 512;
-/// Long enough for every shape of line, short enough to try many.
+/// Long enough for every kind of line, short enough to try many.
 const LONGEST_INPUT: u32 = 16 * 1024;
 
 struct Asked {
@@ -68,7 +69,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     if broken.is_empty() { Ok(()) } else { bail!("{}", broken.join("\n  ")) }
 }
 
-/// Every target has a folder of seeds, and a test holds that it is so.
+/// The names of all targets. Every target has a folder of seeds, and a test checks that.
 fn names(seeds: &Path) -> Result<Vec<String>> {
     let folders = std::fs::read_dir(seeds).with_context(|| format!("no seeds in {}", seeds.display()))?;
     let mut names: Vec<String> = folders.flatten().filter_map(|folder| folder.file_name().into_string().ok()).collect();
@@ -76,13 +77,13 @@ fn names(seeds: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// `cargo fuzz WORD`, with everything it builds below target/.
+/// `cargo fuzz WORD`, with everything that it builds below target/.
 fn fuzzing(fuzzer: &Path, word: &str) -> Command {
     let mut command = workspace::cargo();
     let folder = fuzzer.parent().unwrap_or(Path::new("/")).to_owned();
     let others = std::env::var_os("PATH").unwrap_or_default();
     let path = std::iter::once(folder).chain(std::env::split_paths(&others));
-    // A folder with a colon in its name is none that cargo could look in.
+    // Cargo cannot search a folder with a colon in its name.
     command.env("PATH", std::env::join_paths(path).unwrap_or(others.clone()));
     command.args(["fuzz", word, "--sanitizer", "none", "--fuzz-dir"]).arg(workspace::root().join("dev/fuzz"));
     command.arg("--target-dir");
@@ -90,7 +91,7 @@ fn fuzzing(fuzzer: &Path, word: &str) -> Command {
     command
 }
 
-/// The one on PATH, or one built below target/.
+/// The cargo-fuzz on PATH, or one that is built below target/.
 fn cargo_fuzz() -> Result<PathBuf> {
     if let Some(there) = crate::apt::on_path("cargo-fuzz") {
         return Ok(there);

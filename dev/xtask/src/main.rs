@@ -26,10 +26,10 @@ cargo xtask record [AGENT…] [--scene NAME]
     what those agents say and write in each scene, recorded anew below recordings/
 cargo xtask pictures
     docs/pictures: the program at work in a terminal, drawn by our own emulator
-cargo xtask bench [--only ROW] [--quick] [--binary OSTLER]
+cargo xtask bench [--only ROW] [--quick] [--binary OSTLER] [--against OLDER_OSTLER]
     ostler beside dtach, tmux, shpool and pueue; a whole run writes docs/benchmarks.md and docs/benchmarks.svg
 cargo xtask fuzz [TARGET…] [--seconds N]
-    every parser of bytes that somebody else wrote, with cargo-fuzz, each for a minute or N seconds
+    every parser of bytes from other programs, with cargo-fuzz, each for a minute or N seconds
 cargo xtask chaos [--seed S] [--faults N] [--minutes N] [--older OSTLER]
     random faults, what must hold after each of them, and a table for docs/reliability.md
 cargo xtask counts

@@ -1,5 +1,5 @@
-//! `cargo xtask pictures`: docs/pictures, made anew from a real run of the program. What draws them is a crate of the
-//! workspace, because it needs our own emulator; see dev/pictures.
+//! `cargo xtask pictures`: makes docs/pictures again from a real run of the program. They are drawn by a crate of the
+//! workspace, because that needs our own emulator; see dev/pictures.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     draw(&workspace::root().join("docs/pictures"))
 }
 
-/// All of them, with the program that was built last.
+/// Draws all pictures, with the program that was built last.
 pub fn draw(folder: &Path) -> Result<()> {
     let mut artist = workspace::cargo();
     artist.args(["run", "--quiet", "--package", "ostler-pictures", "--"]);

@@ -1,8 +1,9 @@
-//! Everything that we started, directly or not, and the proof that none of it is left.
+//! All processes that we started, directly or indirectly, and the proof that none of them is left.
 //!
-//! As a child subreaper we inherit every orphan below us, so "our descendants" is a complete answer: nothing can leave
-//! that tree. A process is its id together with its start time, and a signal goes through a pidfd that was compared
-//! with both; process ids are reused within minutes on a busy machine, and a foreign process must never be hit.
+//! As a child subreaper we become the parent of every orphan below us, so our descendants are complete: no process can
+//! leave that tree. A process is identified by its id together with its start time, and a signal is sent through a
+//! pidfd that was compared with both. Process ids are reused within minutes on a busy machine, and a foreign process
+//! must never be signalled.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -53,14 +54,14 @@ impl Identity {
         self.pid
     }
 
-    /// A pidfd of exactly this process; none when it is gone.
+    /// A pidfd of exactly this process; `None` when it has exited.
     pub fn open(self) -> Option<OwnedFd> {
         let pidfd = rustix::process::pidfd_open(Pid::from_raw(self.pid)?, PidfdFlags::empty()).ok()?;
-        // The pidfd pins the process; only now is the comparison worth anything.
+        // The pidfd refers to the same process from here on. Only now is the comparison reliable.
         (Self::of(self.pid).ok()? == self).then_some(pidfd)
     }
 
-    /// Sends a signal to exactly this process. One that is gone needs none.
+    /// Sends a signal to exactly this process. It is not an error if the process has exited.
     pub fn signal(self, signal: Signal) -> Result<()> {
         match self.open().map(|pidfd| rustix::process::pidfd_send_signal(pidfd, signal)) {
             None | Some(Ok(()) | Err(Errno::SRCH)) => Ok(()),
@@ -73,11 +74,11 @@ impl Identity {
     }
 }
 
-/// Who was there before; everybody else below us is a newcomer.
+/// The processes that existed before; all others below us are newcomers.
 pub struct Baseline(HashSet<Identity>);
 
 impl Baseline {
-    /// Everybody below us is a newcomer.
+    /// All processes below us are newcomers.
     pub fn none() -> Self {
         Self(HashSet::new())
     }
@@ -92,13 +93,13 @@ impl Baseline {
         Ok(all)
     }
 
-    /// Waits until every newcomer has ended; returns those still alive when the time is up.
+    /// Waits until every newcomer has exited; returns those that are still alive when the time is up.
     pub fn settle(&self, limit: Duration) -> Result<Vec<Process>> {
         let deadline = Instant::now() + limit;
         let mut seen_empty = false;
         loop {
             let newcomers = self.newcomers()?;
-            // One look at /proc is not atomic: a process may start another and end between two entries.
+            // One look at /proc is not atomic: a process may start another and exit between two entries.
             if newcomers.is_empty() && seen_empty {
                 return Ok(newcomers);
             }
@@ -107,7 +108,8 @@ impl Baseline {
             if !newcomers.is_empty() && left.is_zero() {
                 return Ok(newcomers);
             }
-            // All must end, so waiting for any one is no detour; then look again, since it may have left children.
+            // All must exit, so it is right to wait for any of them. Then /proc is read again, because it may have left
+            // children.
             if let Some(pidfd) = newcomers.first().and_then(|process| process.identity.open()) {
                 is_readable(&pidfd, left);
             }
@@ -133,13 +135,13 @@ impl Baseline {
     }
 }
 
-/// The kernel's own word that we have no descendant: a subreaper without children has nobody below it.
+/// Asks the kernel whether we have no descendants: a subreaper without children has none.
 pub fn is_childless() -> bool {
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     matches!(rustix::process::waitid(WaitId::All, look), Err(Errno::CHILD))
 }
 
-/// True once the descriptor has something to say; false when the time is up.
+/// True once the descriptor is readable; false when the time is up.
 pub fn is_readable(fd: &OwnedFd, limit: Duration) -> bool {
     let limit = Timespec {
         tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
@@ -149,8 +151,9 @@ pub fn is_readable(fd: &OwnedFd, limit: Duration) -> bool {
     matches!(poll(&mut fds, Some(&limit)), Ok(1..))
 }
 
-/// All that is below some processes, seen at one moment and ended when dropped. For what tools keep: a tool that leaves counts on
-/// the terminal's hang-up to end it, which does not reach those who ignore that (everybody, when we run under nohup).
+/// All processes below some processes, as found at one moment. They are ended when this is dropped. For the programs
+/// that tools keep: a tool that exits relies on the hang-up of the terminal to end them. That has no effect on
+/// processes that ignore SIGHUP (all of them, when we run under nohup).
 pub struct Tree(Vec<Process>);
 
 impl Tree {
@@ -169,7 +172,7 @@ impl Drop for Tree {
     }
 }
 
-/// Our descendants, after collecting the exits of those that are over.
+/// Our living descendants. The exits of the others are collected.
 fn living_descendants() -> Result<Vec<Process>> {
     living_below(vec![rustix::process::getpid().as_raw_nonzero().get()])
 }
@@ -180,7 +183,7 @@ fn living_below(mut parents: Vec<i32>) -> Result<Vec<Process>> {
         let Some(pid) = entry.ok().and_then(|entry| entry.file_name().to_str()?.parse::<i32>().ok()) else {
             continue;
         };
-        // A process that is gone before we read it is simply not there.
+        // A process that has exited before we read it is skipped.
         let Some((parent, start_ticks)) = parent_and_start(pid) else {
             continue;
         };
@@ -198,7 +201,7 @@ fn living_below(mut parents: Vec<i32>) -> Result<Vec<Process>> {
     found.retain(|process| {
         let over = process.identity.is_over();
         if over && process.parent == me {
-            // Nobody else can collect it. An error only means that it has been collected already.
+            // No other process can collect its exit. An error only means that it was collected already.
             let _ = rustix::process::waitpid(Pid::from_raw(process.identity.pid), WaitOptions::NOHANG);
         }
         !over
@@ -210,7 +213,8 @@ fn parent_and_start(pid: i32) -> Option<(i32, u64)> {
     parse_stat(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// Parent and start time. The name in brackets may hold blanks and brackets, so counting starts behind the last one.
+/// Parent and start time. The name in brackets may contain blanks and brackets, so fields are counted after the last
+/// bracket.
 fn parse_stat(stat: &str) -> Option<(i32, u64)> {
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
     let parent = fields.nth(1)?.parse().ok()?;
@@ -227,7 +231,7 @@ fn command_of(pid: i32) -> String {
     }
 }
 
-/// The time of day, UTC, of a moment that the kernel counts from the start of the machine.
+/// The time of day, in UTC, of a time that the kernel counts from the start of the machine.
 fn clock_time(start_ticks: u64) -> String {
     let booted = std::fs::read_to_string("/proc/stat")
         .ok()
@@ -237,7 +241,7 @@ fn clock_time(start_ticks: u64) -> String {
     format!("{:02}:{:02}:{:02} UTC", seconds / 3600 % 24, seconds / 60 % 60, seconds % 60)
 }
 
-/// Held by every test that has children: looking around collects exits, and would collect those of another test.
+/// Held by every test that has children: looking for processes collects exits, and would collect those of another test.
 #[cfg(test)]
 pub static CHILDREN: std::sync::Mutex<()> = std::sync::Mutex::new(());
 

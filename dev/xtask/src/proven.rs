@@ -1,8 +1,8 @@
 //! docs/agents.md: what works with which agent, written from the tests that passed, so that it cannot be wrong.
 //!
-//! A test against a real agent ends by naming what it has proven (`fixture.proves("…")`), or what it has seen ostler call
-//! impossible with that agent (`fixture.proves_impossible("…", "why")`); that is all it takes to add a row.
-//! Only a run in which everything passed is believed. Neither the order of the tests nor of the agents matters.
+//! A test against a real agent ends by naming what it has proven (`fixture.proves("…")`), or what ostler has reported
+//! as impossible with that agent (`fixture.proves_impossible("…", "why")`). Nothing more is needed to add a row. Only a
+//! run in which everything passed counts. Neither the order of the tests nor that of the agents matters.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::{agents, workspace};
 
-/// Tells the tests where to note it.
+/// Names the file in which the tests note it.
 pub const VARIABLE: &str = "OSTLER_TEST_PROVEN";
 
 const HEAD: &str = "\
@@ -28,24 +28,24 @@ test names at its end (`fixture.proves(\"…\")`).
 - – no test says either
 ";
 
-/// A cell for which the tests say two things.
+/// A cell about which the tests contradict each other.
 const CONTRADICTION: &str = "proven and impossible";
 
-/// How a session talks to its agent: one table each.
+/// How a session communicates with its agent: one table each.
 struct Mode {
     heading: &'static str,
     /// What the abilities of this mode begin with.
     prefix: &'static str,
 }
 
-/// The last one takes what no prefix claims.
+/// The last mode takes all abilities without a prefix.
 const MODES: [Mode; 3] = [
     Mode { heading: "In a terminal (`run -t`)", prefix: "terminal: " },
     Mode { heading: "Behind the Agent Client Protocol (`run acp … -- PROGRAM`)", prefix: "acp: " },
     Mode { heading: "Headless", prefix: "" },
 ];
 
-/// An empty place for what this run will prove.
+/// The file for what this run will prove. It does not exist yet.
 pub fn begin() -> Result<PathBuf> {
     let file = workspace::target().join("proven");
     match fs::remove_file(&file) {
@@ -54,12 +54,13 @@ pub fn begin() -> Result<PathBuf> {
     }
 }
 
-/// After everything has passed: writes the table, or on a build machine fails when it is not the one that is there.
+/// After everything has passed: writes the table. On a build machine, fails when the table differs from the existing
+/// one.
 pub fn conclude(noted: &Path) -> Result<()> {
     let noted = match fs::read_to_string(noted) {
         Ok(noted) => noted,
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            eprintln!("\nleft out: docs/agents.md (no test met a real agent)");
+            eprintln!("\nleft out: docs/agents.md (no test ran a real agent)");
             return Ok(());
         }
         Err(error) => return Err(error).context("cannot read what was proven"),
@@ -89,7 +90,7 @@ pub fn conclude(noted: &Path) -> Result<()> {
 struct Noted<'a> {
     ability: &'a str,
     agent: &'a str,
-    /// Why it is not possible; none when it was proven.
+    /// Why it is not possible; `None` when it was proven.
     impossible: Option<&'a str>,
 }
 
@@ -109,7 +110,7 @@ fn table(noted: &str, versions: &BTreeMap<String, String>) -> String {
         left = others;
         tables.push(table_of(mode, &here, versions));
     }
-    // What most people use comes first.
+    // The table that most people need comes first.
     tables.rotate_right(1);
     format!("{HEAD}{}", tables.concat())
 }
@@ -159,7 +160,7 @@ fn number<'a>(reasons: &mut Vec<&'a str>, why: &'a str) -> usize {
     }) + 1
 }
 
-/// The lines that one has and the other has not.
+/// The lines that only one of the two texts has.
 fn difference(there: &str, made: &str) -> String {
     let only = |mark: &'static str, of: &str, not: &str| -> Vec<String> {
         let not: BTreeSet<String> = not.lines().map(str::to_owned).collect();

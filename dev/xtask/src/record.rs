@@ -1,4 +1,4 @@
-//! `cargo xtask record`: what the real agents say and write, recorded anew. The recorder itself is a crate of the
+//! `cargo xtask record`: records again what the real agents print and write. The recorder itself is a crate of the
 //! workspace, because it starts agents as ostler does; see dev/recorder.
 
 use anyhow::Result;

@@ -1,8 +1,8 @@
-//! `cargo xtask test`: everything that must hold before a change goes in, by one command.
+//! `cargo xtask test`: everything that must hold before a change is merged, with one command.
 //!
-//! It promises three things beside a green run: the tests see a clean environment (no settings of the person who runs them, no
-//! home folder with real conversations in it); a missing optional check is said aloud; and nothing that the tests
-//! started outlives them. Whatever does is named, makes the run fail, and is then ended.
+//! Besides a green run it promises three things: the tests have a clean environment (no settings of the person who runs
+//! them, no home folder with real conversations in it); a missing optional check is reported; and nothing that the
+//! tests started outlives them. A process that does is named, makes the run fail, and is then ended.
 //!
 //! What a green run has proven about the real agents is written to docs/agents.md ([`crate::proven`]).
 
@@ -15,22 +15,23 @@ use anyhow::{Context, Result, bail};
 use crate::processes::{Baseline, become_subreaper, is_childless};
 use crate::{agents, apt, pictures, proven, workspace};
 
-/// Programs that tests drive. A test that needs one says so itself; here they are only provided.
+/// Programs that tests use. A test that needs one reports when it is missing; here they are only installed.
 const PROGRAMS: [&str; 4] = ["tmux", "strace", "sshd", "dbus-daemon"];
 
-/// Settings of the person at the keyboard that would lead a test to their files or their running session.
+/// Settings of the person who runs the tests that would lead a test to that person's files or running session.
 const FOREIGN_PREFIXES: [&str; 3] = ["OSTLER_", "XDG_", "CLAUDE_CODE_"];
 const FOREIGN_NAMES: [&str; 7] =
     ["CLAUDECODE", "CLAUDE_CONFIG_DIR", "CLAUDE_ENV_FILE", "CLAUDE_PROJECT_DIR", "CODEX_HOME", "TMUX", "TMUX_PANE"];
 
-/// A process that was told to end needs a moment to be gone; one that needs longer than this was not told.
+/// A process that was asked to end needs a moment to exit. One that needs longer than this was not asked.
 const MOMENT: Duration = Duration::from_secs(20);
 
-/// The tests against real agents: most of the time they wait for those, so that more of them run at a time.
-const REAL_AGENTS: &str = "agents";
-const AGENTS_PER_CORE: usize = 2;
+/// How many of these tests of the program run at a time, for each core. Most of their time they wait: for pauses that the
+/// program makes, for a screen, for an agent. A test that is not listed here keeps a core busy.
+const PER_CORE: [(usize, &[&str]); 3] =
+    [(4, &["attach", "jobs", "limits", "notify", "queue", "turns"]), (2, &["promises"]), (2, &["agents"])];
 
-/// For the inner loop: those promises that a change breaks first.
+/// For a quick run: the promises that a change usually breaks first.
 const CORE_PROMISES: [&str; 7] = [
     "any_one_process_may_be_killed",
     "derived_files_may_be_wrong",
@@ -40,6 +41,10 @@ const CORE_PROMISES: [&str; 7] = [
     "stop_is_never_forgotten",
     "wait_says_how_it_ended",
 ];
+
+/// One build for all that follows. Cargo chooses the features of a dependency by the packages that it is asked for, so that
+/// every other choice of packages would build most of them again.
+const EVERYTHING: [&str; 3] = ["build", "--workspace", "--all-targets"];
 
 pub fn run(arguments: &[String]) -> Result<()> {
     let quick = match arguments {
@@ -55,7 +60,8 @@ pub fn run(arguments: &[String]) -> Result<()> {
         eprintln!("{missing}; tests that need it will say so");
     }
 
-    // Every check runs, so that one run shows all there is to repair; only tests without a binary are pointless.
+    // Every check runs, so that one run shows everything that has to be repaired. Only tests without a binary make no
+    // sense.
     let mut failed = Vec::new();
     let mut check = |result: Result<()>| match result {
         Ok(()) => true,
@@ -68,8 +74,8 @@ pub fn run(arguments: &[String]) -> Result<()> {
     check(cargo(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]));
     check(licences_and_advisories());
     check(real_agents());
-    if check(cargo(["build", "--package", "ostler"])) {
-        // Only that they can be made: what they show is looked at by people.
+    if check(cargo(EVERYTHING)) {
+        // Checks only that they can be made: people look at what they show.
         check(pictures::draw(&workspace::target().join("pictures")));
         let before = Baseline::now()?;
         let proven = proven::begin()?;
@@ -91,8 +97,8 @@ fn cargo<const N: usize>(arguments: [&str; N]) -> Result<()> {
     workspace::run_visibly(workspace::cargo().args(arguments))
 }
 
-/// The agents that tests start. Where they cannot be had the tests that need them say that they were left out; on a build
-/// machine that would be a green run that proves nothing.
+/// The agents that tests start. Where they cannot be installed, the tests that need them report that they were left
+/// out. On a build machine that would be a green run that proves nothing, so it is an error there.
 fn real_agents() -> Result<()> {
     match agents::run(&[]) {
         Err(error) if std::env::var_os("CI").is_none_or(|ci| ci != "true") => {
@@ -113,16 +119,19 @@ fn licences_and_advisories() -> Result<()> {
     Ok(())
 }
 
-/// Unit tests, snapshots of what people read, and the core promises; neither lints nor real agents.
+/// Unit tests, snapshots of what people read, and the core promises; no lints and no real agents.
 fn quickly() -> Result<()> {
     let before = Baseline::now()?;
     let home = empty_home()?;
-    programs()?;
+    // `cargo test` with named tests builds the examples as tests, under another name; the tests start the examples.
+    cargo(["build", "--workspace", "--bins", "--examples"])?;
     let mut passed = vec![
-        cargo_test(&home, &["--workspace", "--lib", "--bins"]),
-        cargo_test(&home, &["--package", "ostler", "--test", "attach", "--test", "choosing"]),
+        cargo_test(&home, &["--lib", "--bins"]),
+        cargo_test(&home, &["--test", "attach", "--test", "choosing", "--", &threads(PER_CORE[0].0)]),
     ];
-    let mut promises = vec!["--package", "ostler", "--test", "promises", "--"];
+    let (at_a_time, _) = PER_CORE[1];
+    let threads = threads(at_a_time);
+    let mut promises = vec!["--test", "promises", "--", &threads];
     promises.extend(CORE_PROMISES);
     passed.push(cargo_test(&home, &promises));
     passed.push(nothing_outlives(&before));
@@ -131,38 +140,64 @@ fn quickly() -> Result<()> {
     Ok(())
 }
 
-/// What the tests of the whole program start. `cargo test` with named tests would build the examples as tests, under
-/// another name, and a clean checkout would have none of them.
-fn programs() -> Result<()> {
-    cargo(["build", "--package", "ostler", "--bins", "--examples"])
-}
-
-/// All of them; those against real agents note in `proven` what they have proven.
+/// All tests; those against real agents note in `proven` what they have proven.
 fn tests(proven: &Path) -> Result<()> {
     let home = empty_home()?;
-    programs()?;
-    let whole_program = whole_program_tests()?;
-    let mut product = vec!["--package", "ostler", "--bins"];
-    for name in whole_program.iter().filter(|name| *name != REAL_AGENTS) {
-        product.extend(["--test", name]);
+    let run =
+        |selected: &[&str]| workspace::run_visibly(cargo_test_command(&home, selected).env(proven::VARIABLE, proven));
+    let mut of_parts = vec!["--lib", "--bins"];
+    let parts = tests_below(&["crates", "dev"], |folder| folder != PROGRAM)?;
+    of_parts.extend(parts.iter().flat_map(|name| ["--test", name]));
+    let mut passed = vec![run(&of_parts), run(&["--doc"])];
+    let of_program = tests_of(&workspace::root().join(PROGRAM))?;
+    let listed = |name: &String| PER_CORE.iter().any(|(_, names)| names.contains(&name.as_str()));
+    let busy: Vec<&str> = of_program.iter().filter(|name| !listed(name)).map(String::as_str).collect();
+    for (at_a_time, names) in std::iter::once((1, busy.as_slice())).chain(PER_CORE) {
+        let threads = threads(at_a_time);
+        let mut selected: Vec<&str> = names.iter().flat_map(|name| ["--test", name]).collect();
+        selected.extend(["--", &threads]);
+        passed.push(run(&selected));
     }
-    let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-    let threads = format!("--test-threads={}", AGENTS_PER_CORE * cores);
-    let with_agents = ["--package", "ostler", "--test", REAL_AGENTS, "--", &threads];
-    let proving =
-        |arguments: &[&str]| workspace::run_visibly(cargo_test_command(&home, arguments).env(proven::VARIABLE, proven));
-    // Each of them, so that one run shows all that fails.
-    let passed = [cargo_test(&home, &["--workspace", "--exclude", "ostler"]), proving(&product), proving(&with_agents)];
+    // Each of them ran, so that one run shows all that fails.
     let failed: Vec<String> = passed.into_iter().filter_map(Result::err).map(|error| format!("{error:#}")).collect();
     if failed.is_empty() { Ok(()) } else { bail!("{}", failed.join("\n  ")) }
 }
 
-/// The names of the tests that drive the whole program.
-fn whole_program_tests() -> Result<Vec<String>> {
-    let folder = workspace::root().join("crates/cli/tests");
+fn threads(per_core: usize) -> String {
+    let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+    format!("--test-threads={}", per_core * cores)
+}
+
+/// The package whose tests drive the whole program.
+const PROGRAM: &str = "crates/cli";
+
+/// The names of the integration tests of all packages below these folders that are wanted.
+fn tests_below(folders: &[&str], is_wanted: impl Fn(&str) -> bool) -> Result<Vec<String>> {
     let mut names = Vec::new();
-    for entry in std::fs::read_dir(&folder).context("cannot list the tests of the program")? {
-        names.push(entry?.file_name().to_string_lossy().into_owned());
+    for folder in folders {
+        for package in std::fs::read_dir(workspace::root().join(folder)).context("cannot list the packages")? {
+            let package = package?;
+            if is_wanted(&format!("{folder}/{}", package.file_name().to_string_lossy())) {
+                names.extend(tests_of(&package.path())?);
+            }
+        }
+    }
+    names.sort();
+    names.dedup();
+    Ok(names)
+}
+
+/// The names of a package's integration tests: a file or a folder each.
+fn tests_of(package: &Path) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    let entries = match std::fs::read_dir(package.join("tests")) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(names),
+        other => other.context("cannot list the tests of a package")?,
+    };
+    for entry in entries {
+        let path = entry?.path();
+        let is_test = path.join("main.rs").is_file() || path.extension().is_some_and(|extension| extension == "rs");
+        names.extend(path.file_stem().filter(|_| is_test).map(|stem| stem.to_string_lossy().into_owned()));
     }
     names.sort();
     Ok(names)
@@ -174,7 +209,7 @@ fn cargo_test(home: &Path, arguments: &[&str]) -> Result<()> {
 
 fn cargo_test_command(home: &Path, arguments: &[&str]) -> Command {
     let mut command = workspace::cargo();
-    command.args(["test", "--no-fail-fast"]).args(arguments);
+    command.args(["test", "--workspace", "--no-fail-fast"]).args(arguments);
     clean_environment(&mut command, home);
     command
 }
@@ -201,7 +236,7 @@ pub fn clean_environment(command: &mut Command, home: &Path) {
             command.env_remove(name);
         }
     }
-    // Cargo and rustup keep their things in the real home.
+    // Cargo and rustup keep their files in the real home.
     if let Some(real) = std::env::home_dir() {
         for (name, folder) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
             if std::env::var_os(name).is_none() {

@@ -1,4 +1,4 @@
-//! Where the workspace is, and how cargo is called from inside a chore that cargo itself started.
+//! Where the workspace is, and how cargo is called from a command that cargo itself started.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -25,7 +25,11 @@ pub fn target() -> PathBuf {
 pub fn cargo() -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(root());
-    // What `cargo run` tells the program it runs is about xtask; the next cargo must not take it for its own.
+    // A build machine builds once: notes for the next build would only take time and space.
+    if std::env::var_os("CI").is_some_and(|ci| ci == "true") && std::env::var_os("CARGO_INCREMENTAL").is_none() {
+        cargo.env("CARGO_INCREMENTAL", "0");
+    }
+    // Some variables of `cargo run` are about xtask; the next cargo must not use them.
     for (name, _) in std::env::vars_os() {
         let told_to_xtask = name.to_str().is_some_and(|name| {
             name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") || name == "CARGO_BIN_NAME"
@@ -38,7 +42,7 @@ pub fn cargo() -> Command {
 }
 
 /// Runs a command with its output visible; an error names the command. As the parent of every orphan below us we also
-/// collect those that end meanwhile, as init would: until somebody has, nobody can learn how they ended.
+/// collect the exits of those that end meanwhile, as init would: until then, no other process can learn how they ended.
 pub fn run_visibly(command: &mut Command) -> Result<()> {
     let shown = shown(command);
     eprintln!("\n── {shown}");

@@ -1,7 +1,7 @@
-//! The programs that the benchmarks let each tool keep: this binary again, under a name of its own.
+//! The programs that the benchmarks run under each tool: this binary again, with a command of its own.
 //!
-//! They measure from the inside what cannot be seen from the outside: when a program really ended, how long it was held
-//! up by the tool that reads its terminal. All of them report through a FIFO, never through the output under test.
+//! They measure from the inside what cannot be seen from the outside: when a program really ended, and how long it was
+//! blocked by the tool that reads its terminal. All of them report through a FIFO, never through the output under test.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -17,21 +17,21 @@ use super::clock::Moment;
 /// The word that selects this module in our own command line.
 pub const COMMAND: &str = "bench-agent";
 
-/// One write of `pour`: what a program that means to be fast writes at once.
+/// One write of `pour`: as much as a fast program writes at once.
 const BLOCK: usize = 64 * 1024;
 
-/// A line such as headless agents write.
+/// A line like those that headless agents write.
 const JSON_LINE: &[u8] = b"{\"type\":\"assistant\",\"text\":\"The quick brown fox jumps over the lazy dog, \
                           and the ostler minds the horse meanwhile. 012345678\"}\n";
 
-/// A line such as agents draw: a changed line of a program, its file and its number, in colour.
+/// A line like those that agents draw: a changed line of a program, its file and its number, in colour.
 const COLOURED_LINE: &str = "\x1b[2m│\x1b[0m \x1b[32m+ fn keep(horse: Horse) -> Result<Stall, Bolted> {\x1b[0m   \
                              \x1b[1;34msrc/stable.rs\x1b[0m:\x1b[33m118\x1b[0m\n";
 
-/// Less than a keeper takes for a pause.
+/// Less than what a keeper considers a pause.
 const DRAW_EVERY: Duration = Duration::from_millis(300);
 const TELL_EVERY: Duration = Duration::from_millis(20);
-/// Before the time in what is said.
+/// Comes before the time in the text.
 pub const TIME: &str = "the time is ";
 
 pub fn run(arguments: &[String]) -> Result<()> {
@@ -49,7 +49,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     }
 }
 
-/// Writes that many bytes of a line over and over, a block at a time.
+/// Writes this many bytes of a repeated line, one block at a time.
 fn pour(line: &[u8], bytes: usize) -> Result<()> {
     let block = line.repeat(BLOCK / line.len());
     let mut out = std::io::stdout().lock();
@@ -63,14 +63,14 @@ fn pour(line: &[u8], bytes: usize) -> Result<()> {
     Ok(())
 }
 
-/// Draws that many bytes, and then a little every so often, as a program does that never pauses.
+/// Draws this many bytes, and then a little at regular intervals, as a program does that never pauses.
 fn pour_and_draw_on(bytes: usize) -> Result<()> {
     pour(COLOURED_LINE.as_bytes(), bytes)?;
     let mut out = std::io::stdout().lock();
     for number in 0.. {
         write!(out, "\rworking {number}")?;
         out.flush()?;
-        // Nothing is waited for: its pace is what is measured.
+        // Not a wait for an event: the pace itself is measured.
         std::thread::sleep(DRAW_EVERY);
     }
     Ok(())
@@ -80,12 +80,12 @@ fn pour_and_draw_on(bytes: usize) -> Result<()> {
 fn print_on() -> Result<()> {
     loop {
         println!("a line");
-        // Nothing is waited for: its pace is what is measured.
+        // Not a wait for an event: the pace itself is measured.
         std::thread::sleep(Duration::from_secs(1));
     }
 }
 
-/// Says what time it is fifty times a second, as an agent says a piece of its answer.
+/// Prints the time fifty times a second, as an agent prints a piece of its answer.
 fn tell_the_time() -> Result<()> {
     let mut out = std::io::stdout().lock();
     loop {
@@ -95,7 +95,7 @@ fn tell_the_time() -> Result<()> {
         );
         writeln!(out, "{line}")?;
         out.flush()?;
-        // Nothing is waited for: its pace is what is measured.
+        // Not a wait for an event: the pace itself is measured.
         std::thread::sleep(TELL_EVERY);
     }
 }
@@ -110,19 +110,19 @@ fn timed(report: &Path, command: &[&str]) -> Result<()> {
     if status.success() { Ok(()) } else { bail!("{status}") }
 }
 
-/// Reports that it is up, waits for a line at the gate, and reports the moment of its end as its last act.
+/// Reports that it runs, waits for a line from the gate, and reports the time of its exit as its last action.
 fn exit_on_demand(gate: &Path, report: &Path) -> Result<()> {
     let (mut gate, mut report) = (File::open(gate)?, open_for_writing(report)?);
     writeln!(report, "up")?;
-    // A byte at a time: the gate is shared with the next program, whose line must stay in it.
+    // One byte at a time: the gate is shared with the next program, whose line must stay in it.
     let mut byte = [0];
     while gate.read(&mut byte)? == 1 && byte != *b"\n" {}
     report.write_all(format!("{}\n", Moment::now().to_word()).as_bytes())?;
-    // Nothing between the note and the end of the process, not even our own tidying up.
+    // Nothing happens between the report and the exit of the process, not even our own cleanup.
     std::process::exit(0)
 }
 
-/// Makes its stdin the controlling terminal, reports the moment, and becomes the command.
+/// Makes its stdin the controlling terminal, reports the time, and executes the command.
 fn on_terminal(report: &Path, command: &[&str]) -> Result<()> {
     let (mut command, mut report) = (command_of(command)?, open_for_writing(report)?);
     rustix::process::setsid()?;

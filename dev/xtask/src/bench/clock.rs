@@ -1,7 +1,7 @@
-//! One clock for every process of a benchmark, and a way for a kept program to send us a reading of it.
+//! One clock for all processes of a benchmark, and a way for a program under test to send us the time.
 //!
-//! CLOCK_MONOTONIC is the same for all processes of a machine, so a program can note the moment of its own end and we
-//! can note the moment at which a tool told us about it.
+//! CLOCK_MONOTONIC is the same for all processes of a machine, so a program can note the time of its own exit and we
+//! can note the time at which a tool reported it.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -41,12 +41,12 @@ impl Moment {
     }
 }
 
-/// A FIFO through which kept programs send us lines. We hold it open in both directions, so that they never block on
-/// opening it and a line written before we look stays there.
+/// A FIFO through which programs under test send us lines. We hold it open in both directions, so that they never block
+/// on opening it and a line that was written before we read stays there.
 pub struct Mailbox {
     path: PathBuf,
     file: File,
-    /// What came after the line that was last handed out.
+    /// What came after the last line that was returned.
     rest: Vec<u8>,
 }
 
@@ -62,12 +62,12 @@ impl Mailbox {
         &self.path
     }
 
-    /// Lets one reader of this FIFO go on.
+    /// Lets one reader of this FIFO continue.
     pub fn post(&mut self, line: &str) -> Result<()> {
         std::io::Write::write_all(&mut self.file, line.as_bytes()).context("cannot write to a FIFO")
     }
 
-    /// The next line that a kept program sent.
+    /// The next line that a program under test sent.
     pub fn receive(&mut self, limit: Duration) -> Result<String> {
         let deadline = Instant::now() + limit;
         let fd: OwnedFd = self.file.as_fd().try_clone_to_owned()?;

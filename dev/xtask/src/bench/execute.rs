@@ -1,4 +1,4 @@
-//! Running one command to its end: how long it took, what it printed, never longer than a limit.
+//! Running one command to its end: how long it took, what it printed, with a time limit.
 
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -14,7 +14,7 @@ use super::clock::Moment;
 use super::rest::until_at_rest;
 use crate::processes::is_readable;
 
-/// No measured command takes longer; one that does hangs.
+/// No measured command takes longer; a command that does hangs.
 pub const LIMIT: Duration = Duration::from_secs(120);
 
 pub struct Finished {
@@ -22,8 +22,8 @@ pub struct Finished {
     pub stdout: String,
 }
 
-/// A child process whose output goes to memory rather than to pipes: whatever it leaves in the background may hold a
-/// pipe open, and nobody would know when to stop reading.
+/// A child process whose output goes to memory and not to pipes: a background process that it leaves may hold a pipe
+/// open, and then the end of the output would not be known.
 pub struct Started {
     child: Child,
     pidfd: OwnedFd,
@@ -49,7 +49,7 @@ impl Started {
         self.child.id()
     }
 
-    /// Waits for the end, with this exit code. How long it took, in milliseconds.
+    /// Waits for the exit, with this exit code. Returns how long it took, in milliseconds.
     pub fn finish_with(mut self, code: i32, limit: Duration) -> Result<f64> {
         if !is_readable(&self.pidfd, limit) {
             bail!("{} did not return within {} s", self.shown, limit.as_secs());
@@ -62,7 +62,7 @@ impl Started {
         Ok(ms)
     }
 
-    /// Waits for the end. An exit code other than 0 is an error, with the last line of stderr.
+    /// Waits for the exit. An exit code other than 0 is an error, with the last line of stderr.
     pub fn finish(mut self, limit: Duration) -> Result<(Finished, Moment)> {
         if !is_readable(&self.pidfd, limit) {
             rustix::process::pidfd_send_signal(self.pidfd.as_fd(), Signal::KILL)?;
@@ -83,7 +83,7 @@ impl Started {
         until_at_rest(&[i32::try_from(self.child.id())?]).with_context(|| self.shown.clone())
     }
 
-    /// Ends it as soon as it waits for at least so many descriptors; how long that took.
+    /// Ends it as soon as it waits for at least this many descriptors. Returns how long that took.
     pub fn ms_until_it_polls(mut self, descriptors: usize) -> Result<f64> {
         /// poll and ppoll, on x86-64 and on arm64.
         const POLLS: [&str; 3] = ["7", "271", "73"];
@@ -98,7 +98,7 @@ impl Started {
             if polls(self.child.id()) {
                 break true;
             }
-            // It has both processors meanwhile, as far as we are concerned.
+            // We sleep meanwhile, so that the command can use all processors.
             if is_readable(&self.pidfd, Duration::from_micros(500)) || Instant::now() > deadline {
                 break false;
             }
@@ -108,7 +108,7 @@ impl Started {
         if waits { Ok(took) } else { bail!("{} does not wait for {descriptors} descriptors", self.shown) }
     }
 
-    /// How much of a processor it uses over this time, in percent, while it does nothing but wait.
+    /// How much of a processor it uses during this time, in percent, while it does nothing but wait.
     pub fn percent_over(mut self, time: Duration) -> Result<f64> {
         self.until_it_waits()?;
         let before = (Moment::now(), processor_ms(self.child.id())?);
@@ -119,19 +119,19 @@ impl Started {
     }
 
     fn kill(&mut self) -> Result<()> {
-        // One that has ended only says so.
+        // If it has exited already, this only returns an error.
         let _ = rustix::process::pidfd_send_signal(self.pidfd.as_fd(), Signal::KILL);
         self.child.wait()?;
         Ok(())
     }
 
-    /// Lets time pass while it waits; false when it ended meanwhile.
+    /// Lets time pass while it waits; false when it exited meanwhile.
     pub fn waits_for(&self, time: Duration) -> bool {
         !is_readable(&self.pidfd, time)
     }
 }
 
-/// What all threads of a process have used of the processors.
+/// How much processor time all threads of a process have used.
 #[expect(clippy::cast_precision_loss, reason = "spans of minutes: far below 2^52 ns")]
 pub fn processor_ms(pid: u32) -> Result<f64> {
     let mut nanoseconds = 0;

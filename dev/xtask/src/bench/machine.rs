@@ -1,4 +1,4 @@
-//! What the figures were measured on: they mean nothing without it.
+//! The machine on which the figures were measured: without it they mean nothing.
 
 use std::process::Command;
 

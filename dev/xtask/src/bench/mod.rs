@@ -4,6 +4,7 @@
 //! left running. A goal that is missed is said in the table and is no failure: a busy machine must not turn a build
 //! red. Not being able to measure ourselves, or leaving a process behind, is one.
 
+mod against;
 pub mod agent;
 mod clock;
 mod drive;
@@ -21,6 +22,7 @@ mod tools;
 
 use std::cell::RefCell;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -38,11 +40,11 @@ const REST_LIMIT: Duration = Duration::from_secs(30);
 /// What every row needs.
 pub struct Bench {
     tools: Tools,
-    scratch: Scratch,
+    scratch: Rc<Scratch>,
     /// A copy of this program, which the tools keep; the original may be rebuilt meanwhile.
     agent: PathBuf,
     quick: bool,
-    /// Who is supposed to run between two samples.
+    /// The processes that run between two samples.
     quiet: RefCell<Baseline>,
 }
 
@@ -76,6 +78,8 @@ struct Asked {
     only: Option<String>,
     quick: bool,
     binary: Option<PathBuf>,
+    /// An older ostler, to be compared with instead of the other tools.
+    against: Option<PathBuf>,
 }
 
 impl Asked {
@@ -87,6 +91,7 @@ impl Asked {
                 "--quick" => asked.quick = true,
                 "--only" => asked.only = Some(words.next().context("--only which row?")?.clone()),
                 "--binary" => asked.binary = Some(words.next().context("--binary which file?")?.into()),
+                "--against" => asked.against = Some(words.next().context("--against which file?")?.into()),
                 unknown => bail!("`bench` does not know {unknown}"),
             }
         }
@@ -99,25 +104,34 @@ impl Asked {
 
     /// The published report comes from whole runs only.
     fn is_for_publication(&self) -> bool {
-        self.only.is_none() && !self.quick
+        self.only.is_none() && !self.quick && self.against.is_none()
     }
 }
 
 pub fn run(arguments: &[String]) -> Result<()> {
     let asked = Asked::parse(arguments)?;
     become_subreaper()?;
-    let tools = Tools::provide(asked.binary.clone())?;
-    let scratch = Scratch::create()?;
+    let tools = match &asked.against {
+        None => Tools::provide(asked.binary.clone())?,
+        Some(_) => Tools::ours_alone(&tools::built(asked.binary.clone())?, "ostler")?,
+    };
+    let scratch = Rc::new(Scratch::create()?);
     let agent = scratch.file("agent");
     std::fs::copy(std::env::current_exe()?, &agent).context("cannot copy this program")?;
     let bench = Bench { tools, scratch, agent, quick: asked.quick, quiet: RefCell::new(Baseline::none()) };
+
+    let older = asked.against.as_deref().map(|binary| against::older(&bench, binary)).transpose()?;
 
     let mut table = Vec::new();
     let mut problems = Vec::new();
     for (name, measure) in ROWS {
         if asked.only.as_deref().is_none_or(|only| only == name) {
             eprintln!("measuring: {name}");
-            match measure(&bench) {
+            let measured = match &older {
+                None => measure(&bench),
+                Some(older) => against::measure(&bench, older, measure),
+            };
+            match measured {
                 Ok(rows) => {
                     // A whole run takes long: what it has so far is shown.
                     rows.iter().for_each(|row| eprint!("  {}", report::line(row)));
@@ -175,11 +189,11 @@ impl Bench {
         bail!("left running: {}", left.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "));
     }
 
-    /// After a row nobody may be left; what is left is named and ended.
+    /// After a row no process may be left; those that are left are named and ended.
     fn clear_away(&self, row: &str) -> Result<Option<String>> {
-        let nobody = Baseline::none();
-        let left = nobody.settle(REST_LIMIT)?;
-        nobody.end_newcomers()?;
+        let none = Baseline::none();
+        let left = none.settle(REST_LIMIT)?;
+        none.end_newcomers()?;
         let named = left.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
         Ok((!left.is_empty()).then(|| format!("{row}: left running: {named}")))
     }

@@ -84,7 +84,8 @@ fn draw_panel(svg: &mut String, panel: &Panel<'_>, left: f64, top: f64) {
     for bar in &panel.bars {
         let (class, name_class) = match bar.who {
             Contender::Ostler => ("ours", "name-ours"),
-            Contender::Dtach
+            Contender::OstlerBefore
+            | Contender::Dtach
             | Contender::Tmux
             | Contender::TmuxCold
             | Contender::Shpool
@@ -137,7 +138,8 @@ fn draw_bar(svg: &mut String, class: &str, (x, y, length): (f64, f64, f64), cut:
 fn label(bar: &Bar) -> String {
     match bar.who {
         Contender::Ostler => bar.figure.clone(),
-        Contender::Dtach
+        Contender::OstlerBefore
+        | Contender::Dtach
         | Contender::Tmux
         | Contender::TmuxCold
         | Contender::Shpool
@@ -174,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_with_nobody_to_compare_with_is_not_drawn() {
+    fn a_row_without_another_tool_is_not_drawn() {
         assert!(!svg(&[row(Unit::Milliseconds, &[(Contender::Ostler, 2.0)])]).contains("<rect"));
     }
 }

@@ -1,7 +1,7 @@
-//! Knowing that processes do nothing but wait, from outside and without asking them.
+//! Detects from the outside, without asking them, that processes do nothing but wait.
 //!
-//! The kernel counts how often each thread was put aside. A thread that ran since the last look has a new number; when
-//! no number changes over several looks, whatever was going to happen at once has happened.
+//! The kernel counts the context switches of each thread. A thread that ran since the last look has a new number. When
+//! no number changes over several looks, everything that was about to happen has happened.
 
 use std::time::{Duration, Instant};
 
@@ -11,13 +11,12 @@ use crate::processes::{Identity, is_readable};
 
 const LOOK_EVERY: Duration = Duration::from_millis(4);
 const UNCHANGED_LOOKS: u32 = 8;
-/// Some servers look around all the time and never rest; after this long they are taken as they are.
+/// Some servers poll all the time and never rest; after this time they are measured as they are.
 const LIMIT: Duration = Duration::from_secs(3);
 
-/// Returns once all of these processes are at rest, or are what they will stay; it is an error if the first of them
-/// ends before.
+/// Returns once all of these processes are at rest, or after `LIMIT`. It is an error if the first of them exits before.
 pub fn until_at_rest(pids: &[i32]) -> Result<()> {
-    let first = Identity::of(*pids.first().context("nobody to look at")?)?;
+    let first = Identity::of(*pids.first().context("no process to look at")?)?;
     let pidfd = first.open().context("a process that should wait is gone")?;
     let deadline = Instant::now() + LIMIT;
     let mut unchanged = 0;
@@ -33,7 +32,7 @@ pub fn until_at_rest(pids: &[i32]) -> Result<()> {
     Ok(())
 }
 
-/// The counters of every thread; one that is gone has none.
+/// The counters of every thread; a thread that has exited has none.
 fn switches(pids: &[i32]) -> Vec<String> {
     let threads = pids.iter().filter_map(|pid| std::fs::read_dir(format!("/proc/{pid}/task")).ok()).flatten().flatten();
     let statuses = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("status")).ok());
@@ -56,7 +55,7 @@ mod tests {
         let pid = i32::try_from(child.id()).unwrap();
         until_at_rest(&[pid]).unwrap();
         drop(child.stdin.take());
-        // Not collected yet: its number still belongs to it.
+        // Its exit is not collected yet, so its number still belongs to it.
         assert!(until_at_rest(&[pid]).is_err());
         child.wait().unwrap();
     }

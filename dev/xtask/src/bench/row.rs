@@ -60,7 +60,7 @@ impl Unit {
         }
     }
 
-    fn less_is_better(self) -> bool {
+    pub fn less_is_better(self) -> bool {
         match self {
             Self::Milliseconds | Self::Kibibytes | Self::Percent | Self::Times => true,
             Self::MegabytesPerSecond => false,

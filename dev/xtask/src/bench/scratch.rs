@@ -1,7 +1,8 @@
-//! A place for everything that a run of the benchmarks writes, far from the user's own sessions, servers and settings.
+//! A place for everything that a run of the benchmarks writes, separate from the user's own sessions, servers and
+//! settings.
 //!
 //! Two folders: one below target/, on a real disk, for data; one with a short name for sockets, whose paths the kernel
-//! limits to 107 bytes. Both go when the run is over.
+//! limits to 107 bytes. Both are deleted when the run is over.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use rustix::fs::IFlags;
 
 use crate::workspace;
 
-/// What a shell on a desktop exports, about.
+/// About as many variables as a shell on a desktop exports.
 const PERSONS_VARIABLES: usize = 40;
 
 pub struct Scratch {
@@ -21,14 +22,14 @@ pub struct Scratch {
     names_given: Cell<usize>,
 }
 
-/// Has ext4 put each folder that is made in this one far from everything else. Without a journal it steps over every inode
-/// that was deleted in the last minutes, so that a file would take ten times as long to make after a test run than before
-/// it, and what one contender deletes would cost the next.
+/// Makes ext4 put each folder that is made in this one far from everything else. Without a journal, ext4 steps over
+/// every inode that was deleted in the last minutes. Then creating a file would take ten times as long after a test run
+/// as before it, and what one contender deletes would slow down the next.
 fn keep_apart(folder: &Path) -> Result<()> {
     const TOP_OF_A_TREE: IFlags = IFlags::from_bits_retain(0x0002_0000);
     std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let open = std::fs::File::open(folder)?;
-    // Other file systems know neither the trouble nor the flag.
+    // Other file systems have neither the problem nor the flag.
     let _ = rustix::fs::ioctl_getflags(&open).map(|flags| rustix::fs::ioctl_setflags(&open, flags | TOP_OF_A_TREE));
     Ok(())
 }
@@ -54,18 +55,19 @@ impl Scratch {
         Ok(folder)
     }
 
-    /// The same, as commands call it that are run in the place of all folders: short enough for a socket, too.
+    /// Like [`Scratch::folder`], as a relative path for commands that are run in the folder of the data: short enough
+    /// for a socket, too.
     pub fn nearby_folder(&self, about: &str) -> Result<PathBuf> {
         let folder = self.folder(about)?;
         Ok(folder.strip_prefix(&self.data)?.to_owned())
     }
 
-    /// A path that is short enough for a socket, and that nothing has yet.
+    /// A path that is short enough for a socket, and that does not exist yet.
     pub fn socket(&self, about: &str) -> PathBuf {
         self.short.join(self.unique(about))
     }
 
-    /// A path on disk that nothing has yet.
+    /// A path on disk that does not exist yet.
     pub fn file(&self, about: &str) -> PathBuf {
         self.data.join(self.unique(about))
     }
@@ -73,12 +75,12 @@ impl Scratch {
     pub fn unique(&self, about: &str) -> String {
         let number = self.names_given.get() + 1;
         self.names_given.set(number);
-        // Not twice in two runs: the name of a folder decides where on the disk it is.
+        // Not the same in two runs: the name of a folder decides where on the disk it is.
         format!("{about}-{}-{number}", std::process::id())
     }
 
-    /// The command with an environment of its own, as long as a person's: pueue, for one, stores it with every task, so
-    /// neither the length of ours nor none at all may decide a comparison.
+    /// The command with an environment of its own, as long as a person's: pueue, for example, stores it with every
+    /// task, so the length of our environment must not affect a comparison, and neither must an empty one.
     pub fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command.env_clear().current_dir(&self.data);

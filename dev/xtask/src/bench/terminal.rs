@@ -20,7 +20,7 @@ use crate::processes::is_readable;
 pub const ROWS: u16 = 24;
 pub const COLUMNS: u16 = 80;
 
-/// How long a client may take to leave a terminal that went away.
+/// How long a client may take to exit after its terminal was closed.
 const LEAVE_LIMIT: Duration = Duration::from_secs(5);
 
 /// How long a screen may take to arrive.
@@ -29,7 +29,7 @@ const SCREEN_LIMIT: Duration = Duration::from_secs(30);
 /// What a client does at first is not part of what it does while sessions stream.
 const FIRST_DRAWN: Duration = Duration::from_secs(2);
 
-/// How often the threads of a process have gone to sleep by themselves.
+/// How often the threads of a process have gone to sleep voluntarily.
 fn sleeps(pid: u32) -> Result<f64> {
     let mut count = 0;
     for thread in std::fs::read_dir(format!("/proc/{pid}/task"))? {
@@ -78,7 +78,7 @@ impl Client {
                 bail!("the screen never showed {}", missing.join(", "));
             }
             let mut chunk = [0; 16 * 1024];
-            // A client that has left closes the terminal, which reads as an error.
+            // A client that has exited closes the terminal, which is a read error.
             let read = screen
                 .read(&mut chunk)
                 .with_context(|| format!("the client left after {:?}", String::from_utf8_lossy(&seen)))?;
@@ -88,7 +88,7 @@ impl Client {
             if missing.is_empty() {
                 return Ok(at.ms_since(self.started));
             }
-            // A text may come in two pieces; what is much older need not be searched again.
+            // A text may come in two pieces; much older bytes need not be searched again.
             seen.drain(..seen.len().saturating_sub(longest.max(200)));
         }
         Ok(0.0)
@@ -112,8 +112,8 @@ impl Client {
         }
     }
 
-    /// Milliseconds from typing this key until a frame has been drawn for it: the end of a synchronised update. What follows is read
-    /// until the screen has been still for a moment.
+    /// Milliseconds from typing this key until a frame was drawn for it: the end of a synchronised update. Further
+    /// output is read until the screen has not changed for a moment.
     pub fn ms_until_drawn(&self, key: u8, still: Duration) -> Result<f64> {
         const END: &[u8] = b"\x1b[?2026l";
         let typed = Moment::now();
@@ -133,7 +133,8 @@ impl Client {
         }
     }
 
-    /// How often the process was put to sleep over this time, once it does nothing but wait. What it draws meanwhile is read.
+    /// How often the process went to sleep during this time, once it does nothing but wait. Its output is read
+    /// meanwhile.
     pub fn wakeups_over(&self, time: Duration) -> Result<f64> {
         until_at_rest(&[self.process().cast_signed()])?;
         self.reads_for(Duration::ZERO)?;
@@ -142,7 +143,7 @@ impl Client {
         Ok(sleeps(self.process())? - before)
     }
 
-    /// How much of a processor it uses over this time, in percent. What it draws is read.
+    /// How much of a processor it uses during this time, in percent. Its output is read.
     pub fn percent_over(&self, time: Duration) -> Result<f64> {
         self.reads_for(FIRST_DRAWN)?;
         let before = (Moment::now(), processor_ms(self.process())?);
@@ -150,7 +151,7 @@ impl Client {
         Ok((processor_ms(self.process())? - before.1) / Moment::now().ms_since(before.0) * 100.0)
     }
 
-    /// Reads what it draws, for this long.
+    /// Reads its output for this long.
     fn reads_for(&self, time: Duration) -> Result<()> {
         let (deadline, mut chunk) = (Instant::now() + time, [0; 16 * 1024]);
         while is_readable(&self.screen, deadline.saturating_duration_since(Instant::now())) {
@@ -167,7 +168,7 @@ impl Client {
         self.child.id()
     }
 
-    /// Takes the terminal away, as a dropped SSH line does, and waits until the client has left.
+    /// Closes the terminal, as a broken SSH connection does, and waits until the client has exited.
     pub fn hang_up(self) -> Result<()> {
         let Self { screen, mut child, pidfd, started: _ } = self;
         drop(screen);
@@ -180,7 +181,7 @@ impl Client {
     }
 }
 
-/// Turns `command` into one that first takes its stdin for its terminal and notes the time.
+/// Turns `command` into one that first makes its stdin its controlling terminal and reports the time.
 pub fn on_terminal(agent: &mut Command, reports: &Mailbox, command: &Command) {
     agent.args([agent::COMMAND, "on-terminal"]).arg(reports.path());
     agent.arg(command.get_program()).args(command.get_args());

@@ -25,6 +25,7 @@ pub struct Tool {
 }
 
 enum Origin {
+    LeftOut,
     System { program: &'static str },
     Crate { name: &'static str, program: &'static str },
 }
@@ -52,6 +53,7 @@ impl Tool {
 impl Origin {
     fn provide(&self) -> Result<PathBuf, String> {
         match *self {
+            Self::LeftOut => Err("left out".to_owned()),
             Self::System { program } => {
                 apt::install_missing(&[program])?;
                 apt::on_path(program).ok_or_else(|| format!("{program} is not on PATH"))
@@ -70,15 +72,28 @@ impl Origin {
 impl Tools {
     /// `ours`: a binary that is already built; else it is built now.
     pub fn provide(ours: Option<PathBuf>) -> Result<Self> {
-        let ostler = ours.map_or_else(build_ours, Ok)?;
         Ok(Self {
-            ostler: install(&ostler)?,
+            ostler: install(&built(ours)?, "ostler")?,
             dtach: Tool::of_system("dtach"),
             tmux: Tool::of_system("tmux"),
             shpool: Tool::of_crate("shpool", "shpool"),
             pueue: Tool::of_crate("pueue", "pueue"),
             pueued: Tool::of_crate("pueue", "pueued"),
             ripgrep: Tool::of_system("rg"),
+        })
+    }
+
+    /// Ours, installed under that name, and none of the others.
+    pub fn ours_alone(binary: &Path, name: &str) -> Result<Self> {
+        let left_out = || Tool { origin: Origin::LeftOut, provided: OnceCell::new() };
+        Ok(Self {
+            ostler: install(binary, name)?,
+            dtach: left_out(),
+            tmux: left_out(),
+            shpool: left_out(),
+            pueue: left_out(),
+            pueued: left_out(),
+            ripgrep: left_out(),
         })
     }
 
@@ -106,6 +121,11 @@ fn version(program: &Path, how: &str) -> String {
     number.unwrap_or("?").to_owned()
 }
 
+/// A binary that is already built, or else one that is built now.
+pub fn built(ours: Option<PathBuf>) -> Result<PathBuf> {
+    ours.map_or_else(build_ours, Ok)
+}
+
 fn build_ours() -> Result<PathBuf> {
     workspace::run_visibly(workspace::cargo().args(["build", "--release", "--package", "ostler"]))?;
     let binary = workspace::target().join("release").join("ostler");
@@ -114,11 +134,11 @@ fn build_ours() -> Result<PathBuf> {
 
 /// Puts our program where the others are, as an installation does: by a copy. A linker writes here and there, and leaves
 /// the file in memory page by page; started from there, a launch takes a tenth longer than from a file that was copied.
-fn install(ostler: &Path) -> Result<PathBuf> {
+fn install(ostler: &Path, name: &str) -> Result<PathBuf> {
     let folder = tools_folder().join("bin");
     std::fs::create_dir_all(&folder)?;
     // A process that still runs the last one keeps it.
-    let (new, installed) = (folder.join("ostler.new"), folder.join("ostler"));
+    let (new, installed) = (folder.join(format!("{name}.new")), folder.join(name));
     std::fs::copy(ostler, &new).with_context(|| format!("cannot copy {}", ostler.display()))?;
     std::fs::rename(new, &installed)?;
     Ok(installed)

@@ -1,4 +1,4 @@
-//! A server that stays in the foreground as our child, so that its start, its death and its end are seen.
+//! A server that stays in the foreground as our child, so that its start and its exit are seen.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
@@ -18,7 +18,7 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Starts it and returns once `answers` does.
+    /// Starts it and returns once `answers` is true.
     pub fn start(command: &mut Command, answers: impl Fn() -> bool) -> Result<Self> {
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         let child = child.with_context(|| format!("cannot start {:?}", command.get_program()))?;
@@ -26,7 +26,7 @@ impl Daemon {
         let daemon = Self { child, pidfd };
         let deadline = Instant::now() + START_LIMIT;
         while !answers() {
-            // Its death is an event; that it listens is only known by asking again.
+            // Its exit is an event; whether it listens can only be checked again and again.
             if is_readable(&daemon.pidfd, Duration::from_millis(5)) {
                 bail!("{:?} ended instead of serving", command.get_program());
             }
@@ -45,7 +45,7 @@ impl Daemon {
 impl Drop for Daemon {
     fn drop(&mut self) {
         let _ended_after_it = i32::try_from(self.pid()).ok().and_then(|pid| Tree::below(vec![pid]).ok());
-        // Each may fail only because it is gone already, which is what we want.
+        // Each call can fail only because the process has exited already, which is what we need.
         let _ = rustix::process::pidfd_send_signal(self.pidfd.as_fd(), Signal::TERM);
         if !is_readable(&self.pidfd, END_LIMIT) {
             let _ = rustix::process::pidfd_send_signal(self.pidfd.as_fd(), Signal::KILL);

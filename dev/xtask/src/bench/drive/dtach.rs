@@ -14,11 +14,11 @@ use crate::processes::{Baseline, Process, Tree};
 pub struct Dtach<'a> {
     scratch: &'a Scratch,
     program: &'a Path,
-    /// On the same disk as the sessions of the others: to make a file takes longer in one place than in another.
+    /// On the same disk as the sessions of the other tools: creating a file takes a different time in different places.
     sockets: PathBuf,
 }
 
-/// Sessions and all that runs in them; ended when dropped, since dtach has no command for that.
+/// Sessions and everything that runs in them; ended when dropped, because dtach has no command for that.
 pub struct Sessions {
     pub processes: Vec<Process>,
 }
@@ -48,7 +48,7 @@ impl<'a> Dtach<'a> {
         for _ in 0..count {
             let socket = self.socket();
             let launched = run(self.command("-n", &socket).args(words));
-            // Before any error goes up: what was started belongs to `sessions`, which ends it.
+            // Before an error is returned: what was started belongs to `sessions`, which ends it.
             sessions.processes = before.newcomers()?;
             launched?;
             sockets.push(socket);

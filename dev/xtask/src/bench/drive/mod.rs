@@ -1,4 +1,4 @@
-//! How each tool is driven: in a home, with a socket and with settings of its own, ended when its driver goes.
+//! How each tool is used: with a home, a socket and settings of its own, ended when its driver is dropped.
 
 pub mod daemon;
 pub mod dtach;

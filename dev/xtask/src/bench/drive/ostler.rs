@@ -12,7 +12,7 @@ use crate::bench::Bench;
 use crate::bench::execute::run;
 use crate::bench::scratch::Scratch;
 
-/// How long a session may be without a keeper before something is wrong.
+/// A session that has no keeper for longer than this is an error.
 const KEEPER_LIMIT: Duration = Duration::from_secs(10);
 
 pub struct Ostler<'a> {
@@ -21,7 +21,7 @@ pub struct Ostler<'a> {
     home: PathBuf,
 }
 
-/// What `--json` says of a session, as far as the benchmarks look.
+/// The fields of `--json` about a session that the benchmarks use.
 pub struct Session {
     pub id: String,
     pub alive: bool,
@@ -42,7 +42,7 @@ impl<'a> Ostler<'a> {
         command
     }
 
-    /// `run -d …`: the new session's id.
+    /// `run -d …`. Returns the new session's id.
     pub fn launch<I: IntoIterator<Item: AsRef<OsStr>>>(&self, arguments: I) -> Result<String> {
         Ok(printed_id(&run(self.command(["run", "-d"]).args(arguments))?.stdout)?.to_owned())
     }
@@ -58,27 +58,28 @@ impl<'a> Ostler<'a> {
         Session::from_json(&serde_json::from_str(&shown).context("ostler show --json is not JSON")?)
     }
 
-    /// The keeper's process id, once there is one: `run -d` returns when the program has started, a little before.
+    /// The keeper's process id, once there is a keeper: `run -d` returns when the program has started, a little
+    /// earlier.
     pub fn until_kept(&self, id: &str) -> Result<i32> {
         let deadline = Instant::now() + KEEPER_LIMIT;
         loop {
             let session = self.show(id)?;
             match (session.kept, session.keeper_pid) {
                 (true, Some(keeper)) => return Ok(keeper),
-                (false, _) | (true, None) if Instant::now() > deadline => bail!("session {id} is kept by nobody"),
+                (false, _) | (true, None) if Instant::now() > deadline => bail!("session {id} has no keeper"),
                 (false, _) | (true, None) => {}
             }
         }
     }
 
-    /// The process id in keeper.json, whether it still lives or not.
+    /// The process id in keeper.json, whether or not the process still lives.
     pub fn keeper_on_record(&self, id: &str) -> Option<i32> {
         let record = std::fs::read(self.folder(id).join("keeper.json")).ok()?;
         let record: Value = serde_json::from_slice(&record).ok()?;
         i32::try_from(record.get("pid")?.as_i64()?).ok()
     }
 
-    /// Waits until the helpers of a session that has ended have left: its folder is smaller then.
+    /// Waits until the helpers of an ended session have exited: its folder is smaller then.
     pub fn until_left(&self, id: &str) -> Result<()> {
         let deadline = Instant::now() + KEEPER_LIMIT;
         while self.folder(id).join("keeper.json").exists() || self.show(id)?.kept {
@@ -90,7 +91,7 @@ impl<'a> Ostler<'a> {
     }
 
     pub fn stop(&self, id: &str) -> Result<()> {
-        // Exit code 6 says that it was stopped on request, which it was: only what is left of it matters here.
+        // Exit code 6 means that it was stopped on request, as here: it only matters whether it still runs.
         match run(&mut self.command(["stop", "--kill", id])) {
             Ok(_) => Ok(()),
             Err(error) if !self.show(id)?.alive => {
@@ -109,7 +110,7 @@ impl<'a> Ostler<'a> {
         self.home.join("sessions")
     }
 
-    /// Of how many sessions lists have noted what they look like.
+    /// How many sessions have their view noted in the index of lists.
     pub fn noted_by_lists(&self) -> Result<usize> {
         match std::fs::read(self.home.join("live.index")) {
             Ok(index) => Ok(String::from_utf8_lossy(&index).matches("\"view\":{").count()),
@@ -122,7 +123,7 @@ impl<'a> Ostler<'a> {
         self.home.join("archive")
     }
 
-    /// Forgets every session: for rows whose output fills disks.
+    /// Deletes every session: for rows whose output fills disks.
     pub fn empty_home(&self) -> Result<()> {
         std::fs::remove_dir_all(&self.home)?;
         Ok(std::fs::create_dir(&self.home)?)

@@ -30,7 +30,7 @@ impl<'a> Shpool<'a> {
         client(self.scratch, self.program, &self.socket)
     }
 
-    /// Starts a session of one command, nobody attached.
+    /// Starts a session of one command, without attaching to it.
     pub fn launch_command(&self, name: &str, command_line: &str) -> Command {
         let mut command = self.command();
         command.args(["attach", "--background", "--cmd", command_line, name]);

@@ -50,7 +50,7 @@ impl<'a> Tmux<'a> {
     }
 }
 
-/// A command to a server that does not run yet, and that leaves with its last session.
+/// A command to a server that does not run yet, and that exits with its last session.
 pub fn cold_command(bench: &Bench) -> Result<Command> {
     Ok(command_at(&bench.scratch, bench.tools.tmux.path()?, &bench.scratch.socket("tc")))
 }

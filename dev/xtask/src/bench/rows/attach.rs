@@ -1,4 +1,4 @@
-//! How long one looks at an empty terminal after typing `attach`.
+//! How long the terminal stays empty after `attach` was typed.
 
 use std::process::Command;
 
@@ -74,7 +74,7 @@ pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
     }])
 }
 
-/// A program with a long past, and what must be seen of it.
+/// A program with a long history, and the part of it that must be shown.
 struct History<'a> {
     bench: &'a Bench,
     lines: usize,
@@ -88,12 +88,13 @@ impl<'a> History<'a> {
         Ok(Self { bench, lines, written, clients: Mailbox::create(bench.scratch.file("clients"))? })
     }
 
-    /// Prints the lines, says so, and stays.
+    /// Prints the lines, reports that, and keeps running.
     fn script(&self) -> String {
         format!("seq -f L%08.0f {}; echo written > {}; exec sleep 600", self.lines, self.written.path().display())
     }
 
-    /// As `script`, but it draws its last screen again whenever the size of its terminal is said to have changed.
+    /// Like `script`, but it draws its last screen again whenever it gets a signal that the size of its terminal has
+    /// changed.
     fn redrawing_script(&self) -> String {
         let (lines, first) = (self.lines, self.lines - SHOWN);
         format!(
@@ -103,11 +104,11 @@ impl<'a> History<'a> {
         )
     }
 
-    /// Waits for the history, looks at it once, and returns what takes a sample.
+    /// Waits for the history, looks at it once, and returns a function that takes a sample.
     fn once_written(mut self, attach: impl Fn() -> Command + 'a) -> Result<impl FnMut(usize) -> Result<f64> + 'a> {
         self.written.receive(LIMIT)?;
         let mut sample = move |_| self.look(&attach());
-        // The tool may be a few kilobytes behind its program; once the end has been seen it is not.
+        // The tool may be a few kilobytes behind its program; once the end was shown it is not.
         sample(0)?;
         Ok(sample)
     }

@@ -1,4 +1,4 @@
-//! How fast an agent's output is understood: what a keeper and every reader do with each line.
+//! How fast an agent's output is decoded: what a keeper and every reader do with each line.
 
 use anyhow::{Context, Result};
 
@@ -17,7 +17,7 @@ pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
     let command = "cargo run --release -p ostler-agents --example agents_throughput";
     let entries = vec![Entry::new(Contender::Ostler, command, || {
         workspace::run_visibly(workspace::cargo().arg("build").args(EXAMPLE))?;
-        // It measures itself: what cargo takes to start it does not count.
+        // The example measures itself: the time that cargo takes to start it does not count.
         Ok(move |_| {
             rate(&run(workspace::cargo().args(["run", "--quiet"]).args(EXAMPLE).args(["--", &megabytes]))?.stdout)
         })

@@ -1,4 +1,4 @@
-//! What a session that nobody needs any more takes on the disk.
+//! How much disk space a session takes that is not needed any more.
 
 use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
@@ -14,7 +14,7 @@ use crate::bench::row::{Goal, Row, Unit};
 
 pub const NAME: &str = "disk";
 
-/// What an entry of the file system counts as.
+/// Which amount of the used space is measured.
 type Amount = fn(&Used) -> f64;
 
 #[derive(Default)]
@@ -26,7 +26,7 @@ struct Used {
 pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
     let kib: (&str, Unit, Amount) = ("disk use", Unit::Kibibytes, |used| used.kib);
     let inodes: (&str, Unit, Amount) = ("inodes", Unit::Times, |used| used.inodes);
-    // The table of goals is about a command. An agent leaves what was said as well, and copies of its transcript.
+    // The table of goals is about a command. For an agent there are also the conversation and copies of its transcript.
     Ok(vec![
         row(bench, "an ended command", kib, ended, Some(24.0))?,
         row(bench, "an ended command", inodes, ended, Some(10.0))?,
@@ -78,7 +78,7 @@ fn archived(ostler: &Ostler<'_>) -> Result<Used> {
     bail!("{id} is not in the archive");
 }
 
-/// A session that has ended, and all of whose helpers have left.
+/// A session that has ended, and all of whose helpers have exited.
 fn finished(ostler: &Ostler<'_>, arguments: &[&str]) -> Result<String> {
     let id = ostler.launch(arguments)?;
     run(&mut ostler.command(["wait", &id]))?;

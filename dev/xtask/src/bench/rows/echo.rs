@@ -1,4 +1,4 @@
-//! How long a key takes until it is seen: through a client on a terminal, to the program, and back.
+//! How long it takes until a key is shown: through a client on a terminal, to the program, and back.
 
 use std::process::Command;
 
@@ -16,23 +16,23 @@ use crate::bench::terminal::{Client, on_terminal};
 
 pub const NAME: &str = "echo";
 
-/// So many keys are typed for one sample, of which the median counts.
+/// How many keys are typed for one sample. Their median is the sample.
 const KEYS: usize = 200;
 
-/// Letters that no control sequence of a screen ends with.
+/// Letters that end no control sequence of a screen.
 const LETTERS: [u8; 5] = *b"vwxyz";
 
-/// What echoes.
+/// What echoes a key.
 #[derive(Clone, Copy)]
 enum Echo {
-    /// The terminal itself, at once: all that is measured is the tool.
+    /// The terminal itself, at once: only the tool is measured.
     Terminal,
     /// A program that reads keys and draws, as agents do.
     Program,
 }
 
 impl Echo {
-    /// Says that it is up, and stays. Where the terminal echoes, the program is woken for many keys at once.
+    /// Reports that it runs, and keeps running. Where the terminal echoes, the program is woken for many keys at once.
     fn script(self, up: &Mailbox) -> String {
         let (modes, output) = match self {
             Self::Terminal => ("-icanon min 255 echo", "> /dev/null"),
@@ -91,7 +91,7 @@ fn measure_one(bench: &Bench, echo: Echo) -> Result<Row> {
     })
 }
 
-/// Somebody who types and looks. The client goes before the tool does.
+/// A client that types and looks. The client is dropped before the tool.
 struct Attached<T> {
     client: Option<Client>,
     typed: usize,
@@ -99,7 +99,8 @@ struct Attached<T> {
 }
 
 impl<T> Attached<T> {
-    /// Attaches, and returns what takes a sample. `greeting`: what the client shows when it has the terminal.
+    /// Attaches, and returns a function that takes a sample. `greeting`: what the client shows when it has the
+    /// terminal.
     fn to(
         tool: T,
         bench: &Bench,
@@ -112,7 +113,7 @@ impl<T> Attached<T> {
         let client = Client::start(command, &mut reports)?;
         client.ms_until_shown(&[greeting])?;
         let mut attached = Self { client: Some(client), typed: 0, _tool: tool };
-        // The first keys pay for what happens once.
+        // One-time costs are in the first keys, which are not measured.
         attached.type_keys()?;
         Ok(move |_| attached.type_keys())
     }

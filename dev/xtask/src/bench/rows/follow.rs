@@ -1,4 +1,4 @@
-//! What it costs to follow sessions that print: it is to follow what is new, not what has been.
+//! What it costs to follow sessions that print: the cost has to depend on what is new, not on what was printed before.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Stdio};
@@ -17,7 +17,7 @@ use crate::bench::row::{Goal, Row, Unit};
 
 pub const NAME: &str = "follow";
 
-/// Lines that are passed over at first, and lines that are measured: two seconds.
+/// Lines that are skipped at first, and lines that are measured: two seconds.
 const FIRST: usize = 25;
 const MEASURED: usize = 100;
 
@@ -74,13 +74,13 @@ fn many_that_print(bench: &Bench) -> Result<Row> {
     })
 }
 
-/// A `logs -f` that runs.
+/// A running `logs -f`.
 struct Follower {
     child: Child,
     lines: BufReader<ChildStdout>,
 }
 
-/// What it cost.
+/// The cost of following.
 struct Followed {
     ms: f64,
     percent: f64,
@@ -121,7 +121,7 @@ impl Follower {
 
 impl Drop for Follower {
     fn drop(&mut self) {
-        // One that has ended only says so.
+        // If it has exited already, these calls only return an error.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -54,7 +54,7 @@ pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
 
 #[expect(clippy::cast_precision_loss, reason = "gigabytes: far below 2^52")]
 fn rate(ms: f64, kept: u64, wanted: usize) -> Result<f64> {
-    // What the last sample left in memory must not be written out during the next one.
+    // Data of the last sample in memory must not be written out during the next one.
     rustix::fs::sync();
     if kept != wanted as u64 {
         bail!("{kept} bytes were kept of {wanted}");

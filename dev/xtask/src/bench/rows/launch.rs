@@ -1,4 +1,4 @@
-//! How long one waits for a session to be started.
+//! How long it takes to start a session.
 
 use anyhow::Result;
 
@@ -19,7 +19,7 @@ pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
             let ostler = Ostler::in_new_home(bench)?;
             Ok(move |_| {
                 let launched = run(&mut ostler.command(["run", "-d", "--", "true"]))?;
-                // Started for certain: its end must be known, and be that of `true`.
+                // To be certain that it was started: its end must be known, and be that of `true`.
                 run(&mut ostler.command(["wait", printed_id(&launched.stdout)?]))?;
                 Ok(launched.ms)
             })

@@ -92,7 +92,7 @@ fn many_ended(bench: &Bench) -> Result<Row> {
     })
 }
 
-/// An array's length, or that of pueue's object of tasks.
+/// Compares the length of an array, or of pueue's object of tasks.
 fn expect_length(json: &str, wanted: usize) -> Result<()> {
     let listed: Value = serde_json::from_str(json).context("the list is not JSON")?;
     let tasks = listed.get("tasks").and_then(Value::as_object).map(serde_json::Map::len);
@@ -118,7 +118,7 @@ pub fn multiply(folders: &Path, originals: &[String], all: usize) -> Result<()> 
     Ok(())
 }
 
-/// Copies files and folders, the old id inside them replaced by the new one; sockets and the like are left out.
+/// Copies files and folders and replaces the old id in them by the new one. Sockets and the like are left out.
 fn copy_under_new_id(from: &Path, to: &Path, ids: (&str, &str)) -> Result<()> {
     std::fs::create_dir(to)?;
     for entry in std::fs::read_dir(from)? {
@@ -137,7 +137,7 @@ fn copy_under_new_id(from: &Path, to: &Path, ids: (&str, &str)) -> Result<()> {
     Ok(())
 }
 
-/// Enough randomness for names, the same in every run.
+/// Random enough for names, and the same in every run.
 struct Random(u64);
 
 impl Random {
@@ -148,7 +148,7 @@ impl Random {
         self.0
     }
 
-    /// An id made of characters that real ids have at the same place, so that we need not know the alphabet.
+    /// An id made of characters that real ids have in the same position, so that the alphabet need not be known here.
     fn id_like(&mut self, originals: &[String]) -> String {
         let length = originals.first().map_or(0, |id| id.chars().count());
         let pick = |random: &mut Self| usize::try_from(random.next() % originals.len() as u64).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! What commands cost in the middle of a long turn: it is to follow what is new, not what has been said so far.
+//! What commands cost in the middle of a long turn: the cost has to depend on what is new, not on what was said so far.
 
 use std::fmt::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -16,7 +16,7 @@ use crate::bench::row::{Goal, Row, Unit};
 pub const NAME: &str = "long_turn";
 
 const LIMIT: Duration = Duration::from_secs(60);
-/// What the agent says last, before it only works, and how it does so.
+/// What the agent says last before it only works, and the command with which it works.
 const LAST: &str = "that was all so far";
 const WORKS: &str = "sleep 3600";
 
@@ -46,14 +46,14 @@ pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Sessions whose agent has said a lot and works on.
+/// Sessions whose agent has said a lot and is still working.
 pub(super) struct InTurn<'a> {
     pub ostler: Ostler<'a>,
     pub ids: Vec<String>,
 }
 
 impl InTurn<'_> {
-    /// `then`: what it does after so many KiB. `says`: what is seen of it when it does.
+    /// `then`: what the agent does after this many KiB. `says`: what is shown when it does.
     pub fn begin<'a>(
         bench: &'a Bench,
         sessions: usize,
@@ -102,7 +102,8 @@ impl InTurn<'_> {
     }
 }
 
-/// A program in the place of the agent, which has said so much when it works on; the `PATH` on which it is found.
+/// Makes a program in place of the agent, which says this much and then works on. Returns the `PATH` on which it is
+/// found.
 fn agent(bench: &Bench, kibibytes: usize, then: &str) -> Result<String> {
     let bin = bench.scratch.folder("bin")?;
     let said = bench.scratch.file("said");

@@ -1,4 +1,4 @@
-//! What it costs in memory to keep a session that does nothing.
+//! How much memory it takes to keep a session that does nothing.
 
 use anyhow::{Context, Result, bail};
 
@@ -20,7 +20,7 @@ const PROGRAM: &str = "sleep 600";
 pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
     let count = bench.choose(100, 5);
     let looks = bench.choose(5, 2);
-    // One tool after the other: pages that two tools share would count half for each.
+    // One tool after the other: a page that two tools share would count half for each.
     let mut measured = Vec::new();
     let entry =
         Entry::new(Contender::Ostler, "holder and keeper of `ostler run -d -- sleep 600`", || ours(bench, count));
@@ -99,7 +99,7 @@ fn pueue(bench: &Bench, count: usize) -> Result<impl FnMut(usize) -> Result<f64>
     look_at(pueue, vec![daemon], count)
 }
 
-/// Looks at the memory of these processes while `alive_meanwhile`, which ends them, exists.
+/// Measures the memory of these processes while `alive_meanwhile`, which ends them when dropped, exists.
 fn look_at<T>(alive_meanwhile: T, pids: Vec<i32>, sessions: usize) -> Result<impl FnMut(usize) -> Result<f64>> {
     until_at_rest(&pids)?;
     #[expect(clippy::cast_precision_loss, reason = "a hundred")]

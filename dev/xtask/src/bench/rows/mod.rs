@@ -1,4 +1,4 @@
-//! The rows of the table, one file each: what is prepared, what is timed, what is to be reached.
+//! The rows of the table, one file each: what is prepared, what is measured, and the goal.
 
 pub mod attach;
 pub mod decoder;

@@ -1,4 +1,4 @@
-//! How much a tool holds up a program that prints to its terminal while nobody looks.
+//! How much a tool slows down a program that prints to its terminal while no client is attached.
 
 use std::process::Command;
 
@@ -28,7 +28,7 @@ fn coloured_lines(bench: &Bench) -> Result<Row> {
         Program { words: words.into_iter().chain([bytes.to_string()]).collect(), megabytes: megabytes(bytes) };
     Ok(Row {
         name: NAME,
-        title: format!("terminal output, nobody attached, {:.0} MB of coloured lines", program.megabytes),
+        title: format!("terminal output, no client attached, {:.0} MB of coloured lines", program.megabytes),
         how: "A program writes lines as agents draw them; timed from inside the session, from its start to its end.",
         unit: Unit::MegabytesPerSecond,
         measured: measure_all(bench, &program)?,
@@ -37,12 +37,12 @@ fn coloured_lines(bench: &Bench) -> Result<Row> {
 }
 
 fn short_lines(bench: &Bench) -> Result<Row> {
-    // Numbers up to this one, each on its line, are 64 MB.
+    // The numbers up to this one, each on its own line, are 64 MB.
     let last = bench.choose(8_138_888, 200_000);
     let program = Program { words: vec!["seq".into(), last.to_string()], megabytes: megabytes(seq_bytes(last)) };
     Ok(Row {
         name: NAME,
-        title: format!("terminal output, nobody attached, {:.0} MB of `seq`", program.megabytes),
+        title: format!("terminal output, no client attached, {:.0} MB of `seq`", program.megabytes),
         how: "As above. With lines this short the kernel's terminal is the limit: dtach, which throws all output away, \
               shows how fast it can be at all. Hence no goal.",
         unit: Unit::MegabytesPerSecond,
@@ -79,13 +79,13 @@ fn measure_all(bench: &Bench, program: &Program) -> Result<Vec<Measured>> {
     bench.take_turns(entries, bench.choose(7, 2))
 }
 
-/// What is kept, and how many megabytes it prints.
+/// The program that runs under the tool, and how many megabytes it prints.
 struct Program {
     words: Vec<String>,
     megabytes: f64,
 }
 
-/// The program with a parent inside the session that measures it.
+/// The program, with a parent inside the session that measures it.
 struct Timed<'a> {
     bench: &'a Bench,
     program: &'a Program,
@@ -103,7 +103,7 @@ impl<'a> Timed<'a> {
         measuring.into_iter().chain(self.program.words.iter().cloned()).collect()
     }
 
-    /// Megabytes per second that the program got rid of.
+    /// How many megabytes per second the program could write.
     fn rate(&mut self, start: &mut Command) -> Result<f64> {
         run(start)?;
         let report = self.report.receive(LIMIT)?;

@@ -1,4 +1,4 @@
-//! How long a queue takes for many short programs of which four run at once.
+//! How long a queue takes for many short programs of which four run at the same time.
 
 use anyhow::{Result, bail};
 
@@ -12,7 +12,7 @@ use crate::bench::measure::{Contender, Entry};
 use crate::bench::row::{Goal, Row, Unit};
 
 pub const NAME: &str = "queue";
-/// As many as our usual queue has.
+/// As many as our default queue runs at the same time.
 const AT_ONCE: usize = 4;
 
 pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
@@ -51,7 +51,7 @@ pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
         how: "From before the first is queued until all have ended, as the tool's own `wait` says. The programs do nothing: what is \
               measured is the queue.",
         unit: Unit::Milliseconds,
-        // A thousand programs make one figure that hardly varies, and pueue takes minutes for them.
+        // A thousand programs result in a figure that hardly varies, and pueue takes minutes for them.
         measured: bench.take_turns(entries, 1)?,
         goals: vec![Goal::AtMostTimes(3.0, Contender::Pueue)],
     }])

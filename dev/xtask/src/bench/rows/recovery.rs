@@ -29,7 +29,7 @@ pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
     })];
     Ok(vec![Row {
         name: NAME,
-        title: "the keeper is killed until its replacement stands".to_owned(),
+        title: "the keeper is killed until its replacement is up".to_owned(),
         how: "From the signal until keeper.json names another process, read in a loop; then \
               `ostler show` must call it alive. No other tool here survives this.",
         unit: Unit::Milliseconds,

@@ -1,4 +1,5 @@
-//! What commands cost beside thousands of sessions: it is to follow what has changed, not how many there are.
+//! What commands cost with thousands of sessions: the cost has to depend on what has changed, not on how many sessions
+//! there are.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -89,12 +90,12 @@ fn beside_ended(bench: &Bench, all: usize, (listed, found): (f64, f64)) -> Resul
             Entry::new(Contender::Ostler, command, move || Ok(move |_| Ok(run(&mut old.command(&arguments))?.ms)));
         rows.push(row(what, entry, goal)?);
     }
-    // A mistyped name is compared with all there are.
+    // A mistyped name is compared with all names.
     let mistyped = Entry::new(Contender::Ostler, "ostler show MISTYPED", move || {
         Ok(move |_| start(&mut old.command(&["show", "jbo 1"]))?.finish_with(NOT_FOUND, LIMIT))
     });
     rows.push(row("show by a mistyped name", mistyped, found)?);
-    // Its name must be looked for among all of them.
+    // The name must be looked up among all sessions.
     let named = Entry::new(Contender::Ostler, "ostler run -d --name NEW -- true", move || {
         Ok(move |round| {
             let started = run(&mut old.command(&["run", "-d", "--name", &format!("new {round}"), "--", "true"]))?;
@@ -135,7 +136,8 @@ fn beside_living(bench: &Bench) -> Result<Vec<Row>> {
         measured: young,
         goals: Vec::new(),
     }];
-    // A list notes of a session what it looks like when that has not changed for a moment. A few are not worth a write.
+    // A list notes the view of a session once it has not changed for a moment. When only a few are missing, they are
+    // not worth a write.
     while ostler.noted_by_lists()? + (all / 16).max(8) < all {
         run(&mut ostler.command(["ls"]))?;
     }
@@ -150,7 +152,7 @@ fn beside_living(bench: &Bench) -> Result<Vec<Row>> {
             40.0,
         )?,
     ]);
-    // Once: there is no second time.
+    // Only once: the sessions cannot be stopped twice.
     let entry = Entry::new(Contender::Ostler, "ostler stop ID…", || {
         let ostler = &ostler;
         let arguments: Vec<String> = std::iter::once("stop".to_owned()).chain(living.into_iter().take(some)).collect();
@@ -167,7 +169,7 @@ fn beside_living(bench: &Bench) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// A thousand sockets, and some.
+/// For a thousand sockets and some more.
 pub(super) fn raise_limit() -> Result<()> {
     let limit = getrlimit(Resource::Nofile);
     Ok(setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum })?)

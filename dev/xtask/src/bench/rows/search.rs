@@ -1,5 +1,5 @@
-//! How fast all conversations are read into the search index, and how fast something is found in them, beside a program that reads
-//! all of them each time.
+//! How fast all conversations are read into the search index, and how fast something is found in them, compared with a
+//! program that reads all of them each time.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -20,7 +20,7 @@ pub const NAME: &str = "search";
 
 const EXAMPLE: [&str; 5] = ["--release", "--package", "ostler-search", "--example", "search_corpus"];
 
-/// In /proc, on every Linux.
+/// The unit of times in /proc, on every Linux.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 /// How often the memory of a process is looked at.
@@ -45,7 +45,7 @@ pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Conversations in four forms.
+/// Conversations in four formats.
 struct Corpus {
     home: PathBuf,
     bytes: u64,
@@ -64,7 +64,7 @@ impl Corpus {
         Ok(corpus)
     }
 
-    /// Those of one project.
+    /// The transcripts of one project.
     fn transcripts_of_claude(&self) -> Result<Vec<PathBuf>> {
         let project = std::fs::read_dir(self.home.join(".claude/projects"))?.next().context("no project")??.path();
         Ok(std::fs::read_dir(project)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?)
@@ -84,7 +84,7 @@ impl Corpus {
     }
 }
 
-/// A home of ostler's beside the corpus, with the index in it.
+/// A home of ostler next to the corpus, with the index in it.
 fn indexed<'a>(bench: &'a Bench, corpus: &Corpus) -> Result<Ostler<'a>> {
     let ostler = Ostler::in_new_home(bench)?;
     search(&ostler, corpus, &["needlework"])?;
@@ -156,7 +156,7 @@ fn question(
     command: &'static str,
 ) -> Result<Row> {
     let mut entries = vec![Entry::new(Contender::Ostler, command, || Ok(move |_| search(ostler, corpus, words)))];
-    // It looks for lines, in which a message is one of JSON: words apart from each other cannot be asked for.
+    // ripgrep searches lines, and a message is one line of JSON: it cannot search for several separate words.
     if let [word] = words {
         let word = word.trim_end_matches('*');
         entries.push(Entry::new(Contender::Ripgrep, "rg --hidden --text --files-with-matches WORD HOME", || {
@@ -223,7 +223,7 @@ fn one_new(bench: &Bench, corpus: &Corpus, ostler: &Ostler<'_>, messages: usize)
 fn processor_s() -> Result<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    // Fields 16 and 17, of which the first here is field 3.
+    // Fields 16 and 17; the first one here is field 3.
     let ticks: f64 = fields
         .get(13..15)
         .context("/proc/self/stat is too short")?
@@ -233,7 +233,7 @@ fn processor_s() -> Result<f64> {
     Ok(ticks / TICKS_PER_SECOND)
 }
 
-/// The most that a process has had resident, in KiB.
+/// The largest resident memory that a process has had, in KiB.
 fn peak(pid: u32) -> Result<f64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no VmHWM")?;

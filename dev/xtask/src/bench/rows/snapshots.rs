@@ -18,7 +18,7 @@ use crate::bench::row::{Goal, Row, Unit};
 
 pub const NAME: &str = "snapshots";
 
-/// So many files are in a folder, and so many of all are changed in a turn.
+/// How many files are in a folder, and how many files in all are changed in a turn.
 const IN_A_FOLDER: usize = 100;
 const CHANGED: usize = 3;
 const CHANGE: &str = "fn changed_in_a_turn() { unimplemented!() }\n";
@@ -36,9 +36,9 @@ pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
     let ostler = Ostler::in_new_home(bench)?;
     let started = run(&mut tree.command(&ostler, &["run", "-d", "--keep", "demo", "say hello"]))?.stdout;
     let id = printed_id(&started)?.to_owned();
-    // The first snapshot is another thing, and so is a turn of which nobody has waited for the end.
+    // The first snapshot is not comparable, and neither is a turn whose end was not waited for.
     run(&mut tree.command(&ostler, &["send", "--wait", &id, "say hello"]))?;
-    // It waits for the snapshot. That of the turn before may have been left out.
+    // `diff` waits for the snapshot. The snapshot of the turn before may have been left out.
     run(&mut tree.command(&ostler, &["diff", &id, "--stat"]))?;
     let done = RefCell::new(FIRST);
     let entry = Entry::new(Contender::Ostler, "at the end of a turn of ostler run demo", || {
@@ -113,7 +113,7 @@ impl Tree {
         git(&["init", "--quiet"])?;
         git(&["add", "--all"])?;
         git(&["-c", "gc.auto=0", "commit", "--quiet", "--message", "all"])?;
-        // One pack, as a repository has that was cloned. Looking for what files have in common takes minutes, and changes nothing here.
+        // One pack, as in a cloned repository. Searching for deltas takes minutes, and changes nothing here.
         git(&["-c", "pack.window=0", "repack", "-a", "-d", "-q"])?;
         Ok(tree)
     }
@@ -134,7 +134,7 @@ impl Tree {
         Ok(())
     }
 
-    /// The lengths of the files that were changed.
+    /// The total length of the files that were changed.
     fn edited(&self, turns: usize) -> u64 {
         let changed = (FIRST + 1..=FIRST + turns).flat_map(|turn| self.changed(turn));
         changed.filter_map(|path| std::fs::metadata(path).ok()).map(|stat| stat.len()).sum()
@@ -149,7 +149,7 @@ impl Tree {
 
 /// What is noted about the snapshot after a turn, once it is taken.
 fn taken(tree: &Tree, ostler: &Ostler<'_>, id: &str, turn: usize) -> Result<Value> {
-    // It waits for the snapshot.
+    // `diff` waits for the snapshot.
     run(&mut tree.command(ostler, &["diff", id, "--turn", &turn.to_string(), "--stat"]))?;
     let text = std::fs::read_to_string(ostler.folder(id).join("turns.jsonl"))?;
     let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -157,7 +157,7 @@ fn taken(tree: &Tree, ostler: &Ostler<'_>, id: &str, turn: usize) -> Result<Valu
     ends.next().with_context(|| format!("no snapshot after turn {turn}"))
 }
 
-/// The lengths of the files below a folder that have no other name.
+/// The total length of the files below a folder that have only one name.
 fn unlinked(folder: &Path) -> Result<u64> {
     let mut total = 0;
     for entry in std::fs::read_dir(folder)? {

@@ -13,7 +13,7 @@ use crate::bench::row::{Goal, Row, Unit};
 
 pub const NAME: &str = "terminals";
 
-/// Less than after what a snapshot is taken.
+/// Less output than that after which a snapshot is taken.
 const DRAWN: u64 = 900_000;
 
 pub fn measure(bench: &Bench) -> Result<Vec<Row>> {

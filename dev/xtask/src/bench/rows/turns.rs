@@ -1,4 +1,4 @@
-//! What commands cost after many turns: it is to be the same as after a few.
+//! What commands cost after many turns: it has to be the same as after a few.
 
 use std::process::Command;
 

@@ -1,5 +1,5 @@
-//! The dashboard beside thousands of sessions: how long it takes to open, how long a key takes to be drawn, how much memory it has;
-//! what it costs while nothing happens, and while many sessions stream.
+//! The dashboard with thousands of sessions: how long it takes to open, how long it takes to draw a key, how much
+//! memory it uses; what it costs while nothing happens, and while many sessions stream.
 
 use std::time::Duration;
 
@@ -19,14 +19,15 @@ use crate::bench::terminal::{Client, on_terminal};
 
 pub const NAME: &str = "ui";
 
-/// So many keys are typed for one sample, of which the 99th of a hundred counts.
+/// How many keys are typed for one sample. Their 99th percentile is the sample.
 const KEYS: usize = 200;
-/// Few steps each way, so that every key selects another session and draws a frame. After a key the preview of what is selected is drawn as well; the next key comes when that is over.
+/// Few steps in each direction, so that every key selects another session and draws a frame. After a key the preview of
+/// the selected session is drawn as well; the next key is typed when that is done.
 const STILL: Duration = Duration::from_millis(30);
-/// The last of what the dashboard draws at first.
+/// The last text of the dashboard's first frame.
 const DRAWN: &str = "q quit";
 
-/// So long it is looked at while sessions stream.
+/// How long it is measured while sessions stream.
 const STREAMING: Duration = Duration::from_secs(10);
 
 pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
@@ -36,7 +37,7 @@ pub fn measure(bench: &Bench) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Opens the dashboard, and how long it took until its first frame was there.
+/// Opens the dashboard. Returns how long it took until its first frame was shown.
 fn open(bench: &Bench, ostler: &Ostler<'_>) -> Result<(Client, f64)> {
     let mut reports = Mailbox::create(bench.scratch.file("reports"))?;
     let mut command = bench.scratch.command(&bench.agent);
@@ -46,7 +47,7 @@ fn open(bench: &Bench, ostler: &Ostler<'_>) -> Result<(Client, f64)> {
     Ok((client, took))
 }
 
-/// So many sessions that have ended just now.
+/// Makes this many sessions that have just ended.
 fn leave_ended(bench: &Bench, ostler: &Ostler<'_>, count: usize) -> Result<()> {
     let originals = (0..bench.choose(50, 10)).map(|_| ostler.launch(["--", "true"])).collect::<Result<Vec<_>>>()?;
     for id in &originals {
@@ -63,7 +64,7 @@ fn beside_thousands(bench: &Bench) -> Result<Vec<Row>> {
         ostler.launch(["--", "sleep", "600"])?;
     }
     let open = || open(bench, &ostler);
-    // Once unseen: the indices of what has ended are written by the first that looks.
+    // Once without measuring: the first command that looks writes the indices of ended sessions.
     open()?.0.hang_up()?;
     let row = |title: String, how: &'static str, unit, measured, goal| Row {
         name: NAME,

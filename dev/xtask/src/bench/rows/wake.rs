@@ -1,4 +1,4 @@
-//! How soon one hears that an agent has ended.
+//! How soon it is reported that an agent has ended.
 
 use std::process::Command;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::bench::row::{Goal, Row, Unit};
 
 pub const NAME: &str = "wake";
 
-/// pueue looks every two seconds; ends are spread evenly over such a span, so that no waiter is always hit at its best
+/// pueue looks every two seconds; exits are spread evenly over such a time, so that no waiter is always hit at its best
 /// or worst moment.
 const SPREAD: Duration = Duration::from_secs(2);
 
@@ -72,7 +72,7 @@ fn spread(round: usize, rounds: usize) -> Duration {
     SPREAD * part(round) / part(rounds.max(1))
 }
 
-/// A program that lives until we let it go, and says when it went.
+/// A program that runs until we let it exit, and reports when it did.
 struct Mortal<'a> {
     bench: &'a Bench,
     gate: Mailbox,
@@ -95,7 +95,7 @@ impl<'a> Mortal<'a> {
         ]
     }
 
-    /// Lets the program go once the waiter does nothing but wait.
+    /// Lets the program exit once the waiter does nothing but wait.
     fn ms_until_noticed(&mut self, waiter: &mut Command, after: Duration) -> Result<f64> {
         let up = self.report.receive(LIMIT)?;
         let waiter = start(waiter)?;
